@@ -1,0 +1,50 @@
+"""The layout of an action: one float32 vector in [-1, 1] per mech, in named entries."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+TARGET_CHOICES = 5
+"""Contact rows that an action can name as its target."""
+
+
+class Action(IntEnum):
+    """An entry of the action vector; its value is its index."""
+
+    meaning: str
+
+    def __new__(cls, meaning: str) -> Action:
+        """Number the entries in the order in which they are declared."""
+        index = len(cls.__members__)
+        member = int.__new__(cls, index)
+        member._value_ = index
+        member.meaning = meaning
+        return member
+
+    THROTTLE = "forward (1) or backward (-1); with strafe cut to a vector of length 1"
+    STRAFE = "to the left (1) or to the right (-1)"
+    JET = "jump jets, on above 0, full thrust at 1; only classes that have them"
+    TURN = "turn counter-clockwise (1) or clockwise (-1)"
+    PRIMARY = "fire the primary weapon, on above 0"
+    SECONDARY = "fire the secondary weapon, on above 0"
+    TERTIARY = "fire the tertiary weapon, on above 0"
+    VENT = "double heat dissipation and hold fire, on above 0"
+    TARGET_0 = "prefer the mech in contact row 0 of the last observation; the highest of these that is above 0 counts"
+    TARGET_1 = "prefer the mech in contact row 1"
+    TARGET_2 = "prefer the mech in contact row 2"
+    TARGET_3 = "prefer the mech in contact row 3"
+    TARGET_4 = "prefer the mech in contact row 4"
+
+
+ACTION_DIM = len(Action)
+"""Length of the action vector."""
+
+ACTION_LOW, ACTION_HIGH = -1.0, 1.0
+"""Bounds of every entry."""
+
+
+def describe_action() -> str:
+    """The layout as a table in Markdown: index, entry, meaning."""
+    lines = ["| index | entry | meaning |", "|---|---|---|"]
+    lines += [f"| {entry.value} | {entry.name.lower()} | {entry.meaning} |" for entry in Action]
+    return "\n".join(lines)

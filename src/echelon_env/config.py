@@ -1,0 +1,246 @@
+"""The configuration of a battle: frozen dataclasses whose fields carry their unit and range.
+
+`make_config` turns what users write (a preset's name, a configuration, keyword overrides) into a valid
+`BattleConfig`, or raises `ConfigError` with what was expected, what came, and the nearest valid name.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS, Catalog
+from echelon_env.schema import ConfigError, build, check_fields, nearest_name, override, quantity, to_plain
+
+PACK = ("heavy", "medium", "medium", "light", "scout")
+"""Classes of the five mechs of a pack, in the order of their places."""
+
+MAX_HEIGHT = 32
+"""Greatest height of a map in voxels: a column's bits must fit 32."""
+
+BIOMES = ("urban", "forest", "barrens")
+"""Names of the terrain biomes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerrainConfig:
+    """The map: its extent and what the generator draws from."""
+
+    size: int = quantity(100, "m", 24, 512)  # edge length of the square map
+    height: int = quantity(20, "m", 8, MAX_HEIGHT)
+    biomes: tuple[str, ...] = BIOMES  # biomes that quadrants are drawn from
+    centre_jitter: float = quantity(
+        0.12, "map sizes", 0, 0.3
+    )  # how far the quadrants' common corner may lie off centre
+    spawn_margin: float = quantity(2.0, "m", 0, 64)  # free space between the map's edge and a spawn area
+    spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places
+    direct_lane_width: float = quantity(8.0, "m", 4, 32)
+    flank_lane_width: float = quantity(6.0, "m", 4, 32)
+    ring_width: float = quantity(6.0, "m", 0, 32)  # open ring around the zone
+    max_distance_difference: float = quantity(0.15, "share", 0.01, 1)  # of the teams' walking distances to the zone
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoneConfig:
+    """The circular zone that teams fight for."""
+
+    min_radius: float = quantity(5.0, "m", 1)  # for five mechs a team; grows with the square root of their number
+    max_radius: float = quantity(8.0, "m", 1)
+    max_feet_height: float = quantity(2.0, "m", 0)  # a mech whose feet are higher is not inside
+    contested_share: float = quantity(0.25, "share", 0, 1)  # what each team scores in a contested zone at equal tonnage
+    score_to_win: float = quantity(45.0, "s", 0.01)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhysicsConfig:
+    """Bodies and heat."""
+
+    gravity: float = quantity(9.81, "m/s2", 0, 100)
+    vertical_damping: float = quantity(0.02, "share per tick", 0, 1)
+    jet_heat: float = quantity(20.0, "heat/s")
+    vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
+    restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
+    max_heat: float = quantity(1.5, "share of capacity", 1)
+    max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)
+    rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width: attacks that travel within it hit the rear
+    rear_damage: float = quantity(1.5, "x", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorConfig:
+    """What mechs see."""
+
+    radar_range: float = quantity(14.0, "m")  # before the class factor
+    bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are seen through terrain
+    terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardConfig:
+    """Weights of the reward's components, in the order in which they are summed."""
+
+    approach: float = quantity(1.5, "per map size", -1e6, 1e6)
+    zone: float = quantity(3.0, "per second", -1e6, 1e6)
+    damage: float = quantity(0.05, "per hit point", -1e6, 1e6)
+    kill: float = quantity(10.0, "per kill", -1e6, 1e6)
+    death: float = quantity(-1.0, "per death", -1e6, 1e6)
+    outcome: float = quantity(10.0, "per battle", -1e6, 1e6)
+    overheat: float = quantity(0.0, "per second", -1e6, 1e6)
+    gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential, shared with the trainer
+
+
+REWARD_COMPONENTS = ("approach", "zone", "damage", "kill", "death", "outcome", "overheat")
+"""Names of the reward's components, in the order in which they are summed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BattleConfig:
+    """Everything that defines a battle but its seed. Raises `ConfigError` when a value is impossible."""
+
+    blue: tuple[str, ...] = PACK * 2  # mech classes of team blue; every five are a pack
+    red: tuple[str, ...] = PACK * 2
+    dt: float = quantity(0.05, "s", 0.001, 0.1)  # length of a physics tick
+    decision_repeat: int = quantity(5, "ticks", 1, 100)  # ticks between two decisions of an agent
+    max_steps: int = quantity(480, "decisions", 1, 10**6)  # the battle's time limit
+    time_limit: Literal["truncate", "terminate"] = "truncate"  # terminate: the clock is part of the game
+    observability: Literal["partial", "full"] = "partial"
+    dead_agents: Literal["terminate", "persist"] = "terminate"
+    terrain: TerrainConfig = field(default_factory=TerrainConfig)
+    zone: ZoneConfig = field(default_factory=ZoneConfig)
+    physics: PhysicsConfig = field(default_factory=PhysicsConfig)
+    sensors: SensorConfig = field(default_factory=SensorConfig)
+    rewards: RewardConfig = field(default_factory=RewardConfig)
+    catalog: Catalog = DEFAULT_CATALOG
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+        _check_rosters(self)
+        _check_consistency(self)
+
+    @property
+    def rosters(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Mech classes of (blue, red)."""
+        return self.blue, self.red
+
+    @property
+    def num_mechs(self) -> int:
+        """Mechs of both teams."""
+        return len(self.blue) + len(self.red)
+
+    @property
+    def decision_seconds(self) -> float:
+        """Seconds of battle time between two decisions."""
+        return self.dt * self.decision_repeat
+
+    def ticks(self, seconds: float) -> int:
+        """A duration in whole ticks, at least one."""
+        return max(1, round(seconds / self.dt))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as nested dicts, lists and plain values, fit for JSON."""
+        return typing.cast("dict[str, Any]", to_plain(self))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> BattleConfig:
+        """The inverse of `to_dict`; keys that are absent keep their defaults. Raises `ConfigError`."""
+        return typing.cast("BattleConfig", build(cls, data, ""))
+
+
+def _check_rosters(config: BattleConfig) -> None:
+    classes = [mech_class.name for mech_class in config.catalog.mech_classes]
+    weapons = [weapon.name for weapon in config.catalog.weapons]
+    for mech_class in config.catalog.mech_classes:
+        for mount in MOUNTS:
+            weapon = getattr(mech_class, mount)
+            if weapon is not None and weapon not in weapons:
+                raise ConfigError(
+                    f"{mount} of {mech_class.name!r}: unknown weapon {weapon!r}{nearest_name(weapon, weapons)}"
+                )
+    for team in ("blue", "red"):
+        roster = getattr(config, team)
+        if not 1 <= len(roster) <= 64:
+            raise ConfigError(f"config key {team!r}: expected 1 to 64 mech classes, got {len(roster)}")
+        for name in roster:
+            if name not in classes:
+                raise ConfigError(f"config key {team!r}: unknown mech class {name!r}{nearest_name(name, classes)}")
+
+
+def _check_consistency(config: BattleConfig) -> None:
+    terrain, zone = config.terrain, config.zone
+    if not terrain.biomes:
+        raise ConfigError("config key 'terrain.biomes': expected at least one biome, got none")
+    for biome in terrain.biomes:
+        if biome not in BIOMES:
+            raise ConfigError(f"config key 'terrain.biomes': unknown biome {biome!r}{nearest_name(biome, BIOMES)}")
+    if zone.max_radius < zone.min_radius:
+        raise ConfigError(f"zone.max_radius {zone.max_radius} is less than zone.min_radius {zone.min_radius}")
+    for mech_class in config.catalog.mech_classes:
+        if mech_class.top_speed * config.dt >= 1.0:
+            raise ConfigError(
+                f"{mech_class.name!r} moves {mech_class.top_speed * config.dt} m a tick, must be less than 1 m"
+            )
+        for name in ("length", "width", "height", "armour", "heat_capacity", "heat_dissipation", "tonnage"):
+            if getattr(mech_class, name) <= 0:
+                raise ConfigError(
+                    f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}"
+                )
+        if mech_class.height > terrain.height:
+            raise ConfigError(f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}")
+    for weapon in config.catalog.weapons:
+        if weapon.flight == "straight" and weapon.speed <= 0:
+            raise ConfigError(f"weapon {weapon.name!r} flies and needs a speed of more than 0 m/s")
+    needed = 2 * spawn_extent(config) + 2 * zone_radius_limit(config)
+    if terrain.size < needed:
+        raise ConfigError(
+            f"terrain.size {terrain.size} m is too small: two spawn areas for {len(config.blue)} v {len(config.red)} mechs "
+            f"and the zone between them need {math.ceil(needed)} m"
+        )
+
+
+def spawn_extent(config: BattleConfig) -> float:
+    """Edge length in metres of the square in a map's corner that holds a team's spawn places, its margin included."""
+    per_edge = math.ceil(math.sqrt(max(len(config.blue), len(config.red))))
+    return config.terrain.spawn_margin + per_edge * config.terrain.spawn_spacing
+
+
+def zone_radius_limit(config: BattleConfig) -> float:
+    """Greatest radius in metres that the zone can be drawn with."""
+    return config.zone.max_radius * zone_scale(config)
+
+
+def zone_scale(config: BattleConfig) -> float:
+    """Factor on the zone's radius: the square root of mechs per team over five."""
+    return math.sqrt(max(len(config.blue), len(config.red)) / 5)
+
+
+PRESETS: dict[str, BattleConfig] = {
+    "duel": BattleConfig(blue=("medium",), red=("medium",)),
+    "skirmish": BattleConfig(blue=PACK, red=PACK),
+    "battle": BattleConfig(),
+    "company": BattleConfig(blue=PACK * 4, red=PACK * 4),
+}
+"""Configurations by name: 1 v 1, 5 v 5, 10 v 10 and 20 v 20."""
+
+
+def make_config(preset_or_config: str | BattleConfig | Mapping[str, Any] = "battle", **overrides: Any) -> BattleConfig:
+    """A valid configuration from a preset's name, a configuration or its dict, with fields overridden.
+
+    A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``.
+    Raises `ConfigError` for an unknown preset or key (with the nearest valid name) and for impossible values.
+    """
+    if isinstance(preset_or_config, str):
+        if preset_or_config not in PRESETS:
+            raise ConfigError(f"unknown preset {preset_or_config!r}{nearest_name(preset_or_config, PRESETS)}")
+        config = PRESETS[preset_or_config]
+    elif isinstance(preset_or_config, BattleConfig):
+        config = preset_or_config
+    elif isinstance(preset_or_config, Mapping):
+        config = BattleConfig.from_dict(preset_or_config)
+    else:
+        raise ConfigError(
+            f"expected a preset's name, a BattleConfig or its dict, got {type(preset_or_config).__name__}"
+        )
+    return typing.cast("BattleConfig", override(config, overrides, "")) if overrides else config

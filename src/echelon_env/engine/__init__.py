@@ -1,0 +1,1 @@
+"""The batched battle engine: all rules of the game as compiled kernels over record arrays."""

@@ -1,0 +1,127 @@
+"""The package's only door to Numba: how kernels are compiled and where the compiled code is kept.
+
+Numba's on-disk cache does not notice an edit in a callee that lives in another file, so the cache directory is named
+by a hash of every engine source and of the Numba version. Only entry points are cached: they carry their callees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+import platformdirs
+from numba.core import config as numba_config
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+Row = Any
+"""A record of one of the state's or the tables' arrays (see `state` and `tables`)."""
+
+JIT_DISABLED = bool(numba_config.DISABLE_JIT)
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function that only other kernels call."""
+    compiled: Function = numba.njit(**_OPTIONS)(function)
+    return compiled
+
+
+def source_hash() -> str:
+    """Hash of all sources that compiled code depends on, and of the versions that compile it."""
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
+    for path in sorted([*package.glob("*.py"), *package.glob("engine/*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def cache_directory() -> Path | None:
+    """The first writable directory of: ``$ECHELON_CACHE_DIR``, the user's cache, the temporary directory."""
+    candidates = [
+        Path(os.environ["ECHELON_CACHE_DIR"]) if os.environ.get("ECHELON_CACHE_DIR") else None,
+        Path(platformdirs.user_cache_dir("echelon_env")),
+        Path(tempfile.gettempdir()) / f"echelon_env-{os.getuid() if hasattr(os, 'getuid') else 'user'}",
+    ]
+    for candidate in candidates:
+        if candidate is None:
+            continue
+        directory = candidate / f"kernels-{source_hash()}"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=directory):
+                return directory
+        except OSError:
+            continue
+    return None
+
+
+class _TolerantCache:
+    """Numba's cache of one function, with failed reads and writes (full disk, damaged file) costing only the cache."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, *args: Any) -> Any:
+        try:
+            loaded = self._cache.load_overload(*args)
+        except Exception:  # a damaged cache can fail in any way that unpickling can
+            loaded = None
+        if loaded is None:
+            print("echelon_env: compiling kernels (first run only)", file=sys.stderr, flush=True)
+        return loaded
+
+    def save_overload(self, *args: Any) -> None:
+        try:
+            self._cache.save_overload(*args)
+        except OSError as error:
+            print(f"echelon_env: compiled kernels could not be kept ({error})", file=sys.stderr, flush=True)
+
+
+def entry_point(function: Function) -> Function:
+    """Compile a function that Python calls, keeping the machine code on disk where a directory can be written.
+
+    Without the JIT (``NUMBA_DISABLE_JIT=1``) structured arrays among the arguments are viewed as record arrays, so
+    that the same source runs in plain Python.
+    """
+    if JIT_DISABLED:
+        return _uncompiled(function)
+    directory = cache_directory()
+    if directory is None:
+        return kernel(function)
+    previous = numba_config.CACHE_DIR
+    numba_config.CACHE_DIR = str(directory)
+    try:
+        compiled: Any = numba.njit(cache=True, **_OPTIONS)(function)
+    finally:
+        numba_config.CACHE_DIR = previous
+    compiled._cache = _TolerantCache(compiled._cache)
+    result: Function = compiled
+    return result
+
+
+def _uncompiled(function: Function) -> Function:
+    def call(*args: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*[_as_records(arg) for arg in args])
+
+    return call  # type: ignore[return-value]
+
+
+def _as_records(arg: Any) -> Any:
+    if isinstance(arg, tuple):
+        return type(arg)(*[_as_records(item) for item in arg])
+    if isinstance(arg, np.ndarray) and arg.dtype.names is not None:
+        return arg.view(np.recarray)
+    return arg

@@ -1,0 +1,228 @@
+"""The layout of an observation: every feature's stream, name, unit, bounds and meaning.
+
+The flat observation is the streams' rows one after the other. Kernels index with the enums of this module, spaces take
+their bounds from it and `describe` prints it: there is no other place where a width or an index is written down.
+
+Positions and velocities are in the mech's own frame: forward and left. Widths are the same for every class and preset,
+so that one policy can play them all; rows that a class's suite or a roster does not fill are zero and masked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Feature(IntEnum):
+    """A feature of a stream's row; its value is its index within the row."""
+
+    meaning: str
+    unit: str
+    low: float
+    high: float
+
+    def __new__(cls, meaning: str, unit: str = "", low: float = -1.0, high: float = 1.0) -> Feature:
+        """Number the features in the order in which they are declared."""
+        index = len(cls.__members__)
+        member = int.__new__(cls, index)
+        member._value_ = index
+        member.meaning, member.unit, member.low, member.high = meaning, unit, low, high
+        return member
+
+
+class Self(Feature):
+    """The mech itself."""
+
+    ALIVE = "1 while alive; everything else is 0 once dead", "", 0, 1
+    ARMOUR = "armour left", "share of full armour", 0, 1
+    HEAT = "heat, 1 is the shutdown threshold", "capacity", 0, 2
+    SHUTDOWN = "1 while shut down by heat", "", 0, 1
+    ON_GROUND = "1 while standing", "", 0, 1
+    COOLDOWN_PRIMARY = "time until the primary weapon is ready", "cooldowns", 0, 1
+    COOLDOWN_SECONDARY = "time until the secondary weapon is ready", "cooldowns", 0, 1
+    COOLDOWN_TERTIARY = "time until the tertiary weapon is ready", "cooldowns", 0, 1
+    HAS_PRIMARY = "1 if a weapon is on the primary mount", "", 0, 1
+    HAS_SECONDARY = "1 if a weapon is on the secondary mount", "", 0, 1
+    HAS_TERTIARY = "1 if a weapon is on the tertiary mount", "", 0, 1
+    VELOCITY_FORWARD = "speed forward", "fastest class's top speed"
+    VELOCITY_LEFT = "speed to the left", "fastest class's top speed"
+    VELOCITY_UP = "speed upward, clipped", "fastest class's top speed"
+    HEIGHT = "height of the feet", "map height", 0, 1
+    POSITION_X = "position on the map turned so that the own spawn is at (-1, -1)", "half map size"
+    POSITION_Y = "position on the map turned so that the own spawn is at (-1, -1)", "half map size"
+    HEADING_COS = "cosine of the facing on the turned map"
+    HEADING_SIN = "sine of the facing on the turned map"
+    HURT_FORWARD = "where the last decision's damage came from: forward part", "share of full armour"
+    HURT_LEFT = "where the last decision's damage came from: left part", "share of full armour"
+    IS_SCOUT = "class", "", 0, 1
+    IS_LIGHT = "class", "", 0, 1
+    IS_MEDIUM = "class", "", 0, 1
+    IS_HEAVY = "class", "", 0, 1
+
+
+class Objective(Feature):
+    """The zone and the score."""
+
+    IN_ZONE = "1 while the mech counts as inside the zone", "", 0, 1
+    DIRECTION_FORWARD = "direction to the zone's centre, forward part of the unit vector"
+    DIRECTION_LEFT = "direction to the zone's centre, left part of the unit vector"
+    DISTANCE = "distance to the zone's edge, 0 inside", "map diagonal", 0, 1
+    DISTANCE_NEAR = "distance to the zone's centre, clipped", "largest zone radius", 0, 1
+    RADIUS = "radius of the zone", "largest zone radius", 0, 1
+    OWN_SHARE = "own team's share of the zone in the last decision", "", 0, 1
+    ENEMY_SHARE = "enemy's share of the zone in the last decision", "", 0, 1
+    OWN_SCORE = "own team's zone score, clipped", "winning score", 0, 1
+    ENEMY_SCORE = "enemy's zone score, clipped", "winning score", 0, 1
+    TIME_LEFT = "time until the battle's limit", "time limit", 0, 1
+
+
+class Contact(Feature):
+    """A visible enemy."""
+
+    DIRECTION_FORWARD = "direction to it in the plane, forward part of the unit vector"
+    DIRECTION_LEFT = "direction to it in the plane, left part of the unit vector"
+    DISTANCE = "distance between the centres", "map diagonal", 0, 1
+    RANGE = "distance between the centres, clipped", "longest weapon range", 0, 1
+    ELEVATION = "its centre's height above the own centre", "map height"
+    LINE_OF_SIGHT = "1 if nothing blocks the line between the centres", "", 0, 1
+    VELOCITY_FORWARD = "its velocity minus the own, forward part, clipped", "twice the top speed"
+    VELOCITY_LEFT = "its velocity minus the own, left part, clipped", "twice the top speed"
+    FACING_FORWARD = "its facing, forward part of the unit vector"
+    FACING_LEFT = "its facing, left part of the unit vector"
+    ARMOUR = "armour left", "share of its full armour", 0, 1
+    HEAT = "heat", "its capacity", 0, 2
+    SHUTDOWN = "1 while it is shut down", "", 0, 1
+    IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
+    IS_SCOUT = "class", "", 0, 1
+    IS_LIGHT = "class", "", 0, 1
+    IS_MEDIUM = "class", "", 0, 1
+    IS_HEAVY = "class", "", 0, 1
+
+
+class Squad(Feature):
+    """A living team-mate."""
+
+    DIRECTION_FORWARD = "direction to it in the plane, forward part of the unit vector"
+    DIRECTION_LEFT = "direction to it in the plane, left part of the unit vector"
+    DISTANCE = "distance between the centres", "map diagonal", 0, 1
+    ELEVATION = "its centre's height above the own centre", "map height"
+    ARMOUR = "armour left", "share of its full armour", 0, 1
+    HEAT = "heat", "its capacity", 0, 2
+    SHUTDOWN = "1 while it is shut down", "", 0, 1
+    IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
+    SAME_PACK = "1 if it belongs to the own pack", "", 0, 1
+    IS_SCOUT = "class", "", 0, 1
+    IS_LIGHT = "class", "", 0, 1
+    IS_MEDIUM = "class", "", 0, 1
+    IS_HEAVY = "class", "", 0, 1
+
+
+class Mask(Feature):
+    """Whether a row is filled."""
+
+    FILLED = "1 if the row of the same number is filled", "", 0, 1
+
+
+class EgoCell(Feature):
+    """A sample of the terrain around the mech."""
+
+    OBSTACLE = "height of the solid terrain above the feet, clipped; beyond the map 1", "tallest class's height"
+
+
+class MapCell(Feature):
+    """A cell of the battlefield map, turned so that the own spawn is in its first row and column."""
+
+    HEIGHT = "mean height of the solid terrain", "map height", 0, 1
+    ZONE = "share of the cell that lies in the zone", "", 0, 1
+
+
+CONTACT_ROWS = 12
+SQUAD_ROWS = 9
+EGO_SIDE = 11
+MAP_SIDE = 8
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A table of an observation: `rows` rows of the same features, starting at `start` in the flat vector."""
+
+    name: str
+    features: type[Feature]
+    rows: int
+    start: int
+
+    @property
+    def row_width(self) -> int:
+        """Features of a row."""
+        return len(self.features)
+
+    @property
+    def stop(self) -> int:
+        """Index in the flat vector after the stream's last feature."""
+        return self.start + self.rows * self.row_width
+
+    @property
+    def part(self) -> slice:
+        """The stream's part of the flat vector."""
+        return slice(self.start, self.stop)
+
+    def column(self, feature: Feature) -> slice:
+        """The part of the flat vector that holds one feature of every row."""
+        return slice(self.start + feature, self.stop, self.row_width)
+
+
+def _lay_out(*tables: tuple[str, type[Feature], int]) -> dict[str, Stream]:
+    streams: dict[str, Stream] = {}
+    start = 0
+    for name, features, rows in tables:
+        streams[name] = Stream(name, features, rows, start)
+        start = streams[name].stop
+    return streams
+
+
+STREAMS = _lay_out(
+    ("self", Self, 1),
+    ("objective", Objective, 1),
+    ("contacts", Contact, CONTACT_ROWS),
+    ("contacts_mask", Mask, CONTACT_ROWS),
+    ("squad", Squad, SQUAD_ROWS),
+    ("squad_mask", Mask, SQUAD_ROWS),
+    ("ego_map", EgoCell, EGO_SIDE * EGO_SIDE),
+    ("battle_map", MapCell, MAP_SIDE * MAP_SIDE),
+)
+"""The streams by name, in the order of the flat vector."""
+
+OBSERVATION_DIM = max(stream.stop for stream in STREAMS.values())
+"""Length of the flat observation."""
+
+
+def observation_bounds() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Lowest and highest value of every feature of the flat observation, each (OBSERVATION_DIM,) float32."""
+    low = np.concatenate([np.tile([f.low for f in s.features], s.rows) for s in STREAMS.values()])
+    high = np.concatenate([np.tile([f.high for f in s.features], s.rows) for s in STREAMS.values()])
+    return low.astype(np.float32), high.astype(np.float32)
+
+
+def feature_names() -> list[str]:
+    """Name of every entry of the flat observation, such as ``contacts.3.distance``."""
+    return [
+        f"{stream.name}.{row}.{feature.name.lower()}" if stream.rows > 1 else f"{stream.name}.{feature.name.lower()}"
+        for stream in STREAMS.values()
+        for row in range(stream.rows)
+        for feature in stream.features
+    ]
+
+
+def describe_observation() -> str:
+    """The layout as a table in Markdown: index of the first row's entry, stream, feature, range, unit, meaning."""
+    lines = ["| index | stream (rows) | feature | range | unit | meaning |", "|---|---|---|---|---|---|"]
+    for stream in STREAMS.values():
+        for feature in stream.features:
+            lines.append(
+                f"| {stream.start + feature} | {stream.name} ({stream.rows}) | {feature.name.lower()} "
+                f"| [{feature.low:g}, {feature.high:g}] | {feature.unit} | {feature.meaning} |"
+            )
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Scripted players that read observations only."""

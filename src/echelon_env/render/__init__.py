@@ -1,0 +1,1 @@
+"""Pictures of battles: frames, text and films."""

@@ -1,0 +1,131 @@
+"""Configurations as frozen dataclasses: fields with units and ranges, checked, overridden and turned into plain data.
+
+A field of a configuration is a number declared with `quantity`, a string, a choice (`Literal`), a tuple, or another
+configuration. Errors are `ConfigError`s that name the key, what was expected and what came.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any, Literal
+
+import numpy as np
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be: an unknown key or preset, a value out of range, an impossible combination."""
+
+
+def quantity(default: float, unit: str, low: float = 0.0, high: float = math.inf) -> Any:
+    """Declare a numeric field with its default, its unit and its inclusive range."""
+    return field(default=default, metadata={"unit": unit, "low": low, "high": high})
+
+
+def nearest_name(name: str, valid: Iterable[str]) -> str:
+    """The end of an error message about an unknown name: the nearest valid one, and all of them."""
+    names = sorted(valid)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return f"{hint} (valid: {', '.join(names)})"
+
+
+def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
+    names = [f.name for f in dataclasses.fields(part)]
+    changes: dict[str, Any] = {}
+    hints = typing.get_type_hints(type(part))
+    for key, value in overrides.items():
+        if key not in names:
+            raise ConfigError(f"unknown config key {path + key!r}{nearest_name(key, names)}")
+        current = getattr(part, key)
+        if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
+            changes[key] = override(current, value, f"{path}{key}.")
+        else:
+            changes[key] = _convert(hints[key], value, path + key)
+    return dataclasses.replace(part, **changes)
+
+
+def build(cls: type[Any], data: Any, path: str) -> Any:
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"config key {path.rstrip('.') or 'config'!r}: expected a mapping, got {type(data).__name__}")
+    names = [f.name for f in dataclasses.fields(cls)]
+    hints = typing.get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for key, value in data.items():
+        if key not in names:
+            raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}")
+        values[key] = _convert(hints[key], value, path + key)
+    try:
+        return cls(**values)
+    except TypeError as error:  # a catalogue entry has no defaults
+        raise ConfigError(f"config key {path.rstrip('.')!r}: {error}") from None
+
+
+def _convert(hint: Any, value: Any, path: str) -> Any:
+    """Turn plain data into what a field holds: mappings into dataclasses, sequences into tuples, NumPy scalars."""
+    if dataclasses.is_dataclass(hint) and not isinstance(value, typing.cast("type[Any]", hint)):
+        return build(typing.cast("type[Any]", hint), value, path + ".")
+    if typing.get_origin(hint) is tuple:
+        if isinstance(value, str) or not isinstance(value, (list, tuple)):
+            raise ConfigError(f"config key {path!r}: expected a sequence, got {value!r}")
+        item_hint = typing.get_args(hint)[0]
+        return tuple(_convert(item_hint, item, f"{path}[{index}]") for index, item in enumerate(value))
+    if isinstance(value, np.generic):
+        value = value.item()
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def to_plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    return value
+
+
+def check_fields(part: Any, path: str) -> None:
+    hints = typing.get_type_hints(type(part))
+    for f in dataclasses.fields(part):
+        _check_value(getattr(part, f.name), hints[f.name], f.metadata, path + f.name)
+
+
+def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) -> None:
+    origin = typing.get_origin(hint)
+    if dataclasses.is_dataclass(hint):
+        if not isinstance(value, typing.cast("type[Any]", hint)):
+            raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}")
+        check_fields(value, path + ".")
+    elif origin is Literal:
+        if value not in typing.get_args(hint):
+            raise ConfigError(
+                f"config key {path!r}: got {value!r}{nearest_name(str(value), [str(a) for a in typing.get_args(hint)])}"
+            )
+    elif origin is tuple:
+        if not isinstance(value, tuple):
+            raise ConfigError(f"config key {path!r}: expected a tuple, got {value!r}")
+        for index, item in enumerate(value):
+            _check_value(item, typing.get_args(hint)[0], {}, f"{path}[{index}]")
+    elif origin is types.UnionType:
+        if not isinstance(value, hint):
+            raise ConfigError(f"config key {path!r}: expected {hint}, got {value!r}")
+    elif hint in (int, float):
+        _check_number(value, hint, metadata, path)
+    elif not isinstance(value, hint):
+        raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}")
+
+
+def _check_number(value: Any, hint: type, metadata: Mapping[str, Any], path: str) -> None:
+    accepted = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, accepted):
+        raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}")
+    low, high = metadata.get("low", 0.0), metadata.get("high", math.inf)
+    if not (math.isfinite(value) and low <= value <= high):
+        unit = metadata.get("unit", "")
+        raise ConfigError(f"config key {path!r}: expected a number from {low} to {high} {unit}, got {value!r}")

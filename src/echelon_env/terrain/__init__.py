@@ -1,0 +1,1 @@
+"""Maps: from a seed to voxels, spawn places and a zone."""

@@ -1,0 +1,1 @@
+"""Training mech teams by self-play on `echelon_env`."""
