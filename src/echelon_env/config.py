@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS, Catalog
+from echelon_env.observations import CONTACT_ROWS
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, override, quantity, to_plain
 
 PACK = ("heavy", "medium", "medium", "light", "scout")
@@ -187,6 +188,10 @@ def _check_consistency(config: BattleConfig) -> None:
                 raise ConfigError(
                     f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}"
                 )
+        if not 1 <= mech_class.contact_slots <= CONTACT_ROWS:
+            raise ConfigError(
+                f"contact_slots of {mech_class.name!r}: expected 1 to {CONTACT_ROWS}, got {mech_class.contact_slots}"
+            )
         if mech_class.height > terrain.height:
             raise ConfigError(f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}")
     for weapon in config.catalog.weapons:
@@ -195,8 +200,8 @@ def _check_consistency(config: BattleConfig) -> None:
     needed = 2 * spawn_extent(config) + 2 * zone_radius_limit(config)
     if terrain.size < needed:
         raise ConfigError(
-            f"terrain.size {terrain.size} m is too small: two spawn areas for {len(config.blue)} v {len(config.red)} mechs "
-            f"and the zone between them need {math.ceil(needed)} m"
+            f"terrain.size {terrain.size} m is too small: two spawn areas for {len(config.blue)} v {len(config.red)} "
+            f"mechs and the zone between them need {math.ceil(needed)} m"
         )
 
 

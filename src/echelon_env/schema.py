@@ -36,6 +36,7 @@ def nearest_name(name: str, valid: Iterable[str]) -> str:
 
 
 def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
+    """A copy of a configuration with fields changed; a nested one takes a mapping. `path` begins the keys in errors."""
     names = [f.name for f in dataclasses.fields(part)]
     changes: dict[str, Any] = {}
     hints = typing.get_type_hints(type(part))
@@ -51,6 +52,7 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
 
 
 def build(cls: type[Any], data: Any, path: str) -> Any:
+    """A configuration from plain data; keys that are absent keep their defaults."""
     if not isinstance(data, Mapping):
         raise ConfigError(f"config key {path.rstrip('.') or 'config'!r}: expected a mapping, got {type(data).__name__}")
     names = [f.name for f in dataclasses.fields(cls)]
@@ -83,6 +85,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
 
 
 def to_plain(value: Any) -> Any:
+    """A configuration as nested dicts, lists and plain values."""
     if dataclasses.is_dataclass(value):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):
@@ -91,6 +94,7 @@ def to_plain(value: Any) -> Any:
 
 
 def check_fields(part: Any, path: str) -> None:
+    """Raise `ConfigError` if a field of a configuration is of the wrong type or out of its range."""
     hints = typing.get_type_hints(type(part))
     for f in dataclasses.fields(part):
         _check_value(getattr(part, f.name), hints[f.name], f.metadata, path + f.name)
@@ -100,7 +104,7 @@ def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) 
     origin = typing.get_origin(hint)
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, typing.cast("type[Any]", hint)):
-            raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}")
+            raise ConfigError(f"config key {path!r}: expected {getattr(hint, '__name__', hint)}, got {value!r}")
         check_fields(value, path + ".")
     elif origin is Literal:
         if value not in typing.get_args(hint):

@@ -6,6 +6,7 @@ by a hash of every engine source and of the Numba version. Only entry points are
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import sys
@@ -64,6 +65,11 @@ def cache_directory() -> Path | None:
     return None
 
 
+@functools.cache
+def _announce_compilation() -> None:
+    print("echelon_env: compiling kernels (first run only)", file=sys.stderr, flush=True)
+
+
 class _TolerantCache:
     """Numba's cache of one function, with failed reads and writes (full disk, damaged file) costing only the cache."""
 
@@ -79,7 +85,7 @@ class _TolerantCache:
         except Exception:  # a damaged cache can fail in any way that unpickling can
             loaded = None
         if loaded is None:
-            print("echelon_env: compiling kernels (first run only)", file=sys.stderr, flush=True)
+            _announce_compilation()
         return loaded
 
     def save_overload(self, *args: Any) -> None:

@@ -19,6 +19,9 @@ NO_MECH = -1
 BLUE, RED = 0, 1
 DRAW = -1
 
+# How a mech sees another: not, by radar or heat only, or with a clear line between their centres.
+UNSEEN, SEEN, IN_SIGHT = range(3)
+
 # Why a battle is over (field `reason` of BATTLE).
 RUNNING, ZONE_CONTROL, ELIMINATION, TIME_LIMIT = range(4)
 REASONS = ("running", "zone_control", "elimination", "time_limit")
@@ -33,9 +36,11 @@ MECH = np.dtype(
         ("y", "f8"),  # m
         ("z", "f8"),  # m, the feet
         ("yaw", "f8"),  # rad in [-pi, pi)
-        ("vx", "f8"),  # m/s, as moved in the last tick
+        ("facing_x", "f8"),  # cosine of yaw
+        ("facing_y", "f8"),  # sine of yaw
+        ("vx", "f8"),  # m/s, the planar displacement of the last tick over dt
         ("vy", "f8"),  # m/s
-        ("vz", "f8"),  # m/s
+        ("vz", "f8"),  # m/s, the vertical velocity that gravity and jets act on
         ("armour", "f8"),  # hit points left
         ("heat", "f8"),  # heat points
         ("throttle", "f8"),  # command of this decision, -1..1 forward
@@ -153,7 +158,7 @@ class State(NamedTuple):
     order: NDArray[np.int16]  # (B, M) mech index by spawn place
     move_order: NDArray[np.int16]  # (B, M) scratch: the order in which mechs move in a tick
     pending: NDArray[np.float64]  # (B, M, 2) scratch: hit points and heat on their way to each mech in a tick
-    visible: NDArray[np.int8]  # (B, M, M) whether the first mech sees the second
+    visible: NDArray[np.int8]  # (B, M, M) how the first mech sees the second: UNSEEN, SEEN or IN_SIGHT
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
     columns: NDArray[Any]  # (B, Y, X) COLUMN
     battle_maps: NDArray[np.float32]  # (B, 2, F) the battlefield map as each team sees it

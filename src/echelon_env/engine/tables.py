@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MOUNTS
+from echelon_env.catalog import MATERIALS, MOUNTS
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig, zone_radius_limit
+from echelon_env.engine.geometry import PI, cosine_sine
 
 RULES = np.dtype(
     [
@@ -62,7 +63,7 @@ MECH_CLASS = np.dtype(
         ("tonnage", "f8"),  # t
         ("radar_factor", "f8"),
         ("contact_slots", "i8"),
-        ("one_hot", "i8"),  # position in the observations' class one-hot: scout, light, medium, heavy
+        ("one_hot", "i8"),  # position in ONE_HOT, -1 for a class of a user's own
         ("weapon", "i8", (len(MOUNTS),)),  # index into the weapons, -1 for an empty mount
     ],
     align=True,
@@ -82,6 +83,8 @@ WEAPON = np.dtype(
     align=True,
 )
 
+MATERIAL = np.dtype([("blocks_movement", "i1"), ("blocks_sight", "i1")], align=True)
+
 ONE_HOT = ("scout", "light", "medium", "heavy")
 """Classes in the order of the observations' one-hot."""
 
@@ -92,11 +95,12 @@ class Tables(NamedTuple):
     rules: NDArray[Any]  # (1,) RULES
     classes: NDArray[Any]  # (K,) MECH_CLASS
     weapons: NDArray[Any]  # (W,) WEAPON
+    materials: NDArray[Any]  # (N,) MATERIAL, by the codes that voxels hold
 
 
 def build_tables(config: BattleConfig) -> Tables:
     """The record arrays of a configuration."""
-    return Tables(rules=_rules(config), classes=_classes(config), weapons=_weapons(config))
+    return Tables(rules=_rules(config), classes=_classes(config), weapons=_weapons(config), materials=_materials())
 
 
 def _rules(config: BattleConfig) -> NDArray[Any]:
@@ -151,7 +155,7 @@ def _classes(config: BattleConfig) -> NDArray[Any]:
         for name in ("heat_dissipation", "tonnage", "contact_slots"):
             row[name] = getattr(mech_class, name)
         row["radar_factor"] = mech_class.sensor_range_factor
-        row["one_hot"] = ONE_HOT.index(mech_class.name)
+        row["one_hot"] = ONE_HOT.index(mech_class.name) if mech_class.name in ONE_HOT else -1
         row["weapon"] = [config.catalog.weapon_index(getattr(mech_class, mount)) for mount in MOUNTS]
     return table
 
@@ -167,5 +171,9 @@ def _weapons(config: BattleConfig) -> NDArray[Any]:
     return table
 
 
+def _materials() -> NDArray[Any]:
+    return np.array([(material.blocks_movement, material.blocks_sight) for material in MATERIALS], MATERIAL)
+
+
 def _half_arc_cos(arc_degrees: float) -> float:
-    return math.cos(math.radians(arc_degrees / 2))
+    return float(cosine_sine(arc_degrees / 2 * PI / 180)[0])

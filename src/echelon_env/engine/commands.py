@@ -1,0 +1,74 @@
+"""From action vectors to the commands that a mech carries out in a decision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from echelon_env.actions import ACTION_HIGH, ACTION_LOW, TARGET_CHOICES, Action
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.geometry import clip
+from echelon_env.engine.state import NO_MECH, State
+
+
+@kernel
+def clean(mech: Row, action: Any) -> None:
+    """Set non-finite entries to 0, counting them, and cut the others to the bounds; in place."""
+    for i in range(action.shape[0]):
+        if math.isfinite(action[i]):
+            action[i] = clip(action[i], ACTION_LOW, ACTION_HIGH)
+        else:
+            action[i] = 0.0
+            mech.bad_actions += 1
+
+
+@kernel
+def _hold_still(mech: Row) -> None:
+    mech.throttle = mech.strafe = mech.jet = mech.turn = 0.0
+    mech.vent = 0
+    mech.target = NO_MECH
+    for mount in range(mech.trigger.shape[0]):
+        mech.trigger[mount] = 0
+
+
+@kernel
+def command(mech: Row, action: Any) -> None:
+    """Read a clean action (A,) float32 into a living mech's command."""
+    throttle, strafe = np.float64(action[Action.THROTTLE]), np.float64(action[Action.STRAFE])
+    length = math.sqrt(throttle * throttle + strafe * strafe)
+    if length > 1.0:
+        throttle, strafe = throttle / length, strafe / length
+    mech.throttle, mech.strafe = throttle, strafe
+    mech.jet = max(0.0, np.float64(action[Action.JET]))
+    mech.turn = np.float64(action[Action.TURN])
+    for mount in range(mech.trigger.shape[0]):
+        mech.trigger[mount] = 1 if action[Action.PRIMARY + mount] > 0.0 else 0
+    mech.vent = 1 if action[Action.VENT] > 0.0 else 0
+    mech.target = NO_MECH
+    best = 0.0
+    for choice in range(TARGET_CHOICES):
+        wish = np.float64(action[Action.TARGET_0 + choice])
+        if wish > best:
+            best = wish
+            mech.target = mech.contacts[choice]
+
+
+@kernel
+def read_commands(state: State, actions: Any, b: int) -> None:
+    """Begin a decision: read the actions (M, A) of a battle and clear what is counted per decision."""
+    battle, mechs = state.battles[b], state.mechs[b]
+    battle.num_events = 0
+    for m in range(mechs.shape[0]):
+        mech = mechs[m]
+        mech.bad_actions = 0
+        mech.died = 0
+        mech.shutdown_ticks = 0
+        mech.damage_dealt = mech.kills = 0.0
+        mech.hurt_x = mech.hurt_y = 0.0
+        clean(mech, actions[m])
+        if mech.alive:
+            command(mech, actions[m])
+        else:
+            _hold_still(mech)

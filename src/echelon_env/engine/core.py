@@ -1,0 +1,257 @@
+"""`BattleEngine`: B battles stepped at once; the one mutable class of the simulation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from echelon_env.actions import ACTION_DIM
+from echelon_env.config import REWARD_COMPONENTS, BattleConfig, make_config
+from echelon_env.engine.state import State, allocate
+from echelon_env.engine.tables import Tables, build_tables
+from echelon_env.engine.tick import Outputs, begin_battle, step_range
+from echelon_env.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.terrain import generate
+
+
+class NotResetError(RuntimeError):
+    """A step of battles that have never been reset."""
+
+
+class BattleEngine:
+    """B battles of one configuration, stepped together on plain arrays.
+
+    Mechs are rows: team blue's first, then red's, in the order of their rosters. A finished battle stands still (zero
+    rewards, no flags, unchanged observations) until it is reset. The same seed and actions give the same bytes
+    whatever the number of battles, the position in the batch and the number of threads.
+
+    Parameters
+    ----------
+    preset_or_config
+        A preset's name, a `BattleConfig` or its dict.
+    num_battles
+        Battles B in the batch.
+    num_threads
+        Threads that share the battles of a step.
+    **overrides
+        Fields of the configuration to change, as in `make_config`.
+
+    Raises
+    ------
+    ConfigError
+        If the configuration is impossible.
+    ValueError
+        If `num_battles` or `num_threads` is less than 1.
+    """
+
+    def __init__(
+        self,
+        preset_or_config: str | BattleConfig | Mapping[str, Any] = "battle",
+        num_battles: int = 1,
+        num_threads: int = 1,
+        **overrides: Any,
+    ) -> None:
+        self.config: BattleConfig = make_config(preset_or_config, **overrides)
+        self.num_battles = _positive("num_battles", num_battles)
+        self.num_threads = _positive("num_threads", num_threads)
+        self.num_mechs = self.config.num_mechs
+        self.action_dim = ACTION_DIM
+        self.observation_dim = OBSERVATION_DIM
+        battle_map = STREAMS["battle_map"]
+        self.tables: Tables = build_tables(self.config)
+        self.state: State = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
+        self.out = _allocate_outputs(self.num_battles, self.num_mechs)
+        self._actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
+        self._started = np.zeros(self.num_battles, np.bool_)
+        catalog = self.config.catalog
+        self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
+        self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
+
+    def reset(self, seeds: ArrayLike, mask: ArrayLike | None = None) -> NDArray[np.float32]:
+        """Begin new battles.
+
+        Parameters
+        ----------
+        seeds
+            (B,) integers in [0, 2**64): the battles' seeds. Entries of battles that are not reset are ignored.
+        mask
+            (B,) booleans: the battles to reset; all by default.
+
+        Returns
+        -------
+        numpy.ndarray
+            (B, M, D) float32, the observations of all battles: the engine's own buffer, valid until the next call.
+
+        Raises
+        ------
+        ValueError
+            If a shape is wrong or a seed is no integer in range; nothing is reset then.
+        """
+        seed_list = _check_seeds(seeds, self.num_battles)
+        chosen = np.ones(self.num_battles, np.bool_) if mask is None else _check_mask(mask, self.num_battles)
+        self._for_all(self._reset_battle, [(int(b), seed_list[b]) for b in np.flatnonzero(chosen)])
+        self._started |= chosen
+        return self.out.observations
+
+    def step(
+        self, actions: ArrayLike
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Take one decision in every battle that is not over.
+
+        Parameters
+        ----------
+        actions
+            (B, M, A) floats, see `echelon_env.actions`; the array is only read. Entries are cut to [-1, 1]; those that
+            are not finite become 0 and are counted in `bad_actions`. Rows of dead mechs are ignored.
+
+        Returns
+        -------
+        observations, rewards, terminated, truncated
+            (B, M, D) float32, (B, M) float32, (B, M) bool, (B, M) bool: the engine's own buffers, valid until the next
+            call. The flags are set in the step in which a mech's episode ends, never both.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong or the entries are no numbers.
+        NotResetError
+            If a battle has never been reset.
+        """
+        array = np.asarray(actions)
+        expected = (self.num_battles, self.num_mechs, ACTION_DIM)
+        if array.shape != expected:
+            raise ValueError(f"actions: expected shape {expected} (battles, mechs, action), got {array.shape}")
+        if array.dtype.kind not in "fiub":
+            raise ValueError(f"actions: expected real numbers, got dtype {array.dtype}")
+        if not self._started.all():
+            missing = np.flatnonzero(~self._started).tolist()
+            raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
+        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, and is counted as such
+            np.copyto(self._actions, array, casting="unsafe")
+        self._for_all(self._step_range, self._ranges())
+        return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """(B, M) bool: the mechs that live."""
+        return np.array(self.state.mechs["alive"], np.bool_)
+
+    @property
+    def battle_over(self) -> NDArray[np.bool_]:
+        """(B,) bool: the battles that are over."""
+        return np.array(self.state.battles["over"], np.bool_)
+
+    @property
+    def winner(self) -> NDArray[np.int8]:
+        """(B,) int8: 0 blue, 1 red, -1 draw; valid where `battle_over`."""
+        return np.array(self.state.battles["winner"])
+
+    @property
+    def reason(self) -> NDArray[np.int8]:
+        """(B,) int8: why each battle is over, an index into `echelon_env.engine.state.REASONS`."""
+        return np.array(self.state.battles["reason"])
+
+    @property
+    def bad_actions(self) -> NDArray[np.int32]:
+        """(B, M) int32: non-finite action entries in the last step."""
+        return np.array(self.state.mechs["bad_actions"])
+
+    @property
+    def reward_components(self) -> NDArray[np.float32]:
+        """(B, M, K) float32: the last step's reward by component, in the order of `config.REWARD_COMPONENTS`."""
+        return self.out.components
+
+    def snapshot(self) -> dict[str, NDArray[Any]]:
+        """Copies of every array that the future depends on, by name; `restore` takes them."""
+        arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
+        return {name: array.copy() for name, array in arrays.items()}
+
+    def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
+        """Return to a snapshot of an engine of the same configuration and batch size.
+
+        Raises ValueError, with nothing changed, if an array is missing or of another shape or dtype.
+        """
+        arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
+        for name, array in arrays.items():
+            if name not in snapshot:
+                raise ValueError(f"snapshot: array {name!r} is missing")
+            kept = snapshot[name]
+            if kept.shape != array.shape or kept.dtype != array.dtype:
+                raise ValueError(
+                    f"snapshot: array {name!r}: expected {array.shape} {array.dtype}, got {kept.shape} {kept.dtype}"
+                )
+        for name, array in arrays.items():
+            np.copyto(array, snapshot[name])
+
+    def close(self) -> None:
+        """Stop the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _reset_battle(self, b: int, seed: int) -> None:
+        terrain = generate(self.config, seed)
+        battle = self.state.battles[b]
+        battle["seed"] = seed
+        battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
+            terrain.zone_x,
+            terrain.zone_y,
+            terrain.zone_radius,
+        )
+        self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
+        self.state.voxels[b] = terrain.voxels
+        begin_battle(self.tables, self.state, terrain.spawns, self._classes, self.out, b)
+
+    def _step_range(self, first: int, last: int) -> None:
+        step_range(self.tables, self.state, self._actions, self.out, first, last)
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        bounds = np.linspace(0, self.num_battles, min(self.num_threads, self.num_battles) + 1).astype(int).tolist()
+        return itertools.pairwise(bounds)
+
+    def _for_all(self, function: Any, arguments: Any) -> None:
+        """Call a function with each tuple of arguments, on the thread pool where there is one."""
+        if self._pool is None:
+            for args in arguments:
+                function(*args)
+        else:
+            for future in [self._pool.submit(function, *args) for args in arguments]:
+                future.result()
+
+
+def _allocate_outputs(battles: int, mechs: int) -> Outputs:
+    return Outputs(
+        observations=np.zeros((battles, mechs, OBSERVATION_DIM), np.float32),
+        rewards=np.zeros((battles, mechs), np.float32),
+        components=np.zeros((battles, mechs, len(REWARD_COMPONENTS)), np.float32),
+        terminated=np.zeros((battles, mechs), np.bool_),
+        truncated=np.zeros((battles, mechs), np.bool_),
+    )
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name}: expected an integer of at least 1, got {value!r}")
+    return int(value)
+
+
+def _check_seeds(seeds: ArrayLike, count: int) -> list[int]:
+    array = np.asarray(seeds)
+    if array.shape != (count,):
+        raise ValueError(f"seeds: expected shape ({count},), one a battle, got {array.shape}")
+    values: list[int] = array.tolist()
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
+            raise ValueError(f"seeds: expected integers in [0, 2**64), got {value!r}")
+    return values
+
+
+def _check_mask(mask: ArrayLike, count: int) -> NDArray[np.bool_]:
+    array = np.asarray(mask)
+    if array.shape != (count,) or array.dtype != np.bool_:
+        raise ValueError(f"mask: expected ({count},) booleans, got {array.shape} {array.dtype}")
+    return array

@@ -1,0 +1,125 @@
+"""Angles and the numerical tolerances.
+
+Sine, cosine and arc tangent are made of + - x / alone, because the C library's differ in their last bits between
+processors and results must not. Polynomials: Sun Microsystems' fdlibm (k_sin.c, k_cos.c, s_atan.c).
+"""
+
+from __future__ import annotations
+
+import math
+
+from echelon_env.engine._jit import kernel
+
+CONTACT_TOLERANCE = 1e-6
+"""m; boxes and voxels that overlap by less only touch."""
+
+TINY = 1e-9
+"""m; vectors that are shorter have no direction."""
+
+PI = 3.141592653589793
+HALF_PI_HIGH = 1.57079632673412561417e00  # the first 33 bits of pi / 2
+HALF_PI_LOW = 6.07710050650619224932e-11  # pi / 2 - HALF_PI_HIGH
+
+
+@kernel
+def _sine_polynomial(x: float) -> float:
+    z = x * x
+    r = 8.33333333332248946124e-03 + z * (
+        -1.98412698298579493134e-04
+        + z * (2.75573137070700676789e-06 + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10))
+    )
+    return x + x * z * (-1.66666666666666324348e-01 + z * r)
+
+
+@kernel
+def _cosine_polynomial(x: float) -> float:
+    z = x * x
+    r = 4.16666666666666019037e-02 + z * (
+        -1.38888888888741095749e-03
+        + z
+        * (
+            2.48015872894767294178e-05
+            + z * (-2.75573143513906633035e-07 + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11))
+        )
+    )
+    return 1.0 - (0.5 * z - z * z * r)
+
+
+@kernel
+def cosine_sine(angle: float) -> tuple[float, float]:
+    """Cosine and sine of an angle in radians; meant for |angle| of a few turns at most."""
+    quadrant = math.floor(angle / (0.5 * PI) + 0.5)
+    x = (angle - quadrant * HALF_PI_HIGH) - quadrant * HALF_PI_LOW
+    sine, cosine = _sine_polynomial(x), _cosine_polynomial(x)
+    remainder = int(quadrant) & 3
+    if remainder == 0:
+        return cosine, sine
+    if remainder == 1:
+        return -sine, cosine
+    if remainder == 2:
+        return -cosine, -sine
+    return sine, -cosine
+
+
+@kernel
+def _arc_tangent(x: float) -> float:
+    """Arc tangent of x >= 0."""
+    if x < 0.4375:
+        base, t = 0.0, x
+    elif x < 0.6875:
+        base, t = 4.63647609000806093515e-01, (2.0 * x - 1.0) / (2.0 + x)
+    elif x < 1.1875:
+        base, t = 7.85398163397448278999e-01, (x - 1.0) / (x + 1.0)
+    elif x < 2.4375:
+        base, t = 9.82793723247329054082e-01, (x - 1.5) / (1.0 + 1.5 * x)
+    else:
+        base, t = 1.57079632679489655800e00, -1.0 / x
+    z = t * t
+    w = z * z
+    odd = z * (
+        3.33333333333329318027e-01
+        + w
+        * (
+            1.42857142725034663711e-01
+            + w
+            * (
+                9.09088713343650656196e-02
+                + w * (6.66107313738753120669e-02 + w * (4.97687799461593236017e-02 + w * 1.62858201153657823623e-02))
+            )
+        )
+    )
+    even = w * (
+        -1.99999999998764832476e-01
+        + w
+        * (
+            -1.11111104054623557880e-01
+            + w * (-7.69187620504482999495e-02 + w * (-5.83357013379057348645e-02 + w * -3.65315727442169155270e-02))
+        )
+    )
+    return base + (t - t * (odd + even))
+
+
+@kernel
+def arc_tangent2(y: float, x: float) -> float:
+    """Angle in [-pi, pi] of the vector (x, y); 0 for the zero vector."""
+    if x == 0.0:
+        if y == 0.0:
+            return 0.0
+        return 0.5 * PI if y > 0.0 else -0.5 * PI
+    angle = _arc_tangent(abs(y / x))
+    if x < 0.0:
+        angle = PI - angle
+    return angle if y >= 0.0 else -angle
+
+
+@kernel
+def wrap_angle(angle: float) -> float:
+    """The same angle in [-pi, pi)."""
+    wrapped = angle - 2.0 * PI * math.floor((angle + PI) / (2.0 * PI))
+    return wrapped if wrapped < PI else -PI
+
+
+@kernel
+def clip(value: float, low: float, high: float) -> float:
+    """The value, cut to [low, high]."""
+    return min(max(value, low), high)

@@ -1,0 +1,264 @@
+"""How mechs move: axis by axis, stepping up, stopping at terrain, at each other and at the map's bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from echelon_env.engine import rng
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.body import add_heat
+from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
+from echelon_env.engine.raycast import height_mask
+from echelon_env.engine.state import State
+from echelon_env.engine.tables import Tables
+
+
+@kernel
+def draw_move_order(battle: Row, order: Any, move_order: Any) -> None:
+    """Shuffle the mechs (Fisher-Yates over the spawn places) into this tick's order of movement."""
+    count = order.shape[0]
+    for place in range(count):
+        move_order[place] = order[place]
+    for last in range(count - 1, 0, -1):
+        chosen = rng.random_below(battle.seed, battle.tick, last, rng.MOVE_ORDER, last + 1)
+        swapped = move_order[chosen]
+        move_order[chosen] = move_order[last]
+        move_order[last] = swapped
+
+
+@kernel
+def hits_terrain(columns: Any, mech_class: Row, x: float, y: float, z: float) -> bool:
+    """Whether a box of a class with its feet at (x, y, z) overlaps a solid voxel; the box is inside the map's plane."""
+    mask = height_mask(
+        math.floor(z + CONTACT_TOLERANCE),
+        min(31, math.floor(z + mech_class.height - CONTACT_TOLERANCE)),
+    )
+    for iy in range(
+        math.floor(y - mech_class.half_width + CONTACT_TOLERANCE),
+        math.floor(y + mech_class.half_width - CONTACT_TOLERANCE) + 1,
+    ):
+        for ix in range(
+            math.floor(x - mech_class.half_length + CONTACT_TOLERANCE),
+            math.floor(x + mech_class.half_length - CONTACT_TOLERANCE) + 1,
+        ):
+            if np.int64(columns[iy, ix].solid) & mask:
+                return True
+    return False
+
+
+@kernel
+def overlaps_in_plane(mech_class: Row, x: float, y: float, other: Row, other_class: Row) -> bool:
+    """Whether the footprint of a class at (x, y) overlaps another mech's."""
+    return bool(
+        abs(x - other.x) < mech_class.half_length + other_class.half_length - CONTACT_TOLERANCE
+        and abs(y - other.y) < mech_class.half_width + other_class.half_width - CONTACT_TOLERANCE
+    )
+
+
+@kernel
+def hits_mech(tables: Tables, mechs: Any, m: int, x: float, y: float, z: float) -> bool:
+    """Whether mech m, with its feet at (x, y, z), would overlap another living mech."""
+    mech_class = tables.classes[mechs[m].mech_class]
+    for o in range(mechs.shape[0]):
+        other = mechs[o]
+        if o == m or not other.alive:
+            continue
+        other_class = tables.classes[other.mech_class]
+        if (
+            overlaps_in_plane(mech_class, x, y, other, other_class)
+            and z < other.z + other_class.height - CONTACT_TOLERANCE
+            and other.z < z + mech_class.height - CONTACT_TOLERANCE
+        ):
+            return True
+    return False
+
+
+@kernel
+def _steps_up(tables: Tables, columns: Any, mechs: Any, m: int, x: float, y: float) -> bool:
+    """Lift a standing mech by one voxel onto (x, y) if there is room; say whether it did."""
+    mech = mechs[m]
+    mech_class = tables.classes[mech.mech_class]
+    z = math.floor(mech.z + CONTACT_TOLERANCE) + 1.0
+    if (
+        not mech.on_ground
+        or z + mech_class.height > tables.rules[0].map_height
+        or hits_terrain(columns, mech_class, mech.x, mech.y, z)
+        or hits_terrain(columns, mech_class, x, y, z)
+        or hits_mech(tables, mechs, m, mech.x, mech.y, z)
+        or hits_mech(tables, mechs, m, x, y, z)
+    ):
+        return False
+    mech.x, mech.y, mech.z = x, y, z
+    return True
+
+
+@kernel
+def _stop(position: float, moved: float, face: float) -> float:
+    """Where a move from `position` to `moved` ends that may not pass `face`; never behind where it began."""
+    if moved > position:
+        return max(position, min(moved, face))
+    return min(position, max(moved, face))
+
+
+@kernel
+def _stop_at_mechs(tables: Tables, mechs: Any, m: int, x: float, y: float) -> tuple[float, float]:
+    """How far mech m gets towards (x, y), one of which differs from its place, before it touches another mech."""
+    mech = mechs[m]
+    mech_class = tables.classes[mech.mech_class]
+    for o in range(mechs.shape[0]):
+        other = mechs[o]
+        if o == m or not other.alive:
+            continue
+        other_class = tables.classes[other.mech_class]
+        if (
+            not overlaps_in_plane(mech_class, x, y, other, other_class)
+            or mech.z >= other.z + other_class.height - CONTACT_TOLERANCE
+            or other.z >= mech.z + mech_class.height - CONTACT_TOLERANCE
+        ):
+            continue
+        if x != mech.x:
+            gap = mech_class.half_length + other_class.half_length
+            x = _stop(mech.x, x, other.x - gap if x > mech.x else other.x + gap)
+        else:
+            gap = mech_class.half_width + other_class.half_width
+            y = _stop(mech.y, y, other.y - gap if y > mech.y else other.y + gap)
+    return x, y
+
+
+@kernel
+def _terrain_face(position: float, moved: float, half: float) -> float:
+    """Centre of a box that touches the voxel layer which its leading side has just entered."""
+    if moved > position:
+        return math.floor(moved + half - CONTACT_TOLERANCE) - half
+    return math.floor(moved - half + CONTACT_TOLERANCE) + 1.0 + half
+
+
+@kernel
+def move_along(tables: Tables, columns: Any, mechs: Any, m: int, dx: float, dy: float) -> None:
+    """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge let it."""
+    mech = mechs[m]
+    mech_class = tables.classes[mech.mech_class]
+    size = tables.rules[0].map_size
+    x = min(max(mech.x + dx, mech_class.half_length), size - mech_class.half_length)
+    y = min(max(mech.y + dy, mech_class.half_width), size - mech_class.half_width)
+    if x == mech.x and y == mech.y:
+        return
+    if hits_terrain(columns, mech_class, x, y, mech.z):
+        if _steps_up(tables, columns, mechs, m, x, y):
+            return
+        if x != mech.x:
+            x = _stop(mech.x, x, _terrain_face(mech.x, x, mech_class.half_length))
+        else:
+            y = _stop(mech.y, y, _terrain_face(mech.y, y, mech_class.half_width))
+    mech.x, mech.y = _stop_at_mechs(tables, mechs, m, x, y)
+
+
+@kernel
+def terrain_below(columns: Any, mech_class: Row, x: float, y: float, z: float) -> float:
+    """Height of the highest solid surface under a footprint, at or below z."""
+    level = min(32, math.floor(z + CONTACT_TOLERANCE))
+    highest = 0
+    for iy in range(
+        math.floor(y - mech_class.half_width + CONTACT_TOLERANCE),
+        math.floor(y + mech_class.half_width - CONTACT_TOLERANCE) + 1,
+    ):
+        for ix in range(
+            math.floor(x - mech_class.half_length + CONTACT_TOLERANCE),
+            math.floor(x + mech_class.half_length - CONTACT_TOLERANCE) + 1,
+        ):
+            column = columns[iy, ix]
+            surface = min(level, int(column.top))
+            while surface > highest and not (np.int64(column.solid) >> (surface - 1)) & 1:
+                surface -= 1
+            highest = max(highest, surface)
+    return float(highest)
+
+
+@kernel
+def terrain_above(columns: Any, mech_class: Row, map_height: int, x: float, y: float, z: float) -> float:
+    """Height of the lowest solid voxel over a footprint, at or above z; the map's height where there is none."""
+    level = math.ceil(z - CONTACT_TOLERANCE)
+    lowest = map_height
+    for iy in range(
+        math.floor(y - mech_class.half_width + CONTACT_TOLERANCE),
+        math.floor(y + mech_class.half_width - CONTACT_TOLERANCE) + 1,
+    ):
+        for ix in range(
+            math.floor(x - mech_class.half_length + CONTACT_TOLERANCE),
+            math.floor(x + mech_class.half_length - CONTACT_TOLERANCE) + 1,
+        ):
+            column = columns[iy, ix]
+            for height in range(level, min(lowest, int(column.top))):
+                if (np.int64(column.solid) >> height) & 1:
+                    lowest = height
+                    break
+    return float(lowest)
+
+
+@kernel
+def move_vertically(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
+    """Apply gravity and jets to mech m, and let it fall or rise as far as there is room."""
+    rules, mech = tables.rules[0], mechs[m]
+    mech_class = tables.classes[mech.mech_class]
+    thrust = 0.0 if mech.shutdown else mech.jet * mech_class.jet_acceleration
+    mech.vz = (mech.vz + (thrust - rules.gravity) * rules.dt) * rules.vertical_keep
+    moved = mech.z + mech.vz * rules.dt
+    rising = mech.vz > 0.0
+    if rising:
+        top = mech.z + mech_class.height
+        limit = terrain_above(columns, mech_class, rules.map_height, mech.x, mech.y, top) - mech_class.height
+    else:
+        limit = terrain_below(columns, mech_class, mech.x, mech.y, mech.z)
+    for o in range(mechs.shape[0]):
+        other = mechs[o]
+        if o == m or not other.alive:
+            continue
+        other_class = tables.classes[other.mech_class]
+        if not overlaps_in_plane(mech_class, mech.x, mech.y, other, other_class):
+            continue
+        if rising and other.z >= mech.z + mech_class.height - CONTACT_TOLERANCE:
+            limit = min(limit, other.z - mech_class.height)
+        if not rising and other.z + other_class.height <= mech.z + CONTACT_TOLERANCE:
+            limit = max(limit, other.z + other_class.height)
+    stopped = moved >= limit if rising else moved <= limit
+    mech.on_ground = 1 if stopped and not rising else 0
+    if stopped:
+        mech.z = max(mech.z, limit) if rising else limit
+        mech.vz = 0.0
+    else:
+        mech.z = moved
+
+
+@kernel
+def move_mech(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
+    """One tick of a mech's movement: turn, then x, y and z."""
+    rules, mech = tables.rules[0], mechs[m]
+    mech_class = tables.classes[mech.mech_class]
+    x, y = mech.x, mech.y
+    if not mech.shutdown:
+        if mech.turn != 0.0:
+            mech.yaw = wrap_angle(mech.yaw + mech.turn * mech_class.turn_rate * rules.dt)
+            mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
+        reach = mech_class.top_speed * rules.dt
+        dx = reach * (mech.throttle * mech.facing_x - mech.strafe * mech.facing_y)
+        dy = reach * (mech.throttle * mech.facing_y + mech.strafe * mech.facing_x)
+        move_along(tables, columns, mechs, m, dx, 0.0)
+        move_along(tables, columns, mechs, m, 0.0, dy)
+        if mech.jet > 0.0 and mech_class.jet_acceleration > 0.0:
+            add_heat(rules, mech_class, mech, rules.jet_heat * mech.jet * rules.dt)
+    move_vertically(tables, columns, mechs, m)
+    mech.vx = (mech.x - x) / rules.dt
+    mech.vy = (mech.y - y) / rules.dt
+
+
+@kernel
+def move_all(tables: Tables, state: State, b: int) -> None:
+    """One tick of movement of a battle's living mechs, in a drawn order."""
+    mechs, move_order = state.mechs[b], state.move_order[b]
+    draw_move_order(state.battles[b], state.order[b], move_order)
+    for place in range(move_order.shape[0]):
+        if mechs[move_order[place]].alive:
+            move_mech(tables, state.columns[b], mechs, move_order[place])

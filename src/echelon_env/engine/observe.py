@@ -1,0 +1,213 @@
+"""Writing observations: one function per stream, into a row (D,) float32 that begins as zeros."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.geometry import TINY, clip
+from echelon_env.engine.state import IN_SIGHT, NO_MECH, State
+from echelon_env.engine.tables import Tables
+from echelon_env.engine.weapons import centre_height, squared_distance
+from echelon_env.engine.zone import distance_to_centre, is_inside
+from echelon_env.observations import EGO_SIDE, SQUAD_ROWS, STREAMS, Contact, Objective, Self, Squad
+
+SELF_AT = STREAMS["self"].start
+OBJECTIVE_AT = STREAMS["objective"].start
+CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
+CONTACTS_MASK_AT = STREAMS["contacts_mask"].start
+SQUAD_AT, SQUAD_WIDTH = STREAMS["squad"].start, STREAMS["squad"].row_width
+SQUAD_MASK_AT = STREAMS["squad_mask"].start
+EGO_MAP_AT = STREAMS["ego_map"].start
+BATTLE_MAP_AT = STREAMS["battle_map"].start
+
+
+@kernel
+def forward_left(mech: Row, dx: float, dy: float) -> tuple[float, float]:
+    """A vector of the plane in a mech's own frame."""
+    return dx * mech.facing_x + dy * mech.facing_y, dy * mech.facing_x - dx * mech.facing_y
+
+
+@kernel
+def _unit(dx: float, dy: float) -> tuple[float, float]:
+    length = math.sqrt(dx * dx + dy * dy)
+    if length < TINY:
+        return 0.0, 0.0
+    return dx / length, dy / length
+
+
+@kernel
+def _turn(x: float, y: float, quarter_turns: int) -> tuple[float, float]:
+    for _ in range(quarter_turns):
+        x, y = -y, x
+    return x, y
+
+
+@kernel
+def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """The mech's own body, weapons, motion and place."""
+    rules, mech = tables.rules[0], state.mechs[b][m]
+    mech_class = tables.classes[mech.mech_class]
+    at = SELF_AT
+    row[at + Self.ALIVE] = 1.0
+    row[at + Self.ARMOUR] = mech.armour / mech_class.armour
+    row[at + Self.HEAT] = mech.heat / mech_class.heat_capacity
+    row[at + Self.SHUTDOWN] = mech.shutdown
+    row[at + Self.ON_GROUND] = mech.on_ground
+    for mount in range(mech.cooldown.shape[0]):
+        weapon = mech_class.weapon[mount]
+        if weapon >= 0:
+            row[at + Self.HAS_PRIMARY + mount] = 1.0
+            row[at + Self.COOLDOWN_PRIMARY + mount] = mech.cooldown[mount] / tables.weapons[weapon].cooldown
+    forward, left = forward_left(mech, mech.vx, mech.vy)
+    row[at + Self.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
+    row[at + Self.VELOCITY_LEFT] = clip(left / rules.speed_scale, -1.0, 1.0)
+    row[at + Self.VELOCITY_UP] = clip(mech.vz / rules.speed_scale, -1.0, 1.0)
+    row[at + Self.HEIGHT] = mech.z / rules.map_height
+    half = 0.5 * rules.map_size
+    turns = state.teams[b, mech.team].quarter_turns
+    x, y = _turn((mech.x - half) / half, (mech.y - half) / half, turns)
+    row[at + Self.POSITION_X], row[at + Self.POSITION_Y] = x, y
+    heading_x, heading_y = _turn(mech.facing_x, mech.facing_y, turns)
+    row[at + Self.HEADING_COS], row[at + Self.HEADING_SIN] = clip(heading_x, -1.0, 1.0), clip(heading_y, -1.0, 1.0)
+    forward, left = forward_left(mech, mech.hurt_x, mech.hurt_y)
+    row[at + Self.HURT_FORWARD] = clip(forward / mech_class.armour, -1.0, 1.0)
+    row[at + Self.HURT_LEFT] = clip(left / mech_class.armour, -1.0, 1.0)
+    if mech_class.one_hot >= 0:
+        row[at + Self.IS_SCOUT + mech_class.one_hot] = 1.0
+
+
+@kernel
+def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """The zone as the mech sees it, the scores and the clock."""
+    rules, battle, mech = tables.rules[0], state.battles[b], state.mechs[b][m]
+    own, enemy = state.teams[b, mech.team], state.teams[b, 1 - mech.team]
+    at = OBJECTIVE_AT
+    distance = distance_to_centre(battle, mech)
+    dx, dy = _unit(battle.zone_x - mech.x, battle.zone_y - mech.y)
+    forward, left = forward_left(mech, dx, dy)
+    row[at + Objective.IN_ZONE] = is_inside(rules, battle, mech)
+    row[at + Objective.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
+    row[at + Objective.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
+    row[at + Objective.DISTANCE] = max(0.0, distance - battle.zone_radius) / rules.map_diagonal
+    row[at + Objective.DISTANCE_NEAR] = min(1.0, distance / rules.zone_scale)
+    row[at + Objective.RADIUS] = battle.zone_radius / rules.zone_scale
+    row[at + Objective.OWN_SHARE] = own.share
+    row[at + Objective.ENEMY_SHARE] = enemy.share
+    row[at + Objective.OWN_SCORE] = min(1.0, own.score / rules.score_to_win)
+    row[at + Objective.ENEMY_SCORE] = min(1.0, enemy.score / rules.score_to_win)
+    row[at + Objective.TIME_LEFT] = max(0.0, 1.0 - battle.step_count / rules.max_steps)
+
+
+@kernel
+def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """The visible enemies, in the order of the contact table."""
+    rules, battle, mechs = tables.rules[0], state.battles[b], state.mechs[b]
+    mech = mechs[m]
+    for slot in range(mech.contacts.shape[0]):
+        o = mech.contacts[slot]
+        if o == NO_MECH:
+            return
+        other = mechs[o]
+        other_class = tables.classes[other.mech_class]
+        at = CONTACTS_AT + slot * CONTACT_WIDTH
+        row[CONTACTS_MASK_AT + slot] = 1.0
+        distance = math.sqrt(squared_distance(tables, mech, other))
+        dx, dy = _unit(other.x - mech.x, other.y - mech.y)
+        forward, left = forward_left(mech, dx, dy)
+        row[at + Contact.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
+        row[at + Contact.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
+        row[at + Contact.DISTANCE] = min(1.0, distance / rules.map_diagonal)
+        row[at + Contact.RANGE] = min(1.0, distance / rules.range_scale)
+        row[at + Contact.ELEVATION] = (centre_height(tables, other) - centre_height(tables, mech)) / rules.map_height
+        row[at + Contact.LINE_OF_SIGHT] = state.visible[b, m, o] == IN_SIGHT
+        forward, left = forward_left(mech, other.vx - mech.vx, other.vy - mech.vy)
+        row[at + Contact.VELOCITY_FORWARD] = clip(0.5 * forward / rules.speed_scale, -1.0, 1.0)
+        row[at + Contact.VELOCITY_LEFT] = clip(0.5 * left / rules.speed_scale, -1.0, 1.0)
+        forward, left = forward_left(mech, other.facing_x, other.facing_y)
+        row[at + Contact.FACING_FORWARD] = clip(forward, -1.0, 1.0)
+        row[at + Contact.FACING_LEFT] = clip(left, -1.0, 1.0)
+        row[at + Contact.ARMOUR] = other.armour / other_class.armour
+        row[at + Contact.HEAT] = other.heat / other_class.heat_capacity
+        row[at + Contact.SHUTDOWN] = other.shutdown
+        row[at + Contact.IN_ZONE] = is_inside(rules, battle, other)
+        if other_class.one_hot >= 0:
+            row[at + Contact.IS_SCOUT + other_class.one_hot] = 1.0
+
+
+@kernel
+def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int, row: Any) -> None:
+    rules, battle, mech, other = tables.rules[0], state.battles[b], state.mechs[b][m], state.mechs[b][o]
+    other_class = tables.classes[other.mech_class]
+    at = SQUAD_AT + slot * SQUAD_WIDTH
+    row[SQUAD_MASK_AT + slot] = 1.0
+    dx, dy = _unit(other.x - mech.x, other.y - mech.y)
+    forward, left = forward_left(mech, dx, dy)
+    row[at + Squad.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
+    row[at + Squad.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
+    row[at + Squad.DISTANCE] = min(1.0, math.sqrt(squared_distance(tables, mech, other)) / rules.map_diagonal)
+    row[at + Squad.ELEVATION] = (centre_height(tables, other) - centre_height(tables, mech)) / rules.map_height
+    row[at + Squad.ARMOUR] = other.armour / other_class.armour
+    row[at + Squad.HEAT] = other.heat / other_class.heat_capacity
+    row[at + Squad.SHUTDOWN] = other.shutdown
+    row[at + Squad.IN_ZONE] = is_inside(rules, battle, other)
+    row[at + Squad.SAME_PACK] = other.pack == mech.pack
+    if other_class.one_hot >= 0:
+        row[at + Squad.IS_SCOUT + other_class.one_hot] = 1.0
+
+
+@kernel
+def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """Living team-mates: the own pack's, then the other packs', each in the order of the roster."""
+    mechs = state.mechs[b]
+    slot = 0
+    for own_pack in (True, False):
+        for o in range(mechs.shape[0]):
+            other = mechs[o]
+            if o == m or other.team != mechs[m].team or (other.pack == mechs[m].pack) != own_pack:
+                continue
+            if other.alive and slot < SQUAD_ROWS:
+                _write_mate(tables, state, b, m, o, slot, row)
+                slot += 1
+
+
+@kernel
+def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """Obstacle heights on a grid around the mech, turned with it: rows from behind to ahead, columns right to left."""
+    rules, mech, columns = tables.rules[0], state.mechs[b][m], state.columns[b]
+    step_x, step_y = rules.terrain_cell * mech.facing_x, rules.terrain_cell * mech.facing_y
+    half = EGO_SIDE // 2
+    at = EGO_MAP_AT
+    for forward in range(-half, half + 1):
+        for left in range(-half, half + 1):
+            ix = math.floor(mech.x + forward * step_x - left * step_y)
+            iy = math.floor(mech.y + forward * step_y + left * step_x)
+            if 0 <= ix < rules.map_size and 0 <= iy < rules.map_size:
+                row[at] = clip((columns[iy, ix].top - mech.z) / rules.height_scale, -1.0, 1.0)
+            else:
+                row[at] = 1.0
+            at += 1
+
+
+@kernel
+def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
+    """The battlefield as the mech's team sees it."""
+    cells = state.battle_maps[b, state.mechs[b][m].team]
+    for cell in range(cells.shape[0]):
+        row[BATTLE_MAP_AT + cell] = cells[cell]
+
+
+@kernel
+def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None:
+    """Write the observations (M, D) of a battle's mechs; the dead observe zeros."""
+    for m in range(state.mechs.shape[1]):
+        row = observations[m]
+        row[:] = 0.0
+        if state.mechs[b][m].alive:
+            write_self(tables, state, b, m, row)
+            write_objective(tables, state, b, m, row)
+            write_contacts(tables, state, b, m, row)
+            write_squad(tables, state, b, m, row)
+            write_ego_map(tables, state, b, m, row)
+            write_battle_map(state, b, m, row)

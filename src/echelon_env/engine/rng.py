@@ -1,0 +1,63 @@
+"""Counter-based random numbers: every draw is a function of the battle's seed and of what it is for.
+
+There is no stream to share or to advance, so a draw does not depend on which other draws were made, on the mech's
+colour or on its place in an array. The function is two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood,
+"Fast splittable pseudorandom number generators", OOPSLA 2014): ``mix(seed + mix(key * GOLDEN))``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from echelon_env.engine._jit import kernel
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_SHIFT_30, _SHIFT_27, _SHIFT_31, _SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_TICK_SHIFT, _PLACE_SHIFT = np.uint64(24), np.uint64(8)
+
+# What a number is drawn for.
+MOVE_ORDER, FIRST_TEAM = range(2)
+
+
+@kernel
+def _mix(z: Any) -> Any:
+    z = (z ^ (z >> _SHIFT_30)) * _MIX_1
+    z = (z ^ (z >> _SHIFT_27)) * _MIX_2
+    return z ^ (z >> _SHIFT_31)
+
+
+@kernel
+def random_bits(seed: Any, tick: int, place: int, purpose: int) -> Any:
+    """64 random bits for a tick, a spawn place (below 65,536) and a purpose (below 256)."""
+    key = (np.uint64(tick) << _TICK_SHIFT) ^ (np.uint64(place) << _PLACE_SHIFT) ^ np.uint64(purpose)
+    return _mix(np.uint64(seed) + _mix((key + np.uint64(1)) * GOLDEN))
+
+
+@kernel
+def random_unit(seed: Any, tick: int, place: int, purpose: int) -> float:
+    """A uniform float64 in [0, 1)."""
+    return float(random_bits(seed, tick, place, purpose) >> _SHIFT_11) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def random_below(seed: Any, tick: int, place: int, purpose: int, limit: int) -> int:
+    """A uniform integer in [0, limit)."""
+    return int(random_unit(seed, tick, place, purpose) * limit)
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """Seed of a place's k-th battle: the place's own seed for k = 0, then a hash of both, below 2**63."""
+    if episode == 0:
+        return seed
+    mask = 0xFFFFFFFFFFFFFFFF
+
+    def mix(z: int) -> int:
+        z = ((z ^ (z >> 30)) * int(_MIX_1)) & mask
+        z = ((z ^ (z >> 27)) * int(_MIX_2)) & mask
+        return z ^ (z >> 31)
+
+    return mix((seed + mix((episode * int(GOLDEN)) & mask)) & mask) >> 1

@@ -1,0 +1,132 @@
+"""The beginning of a battle: columns from voxels, mechs on their spawn places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from echelon_env.config import PACK
+from echelon_env.engine import rng
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
+from echelon_env.engine.reward import potential
+from echelon_env.engine.state import BLUE, NO_MECH, RUNNING, State
+from echelon_env.engine.tables import Tables
+from echelon_env.observations import MAP_SIDE, MapCell
+
+PACK_SIZE = len(PACK)
+MAP_CELL_WIDTH = len(MapCell)
+
+
+@kernel
+def fill_columns(tables: Tables, voxels: Any, columns: Any) -> None:
+    """Pack voxels (Z, Y, X) into columns (Y, X)."""
+    for iy in range(columns.shape[0]):
+        for ix in range(columns.shape[1]):
+            columns[iy, ix].opaque = columns[iy, ix].solid = np.uint32(0)
+            columns[iy, ix].top = 0
+    for iz in range(voxels.shape[0]):
+        bit = np.uint32(1 << iz)
+        for iy in range(voxels.shape[1]):
+            for ix in range(voxels.shape[2]):
+                material = tables.materials[voxels[iz, iy, ix]]
+                if material.blocks_sight:
+                    columns[iy, ix].opaque |= bit
+                if material.blocks_movement:
+                    columns[iy, ix].solid |= bit
+                    columns[iy, ix].top = iz + 1
+
+
+@kernel
+def _clear(state: State, b: int) -> None:
+    battle = state.battles[b]
+    battle.step_count = battle.tick = battle.num_projectiles = battle.num_events = battle.lost_events = 0
+    battle.over = battle.winner = 0
+    battle.reason = RUNNING
+    state.pending[b, :, :] = 0.0
+
+
+@kernel
+def _place(tables: Tables, battle: Row, mech: Row, x: float, y: float) -> None:
+    """A fresh mech on its spawn place, facing the zone."""
+    mech.x, mech.y, mech.z = x, y, 0.0
+    mech.yaw = wrap_angle(arc_tangent2(battle.zone_y - y, battle.zone_x - x))
+    mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
+    mech.vx = mech.vy = mech.vz = 0.0
+    mech.armour = tables.classes[mech.mech_class].armour
+    mech.heat = 0.0
+    mech.throttle = mech.strafe = mech.jet = mech.turn = 0.0
+    mech.hurt_x = mech.hurt_y = mech.damage_dealt = mech.kills = mech.total_damage = mech.total_kills = 0.0
+    mech.shutdown_ticks = mech.bad_actions = 0
+    mech.target = NO_MECH
+    mech.alive = mech.on_ground = 1
+    mech.died = mech.shutdown = mech.vent = 0
+    for mount in range(mech.cooldown.shape[0]):
+        mech.cooldown[mount] = mech.trigger[mount] = 0
+    mech.potential = potential(tables.rules[0], battle, mech)
+
+
+@kernel
+def _quarter_turns(half_size: float, x: float, y: float) -> int:
+    """Counter-clockwise quarter turns of the map that bring the corner nearest to (x, y) to the corner (0, 0)."""
+    if x < half_size:
+        return 0 if y < half_size else 1
+    return 3 if y < half_size else 2
+
+
+@kernel
+def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int, area: int, team: int) -> None:
+    """Put a team on the spawn places of an area."""
+    battle, mechs, teams = state.battles[b], state.mechs[b], state.teams[b]
+    count = teams[team].mechs_alive
+    first = 0 if team == BLUE else teams[BLUE].mechs_alive
+    listed = 0 if area == 0 else teams[1 - team].mechs_alive
+    teams[team].score = teams[team].share = teams[team].tonnage = 0.0
+    teams[team].spawn_x, teams[team].spawn_y = 0.0, 0.0
+    for i in range(count):
+        mech = mechs[first + i]
+        mech.team, mech.mech_class, mech.pack = team, classes[first + i], i // PACK_SIZE
+        mech.place = area * spawns.shape[1] + i
+        _place(tables, battle, mech, spawns[area, i, 0], spawns[area, i, 1])
+        state.order[b, listed + i] = first + i
+        teams[team].spawn_x += spawns[area, i, 0] / count
+        teams[team].spawn_y += spawns[area, i, 1] / count
+    half_size = 0.5 * tables.rules[0].map_size
+    teams[team].quarter_turns = _quarter_turns(half_size, teams[team].spawn_x, teams[team].spawn_y)
+
+
+@kernel
+def draw_battle_map(tables: Tables, state: State, b: int, team: int) -> None:
+    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, turned so that the team's spawn is in row and column 0."""
+    size, battle, columns = tables.rules[0].map_size, state.battles[b], state.columns[b]
+    cells = state.battle_maps[b, team]
+    for row in range(MAP_SIDE):
+        for column in range(MAP_SIDE):
+            cx, cy = column, row
+            for _ in range(state.teams[b, team].quarter_turns):
+                cx, cy = cy, MAP_SIDE - 1 - cx
+            total, inside, count = 0, 0, 0
+            for iy in range(cy * size // MAP_SIDE, (cy + 1) * size // MAP_SIDE):
+                for ix in range(cx * size // MAP_SIDE, (cx + 1) * size // MAP_SIDE):
+                    count += 1
+                    total += int(columns[iy, ix].top)
+                    dx, dy = ix + 0.5 - battle.zone_x, iy + 0.5 - battle.zone_y
+                    if dx * dx + dy * dy <= battle.zone_radius**2:
+                        inside += 1
+            at = (row * MAP_SIDE + column) * MAP_CELL_WIDTH
+            cells[at + MapCell.HEIGHT] = total / (count * tables.rules[0].map_height)
+            cells[at + MapCell.ZONE] = inside / count
+
+
+@kernel
+def place_all(tables: Tables, state: State, spawns: Any, classes: Any, b: int) -> None:
+    """Begin a battle whose seed, zone, voxels and numbers of mechs (`mechs_alive`) are set."""
+    battle = state.battles[b]
+    fill_columns(tables, state.voxels[b], state.columns[b])
+    _clear(state, b)
+    battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
+    for area in range(2):
+        team = battle.first_team if area == 0 else 1 - battle.first_team
+        _place_team(tables, state, spawns, classes, b, area, team)
+        draw_battle_map(tables, state, b, team)

@@ -1,0 +1,92 @@
+"""The order of things: a physics tick, a decision, a range of battles."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.engine._jit import entry_point, kernel
+from echelon_env.engine.body import age_all
+from echelon_env.engine.commands import read_commands
+from echelon_env.engine.damage import settle
+from echelon_env.engine.movement import move_all
+from echelon_env.engine.observe import observe_all
+from echelon_env.engine.outcome import flag_rows, judge
+from echelon_env.engine.projectiles import fly_all
+from echelon_env.engine.reward import reward_all
+from echelon_env.engine.sensors import list_all_contacts, look_around
+from echelon_env.engine.setup import place_all
+from echelon_env.engine.state import State
+from echelon_env.engine.tables import Tables
+from echelon_env.engine.weapons import fire_all
+from echelon_env.engine.zone import score_all
+
+
+class Outputs(NamedTuple):
+    """What a step returns, for B battles with M mechs."""
+
+    observations: NDArray[np.float32]  # (B, M, D)
+    rewards: NDArray[np.float32]  # (B, M)
+    components: NDArray[np.float32]  # (B, M, K) in the order of REWARD_COMPONENTS
+    terminated: NDArray[np.bool_]  # (B, M)
+    truncated: NDArray[np.bool_]  # (B, M)
+
+
+@kernel
+def tick(tables: Tables, state: State, b: int) -> None:
+    """One physics tick of a battle."""
+    first_event = state.battles[b].num_events
+    age_all(tables, state, b)
+    move_all(tables, state, b)
+    fire_all(tables, state, b)
+    fly_all(tables, state, b)
+    settle(tables, state, b, first_event)
+    state.battles[b].tick += 1
+
+
+@kernel
+def perceive(tables: Tables, state: State, out: Outputs, b: int) -> None:
+    """What a battle's mechs see, as contact tables and observations."""
+    look_around(tables, state, b)
+    list_all_contacts(tables, state, b)
+    observe_all(tables, state, b, out.observations[b])
+
+
+@kernel
+def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> None:
+    """One decision of a battle that is not over."""
+    read_commands(state, actions[b], b)
+    for _ in range(tables.rules[0].decision_repeat):
+        tick(tables, state, b)
+    state.battles[b].step_count += 1
+    score_all(tables, state, b)
+    judge(tables, state, b)
+    flag_rows(tables, state, b, out.terminated[b], out.truncated[b])
+    reward_all(tables, state, b, out.components[b], out.rewards[b])
+    perceive(tables, state, out, b)
+
+
+@entry_point
+def step_range(tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int) -> None:
+    """One decision of battles first to last - 1; those that are over stand still."""
+    for b in range(first, last):
+        if state.battles[b].over:
+            out.rewards[b, :] = 0.0
+            out.components[b, :, :] = 0.0
+            out.terminated[b, :] = False
+            out.truncated[b, :] = False
+        else:
+            decide(tables, state, actions, out, b)
+
+
+@entry_point
+def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, out: Outputs, b: int) -> None:
+    """Set up battle b on the terrain in its voxels, spawn places (2, K, 2) and classes (M,); all look around."""
+    place_all(tables, state, spawns, classes, b)
+    out.rewards[b, :] = 0.0
+    out.components[b, :, :] = 0.0
+    out.terminated[b, :] = False
+    out.truncated[b, :] = False
+    perceive(tables, state, out, b)
