@@ -1,1 +1,33 @@
 """Echelon: team-versus-team mech battles on procedural voxel terrain, for multi-agent reinforcement learning."""
+
+from importlib.metadata import version
+
+from echelon_env import opponents
+from echelon_env.config import PRESETS, BattleConfig, make_config
+from echelon_env.controlled import ControlledBattles
+from echelon_env.engine.core import BattleEngine, NotResetError
+from echelon_env.pettingzoo_env import env, parallel_env
+from echelon_env.registration import register_all
+from echelon_env.schema import ConfigError
+from echelon_env.single_env import BattleEnv
+from echelon_env.vector_env import BattleVectorEnv
+
+__version__ = version("echelon-env")
+
+register_all()
+
+__all__ = [
+    "PRESETS",
+    "BattleConfig",
+    "BattleEngine",
+    "BattleEnv",
+    "BattleVectorEnv",
+    "ConfigError",
+    "ControlledBattles",
+    "NotResetError",
+    "__version__",
+    "env",
+    "make_config",
+    "opponents",
+    "parallel_env",
+]

@@ -1,0 +1,74 @@
+"""What the environments' `render_mode` does: pictures, text or a window."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+from echelon_env.engine.core import BattleEngine
+from echelon_env.render.ansi import render_ansi
+from echelon_env.render.frame import render_frame
+from echelon_env.schema import ConfigError, nearest_name
+
+_HAS_WINDOW = importlib.util.find_spec("pygame") is not None
+
+RENDER_MODES = ("rgb_array", "ansi", "human") if _HAS_WINDOW else ("rgb_array", "ansi")
+"""The render modes of this installation; the window needs the extra ``render``."""
+
+RENDER_FPS = 4
+"""Frames per second that show a battle at its own speed: four decisions a second."""
+
+
+def check_render_mode(render_mode: str | None) -> str | None:
+    """The render mode, if it exists; raises `ConfigError` for an unknown one, or where its package is missing."""
+    if render_mode == "human" and not _HAS_WINDOW:
+        raise ConfigError("render_mode 'human' needs a window: pip install 'echelon-env[render]'")
+    if render_mode is not None and render_mode not in RENDER_MODES:
+        raise ConfigError(f"unknown render_mode {render_mode!r}{nearest_name(str(render_mode), RENDER_MODES)}")
+    return render_mode
+
+
+class Screen:
+    """Shows an engine's battles in one render mode."""
+
+    def __init__(self, engine: BattleEngine, render_mode: str | None) -> None:
+        self._engine = engine
+        self._mode = render_mode
+        self._window: Any = None
+
+    def show(self) -> None:
+        """Bring the window up to date, at the battle's own speed; nothing in the other modes."""
+        if self._mode != "human":
+            return
+        pygame = importlib.import_module("pygame")
+        frame = render_frame(self._engine.config, self._engine.state, 0)
+        if self._window is None:
+            pygame.init()
+            self._window = pygame.display.set_mode((frame.shape[1], frame.shape[0]))
+            pygame.display.set_caption("Echelon")
+            self._clock = pygame.time.Clock()
+        pygame.event.pump()
+        self._window.blit(pygame.surfarray.make_surface(frame.transpose(1, 0, 2)), (0, 0))
+        pygame.display.flip()
+        self._clock.tick(RENDER_FPS)
+
+    def render(self, battle: int = 0) -> Any:
+        """One battle's picture (H, W, 3) uint8 or text; None in the modes that return nothing."""
+        if self._mode == "rgb_array":
+            return render_frame(self._engine.config, self._engine.state, battle)
+        if self._mode == "ansi":
+            return render_ansi(self._engine.config, self._engine.state, battle)
+        return None
+
+    def render_all(self) -> Any:
+        """Every battle's picture or text, as a tuple; None in the modes that return nothing."""
+        if self._mode in ("rgb_array", "ansi"):
+            return tuple(self.render(battle) for battle in range(self._engine.num_battles))
+        return None
+
+    def close(self) -> None:
+        """Close the window."""
+        if self._window is not None:
+            importlib.import_module("pygame").quit()
+            self._window = None
