@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from echelon_env.catalog import AIR, FOLIAGE, MATERIALS
+from echelon_env.config import BIOMES
+from echelon_env.terrain.biomes import BRUSHES, Plot, barrens, forest, urban
+
+SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
+
+
+def paint(brush, shape=(50, 50), height=20, max_height=15, open_ground=None, seed=0):
+    voxels = np.zeros((height, *shape), np.uint8)
+    open_ground = np.zeros(shape, np.bool_) if open_ground is None else open_ground
+    brush(Plot(voxels=voxels, open_ground=open_ground, max_height=max_height), np.random.default_rng(seed))
+    return voxels
+
+
+def tops(voxels):
+    """Height of the solid columns; nothing solid hangs in the air."""
+    solid = np.isin(voxels, SOLID)
+    height = solid.sum(axis=0)
+    assert (solid == (np.arange(len(voxels))[:, None, None] < height)).all()
+    return height
+
+
+def test_there_is_a_brush_for_every_biome():
+    assert set(BRUSHES) == set(BIOMES)
+
+
+@pytest.mark.parametrize("biome", BIOMES)
+@pytest.mark.parametrize("shape", [(1, 1), (4, 7), (33, 12)])
+@pytest.mark.parametrize("max_height", [1, 2, 3, 15])
+def test_brushes_keep_to_the_greatest_height_on_any_plot(biome, shape, max_height):
+    for seed in range(5):
+        voxels = paint(BRUSHES[biome], shape=shape, max_height=max_height, seed=seed)
+        assert not voxels[max_height:].any()
+        tops(voxels)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ridges_are_climbed_in_steps_of_one_metre(seed):
+    """Boulders, 2 to 4 m high, stand alone: apart from them, neighbouring columns differ by 1 m at most."""
+    height = tops(paint(barrens, seed=seed))
+    labels, _ = ndimage.label(height > 0)
+    ridge = np.isin(labels, labels[height == 1])  # a ridge rises from its foot
+    assert ridge.any()
+    slope = np.where(ridge | (height == 0), height, 0)
+    assert np.abs(np.diff(slope, axis=0)).max() <= 1
+    assert np.abs(np.diff(slope, axis=1)).max() <= 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_city_has_streets_for_the_widest_mech(seed):
+    """From the plot's first corner a window of 4 m x 4 m gets along every street, whatever walls stand beside it."""
+    height = tops(paint(urban, seed=seed))
+    crossings = np.lib.stride_tricks.sliding_window_view(height == 0, (4, 4)).all(axis=(2, 3))
+    free_rows, free_columns = crossings.all(axis=1), crossings.all(axis=0)
+    assert free_rows[:2].any()
+    assert np.count_nonzero(np.diff(free_rows.astype(int)) == 1) >= 1
+    assert np.count_nonzero(np.diff(free_columns.astype(int)) == 1) >= 1
+
+
+def test_forest_hides_without_blocking():
+    voxels = paint(forest)
+    hidden = (voxels[1] == FOLIAGE).mean()
+    blocked = (tops(voxels) > 0).mean()
+    assert 0.2 < hidden < 0.6
+    assert 0.02 < blocked < 0.1
+
+
+def test_forest_grows_no_crowns_over_trunks_that_will_be_cleared():
+    voxels = paint(forest, open_ground=np.ones((50, 50), np.bool_))
+    assert not np.isin(voxels, SOLID).any()
+    assert (voxels[3:] == AIR).all()
