@@ -1,0 +1,84 @@
+"""Films of battles as animated GIFs."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+MAX_FPS = 50
+"""Viewers slow down what a GIF shows for less than 0.02 s."""
+
+PALETTE_COLOURS = 255  # one less than a GIF holds: Pillow marks unchanged pixels with the last one
+PALETTE_FRAMES = 8  # frames, evenly spread, that the palette is drawn from
+
+
+def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | os.PathLike[str], fps: float = 8) -> None:
+    """Write frames, each (H, W, 3) uint8, as an endless animated GIF; the file appears whole or not at all.
+
+    All frames share one palette, drawn from them, and only what changes from frame to frame is stored. Equal frames in
+    a row become one that is shown for longer. Durations are whole hundredths of a second, rounded such that the film
+    as a whole keeps its speed.
+
+    Raises ValueError for no frames, frames of another or of differing shape, or `fps` not in (0, 50], and OSError, with
+    the path, where the file cannot be written.
+    """
+    target = Path(path)
+    _check(frames, fps)
+    palette = _palette(frames)
+    images = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    ends = [round(100 * number / fps) for number in range(len(frames) + 1)]
+    durations = [10 * (end - start) for start, end in pairwise(ends)]
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        try:
+            images[0].save(
+                temporary, "GIF", save_all=True, append_images=images[1:], duration=durations, loop=0, disposal=1
+            )
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot write the GIF: {error.strerror or error}", str(target)) from error
+
+
+def _check(frames: Sequence[NDArray[np.uint8]], fps: float) -> None:
+    if not 0 < fps <= MAX_FPS:
+        raise ValueError(f"fps: expected more than 0 and at most {MAX_FPS}, got {fps}")
+    if len(frames) == 0:
+        raise ValueError("frames: expected at least one, got none")
+    for number, frame in enumerate(frames):
+        if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or frame.shape != frames[0].shape:
+            raise ValueError(
+                f"frames: expected (H, W, 3) uint8, all alike, got {frame.shape} {frame.dtype} as frame {number}"
+            )
+
+
+def _palette(frames: Sequence[NDArray[np.uint8]]) -> Image.Image:
+    """A palette of the frames' colours, alike ones taken together: the commonest half as they are, the rest blended.
+
+    In the blended half every colour counts once, so that a thin beam is drawn as true as what covers much of the map.
+    """
+    counts, sums = np.zeros(1 << 15), np.zeros((3, 1 << 15))
+    for number in np.linspace(0, len(frames) - 1, min(PALETTE_FRAMES, len(frames))).astype(int):
+        channels = frames[number].reshape(-1, 3).T
+        red, green, blue = (channels >> 3).astype(np.uint16)
+        codes = (red << 10) | (green << 5) | blue
+        counts += np.bincount(codes, minlength=len(counts))
+        sums += [np.bincount(codes, weights=channel, minlength=len(counts)) for channel in channels]
+    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    colours = np.rint(sums[:, order] / counts[order]).T.astype(np.uint8)
+    common, rare = np.split(colours, [PALETTE_COLOURS // 2 if len(colours) > PALETTE_COLOURS else len(colours)])
+    entries = common.ravel().tolist()
+    if len(rare):
+        blended = Image.fromarray(rare[None]).quantize(PALETTE_COLOURS - len(common), Image.Quantize.MEDIANCUT)
+        entries += blended.getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(entries)
+    return palette

@@ -1,0 +1,94 @@
+"""Mechs, living and dead, on a map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from echelon_env.catalog import MechClass
+from echelon_env.config import BattleConfig
+from echelon_env.render.canvas import DARK, LIGHT, Canvas, font
+from echelon_env.render.palette import RGB, TEAMS, class_letters
+
+ARMOUR_COLOUR: RGB = (150, 235, 110)
+HEAT_COLOUR: RGB = (255, 176, 0)
+SHUTDOWN_DIM = 0.4  # factor on the team's colour
+MIN_LETTER = 8  # pixels of the frame: in a smaller box no letter can be read
+MIN_BAR = 9  # pixels of the frame
+
+
+def draw_wreck(canvas: Canvas, mech: Any) -> None:
+    """An X in the team's colour where a mech died; larger in the decision in which it died."""
+    px, py = canvas.at(mech["x"], mech["y"])
+    reach = canvas.length(0.9, 4.5) if mech["died"] else canvas.length(0.55, 3)
+    colour = TEAMS[mech["team"]].colour
+    if mech["died"]:
+        canvas.disc((px, py), 1.4 * reach, LIGHT, 110)
+    for ink, width, alpha in ((DARK, 4, 220), (colour, 2, 255)):
+        canvas.line((px - reach, py - reach), (px + reach, py + reach), ink, width, alpha)
+        canvas.line((px - reach, py + reach), (px + reach, py - reach), ink, width, alpha)
+
+
+def draw_living(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> None:
+    """Living mechs, the later above the earlier, with no mech's wedge above another's box."""
+    letters = class_letters(config.catalog)
+    for mech in mechs:
+        _draw_wedge(canvas, mech, config.catalog.mech_classes[mech["mech_class"]])
+    for mech in mechs:
+        _draw_box(canvas, mech, config.catalog.mech_classes[mech["mech_class"]], letters[mech["mech_class"]])
+
+
+def _draw_box(canvas: Canvas, mech: Any, mech_class: MechClass, letter: str) -> None:
+    """The footprint in the team's colour with the class's letter; dark and edged with heat while shut down."""
+    px, py = canvas.at(mech["x"], mech["y"])
+    half_x, half_y = mech_class.length / 2 * canvas.scale, mech_class.width / 2 * canvas.scale
+    colour = TEAMS[mech["team"]].colour
+    fill = _dimmed(colour, SHUTDOWN_DIM) if mech["shutdown"] else colour
+    for margin, shade in ((2, DARK), (1, _ink(mech)), (0, fill)):
+        reach_x, reach_y = half_x + margin * canvas.pixel, half_y + margin * canvas.pixel
+        canvas.draw.rectangle((px - reach_x, py - reach_y, px + reach_x, py + reach_y), fill=shade)
+    if 2 * min(half_x, half_y) >= MIN_LETTER * canvas.pixel:
+        face = font(round(1.5 * min(half_x, half_y)))
+        canvas.draw.text((px, py), letter, font=face, anchor="mm", fill=_ink(mech))
+
+
+def _ink(mech: Any) -> RGB:
+    return HEAT_COLOUR if mech["shutdown"] else LIGHT
+
+
+def _dimmed(colour: RGB, factor: float) -> RGB:
+    """A colour with every channel multiplied by `factor` <= 1."""
+    red, green, blue = colour
+    return round(red * factor), round(green * factor), round(blue * factor)
+
+
+def _draw_wedge(canvas: Canvas, mech: Any, mech_class: MechClass) -> None:
+    """A triangle from the centre to well beyond the box, towards where the mech faces."""
+    px, py = canvas.at(mech["x"], mech["y"])
+    half = max(mech_class.length, mech_class.width) / 2 * canvas.scale
+    length = 2.0 * half + 6 * canvas.pixel
+    ahead_x, ahead_y = math.cos(mech["yaw"]), -math.sin(mech["yaw"])
+    corners = [
+        (px + ahead_x * along - ahead_y * aside, py + ahead_y * along + ahead_x * aside)
+        for along, aside in ((length, 0.0), (0.0, half), (0.0, -half))
+    ]
+    canvas.draw.polygon(corners, fill=_ink(mech), outline=DARK, width=canvas.pixel)
+
+
+def draw_bars(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> None:
+    """Armour left over heat, above each living mech's box, as shares of what its class has."""
+    pixel = canvas.pixel
+    for mech in mechs:
+        mech_class = config.catalog.mech_classes[mech["mech_class"]]
+        px, py = canvas.at(mech["x"], mech["y"])
+        half = canvas.length(mech_class.length / 2, MIN_BAR / 2)
+        # On whole pixels of the frame, or a bar one pixel thin would be smoothed away.
+        left = pixel * round((px - half) / pixel)
+        top = pixel * max(0, round((py - mech_class.width / 2 * canvas.scale) / pixel) - 7)
+        canvas.draw.rectangle((left - pixel, top, left + 2 * half + pixel - 1, top + 5 * pixel - 1), fill=DARK)
+        armour, heat = mech["armour"] / mech_class.armour, min(1.0, mech["heat"] / mech_class.heat_capacity)
+        for share, colour, upper, lower in ((armour, ARMOUR_COLOUR, 1, 3), (heat, HEAT_COLOUR, 3, 4)):
+            if share > 0:
+                right = max(left, left + 2 * half * share - 1)
+                canvas.draw.rectangle((left, top + upper * pixel, right, top + lower * pixel - 1), fill=colour)

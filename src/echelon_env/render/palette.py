@@ -1,0 +1,62 @@
+"""Colours and symbols of teams, mech classes and materials, shared by pictures and text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from echelon_env.catalog import MATERIALS, Catalog
+
+RGB = tuple[int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TeamStyle:
+    """How a team looks."""
+
+    name: str
+    colour: RGB
+    ansi: int  # index into the 256 terminal colours
+    dark_ansi: int  # of ground that the team holds
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaterialStyle:
+    """How a material looks."""
+
+    colour: RGB
+    opacity: float  # 0..1 of one voxel seen from above
+    symbol: str  # one column wide
+    ansi: int  # foreground colour, index into the 256 terminal colours
+
+
+# Blue and vermilion: told apart with every common kind of colour blindness, and by lightness.
+TEAMS = (
+    TeamStyle(name="blue", colour=(38, 120, 235), ansi=27, dark_ansi=18),
+    TeamStyle(name="red", colour=(232, 84, 32), ansi=166, dark_ansi=52),
+)
+"""Styles by team index."""
+
+MATERIAL_STYLES = {
+    "air": MaterialStyle(colour=(0, 0, 0), opacity=0.0, symbol=" ", ansi=238),
+    "dirt": MaterialStyle(colour=(104, 91, 72), opacity=1.0, symbol=".", ansi=94),
+    "concrete": MaterialStyle(colour=(150, 148, 143), opacity=1.0, symbol="#", ansi=248),
+    "reinforced": MaterialStyle(colour=(106, 112, 130), opacity=1.0, symbol="@", ansi=103),
+    "glass": MaterialStyle(colour=(150, 214, 240), opacity=0.3, symbol="=", ansi=117),
+    "foliage": MaterialStyle(colour=(58, 116, 52), opacity=0.45, symbol='"', ansi=71),
+}
+"""Styles by material name."""
+
+STYLE_BY_MATERIAL = tuple(MATERIAL_STYLES[material.name] for material in MATERIALS)
+"""Styles by material index."""
+
+BEDROCK: RGB = (72, 70, 66)
+
+
+def class_letters(catalog: Catalog) -> tuple[str, ...]:
+    """A distinct capital per mech class, by class index: the first letter of its name that is free, else a digit."""
+    letters: list[str] = []
+    for index, mech_class in enumerate(catalog.mech_classes):
+        candidates = [*mech_class.name.upper(), *"0123456789"]
+        free = [symbol for symbol in candidates if symbol.isalnum() and symbol not in letters]
+        letters.append(free[0] if free else str(index % 10))
+    return tuple(letters)

@@ -1,0 +1,85 @@
+import re
+
+import numpy as np
+import pytest
+
+from echelon_env.config import BattleConfig
+from echelon_env.engine.state import BLUE, ZONE_CONTROL, State
+from echelon_env.render import render_ansi
+
+HEADER_LINES = 3
+
+
+def visible(text: str) -> list[str]:
+    """The lines without their colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).split("\n")
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_lines_fit_the_width(config: BattleConfig, state: State, width: int) -> None:
+    lines = visible(render_ansi(config, state, width=width))
+    assert max(map(len, lines)) == width
+    assert [len(line) for line in lines[HEADER_LINES : HEADER_LINES + width // 2]] == [width] * (width // 2)
+
+
+def test_map_has_north_on_top(config: BattleConfig, state: State) -> None:
+    lines = visible(render_ansi(config, state))[HEADER_LINES:]
+    assert "H→" in lines[35]  # y 6 of 50 m in 40 rows
+    assert lines[35].index("H") == int(6 * 80 / 50)
+    assert "H←" in lines[4]
+    assert [row for row, line in enumerate(lines[:40]) if "#" in line] == [3, 4, 5]  # the wall, y 42 to 46
+    assert "#" * 9 in lines[5]
+    assert "::::" in lines[20]
+
+
+def test_mechs_show_what_became_of_them(config: BattleConfig, state: State) -> None:
+    state.mechs[0, 0]["shutdown"] = 1
+    state.mechs[0, 1]["alive"] = 0
+    line = visible(render_ansi(config, state))[HEADER_LINES + 35]
+    assert re.findall(r"[A-Za-z]", line) == ["h", "x", "M", "L", "S"]
+
+
+@pytest.mark.parametrize(("yaw", "arrow"), [(np.pi / 2, "↑"), (-np.pi / 4, "↘"), (-np.pi, "←"), (3.1, "←")])
+def test_arrow_points_where_the_mech_faces(config: BattleConfig, state: State, yaw: float, arrow: str) -> None:
+    state.mechs["yaw"] = yaw
+    assert f"H{arrow}" in visible(render_ansi(config, state))[HEADER_LINES + 35]
+
+
+def test_zone_takes_the_colour_of_who_holds_it(config: BattleConfig, state: State) -> None:
+    empty = render_ansi(config, state)
+    state.teams["tonnage"] = 55.0, 20.0
+    assert render_ansi(config, state) == empty
+    state.teams["tonnage"] = 55.0, 0.0
+    assert render_ansi(config, state) != empty
+    assert visible(render_ansi(config, state)) == visible(empty)
+
+
+def test_scores_outcome_and_legend_are_written(config: BattleConfig, state: State) -> None:
+    state.battles["step_count"] = 100
+    state.teams["score"] = 45.0, 12.3
+    state.teams["mechs_alive"] = 5, 4
+    state.battles["over"], state.battles["winner"], state.battles["reason"] = 1, BLUE, ZONE_CONTROL
+    text = visible(render_ansi(config, state))
+    assert text[0] == "time 25.0 / 120 s  BLUE WINS by zone control"
+    assert re.fullmatch(r"blue  ?█+  45\.0 / 45 s   5/5 mechs", text[1])
+    assert re.fullmatch(r"red  █+-+  12\.3 / 45 s   4/5 mechs", text[2])
+    legend = " ".join(text[HEADER_LINES + 40 :])
+    for entry in ("S scout", "L light", "M medium", "H heavy", "x death", ": zone", "# concrete", '" foliage'):
+        assert entry in legend
+
+
+def test_colours_end_with_every_line(config: BattleConfig, state: State) -> None:
+    assert all(line.endswith("\x1b[0m") for line in render_ansi(config, state).split("\n"))
+
+
+def test_map_smaller_than_the_text_is_stretched(config: BattleConfig, state: State) -> None:
+    lines = visible(render_ansi(config, state, width=120))[HEADER_LINES:]
+    assert [row for row, line in enumerate(lines[:60]) if "#" in line] == [4, 5, 6, 7, 8]  # the wall, y 42 to 46
+    assert lines[6].count("#") == round(6 * 120 / 50)
+
+
+def test_bad_arguments_are_refused(config: BattleConfig, state: State) -> None:
+    with pytest.raises(ValueError, match="width: expected at least 40, got 39"):
+        render_ansi(config, state, width=39)
+    with pytest.raises(IndexError, match="battle: expected 0 to 1, got 2"):
+        render_ansi(config, state, 2)

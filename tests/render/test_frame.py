@@ -1,0 +1,265 @@
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from echelon_env.catalog import FOLIAGE, GLASS
+from echelon_env.config import BattleConfig
+from echelon_env.engine.state import (
+    BLUE,
+    DRAW,
+    ELIMINATION,
+    HIT,
+    IMPACT,
+    NO_MECH,
+    RED,
+    SHOT,
+    TIME_LIMIT,
+    ZONE_CONTROL,
+    State,
+)
+from echelon_env.render import render_frame
+from echelon_env.render.canvas import LIGHT
+from echelon_env.render.effects import BEAMS, TRACER
+from echelon_env.render.header import header_height, outcome_text
+from echelon_env.render.mechs import ARMOUR_COLOUR, HEAT_COLOUR
+from echelon_env.render.palette import RGB, TEAMS, class_letters
+
+PIXELS = 500
+BLUE_RGB, RED_RGB = TEAMS[BLUE].colour, TEAMS[RED].colour
+
+
+def map_of(config: BattleConfig, state: State, battle: int = 0, pixels: int = PIXELS) -> NDArray[np.uint8]:
+    return render_frame(config, state, battle, pixels)[header_height(pixels) :]
+
+
+def window(picture: NDArray[np.uint8], x: float, y: float, metres: float) -> NDArray[np.uint8]:
+    """The square of the map's picture within `metres` of a place."""
+    scale = len(picture) / 50
+    row, column, reach = round(len(picture) - y * scale), round(x * scale), max(1, round(metres * scale))
+    return picture[max(0, row - reach) : row + reach, max(0, column - reach) : column + reach]
+
+
+def count(picture: NDArray[np.uint8], colour: RGB, tolerance: int = 12) -> int:
+    """Pixels of about a colour."""
+    return int((np.abs(picture.astype(int) - colour).max(axis=-1) <= tolerance).sum())
+
+
+def add_event(state: State, **fields: object) -> None:
+    battle = state.battles[0]
+    event = state.events[0, battle["num_events"]]
+    event["target"], event["weapon"] = NO_MECH, -1
+    for name, value in fields.items():
+        event[name] = value
+    battle["num_events"] += 1
+
+
+@pytest.mark.parametrize("pixels", [300, 401, 800])
+def test_frame_is_an_rgb_picture_with_a_square_map(config: BattleConfig, state: State, pixels: int) -> None:
+    frame = render_frame(config, state, pixels=pixels)
+    assert frame.shape == (pixels + header_height(pixels), pixels, 3)
+    assert frame.dtype == np.uint8
+
+
+def test_frame_is_deterministic_and_leaves_the_state_alone(config: BattleConfig, state: State) -> None:
+    before = [array.tobytes() for array in state]
+    first, second = render_frame(config, state), render_frame(config, state)
+    assert np.array_equal(first, second)
+    assert [array.tobytes() for array in state] == before
+
+
+def test_frames_are_independent_copies(config: BattleConfig, state: State) -> None:
+    first = render_frame(config, state, pixels=300)
+    kept = first.copy()
+    first[:] = 0
+    assert np.array_equal(render_frame(config, state, pixels=300), kept)
+
+
+def test_north_is_on_top_and_east_on_the_right(config: BattleConfig, state: State) -> None:
+    picture = map_of(config, state)
+    scout = state.mechs[0, 4]  # blue, in the south
+    assert config.blue[4] == "scout"
+    assert count(window(picture, scout["x"], scout["y"], 0.5), BLUE_RGB) > 20
+    half = PIXELS // 2
+    assert count(picture[half:, :half], BLUE_RGB) > 500
+    assert count(picture[:half], BLUE_RGB) == 0
+    assert count(picture[:half, half:], RED_RGB) > 500
+    assert count(picture[half:], RED_RGB) == 0
+
+
+def test_wall_stands_where_its_voxels_are(config: BattleConfig, state: State) -> None:
+    picture = map_of(config, state).astype(int)
+    wall, ground = window(picture, 7, 44, 0.5), window(picture, 25, 38, 0.5)
+    assert wall.mean() > ground.mean() + 30
+    assert np.abs(window(picture, 43, 6, 0.5) - ground).max() == 0
+
+
+def test_footprint_has_the_size_of_the_class(config: BattleConfig, state: State) -> None:
+    picture = map_of(config, state)
+    heavy, scout = state.mechs[0, 0], state.mechs[0, 4]
+    areas = [count(window(picture, mech["x"], mech["y"], 2.4), BLUE_RGB) / 100 for mech in (heavy, scout)]  # m2
+    assert 0.7 * 3.5**2 < areas[0] <= 3.5**2 * 1.05
+    assert 0.5 * 1.2**2 < areas[1] <= 1.2**2 * 1.05
+
+
+@pytest.mark.parametrize(("yaw", "dx", "dy"), [(0.0, 1, 0), (np.pi / 2, 0, 1), (-np.pi, -1, 0), (-np.pi / 2, 0, -1)])
+def test_wedge_points_where_the_mech_faces(config: BattleConfig, state: State, yaw: float, dx: int, dy: int) -> None:
+    mech = state.mechs[0, 2]
+    mech["x"], mech["y"], mech["yaw"] = 37.0, 20.0, yaw
+    picture = map_of(config, state)
+    reach = 1.25 + 0.7
+    light = [count(window(picture, 37 + side * reach * dx, 20 + side * reach * dy, 0.5), LIGHT) for side in (1, -1)]
+    assert light[0] > 5
+    assert light[1] == 0
+
+
+def test_dead_mech_is_an_x_in_the_colour_of_its_team(config: BattleConfig, state: State) -> None:
+    mech = state.mechs[0, 0]
+    alive = count(window(map_of(config, state), mech["x"], mech["y"], 2), BLUE_RGB)
+    mech["alive"] = 0
+    old = count(window(map_of(config, state), mech["x"], mech["y"], 2), BLUE_RGB, 40)
+    mech["died"] = 1
+    fresh = count(window(map_of(config, state), mech["x"], mech["y"], 2), BLUE_RGB, 40)
+    assert 5 < old < fresh < alive / 4
+
+
+def test_bars_show_armour_and_heat(config: BattleConfig, state: State) -> None:
+    mech = state.mechs[0, 0]
+    counts = []
+    for armour, heat in ((200.0, 0.0), (100.0, 65.0), (1.0, 195.0)):
+        mech["armour"], mech["heat"] = armour, heat
+        around = window(map_of(config, state), mech["x"], mech["y"], 3)
+        counts.append((count(around, ARMOUR_COLOUR), count(around, HEAT_COLOUR)))
+    assert counts[0][0] > counts[1][0] > counts[2][0]
+    assert counts[0][1] == 0 < counts[1][1] < counts[2][1]
+
+
+def test_shut_down_mech_is_dark_and_edged_with_heat(config: BattleConfig, state: State) -> None:
+    mech = state.mechs[0, 0]
+    mech["shutdown"] = 1
+    around = window(map_of(config, state), mech["x"], mech["y"], 2)
+    assert count(around, BLUE_RGB) == 0
+    assert count(around, HEAT_COLOUR) > 50
+    assert count(around, (15, 48, 94)) > 400
+
+
+def test_zone_is_a_ring_in_the_colour_of_who_holds_it(config: BattleConfig, state: State) -> None:
+    def ring(blue: float, red: float) -> tuple[int, int, int]:
+        state.teams["tonnage"] = blue, red
+        around = window(map_of(config, state), 25, 25, 7)
+        return count(around, LIGHT, 40), count(around, BLUE_RGB, 40), count(around, RED_RGB, 40)
+
+    empty, blue, red, contested = ring(0, 0), ring(55, 0), ring(0, 55), ring(20, 85)
+    assert empty[0] > 300
+    assert empty[1:] == (0, 0)
+    assert blue[1] > 300 > 0 == blue[2]
+    assert red[2] > 300 > 0 == red[1]
+    assert contested[1] > 150 < contested[2]
+    state.battles["zone_x"] = 10
+    assert count(window(map_of(config, state), 31, 25, 0.5), RED_RGB, 40) == 0
+
+
+def test_laser_is_a_beam_from_the_shooter_to_the_hit(config: BattleConfig, state: State) -> None:
+    shooter = state.mechs[0, 2]
+    shooter["x"], shooter["y"], shooter["yaw"] = 33.0, 20.0, np.pi / 2
+    laser = config.catalog.weapon_index("laser")
+    middle = window(map_of(config, state), 36.5, 20, 0.5)
+    assert count(middle, BEAMS[BLUE], 75) == 0
+    add_event(state, kind=SHOT, actor=2, target=5, weapon=laser, x=33, y=20)
+    add_event(state, kind=HIT, actor=2, target=5, weapon=laser, x=40, y=20, dx=1, dy=0, amount=14)
+    picture = map_of(config, state)
+    assert count(window(picture, 36.5, 20, 0.5), BEAMS[BLUE], 75) >= 10
+    assert count(window(picture, 40, 20, 0.3), LIGHT, 40) >= 4
+    assert count(window(picture, 42, 20, 0.5), BEAMS[BLUE], 75) == 0
+
+
+def test_autocannon_shows_tracers_and_impacts(config: BattleConfig, state: State) -> None:
+    autocannon = config.catalog.weapon_index("autocannon")
+    plain = map_of(config, state)
+    flying = state.projectiles[0, 0]
+    flying["x"], flying["y"], flying["vx"], flying["weapon"] = 40.0, 30.0, 25.0, autocannon
+    assert np.array_equal(map_of(config, state), plain)  # not in flight
+    state.battles["num_projectiles"] = 1
+    add_event(state, kind=IMPACT, actor=2, weapon=autocannon, x=40, y=15)
+    add_event(state, kind=HIT, actor=2, target=5, weapon=autocannon, x=45, y=20, dx=0, dy=1, amount=8)
+    picture = map_of(config, state)
+    assert count(window(picture, 39.3, 30, 0.4), TRACER) >= 8
+    assert count(window(picture, 41, 30, 0.4), TRACER) == 0
+    assert count(window(picture, 40, 15, 0.3), LIGHT, 40) >= 4
+    assert count(window(picture, 45, 19.2, 0.4), TRACER) >= 8
+
+
+def test_voxels_that_change_change_the_picture(config: BattleConfig, state: State) -> None:
+    before = map_of(config, state)
+    state.voxels[0, :5, 42:46, 4:10] = 0
+    after = map_of(config, state)
+    assert not np.array_equal(window(before, 7, 44, 1), window(after, 7, 44, 1))
+    assert np.array_equal(map_of(config, state, battle=1), before)
+
+
+def test_foliage_is_green_and_glass_bluish(config: BattleConfig, state: State) -> None:
+    state.voxels[0, :4, 15:19, 30:34] = FOLIAGE
+    state.voxels[0, :4, 15:19, 40:44] = GLASS
+    picture = map_of(config, state).astype(int)
+    red, green, blue = window(picture, 32, 17, 1).reshape(-1, 3).mean(axis=0)
+    assert green > 1.3 * max(red, blue)
+    red, green, blue = window(picture, 42, 17, 1).reshape(-1, 3).mean(axis=0)
+    assert blue > green > red
+
+
+def test_header_bars_grow_with_the_scores(config: BattleConfig, state: State) -> None:
+    def bars() -> tuple[int, int]:
+        header = render_frame(config, state, pixels=PIXELS)[: header_height(PIXELS)]
+        return count(header, BLUE_RGB), count(header, RED_RGB)
+
+    assert bars() == (0, 0)
+    state.teams["score"] = 22.5, 9.0
+    blue, red = bars()
+    assert 1.5 * red < blue < 4 * red
+    state.teams["score"] = 45.25, 9.0
+    full = bars()
+    assert 1.5 * blue < full[0] < 2.6 * blue
+    assert full[1] == red
+
+
+@pytest.mark.parametrize(
+    ("winner", "reason", "text"),
+    [
+        (BLUE, ZONE_CONTROL, "BLUE WINS by zone control"),
+        (RED, TIME_LIMIT, "RED WINS by time limit"),
+        (DRAW, ELIMINATION, "DRAW by elimination"),
+    ],
+)
+def test_banner_tells_the_outcome(config: BattleConfig, state: State, winner: int, reason: int, text: str) -> None:
+    running = render_frame(config, state)
+    state.battles["over"], state.battles["winner"], state.battles["reason"] = 1, winner, reason
+    assert outcome_text(state, 0) == text
+    changed = np.flatnonzero((render_frame(config, state) != running).any(axis=(1, 2)))
+    assert len(changed) > 50
+    assert changed.min() > 700
+
+
+def test_mech_at_the_edge_of_the_map_keeps_its_bars(config: BattleConfig, state: State) -> None:
+    mech = state.mechs[0, 0]
+    mech["x"], mech["y"] = 1.75, 48.25
+    assert count(map_of(config, state)[:10], ARMOUR_COLOUR) > 20
+
+
+@pytest.mark.parametrize("pixels", [0, 299, 5000])
+def test_size_out_of_range_is_refused(config: BattleConfig, state: State, pixels: int) -> None:
+    with pytest.raises(ValueError, match=f"pixels: expected 300 to 4096, got {pixels}"):
+        render_frame(config, state, pixels=pixels)
+
+
+@pytest.mark.parametrize("battle", [-1, 2])
+def test_unknown_battle_is_refused(config: BattleConfig, state: State, battle: int) -> None:
+    with pytest.raises(IndexError, match=f"battle: expected 0 to 1, got {battle}"):
+        render_frame(config, state, battle)
+
+
+def test_class_letters_are_distinct(config: BattleConfig) -> None:
+    catalog = config.catalog
+    assert class_letters(catalog) == ("S", "L", "M", "H")
+    doubled = type(catalog)(weapons=catalog.weapons, mech_classes=catalog.mech_classes * 2)
+    letters = class_letters(doubled)
+    assert len(set(letters)) == len(letters) == 8
+    assert letters[:4] == ("S", "L", "M", "H")
