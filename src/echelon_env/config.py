@@ -197,6 +197,13 @@ def _check_consistency(config: BattleConfig) -> None:
     for weapon in config.catalog.weapons:
         if weapon.flight == "straight" and weapon.speed <= 0:
             raise ConfigError(f"weapon {weapon.name!r} flies and needs a speed of more than 0 m/s")
+    fielded = [config.catalog.mech_classes[config.catalog.class_index(name)] for name in {*config.blue, *config.red}]
+    widest = max(max(mech_class.length, mech_class.width) for mech_class in fielded)
+    if terrain.spawn_spacing < widest:
+        raise ConfigError(
+            f"config key 'terrain.spawn_spacing': expected at least the {widest} m of the widest mech, "
+            f"got {terrain.spawn_spacing}"
+        )
     needed = 2 * spawn_extent(config) + 2 * zone_radius_limit(config)
     if terrain.size < needed:
         raise ConfigError(

@@ -84,6 +84,7 @@ class _TolerantCache:
             loaded = self._cache.load_overload(*args)
         except Exception:  # a damaged cache can fail in any way that unpickling can
             loaded = None
+            self._cache.flush()
         if loaded is None:
             _announce_compilation()
         return loaded

@@ -188,6 +188,13 @@ class BattleEngine:
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_pool": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
+
     def close(self) -> None:
         """Stop the threads."""
         if self._pool is not None:
@@ -195,6 +202,8 @@ class BattleEngine:
 
     def _reset_battle(self, b: int, seed: int) -> None:
         terrain = generate(self.config, seed)
+        for array in (*self.state, *self.out):
+            array[b : b + 1].view(np.uint8).fill(0)
         battle = self.state.battles[b]
         battle["seed"] = seed
         battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (

@@ -11,7 +11,7 @@ from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
 from echelon_env.engine.reward import potential
-from echelon_env.engine.state import BLUE, NO_MECH, RUNNING, State
+from echelon_env.engine.state import BLUE, NO_MECH, State
 from echelon_env.engine.tables import Tables
 from echelon_env.observations import MAP_SIDE, MapCell
 
@@ -21,11 +21,7 @@ MAP_CELL_WIDTH = len(MapCell)
 
 @kernel
 def fill_columns(tables: Tables, voxels: Any, columns: Any) -> None:
-    """Pack voxels (Z, Y, X) into columns (Y, X)."""
-    for iy in range(columns.shape[0]):
-        for ix in range(columns.shape[1]):
-            columns[iy, ix].opaque = columns[iy, ix].solid = np.uint32(0)
-            columns[iy, ix].top = 0
+    """Pack voxels (Z, Y, X) into empty columns (Y, X)."""
     for iz in range(voxels.shape[0]):
         bit = np.uint32(1 << iz)
         for iy in range(voxels.shape[1]):
@@ -39,31 +35,14 @@ def fill_columns(tables: Tables, voxels: Any, columns: Any) -> None:
 
 
 @kernel
-def _clear(state: State, b: int) -> None:
-    battle = state.battles[b]
-    battle.step_count = battle.tick = battle.num_projectiles = battle.num_events = battle.lost_events = 0
-    battle.over = battle.winner = 0
-    battle.reason = RUNNING
-    state.pending[b, :, :] = 0.0
-
-
-@kernel
 def _place(tables: Tables, battle: Row, mech: Row, x: float, y: float) -> None:
     """A fresh mech on its spawn place, facing the zone."""
-    mech.x, mech.y, mech.z = x, y, 0.0
+    mech.x, mech.y = x, y
     mech.yaw = wrap_angle(arc_tangent2(battle.zone_y - y, battle.zone_x - x))
     mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
-    mech.vx = mech.vy = mech.vz = 0.0
     mech.armour = tables.classes[mech.mech_class].armour
-    mech.heat = 0.0
-    mech.throttle = mech.strafe = mech.jet = mech.turn = 0.0
-    mech.hurt_x = mech.hurt_y = mech.damage_dealt = mech.kills = mech.total_damage = mech.total_kills = 0.0
-    mech.shutdown_ticks = mech.bad_actions = 0
     mech.target = NO_MECH
     mech.alive = mech.on_ground = 1
-    mech.died = mech.shutdown = mech.vent = 0
-    for mount in range(mech.cooldown.shape[0]):
-        mech.cooldown[mount] = mech.trigger[mount] = 0
     mech.potential = potential(tables.rules[0], battle, mech)
 
 
@@ -82,8 +61,6 @@ def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int,
     count = teams[team].mechs_alive
     first = 0 if team == BLUE else teams[BLUE].mechs_alive
     listed = 0 if area == 0 else teams[1 - team].mechs_alive
-    teams[team].score = teams[team].share = teams[team].tonnage = 0.0
-    teams[team].spawn_x, teams[team].spawn_y = 0.0, 0.0
     for i in range(count):
         mech = mechs[first + i]
         mech.team, mech.mech_class, mech.pack = team, classes[first + i], i // PACK_SIZE
@@ -121,10 +98,9 @@ def draw_battle_map(tables: Tables, state: State, b: int, team: int) -> None:
 
 @kernel
 def place_all(tables: Tables, state: State, spawns: Any, classes: Any, b: int) -> None:
-    """Begin a battle whose seed, zone, voxels and numbers of mechs (`mechs_alive`) are set."""
+    """Begin a battle of zeroed arrays whose voxels, seed, zone and numbers of mechs (`mechs_alive`) are set."""
     battle = state.battles[b]
     fill_columns(tables, state.voxels[b], state.columns[b])
-    _clear(state, b)
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team

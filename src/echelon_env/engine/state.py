@@ -30,7 +30,23 @@ REASONS = ("running", "zone_control", "elimination", "time_limit")
 SHOT, HIT, IMPACT, DEATH, SHUTDOWN = range(5)
 EVENT_KINDS = ("shot", "hit", "impact", "death", "shutdown")
 
-MECH = np.dtype(
+
+def record_dtype(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
+    """An aligned record whose gaps are fields: copies of a record skip its padding, and bytes must not differ."""
+    aligned = np.dtype(fields, align=True)
+    complete: list[tuple[Any, ...]] = []
+    end = 0
+    for field in [*fields, None]:
+        start = aligned.itemsize if field is None else aligned.fields[field[0]][1]  # type: ignore[index]
+        if start > end:
+            complete.append((f"gap_{end}", "u1", (start - end,)))
+        if field is not None:
+            complete.append(field)
+            end = start + aligned[field[0]].itemsize
+    return np.dtype(complete, align=True)
+
+
+MECH = record_dtype(
     [
         ("x", "f8"),  # m, centre of the body
         ("y", "f8"),  # m
@@ -69,11 +85,10 @@ MECH = np.dtype(
         ("trigger", "i1", (len(MOUNTS),)),  # command of this decision
         ("total_damage", "f8"),  # hit points dealt in this battle
         ("total_kills", "f8"),  # kills in this battle
-    ],
-    align=True,
+    ]
 )
 
-PROJECTILE = np.dtype(
+PROJECTILE = record_dtype(
     [
         ("x", "f8"),  # m
         ("y", "f8"),
@@ -84,11 +99,10 @@ PROJECTILE = np.dtype(
         ("reach", "f8"),  # m left to fly
         ("owner", "i2"),  # mech that fired it
         ("weapon", "i2"),  # index into the catalogue's weapons
-    ],
-    align=True,
+    ]
 )
 
-TEAM = np.dtype(
+TEAM = record_dtype(
     [
         ("score", "f8"),  # s of zone control
         ("share", "f8"),  # of the zone in the last decision, 0..1
@@ -97,11 +111,10 @@ TEAM = np.dtype(
         ("spawn_y", "f8"),
         ("quarter_turns", "i4"),  # counter-clockwise turns of the map that bring the own spawn to the corner (0, 0)
         ("mechs_alive", "i4"),
-    ],
-    align=True,
+    ]
 )
 
-BATTLE = np.dtype(
+BATTLE = record_dtype(
     [
         ("seed", "u8"),
         ("zone_x", "f8"),  # m
@@ -116,11 +129,10 @@ BATTLE = np.dtype(
         ("winner", "i1"),  # BLUE, RED or DRAW, once over
         ("reason", "i1"),  # RUNNING, ZONE_CONTROL, ELIMINATION or TIME_LIMIT
         ("first_team", "i1"),  # the team that holds the first spawn area
-    ],
-    align=True,
+    ]
 )
 
-EVENT = np.dtype(
+EVENT = record_dtype(
     [
         ("amount", "f8"),  # hit points of a HIT, else 0
         ("x", "f4"),  # m, where it happened; the muzzle for a SHOT
@@ -133,17 +145,15 @@ EVENT = np.dtype(
         ("target", "i2"),  # mech it was done to, or NO_MECH
         ("weapon", "i2"),  # index into the catalogue's weapons, or -1
         ("kind", "i2"),
-    ],
-    align=True,
+    ]
 )
 
-COLUMN = np.dtype(
+COLUMN = record_dtype(
     [
         ("opaque", "u4"),  # bit z: the voxel at height z blocks sight
         ("solid", "u4"),  # bit z: the voxel at height z blocks movement
         ("top", "u1"),  # 1 + height of the highest solid voxel, 0 where there is none
-    ],
-    align=True,
+    ]
 )
 
 

@@ -83,10 +83,9 @@ def step_range(tables: Tables, state: State, actions: Any, out: Outputs, first: 
 
 @entry_point
 def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, out: Outputs, b: int) -> None:
-    """Set up battle b on the terrain in its voxels, spawn places (2, K, 2) and classes (M,); all look around."""
+    """Begin battle b, its arrays zeroed and its voxels, seed, zone and `mechs_alive` set; all mechs look around.
+
+    `spawns` (2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes.
+    """
     place_all(tables, state, spawns, classes, b)
-    out.rewards[b, :] = 0.0
-    out.components[b, :, :] = 0.0
-    out.terminated[b, :] = False
-    out.truncated[b, :] = False
     perceive(tables, state, out, b)

@@ -1,0 +1,260 @@
+import copy
+import hashlib
+import pickle
+
+import numpy as np
+import pytest
+from playing import record_battle, scripted_actions
+
+from echelon_env import BattleEngine, ConfigError, NotResetError, opponents
+from echelon_env.engine import state as st
+
+PRESET = {"preset_or_config": "skirmish", "terrain": {"size": 60}, "time_limit": "terminate"}
+SEEDS = (3, 4)
+
+
+def digest(engine: BattleEngine, b: int) -> bytes:
+    """Hash of everything that a battle is and says."""
+    h = hashlib.sha256()
+    for array in (*engine.state, *engine.out):
+        if array is not engine.state.move_order:
+            h.update(np.ascontiguousarray(array[b]).tobytes())
+    h.update(np.ascontiguousarray(engine.state.move_order[b]).tobytes())
+    return h.digest()
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Two battles in a row on one engine: their actions, the hash after every decision, and what happened."""
+    engine = BattleEngine(num_battles=1, **PRESET)
+    actions = {seed: record_battle(engine, seed) for seed in SEEDS}
+    digests, happened = [], {"hit": 0, "death": 0, "shutdown": 0, "restart": 0}
+    for seed in SEEDS:
+        engine.reset([seed])
+        digests.append(digest(engine, 0))
+        down = np.zeros(engine.num_mechs, bool)
+        for action in actions[seed]:
+            engine.step(action[None])
+            digests.append(digest(engine, 0))
+            events = engine.state.events[0, : engine.state.battles[0]["num_events"]]
+            for kind in ("hit", "death", "shutdown"):
+                happened[kind] += int((events["kind"] == st.EVENT_KINDS.index(kind)).sum())
+            now = engine.state.mechs["shutdown"][0] != 0
+            happened["restart"] += int((down & ~now & engine.alive[0]).sum())
+            down = now
+        assert engine.battle_over[0]
+    return actions, digests, happened
+
+
+def test_the_recorded_battles_hold_what_could_break_determinism(recorded):
+    _, digests, happened = recorded
+    assert all(count > 0 for count in happened.values()), happened
+    assert len(set(digests)) == len(digests)
+
+
+@pytest.mark.parametrize(
+    ("num_battles", "position", "num_threads"), [(1, 0, 1), (1, 0, 2), (64, 0, 1), (64, 37, 2), (64, 63, 2)]
+)
+def test_same_seed_and_actions_give_the_same_bytes(recorded, num_battles, position, num_threads):
+    actions, digests, _ = recorded
+    engine = BattleEngine(num_battles=num_battles, num_threads=num_threads, **PRESET)
+    noise = np.random.default_rng(position)
+    mask = np.zeros(num_battles, bool)
+    mask[position] = True
+    seeds = noise.integers(2**63, size=num_battles, dtype=np.uint64)
+    seeds[position] = SEEDS[0]
+    engine.reset(seeds)
+    expected = iter(digests)
+    batch = noise.uniform(-1, 1, (num_battles, engine.num_mechs, engine.action_dim)).astype(np.float32)
+    for seed in SEEDS:
+        seeds[position] = seed
+        if seed != SEEDS[0]:
+            engine.reset(seeds, mask)
+        assert digest(engine, position) == next(expected)
+        for action in actions[seed]:
+            batch[position] = action
+            engine.step(batch)
+            assert digest(engine, position) == next(expected)
+    engine.close()
+
+
+def test_swapping_the_colours_swaps_the_labels_and_nothing_else():
+    """The same corners, places and actions with the colours exchanged give the same battle."""
+    engine = BattleEngine(num_battles=2, **PRESET)
+    engine.reset([5, 5])
+    team = len(engine.config.blue)
+    swap = np.r_[team : 2 * team, 0:team]
+    state = engine.state
+    state.mechs[1] = state.mechs[0][swap]
+    state.mechs["team"][1] = 1 - state.mechs["team"][1]
+    state.teams[1] = state.teams[0][::-1]
+    state.battles["first_team"][1] = 1 - state.battles["first_team"][0]
+    state.battle_maps[1] = state.battle_maps[0][::-1]
+    state.order[1] = (state.order[0] + team) % (2 * team)
+    players = (opponents.make("novice", 0), opponents.make("novice", 1))
+    for _ in range(150):
+        actions = scripted_actions(engine, players)
+        actions[1] = actions[0][swap]
+        observations, rewards, terminated, _ = engine.step(actions)
+        # A contact's index in the first frame is another in the second; everything that is observed is the same.
+        assert observations[1].tobytes() == observations[0][swap].tobytes()
+        assert rewards[1].tobytes() == rewards[0][swap].tobytes()
+        assert terminated[1].tobytes() == terminated[0][swap].tobytes()
+    assert (state.mechs["armour"][0] < 60).any()
+
+
+def test_continuing_from_a_snapshot_equals_never_having_stopped(recorded):
+    actions, digests, _ = recorded
+    engine = BattleEngine(num_battles=1, **PRESET)
+    engine.reset([SEEDS[0]])
+    half = len(actions[SEEDS[0]]) // 2
+    for action in actions[SEEDS[0]][:half]:
+        engine.step(action[None])
+    kept = engine.snapshot()
+    twins = [pickle.loads(pickle.dumps(engine)), copy.deepcopy(engine)]
+    for action in actions[SEEDS[0]][half:]:
+        engine.step(action[None])
+    engine.restore(kept)
+    for twin in [engine, *twins]:
+        for i, action in enumerate(actions[SEEDS[0]][half:], half + 1):
+            twin.step(action[None])
+            assert digest(twin, 0) == digests[i]
+
+
+def test_a_snapshot_of_another_shape_is_refused_and_changes_nothing():
+    engine = BattleEngine("duel", 2)
+    engine.reset([1, 2])
+    before = digest(engine, 0)
+    other = BattleEngine("duel", 1)
+    other.reset([9])
+    with pytest.raises(ValueError, match=r"snapshot: array 'mechs': expected \(2, 2\)"):
+        engine.restore(other.snapshot())
+    with pytest.raises(ValueError, match="'voxels' is missing"):
+        engine.restore({k: v for k, v in engine.snapshot().items() if k != "voxels"})
+    assert digest(engine, 0) == before
+
+
+def test_a_finished_battle_stands_still_until_it_is_reset():
+    engine = BattleEngine("duel", 2, max_steps=3)
+    engine.reset([1, 2])
+    zeros = np.zeros((2, 2, engine.action_dim), np.float32)
+    for _ in range(3):
+        _, _, terminated, truncated = engine.step(zeros)
+    assert truncated.all()
+    assert not terminated.any()
+    assert engine.battle_over.all()
+    standing = engine.state.mechs[0].tobytes()
+    observed = engine.out.observations[0].tobytes()
+    _, rewards, terminated, truncated = engine.step(np.ones_like(zeros))
+    assert not (rewards.any() or terminated.any() or truncated.any())
+    engine.reset([7, 8], [False, True])
+    assert engine.battle_over.tolist() == [True, False]
+    assert engine.state.mechs[0].tobytes() == standing
+    assert engine.out.observations[0].tobytes() == observed
+    assert engine.state.battles["seed"].tolist() == [1, 8]
+
+
+@pytest.mark.parametrize(("time_limit", "flag"), [("terminate", "terminated"), ("truncate", "truncated")])
+def test_the_time_limit_terminates_or_truncates_as_configured(time_limit, flag):
+    engine = BattleEngine("duel", 1, max_steps=2, time_limit=time_limit)
+    engine.reset([0])
+    engine.state.teams["score"][0] = 3.0, 1.0
+    zeros = np.zeros((1, 2, engine.action_dim), np.float32)
+    engine.step(zeros)
+    engine.step(zeros)
+    assert getattr(engine.out, flag).all()
+    assert not (engine.out.terminated & engine.out.truncated).any()
+    assert engine.winner[0] == st.BLUE
+    assert st.REASONS[engine.reason[0]] == "time_limit"
+    outcome = engine.reward_components[0, :, 5]
+    assert outcome.tolist() == ([10.0, -10.0] if time_limit == "terminate" else [0.0, 0.0])
+
+
+def test_non_finite_actions_become_zero_and_are_counted():
+    engine, twin = BattleEngine("duel", 1), BattleEngine("duel", 1)
+    for e in (engine, twin):
+        e.reset([4])
+    action = np.full((1, 2, engine.action_dim), 0.5, np.float32)
+    bad = action.copy()
+    bad[0, 0, 0], bad[0, 0, 1], bad[0, 1, 3] = np.nan, np.inf, -np.inf
+    kept = bad.copy()
+    action[0, 0, 0] = action[0, 0, 1] = action[0, 1, 3] = 0.0
+    engine.step(bad)
+    twin.step(action)
+    np.testing.assert_array_equal(bad, kept)
+    assert engine.bad_actions.tolist() == [[2, 1]]
+    assert twin.bad_actions.tolist() == [[0, 0]]
+    assert engine.out.observations.tobytes() == twin.out.observations.tobytes()
+    engine.step(np.full((1, 2, engine.action_dim), 1e300))
+    assert engine.bad_actions.tolist() == [[engine.action_dim] * 2]
+
+
+def test_the_callers_actions_may_be_read_only_and_of_any_real_dtype():
+    engine = BattleEngine("duel", 1)
+    engine.reset([4])
+    actions = np.ones((1, 2, engine.action_dim), np.float64)
+    actions.flags.writeable = False
+    engine.step(actions)
+    engine.step(np.ones((1, 2, engine.action_dim), np.int8))
+    engine.step(np.asfortranarray(np.ones((1, 2, engine.action_dim), np.float32)))
+
+
+def test_entry_points_are_compiled_for_one_signature_each():
+    from echelon_env.engine.tick import begin_battle, step_range
+
+    for preset in ("duel", "skirmish"):
+        engine = BattleEngine(preset, 2)
+        engine.reset([1, 2])
+        engine.step(np.zeros((2, engine.num_mechs, engine.action_dim)))
+    for entry in (begin_battle, step_range):
+        assert len(entry.signatures) == 1
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        ([1], r"expected shape \(2,\)"),
+        ([1, -1], r"in \[0, 2\*\*64\), got -1"),
+        ([1.5, 2], "expected integers"),
+        ([True, False], "expected integers"),
+        (["a", "b"], "expected integers"),
+    ],
+)
+def test_bad_seeds(seeds, message):
+    with pytest.raises(ValueError, match=message):
+        BattleEngine("duel", 2).reset(seeds)
+
+
+def test_bad_masks_and_sizes():
+    engine = BattleEngine("duel", 2)
+    with pytest.raises(ValueError, match=r"mask: expected \(2,\) booleans"):
+        engine.reset([1, 2], [0, 1])
+    for value in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="num_battles: expected an integer of at least 1"):
+            BattleEngine("duel", value)
+    with pytest.raises(ConfigError, match="did you mean 'duel'"):
+        BattleEngine("dual")
+
+
+def test_bad_steps():
+    engine = BattleEngine("duel", 2)
+    zeros = np.zeros((2, 2, engine.action_dim), np.float32)
+    with pytest.raises(NotResetError, match=r"battles \[0, 1\]"):
+        engine.step(zeros)
+    engine.reset([1, 2], [True, False])
+    with pytest.raises(NotResetError, match=r"battles \[1\]"):
+        engine.step(zeros)
+    engine.reset([1, 2])
+    with pytest.raises(ValueError, match=r"expected shape \(2, 2, 13\)"):
+        engine.step(zeros[:1])
+    with pytest.raises(ValueError, match="expected real numbers"):
+        engine.step(np.full(zeros.shape, "x"))
+
+
+def test_rosters_of_different_sizes_play_to_the_end():
+    engine = BattleEngine("duel", 2, blue=("scout",), red=("heavy", "light", "medium"), max_steps=40)
+    engine.reset([1, 2])
+    noise = np.random.default_rng(0)
+    while not engine.battle_over.all():
+        engine.step(noise.uniform(-1, 1, (2, 4, engine.action_dim)))
+    assert np.isfinite(engine.out.observations).all()

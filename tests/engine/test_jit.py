@@ -1,0 +1,126 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+PLAY = """
+import hashlib
+import numpy as np
+from echelon_env import BattleEngine
+from echelon_env.engine.geometry import cosine_sine
+
+engine = BattleEngine("skirmish", 1, terrain={"size": 60})
+engine.reset([11])
+mechs = engine.state.mechs[0]
+columns = engine.state.columns[0]
+columns["opaque"] = columns["solid"] = columns["top"] = 0
+for i, mech in enumerate(mechs):  # two ranks, face to face, on a plain
+    mech["x"], mech["y"] = 20 + 5 * (i % 5), 25 + 6 * (i // 5)
+    mech["yaw"] = 1.5 if i < 5 else -1.5
+    mech["facing_x"], mech["facing_y"] = cosine_sine(mech["yaw"])
+noise = np.random.default_rng(0)
+digest = hashlib.sha256()
+kinds = set()
+for _ in range(20):
+    actions = noise.uniform(-1, 1, (1, engine.num_mechs, engine.action_dim)).astype(np.float32)
+    actions[..., 4:7] = 1
+    actions[..., 7] = -1
+    engine.step(actions)
+    kinds |= set(engine.state.events[0, : engine.state.battles[0]["num_events"]]["kind"].tolist())
+    for array in (*engine.state, *engine.out):
+        digest.update(np.ascontiguousarray(array).tobytes())
+assert {0, 1} <= kinds, kinds
+print(digest.hexdigest())
+"""
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=os.environ | environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_without_the_jit_a_battle_has_the_same_bytes():
+    compiled, interpreted = run(PLAY), run(PLAY, NUMBA_DISABLE_JIT="1")
+    assert compiled.returncode == interpreted.returncode == 0, compiled.stderr + interpreted.stderr
+    assert compiled.stdout == interpreted.stdout
+
+
+LOAD = """
+from echelon_env.engine import _jit
+@_jit.entry_point
+def double(x):
+    return 2 * x
+assert double(21) == 42
+print(_jit.cache_directory())
+"""
+
+
+def compiles(result: subprocess.CompletedProcess) -> bool:
+    assert result.returncode == 0, result.stderr
+    return "compiling kernels (first run only)" in result.stderr
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A file with an entry point: Numba caches only functions that come from files."""
+    path = tmp_path / "load.py"
+    path.write_text(LOAD)
+
+    def call(**environment: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, str(path)], env=os.environ | environment, capture_output=True, text=True, check=False
+        )
+
+    return call
+
+
+def test_compiled_code_is_kept_in_the_cache_directory(script, tmp_path):
+    cache = tmp_path / "cache"
+    assert compiles(script(ECHELON_CACHE_DIR=str(cache)))
+    assert not compiles(script(ECHELON_CACHE_DIR=str(cache)))
+    assert list(cache.rglob("*.nbi"))
+
+
+def test_a_damaged_cache_is_compiled_anew(script, tmp_path):
+    cache = tmp_path / "cache"
+    script(ECHELON_CACHE_DIR=str(cache))
+    for file in (*cache.rglob("*.nbi"), *cache.rglob("*.nbc")):
+        file.write_bytes(b"damaged")
+    assert compiles(script(ECHELON_CACHE_DIR=str(cache)))
+
+
+def test_an_unwritable_cache_directory_falls_back(script, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a directory")
+    home = tmp_path / "home"
+    result = script(ECHELON_CACHE_DIR=str(blocked), XDG_CACHE_HOME=str(home))
+    assert result.returncode == 0
+    assert str(home) in result.stdout
+
+
+def test_a_full_disk_costs_only_the_cache(script, tmp_path):
+    code = f"""
+import errno, runpy
+from echelon_env.engine import _jit
+from numba.core.caching import IndexDataCacheFile
+def full(self, *args):
+    raise OSError(errno.ENOSPC, "No space left on device")
+IndexDataCacheFile.save = full
+runpy.run_path({str(tmp_path / "load.py")!r})
+"""
+    result = run(code, ECHELON_CACHE_DIR=str(tmp_path / "cache"))
+    assert result.returncode == 0, result.stderr
+    assert "could not be kept" in result.stderr
+
+
+def test_the_cache_directory_follows_the_sources_of_the_kernels(monkeypatch, tmp_path):
+    from echelon_env.engine import _jit
+
+    monkeypatch.setenv("ECHELON_CACHE_DIR", str(tmp_path))
+    before = _jit.cache_directory()
+    assert before == _jit.cache_directory()
+    monkeypatch.setattr(_jit.numba, "__version__", "0.0")
+    assert _jit.cache_directory() != before

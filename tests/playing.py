@@ -1,0 +1,28 @@
+"""Whole battles between scripted teams, for tests that need something to happen."""
+
+import numpy as np
+
+from echelon_env import BattleEngine, opponents
+
+
+def scripted_actions(engine: BattleEngine, players: tuple[opponents.Policy, opponents.Policy]) -> np.ndarray:
+    """Actions (B, M, A) of two scripted teams for the engine's present observations."""
+    blue = len(engine.config.blue)
+    actions = np.zeros((engine.num_battles, engine.num_mechs, engine.action_dim), np.float32)
+    for player, rows in zip(players, (slice(0, blue), slice(blue, None)), strict=True):
+        observations = engine.out.observations[:, rows]
+        acted = player.act(observations.reshape(-1, engine.observation_dim))
+        actions[:, rows] = acted.reshape(*observations.shape[:2], -1)
+    return actions
+
+
+def record_battle(engine: BattleEngine, seed: int, level: str = "novice", max_steps: int = 10_000) -> list[np.ndarray]:
+    """Play one battle (B = 1) to its end and return the actions (M, A) of every decision."""
+    players = (opponents.make(level, 0), opponents.make(level, 1))
+    engine.reset([seed])
+    actions = []
+    while not engine.battle_over[0] and len(actions) < max_steps:
+        decision = scripted_actions(engine, players)
+        engine.step(decision)
+        actions.append(decision[0])
+    return actions
