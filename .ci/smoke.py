@@ -1,0 +1,39 @@
+"""What an installation without extras must be able to do; run with the installed wheel, outside the source tree."""
+
+import importlib.util
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+
+import echelon_env
+
+for package in ("torch", "stable_baselines3", "sb3_contrib", "supersuit"):
+    assert importlib.util.find_spec(package) is None, f"{package} is installed without the extra"
+    assert package not in sys.modules
+
+env = gymnasium.make("echelon/Duel-v0", render_mode="rgb_array")
+observation, info = env.reset(seed=0)
+observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
+assert observation.shape == env.observation_space.shape
+assert np.asarray(env.render()).ndim == 3
+
+vector = gymnasium.make_vec("echelon/Skirmish-v0", num_envs=2, vectorization_mode="vector_entry_point")
+vector.reset(seed=0)
+vector.step(vector.action_space.sample())
+
+parallel = echelon_env.parallel_env("skirmish")
+observations, infos = parallel.reset(seed=0)
+parallel.step({agent: parallel.action_space(agent).sample() for agent in parallel.agents})
+
+bench = subprocess.run(["echelon", "bench", "--presets", "duel", "--seconds", "0.2"], capture_output=True, text=True)
+assert bench.returncode == 0, bench.stderr
+assert "duel" in bench.stdout
+
+train = subprocess.run(["echelon", "train", "--out", "run"], capture_output=True, text=True)
+assert train.returncode == 2, train
+assert "echelon-env[train]" in train.stderr, train.stderr
+assert "Traceback" not in train.stderr
+
+print("smoke test passed:", echelon_env.__version__, echelon_env.__file__)

@@ -1,0 +1,50 @@
+# The two commands of the README, and what developers run. Each makes its own .venv where there is none.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test test-slow bench lint format docs clean
+
+demo: $(VENV)/.installed-train
+	$(BIN)/echelon demo
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.installed-train
+	$(BIN)/echelon bench
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-dev
+	$(BIN)/python docs/generate.py
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Echelon needs Python 3.11 or newer; set PYTHON=")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed-train: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing Echelon with its trainer into $(VENV) (a few minutes the first time)"
+	$(PIP) -e ".[train]"
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing Echelon with its trainer and test tools into $(VENV) (a few minutes the first time)"
+	$(PIP) -e ".[train,render,dev]"
+	@touch $@ $(VENV)/.installed-train
