@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine, opponents
+from echelon_env.actions import Action
+from echelon_env.opponents import LEVELS, Policy
+from playing import scripted_actions
+
+
+class Still:
+    def reset(self, mask):
+        pass
+
+    def act(self, observations):
+        return np.zeros((len(observations), 13), np.float32)
+
+
+class Noise(Still):
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def act(self, observations):
+        return self.rng.uniform(-1, 1, (len(observations), 13)).astype(np.float32)
+
+
+def wins(preset, first, second, battles=40, **overrides):
+    """Wins and losses of `first`, which plays every map from both sides."""
+    engine = BattleEngine(preset, battles, time_limit="terminate", **overrides)
+    team = len(engine.config.blue)
+    seeds = np.repeat(np.arange(battles // 2) + 10_000, 2)
+    observations = engine.reset(seeds)
+    odd = np.arange(battles) % 2 == 1
+    everyone = np.ones(battles * team, bool)
+    for player in (first, second):
+        player.reset(everyone)
+    actions = np.zeros((battles, 2 * team, 13), np.float32)
+    while not engine.battle_over.all():
+        own = np.where(odd[:, None, None], observations[:, team:], observations[:, :team])
+        other = np.where(odd[:, None, None], observations[:, :team], observations[:, team:])
+        a = first.act(own.reshape(-1, own.shape[-1])).reshape(battles, team, -1)
+        b = second.act(other.reshape(-1, own.shape[-1])).reshape(battles, team, -1)
+        actions[:, :team] = np.where(odd[:, None, None], b, a)
+        actions[:, team:] = np.where(odd[:, None, None], a, b)
+        observations, *_ = engine.step(actions)
+    won = engine.winner == odd
+    lost = engine.winner == ~odd
+    return won.sum(), lost.sum()
+
+
+@pytest.mark.parametrize("preset", ["duel", "skirmish"])
+@pytest.mark.parametrize("passive", [Still, Noise])
+def test_trivial_beats_doing_nothing_and_chance(preset, passive):
+    won, _ = wins(preset, opponents.make("trivial"), passive())
+    assert won >= 36  # of 40
+
+
+@pytest.mark.parametrize("preset", ["duel", "skirmish"])
+def test_novice_beats_trivial(preset):
+    won, _ = wins(preset, opponents.make("novice"), opponents.make("trivial"))
+    assert won >= 28  # of 40
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_mech_acts_from_its_own_row_and_memory(level):
+    """Scrambling every other row changes nothing in a row's action."""
+    engine = BattleEngine("skirmish", 1)
+    engine.reset([2])
+    honest, watched = opponents.make(level, 3), opponents.make(level, 3)
+    noise = np.random.default_rng(0)
+    for _ in range(120):
+        rows = engine.out.observations[0]
+        scrambled = noise.uniform(-1, 1, rows.shape).astype(np.float32)
+        scrambled[4] = rows[4]
+        action = honest.act(rows)
+        np.testing.assert_array_equal(watched.act(scrambled)[4], action[4])
+        engine.step(action[None])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_actions_are_valid_deterministic_and_leave_observations_alone(level):
+    engine = BattleEngine("battle", 2)
+    engine.reset([1, 2])
+    players, twins = ((opponents.make(level, 0), opponents.make(level, 1)) for _ in range(2))
+    for _ in range(60):
+        before = engine.out.observations.copy()
+        actions = scripted_actions(engine, players)
+        np.testing.assert_array_equal(engine.out.observations, before)
+        np.testing.assert_array_equal(actions, scripted_actions(engine, twins))
+        assert actions.dtype == np.float32
+        assert np.isfinite(actions).all()
+        assert np.abs(actions).max() <= 1 + 1e-6
+        engine.step(actions)
+
+
+def test_a_reset_forgets_only_the_rows_asked_for():
+    player, fresh = opponents.make("trivial", 5), opponents.make("trivial", 5)
+    rows = np.zeros((2, 639), np.float32)
+    rows[:, 0] = 1.0
+    rows[:, 25 + 11 :] = 1.0  # something stands everywhere, enemies too
+    for _ in range(13):
+        player.act(rows)
+    player.reset(np.array([True, False]))
+    for _ in range(40):
+        old, new = player.act(rows), fresh.act(rows)
+        np.testing.assert_array_equal(old[0], new[0])
+    fires = {tuple(player.act(rows)[:, Action.PRIMARY]) for _ in range(64)}
+    assert len(fires) > 2  # the two rows' clocks differ
+
+
+def test_the_dead_do_nothing():
+    rows = np.ones((3, 639), np.float32)
+    rows[1] = 0.0
+    for level in LEVELS:
+        assert not opponents.make(level).act(rows)[1].any()
+
+
+def test_levels_are_policies_with_names():
+    assert all(isinstance(opponents.make(level), Policy) for level in LEVELS)
+    with pytest.raises(ValueError, match=r"unknown opponent 'trival'; did you mean 'trivial'\?"):
+        opponents.make("trival")
+    with pytest.raises(ValueError, match=r"observations: expected shape \(rows, 639\), got \(3, 5\)"):
+        opponents.make("novice").act(np.zeros((3, 5), np.float32))

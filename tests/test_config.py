@@ -1,0 +1,100 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from echelon_env import PRESETS, BattleConfig, ConfigError, make_config
+from echelon_env.catalog import DEFAULT_CATALOG, MEDIUM, Catalog
+
+
+@pytest.mark.parametrize(
+    ("preset", "sizes"), [("duel", (1, 1)), ("skirmish", (5, 5)), ("battle", (10, 10)), ("company", (20, 20))]
+)
+def test_presets(preset, sizes):
+    config = make_config(preset)
+    assert tuple(len(roster) for roster in config.rosters) == sizes
+    assert make_config(config) is config
+    assert make_config(config.to_dict()) == config
+
+
+@given(
+    size=st.integers(60, 200),
+    dt=st.floats(0.01, 0.1),
+    biomes=st.lists(st.sampled_from(["urban", "forest", "barrens"]), min_size=1),
+    zone=st.floats(-10, 10),
+)
+def test_a_configuration_survives_json(size, dt, biomes, zone):
+    config = make_config("skirmish", dt=dt, terrain={"size": size, "biomes": biomes}, rewards={"zone": zone})
+    assert BattleConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_nested_overrides_change_only_what_they_name():
+    config = make_config("duel", terrain={"size": np.int64(64)}, max_steps=10)
+    assert config.terrain == dataclasses.replace(PRESETS["duel"].terrain, size=64)
+    assert config.max_steps == 10
+    assert config.blue == ("medium",)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"max_stepz": 3}, "unknown config key 'max_stepz'; did you mean 'max_steps'"),
+        ({"terrain": {"hight": 8}}, "unknown config key 'terrain.hight'; did you mean 'height'"),
+        ({"terrain": {"height": 40}}, "'terrain.height': expected a number from 8 to 32 m, got 40"),
+        ({"terrain": {"size": 40}}, "terrain.size 40 m is too small.*10 v 10.*need 67 m"),
+        ({"terrain": {"spawn_spacing": 3.0}}, r"spawn_spacing.*3\.5 m.*got 3"),
+        ({"terrain": 3}, "'terrain': expected a mapping, got int"),
+        ({"terrain": {"biomes": ["urbn"]}}, "unknown biome 'urbn'; did you mean 'urban'"),
+        ({"terrain": {"biomes": []}}, "at least one biome"),
+        ({"blue": ["hevy"]}, "unknown mech class 'hevy'; did you mean 'heavy'"),
+        ({"red": []}, "'red': expected 1 to 64 mech classes, got 0"),
+        ({"blue": "medium"}, "'blue': expected a sequence, got 'medium'"),
+        ({"blue": [3]}, r"'blue\[0\]': expected str, got 3"),
+        ({"dt": float("nan")}, "'dt': expected a number from 0.001 to 0.1 s, got nan"),
+        ({"dt": "fast"}, "'dt': expected float, got 'fast'"),
+        ({"max_steps": 1.5}, "'max_steps': expected int, got 1.5"),
+        ({"max_steps": True}, "'max_steps': expected int, got True"),
+        ({"time_limit": "stop"}, "'time_limit': got 'stop'"),
+        ({"zone": {"min_radius": 9.0}}, "max_radius 8.0 is less than zone.min_radius 9.0"),
+        ({"rewards": {"gamma": 1.5}}, "'rewards.gamma': expected a number from 0 to 1"),
+        ({"catalog": {"weapons": [], "mech_classes": []}}, "unknown mech class 'heavy'"),
+        ({"catalog": {"weapons": [{"name": "x"}], "mech_classes": []}}, "missing"),
+    ],
+)
+def test_impossible_configurations_are_refused(overrides, message):
+    with pytest.raises(ConfigError, match=message):
+        make_config("battle", **overrides)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"primary": "lazer"}, "primary of 'medium': unknown weapon 'lazer'; did you mean 'laser'"),
+        ({"top_speed": 25.0}, "'medium' moves 1.25 m a tick"),
+        ({"armour": 0.0}, "armour of 'medium': expected more than 0"),
+        ({"height": 21.0}, "terrain.height 20 is less than the height of 'medium'"),
+        ({"contact_slots": 13}, "contact_slots of 'medium': expected 1 to 12, got 13"),
+        ({"tonnage": float("inf")}, "tonnage"),
+    ],
+)
+def test_impossible_catalogues_are_refused(change, message):
+    medium = dataclasses.replace(MEDIUM, **change)
+    with pytest.raises(ConfigError, match=message):
+        make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(medium,)))
+
+
+def test_presets_that_do_not_exist():
+    with pytest.raises(ConfigError, match=r"unknown preset 'skirmsh'; did you mean 'skirmish'\? \(valid: battle,"):
+        make_config("skirmsh")
+    with pytest.raises(ConfigError, match="expected a preset's name, a BattleConfig or its dict, got int"):
+        make_config(3)
+
+
+def test_durations_are_whole_ticks():
+    config = make_config("duel")
+    assert config.ticks(0.6) == 12
+    assert config.ticks(0.001) == 1
+    assert config.decision_seconds == 0.25

@@ -1,0 +1,170 @@
+import warnings
+
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.error import ResetNeeded
+from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test
+
+import echelon_env
+from echelon_env.config import REWARD_COMPONENTS
+
+
+@pytest.fixture
+def env():
+    env = echelon_env.parallel_env("skirmish", max_steps=60)
+    env.reset(seed=5)
+    return env
+
+
+def act(env):
+    return {agent: env.action_space(agent).sample() for agent in env.agents}
+
+
+@pytest.mark.parametrize("preset", ["duel", "skirmish"])
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+def test_official_checkers(preset, dead_agents):
+    def make():
+        return echelon_env.parallel_env(preset, dead_agents=dead_agents, max_steps=40)
+
+    parallel_api_test(make(), num_cycles=100)
+    parallel_seed_test(make)
+    with warnings.catch_warnings():  # it warns of spaces that are not [0, 1] or of images
+        warnings.simplefilter("ignore")
+        api_test(echelon_env.env(preset, dead_agents=dead_agents, max_steps=40), num_cycles=100)
+
+
+def test_max_cycles():
+    max_cycles_test(echelon_env)
+
+
+def test_two_runs_of_a_seed_are_equal_all_the_way(env):
+    twin = echelon_env.parallel_env("skirmish", max_steps=60)
+    first, _ = env.reset(seed=9)
+    second, _ = twin.reset(seed=9)
+    noise = np.random.default_rng(0)
+    for _ in range(3):
+        while env.agents:
+            for agent in first:
+                np.testing.assert_array_equal(first[agent], second[agent])
+            actions = {agent: noise.uniform(-1, 1, 13).astype(np.float32) for agent in env.agents}
+            first, *rest = env.step(actions)
+            second, *others = twin.step(actions)
+            assert rest == others
+        first, second = env.reset()[0], twin.reset()[0]  # the seed's next battle
+
+
+def test_without_a_seed_battles_differ(env):
+    battles = {env.reset()[0]["blue_0"].tobytes() for _ in range(3)}
+    battles |= {echelon_env.parallel_env("skirmish").reset()[0]["blue_0"].tobytes() for _ in range(3)}
+    assert len(battles) == 6
+
+
+def test_agents_and_spaces(env):
+    assert env.possible_agents == [f"{team}_{i}" for team in ("blue", "red") for i in range(5)]
+    observations, infos = env.reset(seed=1)
+    assert list(observations) == list(infos) == env.agents
+    for agent, observation in observations.items():
+        assert env.observation_space(agent).contains(observation)
+    assert env.observation_space("red_0") is env.observation_space("red_0")
+
+
+def test_returned_arrays_are_fresh(env):
+    observations, *_ = env.step(act(env))
+    kept = {agent: o.copy() for agent, o in observations.items()}
+    env.step(act(env))
+    env.reset()
+    for agent, observation in observations.items():
+        np.testing.assert_array_equal(observation, kept[agent])
+
+
+def test_the_dead_leave_and_the_living_go_on():
+    env = echelon_env.parallel_env("skirmish")
+    env.reset(seed=0)
+    env._engine.state.mechs["armour"][0, 5] = 1e-9
+    env._engine.state.pending[0, 5, 0] = 0.0
+    mech, victim = env._engine.state.mechs[0, 1], env._engine.state.mechs[0, 5]
+    columns = env._engine.state.columns[0]
+    columns["opaque"] = columns["solid"] = columns["top"] = 0
+    mech["x"], mech["y"], mech["yaw"], mech["facing_x"], mech["facing_y"] = 50, 50, 0, 1, 0
+    victim["x"], victim["y"] = 55, 50
+    actions = {agent: np.zeros(13, np.float32) for agent in env.agents}
+    actions["blue_1"][4] = 1
+    _, rewards, terminations, truncations, infos = env.step(actions)
+    assert terminations["red_0"]
+    assert sum(terminations.values()) == 1
+    assert not any(truncations.values())
+    assert "red_0" not in env.agents
+    assert len(env.agents) == 9
+    assert not infos["red_0"]["alive"]
+    assert rewards["blue_1"] > 9
+    with pytest.raises(ValueError, match=r"expected agents among .*, got \['red_0'\]"):
+        env.step(actions)
+
+
+def test_rewards_are_the_sums_of_their_components(env):
+    while env.agents:
+        _, rewards, _, _, infos = env.step(act(env))
+        for agent, info in infos.items():
+            total = np.float32(0)
+            for name in REWARD_COMPONENTS:
+                total += np.float32(info["reward_components"][name])
+            assert float(total) == rewards[agent]
+
+
+def test_the_end_is_reported(env):
+    while env.agents:
+        *_, terminations, truncations, infos = env.step(act(env))
+        assert not any(terminations[a] and truncations[a] for a in terminations)
+    assert {info["reason"] for info in infos.values()} == {"time_limit"}
+    assert {info["outcome"] for info in infos.values()} <= {-1, 0, 1}
+    assert infos["blue_0"]["outcome"] == -infos["red_0"]["outcome"]
+
+
+def test_bad_input(env):
+    good = act(env)
+    with pytest.raises(ValueError, match=r"got none for \['blue_0'\]"):
+        env.step({agent: action for agent, action in good.items() if agent != "blue_0"})
+    with pytest.raises(ValueError, match=r"got \['green_0'\]"):
+        env.step(good | {"green_0": good["red_0"]})
+    with pytest.raises(ValueError, match=r"action of 'red_1': expected shape \(13,\) of numbers, got \(12,\)"):
+        env.step(good | {"red_1": np.zeros(12, np.float32)})
+    with pytest.raises(ValueError, match="action of 'red_1'"):
+        env.step(good | {"red_1": "forward"})
+    *_, infos = env.step(good | {"red_1": np.full(13, np.nan, np.float32)})
+    assert infos["red_1"]["bad_actions"] == 13
+    assert infos["red_2"]["bad_actions"] == 0
+    with pytest.raises(ResetNeeded):
+        echelon_env.parallel_env("duel").step({})
+    while env.agents:
+        env.step(act(env))
+    with pytest.raises(ResetNeeded):
+        env.step({})
+    with pytest.raises(echelon_env.ConfigError, match="max_cycles: expected at least 1, got 0"):
+        echelon_env.parallel_env("duel", max_cycles=0)
+    with pytest.raises(echelon_env.ConfigError, match="unknown render_mode 'rgb_arry'; did you mean 'rgb_array'"):
+        echelon_env.parallel_env("duel", render_mode="rgb_arry")
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human", None])
+def test_render_modes(mode):
+    env = echelon_env.parallel_env("duel", render_mode=mode)
+    env.reset(seed=0)
+    env.step(act(env))
+    picture = env.render()
+    if mode == "rgb_array":
+        assert picture.ndim == 3
+        assert picture.dtype == np.uint8
+    elif mode == "ansi":
+        assert "BLUE" in picture.upper()
+    else:
+        assert picture is None
+    env.close()
+
+
+def test_the_registry_of_pettingzoo_knows_the_presets():
+    if not hasattr(pettingzoo, "make"):
+        return  # PettingZoo before 1.27 has no registry
+    env = pettingzoo.make("parallel", "echelon/Skirmish-v0")
+    assert env.unwrapped.config == echelon_env.PRESETS["skirmish"]
+    pettingzoo.make("aec", "echelon/Duel-v0").reset(seed=0)

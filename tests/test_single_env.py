@@ -1,0 +1,130 @@
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+import echelon_env
+from echelon_env import ConfigError
+
+
+@pytest.mark.parametrize("name", ["Duel", "Skirmish", "Battle", "Company"])
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_official_checkers(name, control):
+    env = gymnasium.make(f"echelon/{name}-v0", control=control, max_steps=30).unwrapped
+    with warnings.catch_warnings():  # SB3 advises against long vectors for its CNN policies
+        warnings.simplefilter("ignore")
+        check_env(env)
+        sb3_check_env(env)
+
+
+def test_the_module_prefix_registers():
+    assert gymnasium.make("echelon_env:echelon/Duel-v0").spec.id == "echelon/Duel-v0"
+
+
+def test_a_pilot_flies_one_mech_and_a_team_all():
+    pilot = gymnasium.make("echelon/Skirmish-v0", control="pilot", pilot=3)
+    team = gymnasium.make("echelon/Skirmish-v0", control="team")
+    assert pilot.observation_space.shape == (639,)
+    assert pilot.action_space.shape == (13,)
+    assert team.observation_space.shape == (5 * 639,)
+    assert team.action_space.shape == (5 * 13,)
+    alone, _ = pilot.reset(seed=4)
+    together, _ = team.reset(seed=4)
+    np.testing.assert_array_equal(alone, together.reshape(5, -1)[3])
+
+
+def test_the_pilots_death_terminates():
+    env = gymnasium.make("echelon/Skirmish-v0").unwrapped
+    env.reset(seed=0)
+    engine = env._battles.engine
+    engine.state.columns["opaque"] = engine.state.columns["solid"] = engine.state.columns["top"] = 0
+    pilot, enemy = engine.state.mechs[0, 0], engine.state.mechs[0, 6]
+    pilot["x"], pilot["y"], pilot["armour"] = 50, 50, 1e-9
+    enemy["x"], enemy["y"], enemy["yaw"], enemy["facing_x"], enemy["facing_y"] = 45, 50, 0, 1, 0
+    env._battles.engine.step(np.zeros((1, 10, 13), np.float32))  # let them see each other
+    observation, _reward, terminated, truncated, info = env.step(np.zeros(13, np.float32))
+    assert info["alive"] == 0
+    assert (terminated, truncated) == (True, False)
+    assert "outcome" not in info  # the battle goes on without the pilot
+    assert not observation.any()
+    assert info["reward_components"]["death"] == -1
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_space.sample())
+
+
+def test_the_teams_reward_is_the_mean_and_the_end_is_reported():
+    env = gymnasium.make("echelon/Skirmish-v0", control="team", time_limit="terminate", max_steps=50).unwrapped
+    env.reset(seed=0)
+    done = False
+    while not done:
+        _, reward, terminated, truncated, info = env.step(env.action_space.sample())
+        assert reward == pytest.approx(sum(info["reward_components"].values()), abs=1e-5)
+        done = terminated or truncated
+    assert terminated
+    assert info["outcome"] in (-1, 0, 1)
+    assert info["reason"] == "time_limit"
+
+
+def test_seeds_name_battles_and_battles_follow_from_them():
+    env = gymnasium.make("echelon/Duel-v0")
+    first = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
+    second = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert len({o.tobytes() for o in first}) == 3
+
+
+class Charge:
+    """A user's own policy: full throttle."""
+
+    def reset(self, mask):
+        self.rows = len(mask)
+
+    def act(self, observations):
+        actions = np.zeros((len(observations), 13), np.float32)
+        actions[:, 0] = 1
+        return actions
+
+
+def test_opponents_can_be_policies():
+    env = gymnasium.make("echelon/Skirmish-v0", control="team", opponent=Charge()).unwrapped
+    env.reset(seed=0)
+    start = env._battles.engine.state.mechs[["x", "y"]][0].copy()
+    for _ in range(8):
+        env.step(np.zeros(env.action_space.shape, np.float32))
+    end = env._battles.engine.state.mechs[0]
+    moved = np.hypot(end["x"] - start["x"], end["y"] - start["y"])
+    assert (moved[:5] == 0).all()
+    assert (moved[5:] > 2).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"opponent": "novise"}, "unknown opponent 'novise'; did you mean 'novice'"),
+        ({"opponent": 3}, "expected a level's name or an object with reset and act, got 3"),
+        ({"control": "squad"}, "unknown control 'squad'"),
+        ({"pilot": 7}, "pilot: expected a place in a roster of 1, got 7"),
+        ({"side": 2}, "side: expected 0 or 1"),
+        ({"gravity": 3}, "unknown config key 'gravity'"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        gymnasium.make("echelon/Duel-v0", **arguments)
+
+
+def test_bad_steps():
+    env = echelon_env.BattleEnv("duel")
+    with pytest.raises(ResetNeeded):
+        env.step(np.zeros(13, np.float32))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"action: expected shape \(13,\), got \(14,\)"):
+        env.step(np.zeros(14, np.float32))
+    _, reward, _, _, info = env.step(np.full(13, np.nan, np.float32))
+    assert info["bad_actions"] == 13
+    assert np.isfinite(reward)
