@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from playing import record_battle, scripted_actions
 
 from echelon_env import BattleEngine, ConfigError, NotResetError, opponents
 from echelon_env.engine import state as st
+from playing import record_battle, scripted_actions
 
 PRESET = {"preset_or_config": "skirmish", "terrain": {"size": 60}, "time_limit": "terminate"}
 SEEDS = (3, 4)

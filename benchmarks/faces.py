@@ -1,0 +1,148 @@
+"""Live agent-steps per second through every face, on one core, between scripted novices (their own cost apart).
+
+Run ``python benchmarks/faces.py``; ``--seconds`` sets the time per row. Rows are interleaved over several rounds and
+medians are printed, beside the time of a reset and the time from import to the first step, cache cold and warm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import echelon_env
+from echelon_env import BattleEngine, BattleVectorEnv, opponents
+
+BATCH = 16
+
+
+class Replay:
+    """A policy that plays what it is given, so that nobody's thinking is timed."""
+
+    actions: np.ndarray
+
+    def reset(self, mask: np.ndarray) -> None:
+        pass
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        return self.actions
+
+
+def novices(engine: BattleEngine) -> Callable[[], np.ndarray]:
+    player = opponents.make("novice")
+
+    def act() -> np.ndarray:
+        observations = engine.out.observations
+        return player.act(observations.reshape(-1, engine.observation_dim)).reshape(*observations.shape[:2], -1)
+
+    return act
+
+
+def run(engine: BattleEngine, step: Callable[[np.ndarray], None], restart: Callable[[], None], seconds: float) -> float:
+    """Live agent-steps per second of `step`, with battles restarted (not timed) when all are over."""
+    act = novices(engine)
+    restart()
+    busy, agent_steps = 0.0, 0
+    while busy < seconds:
+        actions = act()
+        agent_steps += int(engine.alive[~engine.battle_over].sum())
+        start = time.perf_counter()
+        step(actions)
+        busy += time.perf_counter() - start
+        if engine.battle_over.all():
+            restart()
+    return agent_steps / busy
+
+
+def engine_face(preset: str, seconds: float) -> float:
+    engine = BattleEngine(preset, BATCH)
+    return run(engine, engine.step, lambda: engine.reset(np.arange(BATCH)), seconds)
+
+
+def vector_face(preset: str, seconds: float) -> float:
+    """All mechs of blue through the vector env, red inside; both replay what the novices chose."""
+    replay = Replay()
+    envs = BattleVectorEnv(preset, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP")
+    engine = envs._battles.engine
+    blue = len(engine.config.blue)
+
+    def step(actions: np.ndarray) -> None:
+        replay.actions = actions[:, blue:].reshape(-1, engine.action_dim)
+        envs.step(actions[:, :blue].reshape(BATCH, -1))
+
+    return run(engine, step, lambda: envs.reset(seed=0), seconds)
+
+
+def parallel_face(preset: str, seconds: float) -> float:
+    env = echelon_env.parallel_env(preset)
+    engine = env._engine
+    row = {agent: i for i, agent in enumerate(env.possible_agents)}
+
+    def step(actions: np.ndarray) -> None:
+        if env.agents:
+            env.step({agent: actions[0, row[agent]] for agent in env.agents})
+
+    return run(engine, step, lambda: env.reset(seed=0), seconds)
+
+
+FACES = {"engine, 16 battles": engine_face, "vector env, 16": vector_face, "parallel env, 1": parallel_face}
+
+
+def reset_milliseconds(preset: str) -> float:
+    engine = BattleEngine(preset, 1)
+    times = []
+    for seed in range(30):
+        start = time.perf_counter()
+        engine.reset([seed])
+        times.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times)
+
+
+def first_step_seconds() -> tuple[float, float]:
+    """From import to the first step in a new process, with an empty and with a filled kernel cache."""
+    code = (
+        "import numpy as np, echelon_env; e = echelon_env.BattleEngine('skirmish', 1); e.reset([0]);"
+        "e.step(np.zeros((1, e.num_mechs, e.action_dim), np.float32))"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-c", code], env=os.environ | {"ECHELON_CACHE_DIR": cache}, check=True,
+                capture_output=True,
+            )  # fmt: skip
+            times.append(time.perf_counter() - start)
+    return times[0], statistics.median(times[1:])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=1.0, help="time per row and round")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    presets = ("skirmish", "battle")
+    results: dict[tuple[str, str], list[float]] = {(face, preset): [] for face in FACES for preset in presets}
+    for _ in range(options.rounds):
+        for face, preset in results:
+            results[face, preset].append(FACES[face](preset, options.seconds))
+    print(f"{'live agent-steps/s, one thread':32}" + "".join(f"{preset:>12}" for preset in presets))
+    for face in FACES:
+        medians = (statistics.median(results[face, preset]) for preset in presets)
+        print(f"{face:32}" + "".join(f"{median:12,.0f}" for median in medians))
+    print(f"{'reset, ms':32}" + "".join(f"{reset_milliseconds(preset):12.2f}" for preset in presets))
+    cold, warm = first_step_seconds()
+    print(f"import to first step: {cold:.1f} s with a cold kernel cache, {warm:.2f} s with a warm one")
+
+
+if __name__ == "__main__":
+    main()
