@@ -242,6 +242,12 @@ def make_config(preset_or_config: str | BattleConfig | Mapping[str, Any] = "batt
 
     A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``.
     Raises `ConfigError` for an unknown preset or key (with the nearest valid name) and for impossible values.
+
+    >>> make_config("duel", max_steps=240).max_steps
+    240
+    >>> make_config("duel", max_step=240)
+    Traceback (most recent call last):
+    echelon_env.schema.ConfigError: unknown config key 'max_step'; did you mean 'max_steps'? (valid: blue, catalog, ...
     """
     if isinstance(preset_or_config, str):
         if preset_or_config not in PRESETS:

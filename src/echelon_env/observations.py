@@ -207,7 +207,11 @@ def observation_bounds() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 def feature_names() -> list[str]:
-    """Name of every entry of the flat observation, such as ``contacts.3.distance``."""
+    """Name of every entry of the flat observation.
+
+    >>> feature_names()[STREAMS["contacts"].start]
+    'contacts.0.direction_forward'
+    """
     return [
         f"{stream.name}.{row}.{feature.name.lower()}" if stream.rows > 1 else f"{stream.name}.{feature.name.lower()}"
         for stream in STREAMS.values()

@@ -47,6 +47,16 @@ class BattleEngine:
         If the configuration is impossible.
     ValueError
         If `num_battles` or `num_threads` is less than 1.
+
+    Examples
+    --------
+    >>> engine = BattleEngine("skirmish", num_battles=4)
+    >>> engine.reset([1, 2, 3, 4]).shape
+    (4, 10, 639)
+    >>> actions = np.zeros((4, engine.num_mechs, engine.action_dim), np.float32)
+    >>> observations, rewards, terminated, truncated = engine.step(actions)
+    >>> rewards.shape, bool(terminated.any())
+    ((4, 10), False)
     """
 
     def __init__(

@@ -115,8 +115,10 @@ def arc_tangent2(y: float, x: float) -> float:
 @kernel
 def wrap_angle(angle: float) -> float:
     """The same angle in [-pi, pi)."""
+    if -PI <= angle < PI:
+        return angle
     wrapped = angle - 2.0 * PI * math.floor((angle + PI) / (2.0 * PI))
-    return wrapped if wrapped < PI else -PI
+    return wrapped if -PI <= wrapped < PI else -PI  # rounding can lead out of the range
 
 
 @kernel

@@ -64,18 +64,23 @@ def line_of_sight(columns: Any, x0: float, y0: float, z0: float, x1: float, y1: 
 
 @kernel
 def first_obstacle(columns: Any, rules: Row, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float) -> float:
-    """Parameter in [0, 1] at which a segment enters a voxel that is solid or opaque, or leaves the map; else NEVER."""
+    """Parameter in [0, 1] at which a segment enters a voxel that is solid or opaque, or leaves the map; else NEVER.
+
+    The voxel that it starts in does not count: who stands in a bush fires out of it.
+    """
     ix, iy, iz = math.floor(x0), math.floor(y0), math.floor(z0)
     last_x, last_y, last_z = math.floor(x1), math.floor(y1), math.floor(z1)
     dx, dy, dz = x1 - x0, y1 - y0, z1 - z0
     step_x, step_y, step_z = (1 if dx > 0.0 else -1), (1 if dy > 0.0 else -1), (1 if dz > 0.0 else -1)
     t = 0.0
+    first = True
     while True:
         if not (0 <= ix < rules.map_size and 0 <= iy < rules.map_size and 0 <= iz < rules.map_height):
             return t
         column = columns[iy, ix]
-        if ((np.int64(column.opaque) | np.int64(column.solid)) >> iz) & 1:
+        if not first and ((np.int64(column.opaque) | np.int64(column.solid)) >> iz) & 1:
             return t
+        first = False
         t_x = _crossing(x0, dx, ix, last_x)
         t_y = _crossing(y0, dy, iy, last_y)
         t_z = _crossing(z0, dz, iz, last_z)

@@ -25,6 +25,9 @@ def make(name: str, seed: int = 0, decision_seconds: float = BattleConfig().deci
     ------
     ValueError
         For an unknown name, with the nearest valid one.
+
+    >>> make("novice", seed=1)
+    Novice(seed=1)
     """
     if name not in LEVELS:
         raise ValueError(f"unknown opponent {name!r}{nearest_name(name, LEVELS)}")

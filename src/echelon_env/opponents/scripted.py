@@ -26,6 +26,9 @@ class Scripted:
         self._navigator = Navigator(decision_seconds)
         self._rows = -1
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(seed={self.seed})"
+
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """Forget the rows (R,) where the mask is true."""
         self._rows = len(mask)

@@ -1,0 +1,86 @@
+"""Observations after a reset and in contact, for every preset; the battlefield map; the bounds of every feature."""
+
+import numpy as np
+import pytest
+
+from echelon_env.config import make_config
+from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.state import NO_MECH
+from echelon_env.observations import MAP_SIDE, STREAMS, Self, feature_names, observation_bounds
+from oracles.compare import play
+from oracles.observation import battle_map, observe
+from oracles.sensing import GRAZING, look_around
+from oracles.situations import arranged_engine, brawling_actions, odd_config
+from oracles.world import load
+
+
+def assert_within_bounds(observations):
+    low, high = observation_bounds()
+    outside = np.argwhere((observations < low) | (observations > high))
+    names = feature_names()
+    assert not len(outside), [(names[index[-1]], float(observations[tuple(index)])) for index in outside[:10]]
+
+
+@pytest.mark.parametrize("preset", ["duel", "skirmish", "battle", "company", "odd"])
+def test_observations_after_reset(preset):
+    config = odd_config() if preset == "odd" else make_config(preset)
+    engine = BattleEngine(config, 2)
+    observations = engine.reset([1, 2])
+    assert_within_bounds(observations)
+    for battle in range(2):
+        world = load(engine.state, battle, config)
+        contacts = [list(mech.contacts) for mech in world.mechs]
+        seen = look_around(world)
+        if world.cases[GRAZING]:
+            continue
+        assert [mech.contacts for mech in world.mechs] == contacts
+        for mech in world.mechs:
+            expected = observe(world, mech, seen, engine.state.battle_maps[battle, mech.team].tolist())
+            np.testing.assert_allclose(observations[battle, mech.index], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("preset", ["battle", "company"])
+def test_more_enemies_and_mates_than_rows(preset):
+    config = make_config(preset, observability="full")
+    engine = arranged_engine(config, 2, seed=4, arena=30.0)
+    rng = np.random.default_rng(0)
+    compared = 0
+    for _ in range(3):
+        actions = np.stack([brawling_actions(load(engine.state, battle, config), rng) for battle in range(2)])
+        decisions, found = play(engine, actions)
+        assert not found, "\n".join(found[:20])
+        compared += sum(not decision.after.cases[GRAZING] for decision in decisions)
+        assert_within_bounds(engine.out.observations)
+    assert compared > 2
+    filled = (engine.state.mechs["contacts"] != NO_MECH).sum(axis=-1)
+    assert filled.max() == (10 if preset == "battle" else 12)
+    assert engine.out.observations[..., STREAMS["squad_mask"].part].sum(axis=-1).max() == 9
+
+
+def test_battle_maps():
+    config = make_config("skirmish", terrain={"size": 64, "height": 12})
+    engine = BattleEngine(config, 8)
+    engine.reset(np.arange(8))
+    turns = set()
+    for battle in range(8):
+        world = load(engine.state, battle, config)
+        for team in range(2):
+            turns.add(world.teams[team].quarter_turns)
+            expected = battle_map(world, team)
+            np.testing.assert_allclose(engine.state.battle_maps[battle, team], expected, rtol=1e-5, atol=1e-5)
+    assert turns == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("size", [64, 100, 77])
+def test_the_own_spawn_is_in_the_first_quarter_of_the_turned_map(size):
+    """Positions and the battlefield map are turned alike: the spawn is near (-1, -1), in the map's first cell."""
+    config = make_config("skirmish", terrain={"size": size})
+    engine = BattleEngine(config, 6)
+    observations = engine.reset(np.arange(6))
+    assert (observations[..., [Self.POSITION_X, Self.POSITION_Y]] < 0).all()
+    maps = observations[..., STREAMS["battle_map"].part].reshape(6, config.num_mechs, MAP_SIDE, MAP_SIDE, 2)
+    spawn = maps[:, :, 0, 0, 0]
+    assert (spawn == 0).all()  # open ground
+    zone_share = maps[..., 1].sum(axis=(-1, -2)) * (size / MAP_SIDE) ** 2
+    area = np.pi * engine.state.battles["zone_radius"] ** 2
+    np.testing.assert_allclose(zone_share, np.broadcast_to(area[:, None], zone_share.shape), rtol=0.12)

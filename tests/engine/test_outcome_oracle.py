@@ -1,0 +1,211 @@
+"""Every way in which a battle ends, with what it pays, stated by hand and compared with the oracle."""
+
+import math
+
+import numpy as np
+import pytest
+
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.catalog import AIR
+from echelon_env.config import REWARD_COMPONENTS, make_config
+from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.state import BLUE, DRAW, ELIMINATION, RED, RUNNING, TIME_LIMIT, ZONE_CONTROL
+from oracles.compare import play
+from oracles.situations import put_mech, set_voxels
+from oracles.world import load
+
+OUTCOME = REWARD_COMPONENTS.index("outcome")
+WEIGHT = 10.0
+IDLE = np.zeros((1, 4, ACTION_DIM), np.float32)
+IDLE.flags.writeable = False
+SHOOT = IDLE.copy()
+SHOOT[:, :, Action.PRIMARY] = 1
+
+
+def make_engine(**overrides):
+    """Two against two on an empty map: the first mech of each team in a shoot-out, the others far apart."""
+    config = make_config(
+        "duel", blue=("medium", "scout"), red=("medium", "scout"), terrain={"size": 48, "height": 8}, **overrides
+    )
+    engine = BattleEngine(config)
+    engine.reset([5])
+    set_voxels(engine.state, 0, np.full((8, 48, 48), AIR, np.uint8))
+    state = engine.state
+    state.battles["zone_x"], state.battles["zone_y"], state.battles["zone_radius"] = 24.0, 40.0, 4.0
+    world = load(state, 0, config)
+    places = ((20.0, 10.0, 0.0), (2.0, 24.0, 0.0), (25.0, 10.0, -math.pi), (46.0, 24.0, 0.0))
+    for mech, (x, y, yaw) in zip(world.mechs, places, strict=True):
+        mech.x, mech.y, mech.yaw = x, y, yaw
+        put_mech(state, 0, mech)
+    state.mechs["potential"] = 0.5
+    return engine
+
+
+def put_in_zone(engine, *mechs):
+    for mech in mechs:
+        engine.state.mechs["x"][0, mech] = 22.0 + mech
+        engine.state.mechs["y"][0, mech] = 40.0 + 3 * (mech % 2)
+
+
+def kill(engine, mech):
+    """The mech died in an earlier decision."""
+    row = engine.state.mechs[0, mech]
+    engine.state.teams["mechs_alive"][0, row["team"]] -= row["alive"]
+    row["alive"], row["armour"], row["potential"] = 0, 0, 0
+
+
+def end(engine, actions=IDLE):
+    """One decision, compared with the oracle."""
+    _, found = play(engine, actions)
+    assert not found, "\n".join(found)
+    return int(engine.reason[0]), int(engine.winner[0])
+
+
+def paid(engine):
+    return (engine.reward_components[0, :, OUTCOME] / WEIGHT).tolist()
+
+
+@pytest.mark.parametrize(
+    ("scores", "inside", "winner"),
+    [
+        ((44.9, 0.0), (1,), BLUE),
+        ((0.0, 44.9), (3,), RED),
+        ((44.95, 44.96), (1, 3), RED),
+        ((50.0, 45.0), (), BLUE),
+        ((46.0, 46.0), (1, 3), DRAW),
+    ],
+)
+def test_zone_control(scores, inside, winner):
+    engine = make_engine()
+    put_in_zone(engine, *inside)
+    engine.state.teams["score"][0] = scores
+    assert end(engine) == (ZONE_CONTROL, winner)
+    assert engine.out.terminated.all()
+    signs = {BLUE: (1, 1, -1, -1), RED: (-1, -1, 1, 1), DRAW: (0, 0, 0, 0)}[winner]
+    assert tuple(paid(engine)) == signs
+
+
+def test_a_score_short_of_the_goal_does_not_end_the_battle():
+    engine = make_engine()
+    put_in_zone(engine, 1)
+    engine.state.teams["score"][0] = 44.7, 0.0
+    assert end(engine)[0] == RUNNING
+    assert end(engine) == (ZONE_CONTROL, BLUE)
+
+
+@pytest.mark.parametrize(("shooters", "winner"), [((0,), BLUE), ((2,), RED), ((0, 2), DRAW)])
+def test_elimination(shooters, winner):
+    engine = make_engine()
+    kill(engine, 1)
+    kill(engine, 3)
+    engine.state.mechs["armour"][0, [0, 2]] = 5
+    actions = IDLE.copy()
+    actions[0, shooters, Action.PRIMARY] = 1
+    assert end(engine, actions) == (ELIMINATION, winner)
+    assert engine.out.terminated[0].tolist() == [True, False, True, False]
+    assert not engine.out.truncated.any()
+    assert paid(engine) == {BLUE: [1, 0, -1, 0], RED: [-1, 0, 1, 0], DRAW: [0, 0, 0, 0]}[winner]
+
+
+def test_zone_control_comes_before_elimination():
+    engine = make_engine()
+    kill(engine, 1)
+    kill(engine, 3)
+    engine.state.mechs["armour"][0, 2] = 5
+    engine.state.teams["score"][0] = 10.0, 45.0
+    assert end(engine, SHOOT) == (ZONE_CONTROL, RED)
+
+
+def test_elimination_comes_before_time():
+    engine = make_engine()
+    kill(engine, 3)
+    engine.state.mechs["armour"][0, 2] = 5
+    engine.state.battles["step_count"] = engine.config.max_steps - 1
+    assert end(engine, SHOOT) == (ELIMINATION, BLUE)
+
+
+@pytest.mark.parametrize("time_limit", ["truncate", "terminate"])
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+@pytest.mark.parametrize(
+    ("scores", "armour", "winner"),
+    [
+        ((3.0, 2.0), (10.0, 60.0), BLUE),
+        ((2.0, 3.0), (60.0, 10.0), RED),
+        ((2.0, 2.0), (60.0, 59.0), BLUE),
+        ((0.0, 0.0), (10.0, 59.0), RED),
+        ((2.0, 2.0), (60.0, 60.0), DRAW),
+    ],
+)
+def test_time(time_limit, dead_agents, scores, armour, winner):
+    engine = make_engine(time_limit=time_limit, dead_agents=dead_agents)
+    kill(engine, 0)
+    kill(engine, 2)
+    engine.state.mechs["armour"][0, [1, 3]] = armour
+    engine.state.teams["score"][0] = scores
+    engine.state.battles["step_count"] = engine.config.max_steps - 1
+    assert end(engine) == (TIME_LIMIT, winner)
+    takes_part = [dead_agents == "persist", True] * 2
+    flagged, other = ("truncated", "terminated") if time_limit == "truncate" else ("terminated", "truncated")
+    assert getattr(engine.out, flagged)[0].tolist() == takes_part
+    assert not getattr(engine.out, other).any()
+    pays = time_limit == "terminate" and winner != DRAW
+    won = [1 if team == winner else -1 for team in (BLUE, BLUE, RED, RED)]
+    assert paid(engine) == [sign * pays * part for sign, part in zip(won, takes_part, strict=True)]
+    potentials = engine.state.mechs["potential"][0, [1, 3]]
+    assert (potentials > 0).all() if time_limit == "truncate" else (potentials == 0).all()
+
+
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+@pytest.mark.parametrize("last_decision", [False, True])
+def test_death_of_one(dead_agents, last_decision):
+    engine = make_engine(dead_agents=dead_agents)
+    engine.state.mechs["armour"][0, 2] = 5
+    if last_decision:
+        engine.state.battles["step_count"] = engine.config.max_steps - 1
+    end(engine, SHOOT)
+    dies = dead_agents == "terminate"
+    assert engine.out.terminated[0].tolist() == [False, False, dies, False]
+    assert engine.out.truncated[0].tolist() == [last_decision, last_decision, last_decision and not dies, last_decision]
+    components = dict(zip(REWARD_COMPONENTS, engine.reward_components[0].T.tolist(), strict=True))
+    assert components["death"] == [0, 0, -1, 0]
+    assert components["kill"] == [10, 0, 0, 0]
+    assert components["damage"] == pytest.approx([0.25, 0, 0.7, 0])
+    assert components["approach"][2] == pytest.approx(-1.5 * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("inside", "shares"),
+    [
+        ((), (0, 0)),
+        ((0,), (1, 0)),
+        ((0, 1, 3), (0.25 + 0.75 * 55 / 95, 0.25)),
+        ((1, 3), (0.25, 0.25)),
+        ((0, 1, 2, 3), (0.25, 0.25)),
+    ],
+)
+def test_zone_shares(inside, shares):
+    engine = make_engine()
+    put_in_zone(engine, *inside)
+    end(engine)
+    np.testing.assert_allclose(engine.state.teams["share"][0], shares, atol=1e-12)
+    np.testing.assert_allclose(engine.state.teams["score"][0], np.array(shares) * 0.25, atol=1e-12)
+    components = dict(zip(REWARD_COMPONENTS, engine.reward_components[0].T.tolist(), strict=True))
+    lead = 3 * 0.25 * (shares[0] - shares[1])
+    expected = [value * (mech in inside) for mech, value in enumerate((lead, lead, -lead, -lead))]
+    assert components["zone"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("persist", [False, True])
+def test_a_shot_of_the_dead_pays_only_those_who_persist(persist):
+    engine = make_engine(dead_agents="persist" if persist else "terminate", decision_repeat=1)
+    actions = IDLE.copy()
+    actions[0, 0, Action.TERTIARY] = 1
+    end(engine, actions)
+    assert engine.state.battles["num_projectiles"][0] == 1
+    kill(engine, 0)
+    for _ in range(4):
+        end(engine)
+        if engine.state.mechs["damage_dealt"][0, 0] > 0:
+            break
+    assert engine.state.mechs["total_damage"][0, 0] == 8
+    assert engine.out.rewards[0, 0] == pytest.approx(0.05 * 8 * persist)

@@ -1,0 +1,130 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from echelon_env.engine._jit import kernel
+from echelon_env.engine.raycast import NEVER, first_obstacle, height_mask, line_of_sight
+from echelon_env.engine.state import COLUMN
+from echelon_env.engine.tables import build_tables
+from oracles import raycast as oracle
+from oracles.situations import columns_of, rough_voxels, small_config
+from oracles.world import material_mask
+
+SIZE, HEIGHT = 20, 8
+RULES = build_tables(small_config()).rules
+RULES["map_size"], RULES["map_height"] = SIZE, HEIGHT
+
+
+@kernel
+def _cast(columns, rules, starts, ends, clear, obstacle):
+    for i in range(starts.shape[0]):
+        x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
+        x1, y1, z1 = ends[i, 0], ends[i, 1], ends[i, 2]
+        if clear.shape[0] > 0:
+            clear[i] = line_of_sight(columns, x0, y0, z0, x1, y1, z1)
+        if obstacle.shape[0] > 0:
+            obstacle[i] = first_obstacle(columns, rules[0], x0, y0, z0, x1, y1, z1)
+
+
+def sees(columns, starts, ends):
+    clear = np.zeros(len(starts), np.bool_)
+    _cast(columns, RULES, starts, ends, clear, np.zeros(0))
+    return clear
+
+
+def strikes(columns, starts, ends):
+    obstacle = np.zeros(len(starts))
+    _cast(columns, RULES, starts, ends, np.zeros(0, np.bool_), obstacle)
+    return np.where(obstacle < NEVER, obstacle, math.inf)
+
+
+def terrain(rng, density=0.12):
+    voxels = rough_voxels(rng, SIZE, HEIGHT, density)
+    return columns_of(voxels), material_mask(voxels, "blocks_sight"), material_mask(voxels, "blocks_movement")
+
+
+def segments(rng, count, grid=None):
+    """Starts and ends on the map, short and long; some parallel to an axis or a plane; on a lattice where asked."""
+    extent = np.array([SIZE, SIZE, HEIGHT], float)
+    starts = rng.uniform(0, 1, (count, 3)) * extent
+    lengths = rng.choice([0.5, 2.0, 8.0, 20.0], (count, 1))
+    ends = starts + rng.normal(0, 1, (count, 3)) * lengths
+    ends = np.where(rng.random((count, 3)) < 0.15, starts, ends)
+    ends = np.clip(ends, 0, np.nextafter(extent, 0))
+    if grid:
+        starts, ends = np.floor(starts * grid) / grid, np.floor(ends * grid) / grid
+    apart = (starts != ends).any(axis=1)
+    return starts[apart], ends[apart]
+
+
+def test_line_of_sight_in_general_position():
+    rng = np.random.default_rng(0)
+    blocked = 0
+    for _ in range(8):
+        columns, opaque, _ = terrain(rng)
+        starts, ends = segments(rng, 150)
+        for start, end, got in zip(starts.tolist(), ends.tolist(), sees(columns, starts, ends), strict=True):
+            expected = oracle.line_of_sight(opaque, start, end, Fraction)
+            assert got == expected, (start, end)
+            blocked += not expected
+    assert blocked > 200
+
+
+@pytest.mark.parametrize("grid", [1, 2, 4])
+def test_line_of_sight_on_a_lattice_differs_at_touched_edges_only(grid):
+    """Rays through edges and corners: what they pass through blocks, what they only touch may block or not."""
+    rng = np.random.default_rng(grid)
+    for _ in range(4):
+        columns, opaque, _ = terrain(rng)
+        starts, ends = segments(rng, 60, grid)
+        for start, end, got in zip(starts.tolist(), ends.tolist(), sees(columns, starts, ends), strict=True):
+            if got != oracle.line_of_sight(opaque, start, end, Fraction):
+                assert not got, (start, end)
+                assert oracle.touches(opaque, start, end), (start, end)
+
+
+def test_the_voxels_of_the_ends_do_not_block():
+    columns = columns_of(np.full((HEIGHT, SIZE, SIZE), 2, np.uint8))
+    starts = np.array([[3.5, 3.5, 3.5], [3.5, 3.5, 3.5], [3.5, 3.5, 3.5]])
+    ends = np.array([[3.9, 3.1, 3.9], [4.5, 3.5, 3.5], [5.5, 3.5, 3.5]])
+    assert sees(columns, starts, ends).tolist() == [True, True, False]
+
+
+def test_first_obstacle_in_general_position():
+    rng = np.random.default_rng(1)
+    struck = 0
+    for _ in range(8):
+        columns, opaque, solid = terrain(rng)
+        starts, ends = segments(rng, 150)
+        ends = ends + rng.choice([0, 0, 3.0], ends.shape) * rng.normal(0, 1, ends.shape)  # some leave the map
+        for start, end, got in zip(starts.tolist(), ends.tolist(), strikes(columns, starts, ends), strict=True):
+            blocked = oracle.first_blocked(opaque | solid, start, end, Fraction)
+            expected = min(blocked, oracle.leaves_map((SIZE, SIZE, HEIGHT), start, end))
+            assert got == pytest.approx(expected, abs=1e-12), (start, end)
+            struck += expected < math.inf
+    assert struck > 200
+
+
+def test_a_segment_may_leave_a_blocking_voxel():
+    voxels = np.zeros((HEIGHT, SIZE, SIZE), np.uint8)
+    voxels[1, 5, 5:7] = 5  # foliage
+    columns = columns_of(voxels)
+    starts = np.array([[5.5, 5.5, 1.5], [5.5, 5.5, 1.5], [5.5, 5.5, 1.5]])
+    ends = np.array([[4.5, 5.5, 1.5], [5.9, 5.9, 1.9], [6.5, 5.5, 1.5]])
+    assert strikes(columns, starts, ends).tolist() == [math.inf, math.inf, 0.5]
+
+
+@pytest.mark.parametrize("lowest", [0, 3, 31])
+@pytest.mark.parametrize("highest", [3, 31])
+def test_height_mask(lowest, highest):
+    if lowest <= highest:
+        assert height_mask(lowest, highest) == sum(2**bit for bit in range(lowest, highest + 1))
+
+
+def test_the_highest_bit_of_a_column_blocks():
+    columns = np.zeros((SIZE, SIZE), COLUMN)
+    columns["opaque"][5, 5] = 2**31
+    starts, ends = np.array([[2.5, 5.5, 31.5], [2.5, 5.5, 30.5]]), np.array([[8.5, 5.5, 31.5], [8.5, 5.5, 30.5]])
+    assert sees(columns, starts, ends).tolist() == [False, True]

@@ -1,0 +1,169 @@
+"""One whole decision: commands, ticks, zone, outcome, rewards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.actions import TARGET_CHOICES, Action
+from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.engine.state import BLUE, DRAW, ELIMINATION, NO_MECH, RED, RUNNING, TIME_LIMIT, ZONE_CONTROL
+from oracles.combat import apply_hits, fire, fly, update_bodies
+from oracles.movement import move_all
+from oracles.rng import movement_order
+from oracles.sensing import look_around
+from oracles.world import Mech, World
+
+
+@dataclass
+class Result:
+    """What a decision hands out, per mech."""
+
+    seen: dict[tuple[int, int], int]
+    components: NDArray[np.float32]  # (M, len(REWARD_COMPONENTS)), weighted
+    rewards: NDArray[np.float32]  # (M,)
+    terminated: list[bool]
+    truncated: list[bool]
+
+
+def decide(world: World, actions: NDArray[np.float32]) -> Result:
+    """Play one decision of a battle that is not over. `actions` (M, ACTION_DIM) float32."""
+    alive_before = [mech.alive for mech in world.mechs]
+    for mech, action in zip(world.mechs, actions, strict=True):
+        command(world, mech, action)
+    for _ in range(world.config.decision_repeat):
+        play_tick(world, [world.by_place[position].index for position in movement_order(world)])
+    world.step_count += 1
+    score_zone(world)
+    end_battle(world)
+    components = reward_components(world, alive_before)
+    rewards = np.zeros(len(world.mechs), np.float32)
+    for column in range(len(REWARD_COMPONENTS)):
+        rewards += components[:, column]
+    seen = look_around(world)
+    terminated, truncated = endings(world, alive_before)
+    return Result(seen, components, rewards, terminated, truncated)
+
+
+def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
+    """Read a mech's commands from its action and forget what the last decision counted."""
+    mech.hurt_x = mech.hurt_y = mech.damage_dealt = mech.kills = 0.0
+    mech.shutdown_ticks, mech.died = 0, False
+    mech.bad_actions = sum(not math.isfinite(entry) for entry in action)
+    entries = [min(1.0, max(-1.0, float(entry))) if math.isfinite(entry) else 0.0 for entry in action]
+    mech.throttle, mech.strafe, mech.turn = entries[Action.THROTTLE], entries[Action.STRAFE], entries[Action.TURN]
+    mech.jet = max(0.0, entries[Action.JET]) if mech.kind.jet_acceleration > 0 else 0.0
+    mech.trigger = [entries[entry] > 0 for entry in (Action.PRIMARY, Action.SECONDARY, Action.TERTIARY)]
+    mech.vent = entries[Action.VENT] > 0
+    wishes = entries[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
+    mech.target = mech.contacts[wishes.index(max(wishes))] if max(wishes) > 0 else NO_MECH
+
+
+def play_tick(world: World, order: Sequence[int]) -> None:
+    update_bodies(world)
+    move_all(world, order)
+    hits = fire(world)
+    hits += fly(world)
+    apply_hits(world, hits)
+    world.tick += 1
+
+
+def is_inside_zone(world: World, mech: Mech) -> bool:
+    distance = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y)
+    return mech.alive and distance <= world.zone_radius and mech.z < world.config.zone.max_feet_height
+
+
+def score_zone(world: World) -> None:
+    """What each team holds of the zone now, and its score."""
+    zone = world.config.zone
+    inside = [[mech for mech in world.living() if mech.team == team and is_inside_zone(world, mech)] for team in (0, 1)]
+    tonnage = [sum(mech.kind.tonnage for mech in mechs) for mechs in inside]
+    for team, own, enemy in ((BLUE, 0, 1), (RED, 1, 0)):
+        if not inside[own]:
+            share = 0.0
+        elif not inside[enemy]:
+            share = 1.0
+        else:
+            margin = max(0.0, (tonnage[own] - tonnage[enemy]) / (tonnage[own] + tonnage[enemy]))
+            share = zone.contested_share + (1 - zone.contested_share) * margin
+        world.teams[team].tonnage = tonnage[own]
+        world.teams[team].share = share
+        world.teams[team].score += share * world.config.decision_seconds
+
+
+def end_battle(world: World) -> None:
+    """Set over, winner and reason."""
+    score = [team.score for team in world.teams]
+    living = [sum(mech.alive for mech in world.mechs if mech.team == team) for team in (BLUE, RED)]
+    armour = [armour_share(world, team) for team in (BLUE, RED)]
+    if max(score) >= world.config.zone.score_to_win:
+        world.reason, world.winner = ZONE_CONTROL, better(score)
+    elif min(living) == 0:
+        world.reason, world.winner = ELIMINATION, better(living)
+    elif world.step_count >= world.config.max_steps:
+        world.reason = TIME_LIMIT
+        world.winner = better(score) if score[BLUE] != score[RED] else better(armour)
+    world.over = world.reason != RUNNING
+
+
+def better(values: Sequence[float]) -> int:
+    """The team with the higher value, DRAW where they are equal."""
+    if values[BLUE] == values[RED]:
+        return DRAW
+    return BLUE if values[BLUE] > values[RED] else RED
+
+
+def armour_share(world: World, team: int) -> float:
+    """Share of the team's full armour that is left."""
+    mechs = [mech for mech in world.mechs if mech.team == team]
+    return sum(mech.armour for mech in mechs) / sum(mech.kind.armour for mech in mechs)
+
+
+def is_terminated(world: World) -> bool:
+    """Whether the battle has come to an end of its own, not only to the limit of its time."""
+    return world.over and (world.reason != TIME_LIMIT or world.config.time_limit == "terminate")
+
+
+def potential(world: World, mech: Mech) -> float:
+    distance = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y) - world.zone_radius
+    return 1 - max(0.0, distance) / world.config.terrain.size
+
+
+def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.float32]:
+    """Weighted components (M, len(REWARD_COMPONENTS)) float32; also moves every mech's potential on."""
+    config = world.config
+    components = np.zeros((len(world.mechs), len(REWARD_COMPONENTS)), np.float32)
+    for mech in world.mechs:
+        was_alive, persists = alive_before[mech.index], config.dead_agents == "persist"
+        values = dict.fromkeys(REWARD_COMPONENTS, 0.0)
+        if was_alive:
+            after = potential(world, mech) if mech.alive and not is_terminated(world) else 0.0
+            values["approach"] = config.rewards.gamma * after - mech.potential
+            mech.potential = after
+            if is_inside_zone(world, mech):
+                own, enemy = world.teams[mech.team].share, world.teams[1 - mech.team].share
+                values["zone"] = (own - enemy) * config.decision_seconds
+            values["death"] = float(mech.died)
+            values["overheat"] = mech.shutdown_ticks * config.dt
+        if was_alive or persists:
+            values["damage"] = mech.damage_dealt
+            values["kill"] = mech.kills
+            if is_terminated(world) and world.winner != DRAW:
+                values["outcome"] = 1.0 if mech.team == world.winner else -1.0
+        components[mech.index] = [getattr(config.rewards, name) * values[name] for name in REWARD_COMPONENTS]
+    return components
+
+
+def endings(world: World, alive_before: list[bool]) -> tuple[list[bool], list[bool]]:
+    """Which mechs are terminated and which truncated by this decision."""
+    terminated, truncated = [], []
+    for mech in world.mechs:
+        takes_part = alive_before[mech.index] or world.config.dead_agents == "persist"
+        dies = mech.died and world.config.dead_agents == "terminate"
+        terminated.append(takes_part and (dies or is_terminated(world)))
+        truncated.append(takes_part and not dies and world.over and not is_terminated(world))
+    return terminated, truncated

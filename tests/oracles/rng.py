@@ -1,0 +1,38 @@
+"""The published mixing function in Python's big integers, and what is drawn with it.
+
+SplitMix64's finaliser: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+"""
+
+from __future__ import annotations
+
+from oracles.world import World
+
+MODULUS = 2**64
+GOLDEN = 0x9E3779B97F4A7C15
+MOVE_ORDER = 0  # the purpose of a draw
+
+
+def mix(z: int) -> int:
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % MODULUS
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % MODULUS
+    return z ^ (z >> 31)
+
+
+def random_bits(seed: int, tick: int, place: int, purpose: int) -> int:
+    """64 random bits."""
+    key = tick * 2**24 + place * 2**8 + purpose
+    return mix((seed + mix((key + 1) * GOLDEN % MODULUS)) % MODULUS)
+
+
+def random_below(seed: int, tick: int, place: int, purpose: int, limit: int) -> int:
+    """A uniform integer in [0, limit), from the upper 53 bits."""
+    return (random_bits(seed, tick, place, purpose) >> 11) * limit // 2**53
+
+
+def movement_order(world: World) -> list[int]:
+    """Positions among the mechs sorted by spawn place, in the order in which they move in this tick."""
+    order = list(range(len(world.mechs)))
+    for last in range(len(order) - 1, 0, -1):
+        chosen = random_below(world.seed, world.tick, last, MOVE_ORDER, last + 1)
+        order[last], order[chosen] = order[chosen], order[last]
+    return order

@@ -1,0 +1,63 @@
+"""What the documentation shows is run, and what it lists is current."""
+
+import doctest
+import importlib
+import importlib.util
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import echelon_env
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def python_blocks():
+    for page in PAGES:
+        for i, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
+            yield pytest.param(code, id=f"{page.name}-{i}")
+
+
+@pytest.mark.parametrize("code", [*python_blocks()])
+def test_code_blocks_run(code, tmp_path):
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run(path, tmp_path):
+    result = subprocess.run([sys.executable, "-W", "error", path], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout
+
+
+def test_generated_pages_are_current():
+    for name, text in load(ROOT / "docs" / "generate.py").PAGES.items():
+        assert (ROOT / "docs" / name).read_text() == text, f"docs/{name}: run 'make docs'"
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_doctests():
+    modules = [name for _, name, _ in pkgutil.walk_packages(echelon_env.__path__, "echelon_env.")]
+    results = [doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS) for name in modules]
+    assert sum(result.attempted for result in results) > 0
+    assert sum(result.failed for result in results) == 0
