@@ -44,14 +44,23 @@ def arrange(engine: BattleEngine, battle: int, rng: Random) -> None:
     reach = walker.kind.top_speed * engine.config.dt
     walker.x = edge - walker.kind.length / 2 - rng.choice([0.0, rng.uniform(0, 0.9 * reach)])
     walker.y, walker.z = 16.5, float(level)
-    where = rng.choice(["overhead", "tail", "ledge", "away", "away"])
+    where = rng.choice(["overhead", "tail", "underfoot", "ledge", "away", "away"])
     if where == "overhead":
         other.x, other.y, other.z = walker.x - 0.5, 16.5, walker.z + walker.kind.height
     elif where == "tail":  # the walker would leave it behind
         other.x, other.y = walker.box[0][0] + rng.uniform(0, reach) - other.kind.length / 2, 16.5
         other.z = walker.z + walker.kind.height
+    elif where == "underfoot":
+        other.x, other.y, other.z = walker.x - 0.3, 16.5, float(level)
+        other.x -= max(0.0, other.box[1][0] - edge)
+        walker.z += other.kind.height
+        voxels[level:, :, :edge] = AIR
+        voxels[: math.floor(walker.z) + 1, :, edge:] = CONCRETE
     else:
         other.x, other.y, other.z = edge + other.kind.length / 2 + rng.uniform(0, 0.5), 16.5, level + 1.0
+    if walker.z + walker.kind.height > HEIGHT:
+        walker.z = float(level)
+        other.x, other.y, other.z = PARKED, PARKED, 0.0
     if where == "away" or other.z + other.kind.height > HEIGHT:
         other.x, other.y, other.z = PARKED, PARKED, 0.0
     walker.yaw, other.yaw = 0.0, math.pi / 2
@@ -100,6 +109,7 @@ def test_steps():
     )
     assert min(cases[f"step: {reason}"] for reason in reasons) > 1, sorted(cases.items())
     assert cases["stopped at terrain"] > 50
+    assert cases["stepped up by less than a metre"] > 5
 
 
 @pytest.mark.parametrize("on_ground", [False, True])

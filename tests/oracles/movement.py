@@ -59,6 +59,7 @@ def walk(world: World, mech: Mech, axis: int, distance: float) -> None:
         obstacle = step_obstacle(world, mech, *there, raised)
         world.cases[f"step: {obstacle}"] += 1
         if obstacle is None:
+            world.cases["stepped up by less than a metre"] += raised - mech.z < 1
             mech.x, mech.y = there
             mech.z = raised
             return

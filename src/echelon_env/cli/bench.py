@@ -1,0 +1,131 @@
+"""Measure how fast battles run: steps and resets, on one thread and on all."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.cli.arguments import positive_number
+from echelon_env.config import PRESETS, make_config
+from echelon_env.engine.core import BattleEngine
+
+_MECHS = 160  # mechs in a batch, whatever the preset
+_STEP_SHARE = 0.7  # of a measurement's time; resets have the rest
+_STEPS_PER_SAMPLE = 10
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Speed of a preset on a number of threads; medians over a measurement's samples."""
+
+    preset: str
+    num_battles: int
+    num_threads: int
+    env_steps: float  # battle decisions per second
+    agent_steps: float  # mech decisions per second
+    reset_ms: float  # milliseconds that one battle's reset takes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add = parser.add_argument
+    add("--seconds", type=positive_number, default=14.0, help="of measuring in all (default: %(default)s)")
+    add("--presets", nargs="+", default=list(PRESETS), metavar="PRESET", help="(default: all)")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure the presets and print a table or JSON."""
+    for name in args.presets:
+        make_config(name)
+    threads = sorted({1, os.cpu_count() or 1})
+    seconds = args.seconds / (len(args.presets) * len(threads))
+    if not args.json:
+        print(f"{machine()}\n{'preset':<10} battles threads {'env-steps/s':>13} {'agent-steps/s':>15} {'reset ms':>10}")
+    measurements = []
+    for name in args.presets:
+        for num_threads in threads:
+            m = measure(name, num_threads, seconds)
+            measurements.append(m)
+            if not args.json:
+                print(
+                    f"{m.preset:<10} {m.num_battles:>7} {m.num_threads:>7} {m.env_steps:>13,.0f} "
+                    f"{m.agent_steps:>15,.0f} {m.reset_ms:>10.2f}",
+                    flush=True,
+                )
+    if args.json:
+        print(json.dumps({"machine": machine(), "measurements": [asdict(m) for m in measurements]}, indent=2))
+    return 0
+
+
+def measure(preset: str, num_threads: int, seconds: float) -> Measurement:
+    """Step and reset a batch of a preset for about `seconds`, after a warm-up that compiles the kernels.
+
+    Battles play uniformly random actions, are counted while they run and begin anew, off the clock, when they are over.
+    """
+    config = make_config(preset)
+    num_battles = max(num_threads, _MECHS // config.num_mechs)
+    engine = BattleEngine(config, num_battles, num_threads)
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (16, num_battles, engine.num_mechs, engine.action_dim)).astype(np.float32)
+    engine.reset(np.arange(num_battles))
+    engine.step(actions[0])
+    reset_seconds = _sample_resets(engine, seconds * (1 - _STEP_SHARE))
+    env_steps = _sample_steps(engine, actions, seconds * _STEP_SHARE)
+    engine.close()
+    return Measurement(
+        preset, num_battles, num_threads, env_steps, env_steps * engine.num_mechs, 1000 * reset_seconds / num_battles
+    )
+
+
+def machine() -> str:
+    """The machine in words: processor, cores, system, Python."""
+    processor = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as file:
+            processor = next(
+                (line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), processor
+            )
+    except OSError:
+        pass  # only Linux has the file
+    return f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+
+
+def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: float) -> float:
+    """Median of battle decisions per second."""
+    rates: list[float] = []
+    seed = engine.num_battles
+    deadline = time.perf_counter() + seconds
+    while not rates or time.perf_counter() < deadline:
+        elapsed, steps = 0.0, 0
+        for k in range(_STEPS_PER_SAMPLE):
+            steps += int((~engine.battle_over).sum())
+            started = time.perf_counter()
+            engine.step(actions[k % len(actions)])
+            elapsed += time.perf_counter() - started
+        rates.append(steps / elapsed)
+        if engine.battle_over.any():
+            engine.reset(np.arange(seed, seed + engine.num_battles), engine.battle_over)
+            seed += engine.num_battles
+    return statistics.median(rates)
+
+
+def _sample_resets(engine: BattleEngine, seconds: float) -> float:
+    """Median of the seconds that resetting all battles takes."""
+    samples: list[float] = []
+    seed = engine.num_battles
+    deadline = time.perf_counter() + seconds
+    while not samples or time.perf_counter() < deadline:
+        started = time.perf_counter()
+        engine.reset(np.arange(seed, seed + engine.num_battles))
+        samples.append(time.perf_counter() - started)
+        seed += engine.num_battles
+    return statistics.median(samples)

@@ -1,0 +1,73 @@
+"""Watch a policy learn: evaluate, train, evaluate again, draw the curve, film a battle."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from echelon_env.cli.arguments import non_negative, positive, positive_number
+from echelon_train.config import TrainConfig, battle_config
+from echelon_train.errors import TrainError
+
+if TYPE_CHECKING:
+    from echelon_train.demo import DemoResult
+
+EXPECTED_ERRORS = (TrainError,)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add = parser.add_argument
+    add("--out", type=Path, default=Path("runs/demo"), help="new folder for the run (default: %(default)s)")
+    add("--minutes", type=positive_number, default=4.0, help="that training may take (default: %(default)s)")
+    add("--opponent", default="novice", help="scripted level to beat (default: %(default)s)")
+    add("--steps", type=positive, default=400_000, help="decisions to train on (default: %(default)s)")
+    add("--battles", type=positive, default=200, help="of each evaluation (default: %(default)s)")
+    add("--seed", type=non_negative, default=0, help="of weights and training (default: %(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the demonstration and print what came of it."""
+    config = TrainConfig(
+        battle=battle_config("duel"), opponent=args.opponent, steps=args.steps, seed=args.seed, eval_every=0
+    )
+    from rich.console import Console
+
+    from echelon_train.demo import run_demo
+
+    console = Console(highlight=False)
+    result = run_demo(config, args.out, console, max_seconds=60 * args.minutes, num_battles=args.battles)
+    print(format_demo(result, args.out))
+    return 0
+
+
+def format_demo(result: DemoResult, out: Path) -> str:
+    """The demonstration's outcome: both evaluations side by side, the files, and what to do next."""
+    before, after = result.before, result.after
+    colour = ("blue", "red")[result.filmed_battle % 2]
+    rows = [
+        ("win", before.wins, after.wins),
+        ("draw", before.draws, after.draws),
+        ("loss", before.losses, after.losses),
+    ]
+    return "\n".join(
+        [
+            "",
+            f"Duel against {before.opponent!r}: {len(before.outcomes)} battles on maps that training never saw,",
+            f"the same ones before and after, {before.action_mode} actions, 95 % intervals:",
+            "",
+            f"        {'untrained':<26}  trained on {result.training.steps:,} decisions",
+            *(f"{name:<6}  {old!s:<26}  {new}" for name, old, new in rows),
+            "",
+            f"Learning curve   {result.curve}",
+            f"Battle, filmed   {result.film} (the policy is {colour})",
+            f"Checkpoint       {result.training.checkpoint}",
+            "",
+            "Next:",
+            f"  tensorboard --logdir {out}",
+            f"  echelon evaluate {out} --opponent novice --battles 200 --seed 7",
+            "  echelon train --preset skirmish --opponent novice --steps 2000000 \\",
+            "      --out runs/skirmish",
+        ]
+    )

@@ -1,0 +1,70 @@
+"""Evaluate a run, a checkpoint or a baseline against a scripted opponent."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from echelon_env.cli.arguments import non_negative, positive
+from echelon_train.config import battle_config
+from echelon_train.errors import TrainError
+
+if TYPE_CHECKING:
+    from echelon_env.config import BattleConfig
+    from echelon_train.evaluation import Evaluation
+    from echelon_train.players import Contender
+
+EXPECTED_ERRORS = (TrainError,)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add = parser.add_argument
+    add("player", help="run or checkpoint folder, or: random, untrained, trivial, novice")
+    add("--opponent", default="novice", help="scripted level to play against (default: %(default)s)")
+    add("--battles", type=positive, default=200, help="(default: %(default)s)")
+    add("--seed", type=non_negative, default=0, help="of the maps and choices (default: %(default)s)")
+    add("--preset", help="battle to play (default: the one that was trained on, or duel)")
+    add("--deterministic", action="store_true", help="play the mode of the action distribution, do not sample it")
+    add("--threads", type=positive, default=1, help="that step the battles (default: %(default)s)")
+    add("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate and print the outcome."""
+    from echelon_train.evaluation import evaluate
+
+    contender, config = _contender(args.player, args.preset, args.seed, args.deterministic)
+    result = evaluate(
+        contender, args.opponent, config, num_battles=args.battles, seed=args.seed, num_threads=args.threads
+    )
+    print(json.dumps(result.to_dict()) if args.json else format_evaluation(result))
+    return 0
+
+
+def format_evaluation(result: Evaluation) -> str:
+    """An evaluation in a few lines."""
+    return "\n".join(
+        [
+            f"{result.player} ({result.action_mode} actions) against {result.opponent}, "
+            f"{len(result.outcomes)} battles, seed {result.seed}",
+            "        share  95 % interval",
+            f"win   {result.wins}",
+            f"draw  {result.draws}",
+            f"loss  {result.losses}",
+        ]
+    )
+
+
+def _contender(player: str, preset: str | None, seed: int, deterministic: bool) -> tuple[Contender, BattleConfig]:
+    from echelon_train.checkpoint import load_checkpoint
+    from echelon_train.players import BASELINES, baseline_contender, network_contender
+
+    if player in BASELINES:
+        config = battle_config(preset or "duel")
+        return baseline_contender(player, config, seed, deterministic=deterministic), config
+    checkpoint = load_checkpoint(Path(player))
+    config = battle_config(preset or checkpoint.battle)
+    return network_contender(player, checkpoint.policy, checkpoint.network, config, deterministic=deterministic), config

@@ -1,0 +1,42 @@
+"""The device that a policy runs on, and the processor's threads."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from echelon_train.errors import DeviceError
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device of a name: ``cpu``, ``cuda``, ``cuda:<n>``, or ``auto`` (CUDA where there is one).
+
+    Raises DeviceError if there is no such device.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise DeviceError(f"unknown device {name!r} (valid: auto, cpu, cuda, cuda:<number>)")
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise DeviceError("device 'cuda': this machine or this build of torch has no CUDA; use --device cpu")
+        if device.index is not None and device.index >= torch.cuda.device_count():
+            raise DeviceError(f"device {name!r}: this machine has {torch.cuda.device_count()} CUDA devices")
+    return device
+
+
+@contextlib.contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use `count` threads of the processor within the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,40 @@
+"""Seeds of battles: training and evaluation draw from two ranges that share no number.
+
+A run's or an evaluation's own seed may be any integer from 0; it is hashed into the range of its purpose, so that no
+choice of seeds lets a policy be evaluated on a map that it trained on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from echelon_env.engine.rng import episode_seed
+
+TRAINING_SEEDS = range(2**62)
+"""Seeds of battles that a policy may learn from."""
+
+EVALUATION_SEEDS = range(2**62, 2**63)
+"""Seeds of battles that a policy is judged on."""
+
+
+def training_seed(run_seed: int, place: int, episode: int) -> int:
+    """Seed of the `episode`-th battle at a place of the batch, in `TRAINING_SEEDS`."""
+    return TRAINING_SEEDS[_hash(_hash(run_seed, place), episode) % len(TRAINING_SEEDS)]
+
+
+def evaluation_seed(seed: int, index: int) -> int:
+    """Seed of an evaluation's `index`-th map, in `EVALUATION_SEEDS`."""
+    return EVALUATION_SEEDS[_hash(seed, index) % len(EVALUATION_SEEDS)]
+
+
+def check_seeds(seeds: Iterable[int], allowed: range) -> None:
+    """Raise ValueError if a seed lies outside the range `allowed`."""
+    for seed in seeds:
+        if seed not in allowed:
+            raise ValueError(f"seed {seed} is outside the allowed range [{allowed.start}, {allowed.stop})")
+
+
+def _hash(seed: int, index: int) -> int:
+    if seed < 0:
+        raise ValueError(f"seed: expected an integer of at least 0, got {seed}")
+    return episode_seed(seed % 2**64, index + 1)  # number 0 is the seed itself, not a hash of it

@@ -1,0 +1,147 @@
+import importlib.metadata
+import json
+import subprocess
+import sys
+
+import pytest
+
+from echelon_env.cli import bench, main
+from echelon_env.cli.dispatch import COMMANDS, TRAIN_PACKAGES
+
+
+def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line that a bad command line prints."""
+    try:
+        code = main(arguments)
+    except SystemExit as error:
+        code = error.code
+    captured = capsys.readouterr()
+    assert code == 2
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "COMMAND"),
+        (["bnch"], "did you mean 'bench'"),
+        (["bench", "--seconds", "x"], "--seconds"),
+        (["bench", "--seconds", "-1"], "--seconds"),
+        (["bench", "--presets", "dule"], "did you mean 'duel'"),
+        (["train"], "--out"),
+        (["train", "--out", "x", "--steps", "0"], "--steps"),
+        (["train", "--out", "x", "--preset", "dule"], "did you mean 'duel'"),
+        (["train", "--out", "x", "--opponent", "novic"], "did you mean 'novice'"),
+        (["train", "--out", "x", "--device", "tpu"], "unknown device 'tpu'"),
+        (["evaluate", "nowhere"], "nowhere: no such file"),
+        (["evaluate", "random", "--opponent", "novic"], "did you mean 'novice'"),
+        (["evaluate", "random", "--preset", "dule"], "did you mean 'duel'"),
+        (["evaluate", "random", "--battles", "none"], "--battles"),
+        (["demo", "--minutes", "0"], "--minutes"),
+    ],
+)
+def test_bad_command_lines_say_why_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in fail(arguments, capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    message = fail(["train", "--out", str(tmp_path / "file" / "run")], capsys)
+    assert "Not a directory" in message
+
+
+def test_a_foreign_checkpoint_is_one_line(tmp_path, capsys):
+    (tmp_path / "checkpoint.json").write_text("{}")
+    assert "not an Echelon checkpoint" in fail(["evaluate", str(tmp_path)], capsys)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_fits_80_columns(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as leave:
+        main([command, "--help"])
+    assert leave.value.code == 0
+    assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
+
+
+WITHOUT_TRAIN = """
+import sys
+for name in {packages!r}:
+    sys.modules[name] = None  # importing it raises ModuleNotFoundError
+from echelon_env.cli import main
+sys.exit(main({arguments!r}))
+"""
+
+
+def run_without_train(*arguments: str) -> subprocess.CompletedProcess[str]:
+    program = WITHOUT_TRAIN.format(packages=TRAIN_PACKAGES, arguments=list(arguments))
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+
+
+def test_without_the_extra_the_other_commands_say_what_to_install(tmp_path):
+    result = run_without_train("train", "--out", str(tmp_path / "x"))
+    assert result.returncode == 2
+    assert 'pip install "echelon-env[train]"' in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_without_the_extra_bench_and_help_work():
+    assert run_without_train("--help").returncode == 0
+    result = run_without_train("bench", "--presets", "duel", "--seconds", "0.01")
+    assert result.returncode == 0, result.stderr
+
+
+def test_bench_measures_what_it_is_asked_to(capsys):
+    assert main(["bench", "--presets", "duel", "skirmish", "--seconds", "0.02", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    measurements = document["measurements"]
+    assert {m["preset"] for m in measurements} == {"duel", "skirmish"}
+    assert {m["num_threads"] for m in measurements} >= {1}
+    for m in measurements:
+        mechs = {"duel": 2, "skirmish": 10}[m["preset"]]
+        assert m["agent_steps"] == pytest.approx(mechs * m["env_steps"])
+        assert m["env_steps"] > 0
+        assert m["reset_ms"] > 0
+    assert "cores" in document["machine"]
+
+
+def test_bench_prints_a_table(capsys):
+    assert main(["bench", "--presets", "duel", "--seconds", "0.01"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == bench.machine()
+    assert "agent-steps/s" in lines[1]
+    assert all(len(line) <= 80 for line in lines[1:])
+
+
+def test_evaluate_prints_shares_and_intervals(capsys):
+    assert main(["evaluate", "random", "--opponent", "trivial", "--battles", "2", "--seed", "3"]) == 0
+    out = capsys.readouterr().out
+    assert "2 battles, seed 3" in out
+    assert "95 %" in out
+    assert "loss  100.0%" in out
+
+
+def test_evaluate_prints_json(capsys):
+    assert main(["evaluate", "untrained", "--battles", "1", "--deterministic", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["action_mode"], document["battles"]) == ("deterministic", 1)
+
+
+def test_train_then_evaluate(tmp_path, capsys):
+    out = str(tmp_path / "run")
+    arguments = ["--opponent", "trivial", "--steps", "64", "--battles", "2", "--eval-every", "0", "--device", "cpu"]
+    assert main(["train", *arguments, "--out", out]) == 0
+    printed = capsys.readouterr().out
+    assert "Trained on 64 decisions." in printed
+    assert main(["evaluate", out, "--opponent", "trivial", "--battles", "1"]) == 0
+    assert main(["train", *arguments, "--out", out]) == 2
+    assert "never overwritten" in capsys.readouterr().err
+
+
+def test_the_console_script_is_this_function():
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="echelon")
+    assert script.load() is main

@@ -1,0 +1,21 @@
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from echelon_train.training import train
+
+from .small import small_run
+
+
+@pytest.fixture
+def quiet() -> Console:
+    return Console(quiet=True)
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a short run; only read it."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
+    train(small_run(eval_every=32), out, console=Console(quiet=True))
+    return out

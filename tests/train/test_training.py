@@ -1,0 +1,138 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from echelon_env import ConfigError
+from echelon_train.callbacks import StopCallback
+from echelon_train.checkpoint import load_checkpoint, weights_of
+from echelon_train.config import TrainConfig
+from echelon_train.errors import DeviceError, RunFolderError
+from echelon_train.run_folder import read_metrics
+from echelon_train.training import build_model, initial_policy, train
+from echelon_train.vec_env import BattleVecEnv
+
+from .small import small_battle, small_run
+
+
+def test_a_run_leaves_what_it_promises(finished_run):
+    document = json.loads((finished_run / "run.json").read_text())
+    assert TrainConfig.from_dict(document["config"]) == small_run(eval_every=32)
+    assert sorted(p.name for p in (finished_run / "checkpoints").iterdir()) == [
+        "0000000000",
+        "0000000032",
+        "0000000064",
+    ]
+    assert load_checkpoint(finished_run).steps == 64
+
+
+def test_the_policy_starts_at_the_seeds_weights_and_moves(finished_run):
+    start = weights_of(initial_policy(small_run()))
+    first = weights_of(load_checkpoint(finished_run / "checkpoints" / "0000000000").policy)
+    last = weights_of(load_checkpoint(finished_run).policy)
+    assert all(torch.equal(start[name], first[name]) for name in start)
+    assert not torch.equal(first["action_net.weight"], last["action_net.weight"])
+
+
+def test_metrics_are_written_as_lines_and_for_tensorboard(finished_run):
+    lines = read_metrics(finished_run)
+    assert [line["time/total_timesteps"] for line in lines] == [32, 64, 64]
+    assert lines[1]["battle/count"] == 4
+    assert lines[1]["battle/win_rate"] + lines[1]["battle/draw_rate"] + lines[1]["battle/loss_rate"] == 1.0
+    assert {"rollout/ep_rew_mean", "rollout/success_rate", "train/approx_kl", "battle/return"} <= lines[1].keys()
+    assert all("eval/win_rate" in line for line in lines)
+    events = EventAccumulator(str(finished_run / "tensorboard"))
+    events.Reload()
+    assert {"battle/win_rate", "eval/win_rate", "train/value_loss", "time/fps"} <= set(events.Tags()["scalars"])
+
+
+def test_the_same_seed_trains_the_same_policy(tmp_path, quiet, finished_run):
+    again = train(small_run(), tmp_path / "again", console=quiet)
+    other = train(small_run(seed=1), tmp_path / "other", console=quiet)
+    ours, theirs = (
+        weights_of(load_checkpoint(finished_run).policy),
+        weights_of(load_checkpoint(again.checkpoint).policy),
+    )
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert not torch.equal(ours["log_std"], weights_of(load_checkpoint(other.checkpoint).policy)["log_std"])
+
+
+def test_a_folder_in_use_is_refused(tmp_path, quiet):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match="never overwritten"):
+        train(small_run(), tmp_path, console=quiet)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path, quiet):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        train(small_run(), tmp_path / "file" / "run", console=quiet)
+
+
+@pytest.mark.parametrize(
+    ("config", "error"), [(small_run(opponent="novic"), ConfigError), (small_run(device="cuda:99"), DeviceError)]
+)
+def test_impossible_runs_leave_no_folder(tmp_path, quiet, config, error):
+    with pytest.raises(error):
+        train(config, tmp_path / "run", console=quiet)
+    assert not (tmp_path / "run").exists()
+
+
+def test_time_is_limited(tmp_path, quiet):
+    result = train(small_run(steps=10**9), tmp_path / "run", console=quiet, max_seconds=0.0)
+    assert (result.steps, result.interrupted) == (0, False)
+    assert load_checkpoint(tmp_path / "run").steps == 0
+
+
+def test_a_rollout_that_was_broken_off_does_not_count(tmp_path, quiet, monkeypatch):
+    """Stopped in the second rollout, 32 samples have been trained on, and the checkpoint says so."""
+    calls = 0
+
+    def stop_late(self) -> bool:
+        nonlocal calls
+        calls += 1
+        return calls < 20
+
+    monkeypatch.setattr(StopCallback, "_on_step", stop_late)
+    result = train(small_run(checkpoint_every=0), tmp_path / "run", console=quiet)
+    assert result.steps == 32
+    assert load_checkpoint(tmp_path / "run").steps == 32
+
+
+@pytest.mark.parametrize("preset", ["duel", "skirmish"])
+def test_teams_train_as_rows(preset):
+    config = small_run(battle=small_battle(preset, max_steps=5))
+    env = BattleVecEnv(config.battle, config.battles, opponent=config.opponent)
+    model = build_model(config, env, "cpu")
+    rows = config.battles * len(config.battle.blue)
+    model.learn(rows * 16)
+    assert model.rollout_buffer.observations.size == rows * 16 * 639
+    assert model._n_updates == 1
+    assert np.isfinite(model.rollout_buffer.advantages).all()
+
+
+def test_truncated_battles_are_bootstrapped():
+    """The stock algorithm adds the discounted value of the real final observation where the clock truncates."""
+    battle = small_battle(max_steps=5, time_limit="truncate")
+    config = small_run(battle=battle)
+    plain, valued = [], []
+    for bias, rewards in ((0.0, plain), (1.0, valued)):
+        env = BattleVecEnv(battle, 2, opponent="trivial")
+        model = build_model(config, env, "cpu")
+        with torch.no_grad():
+            model.policy.value_net.bias.fill_(bias)
+        monkey = model.rollout_buffer.compute_returns_and_advantage
+
+        def keep(*args, model=model, rewards=rewards, compute=monkey, **kwargs):
+            rewards.append(model.rollout_buffer.rewards.copy())
+            compute(*args, **kwargs)
+
+        model.rollout_buffer.compute_returns_and_advantage = keep
+        model.learn(32)
+    difference = valued[0] - plain[0]
+    ends = np.zeros_like(difference)
+    ends[4::5] = battle.rewards.gamma
+    np.testing.assert_allclose(difference, ends, atol=1e-6)

@@ -1,0 +1,212 @@
+import numpy as np
+import pytest
+from sb3_contrib import RecurrentPPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import VecNormalize
+
+from echelon_env import BattleEngine, ConfigError, make_config, opponents
+from echelon_env.actions import Action
+from echelon_env.observations import Self
+from echelon_train.seeds import TRAINING_SEEDS, training_seed
+from echelon_train.vec_env import BattleVecEnv, learner_side
+
+from .small import small_battle
+
+
+def random_actions(env: BattleVecEnv, steps: int) -> np.ndarray:
+    return np.random.default_rng(1).uniform(-1, 1, (steps, env.num_envs, 13)).astype(np.float32)
+
+
+def test_shapes_and_types():
+    env = BattleVecEnv(small_battle("skirmish"), 3, opponent="trivial")
+    assert env.num_envs == 15
+    assert env.reset().shape == (15, env.observation_space.shape[0])
+    observations, rewards, dones, infos = env.step(random_actions(env, 1)[0])
+    assert (observations.shape, observations.dtype) == ((15, env.observation_space.shape[0]), np.float32)
+    assert (rewards.shape, rewards.dtype) == ((15,), np.float32)
+    assert (dones.shape, dones.dtype) == ((15,), np.bool_)
+    assert len(infos) == 15
+    assert all(env.observation_space.contains(row) for row in observations)
+
+
+def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
+    """Every number equals that of a plain engine which is stepped beside it and never reset by anyone else."""
+    config = small_battle("skirmish", max_steps=6)
+    battles, size, seed = 3, 5, 4
+    env = BattleVecEnv(config, battles, opponent="novice", seed=seed)
+    engine = BattleEngine(config, battles)
+    rivals = opponents.make("novice", seed, config.decision_seconds)
+
+    def begin(episode: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        seeds = [training_seed(seed, place, episode) for place in range(battles)]
+        sides = np.array([learner_side(s) for s in seeds])
+        engine.reset(seeds)
+        rivals.reset(np.ones(battles * size, np.bool_))
+        rows = np.arange(battles)[:, None], sides[:, None] * size + np.arange(size)
+        other = rows[0], (1 - sides[:, None]) * size + np.arange(size)
+        return sides, rows, other
+
+    sides, own, other = begin(0)
+    observations = env.reset()
+    returns = np.zeros(battles * size)
+    all_sides = set(sides.tolist())
+    for number, actions in enumerate(random_actions(env, 18), start=1):
+        np.testing.assert_array_equal(observations, engine.out.observations[own].reshape(battles * size, -1))
+        everyone = np.zeros((battles, 10, 13), np.float32)
+        everyone[own] = actions.reshape(battles, size, 13)
+        everyone[other] = rivals.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(-1, size, 13)
+        engine.step(everyone)
+        observations, rewards, dones, infos = env.step(actions)
+        np.testing.assert_array_equal(rewards, engine.out.rewards[own].ravel())
+        returns += rewards
+        assert dones.all() == dones.any() == (number % 6 == 0)
+        if not dones.any():
+            assert infos == [{}] * (battles * size)
+            continue
+        final = engine.out.observations[own].reshape(battles * size, -1).copy()
+        winners = engine.winner.copy()
+        for row, info in enumerate(infos):
+            np.testing.assert_array_equal(info["terminal_observation"], final[row])
+            assert info["TimeLimit.truncated"] is False
+            winner = winners[row // size]
+            assert info["outcome"] == (0 if winner < 0 else 1 if winner == sides[row // size] else -1)
+            assert info["is_success"] == (info["outcome"] > 0)
+            assert info["episode"]["r"] == pytest.approx(returns[row], abs=1e-5)
+            assert info["episode"]["l"] == 6
+        returns[:] = 0
+        sides, own, other = begin(number // 6)
+        all_sides |= set(sides.tolist())
+    assert all_sides == {0, 1}
+
+
+def test_the_clock_truncates_where_the_configuration_says_so():
+    config = make_config("duel", max_steps=3, dead_agents="persist", time_limit="truncate")
+    env = BattleVecEnv(config, 2, opponent="trivial")
+    env.reset()
+    for actions in random_actions(env, 3):
+        _, _, dones, infos = env.step(actions)
+    assert dones.all()
+    assert all(info["TimeLimit.truncated"] for info in infos)
+
+
+def test_battles_end_one_by_one():
+    """A battle that ends early begins anew alone; its neighbour's clock runs on."""
+    env = BattleVecEnv(small_battle(max_steps=400, zone={"score_to_win": 5.0}), 2, opponent="trivial", seed=2)
+    env.reset()
+    lengths: list[list[int]] = [[], []]
+    still = np.zeros((2, 13), np.float32)
+    for _ in range(400):
+        _, _, dones, infos = env.step(still)
+        for battle in np.flatnonzero(dones):
+            lengths[battle].append(infos[battle]["episode"]["l"])
+            assert infos[battle]["outcome"] == -1
+            assert not infos[battle]["TimeLimit.truncated"]
+    assert lengths[0]
+    assert lengths[1]
+    assert np.cumsum(lengths[0])[0] != np.cumsum(lengths[1])[0]
+
+
+def test_the_dead_see_zeros_until_the_battle_ends():
+    catalog = make_config("skirmish").to_dict()["catalog"]
+    for mech_class in catalog["mech_classes"]:
+        mech_class["armour"] = 5.0  # one hit kills
+    config = make_config(small_battle("skirmish", max_steps=480), terrain={"size": 56}, catalog=catalog)
+    env = BattleVecEnv(config, 2, opponent="novice", seed=1)
+    walker = opponents.make("novice", 9)  # walks to the zone, so that somebody dies before the battle is over
+    observations = env.reset()
+    long_dead = np.zeros(env.num_envs, np.bool_)
+    dead_rows = 0
+    for _ in range(200):
+        actions = walker.act(observations)
+        actions[:, Action.PRIMARY : Action.TERTIARY + 1] = -1.0
+        observations, rewards, dones, _ = env.step(actions)
+        was_dead = ~env.battles.alive.ravel() & ~dones
+        assert not observations[was_dead].any()
+        assert (observations[~was_dead, Self.ALIVE] == 1).all()
+        if dones.any():
+            break
+        assert not rewards[long_dead].any()  # it fired nothing, so nothing of its is still in flight
+        dead_rows += int(long_dead.sum())
+        long_dead = was_dead
+    assert dead_rows > 0
+
+
+def test_the_same_seed_plays_the_same_battles():
+    runs = []
+    for seed in (3, 3, 4):
+        env = BattleVecEnv(small_battle(max_steps=4), 2, opponent="novice", seed=seed)
+        env.reset()
+        runs.append([env.step(actions)[0] for actions in random_actions(env, 10)])
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+
+
+def test_seed_begins_the_stream_anew():
+    env = BattleVecEnv(small_battle(), 2, opponent="trivial", seed=3)
+    first = env.reset()
+    assert not np.array_equal(env.reset(), first)
+    assert env.seed(3) == [3, 3]
+    assert np.array_equal(env.reset(), first)
+
+
+def test_training_seeds_only():
+    env = BattleVecEnv(small_battle(), 4, opponent="trivial")
+    env.reset()
+    assert all(int(seed) in TRAINING_SEEDS for seed in env.battles.engine.state.battles["seed"])
+
+
+def test_rewards_are_scaled_and_returns_are_not():
+    steps = []
+    for scale in (1.0, 0.1):
+        env = BattleVecEnv(small_battle(max_steps=3), 2, opponent="trivial", reward_scale=scale)
+        env.reset()
+        steps.append([env.step(actions) for actions in random_actions(env, 3)])
+    for plain, scaled in zip(*steps, strict=True):
+        np.testing.assert_allclose(scaled[1], 0.1 * plain[1], rtol=1e-6)
+    assert steps[0][-1][3][0]["episode"]["r"] == steps[1][-1][3][0]["episode"]["r"]
+
+
+def test_what_stable_baselines_asks_a_vec_env():
+    env = BattleVecEnv(small_battle(), 3, opponent="trivial")
+    assert env.get_attr("num_battles") == [3, 3, 3]
+    assert env.get_attr("team_size", [0, 2]) == [1, 1]
+    with pytest.raises(AttributeError):
+        env.get_attr("nothing")
+    assert not env.has_attr("nothing")
+    env.set_attr("reward_scale", 2.0)
+    assert env.reward_scale == 2.0
+    with pytest.raises(ValueError, match="share one environment"):
+        env.set_attr("reward_scale", 1.0, indices=0)
+    assert env.env_method("seed", 5) == [[5, 5, 5]] * 3
+    assert env.env_is_wrapped(Monitor) == [True] * 3
+    assert env.env_is_wrapped(VecNormalize, indices=[1]) == [False]
+
+
+def test_impossible_battles_are_refused():
+    with pytest.raises(ConfigError, match="persist"):
+        BattleVecEnv(make_config("duel"), 2)
+    with pytest.raises(ConfigError, match="equal size"):
+        BattleVecEnv(small_battle(red=("medium", "light")), 2)
+    with pytest.raises(ConfigError, match="novice"):
+        BattleVecEnv(small_battle(), 2, opponent="novic")
+
+
+def test_stock_ppo_trains_and_evaluates_on_it():
+    env = BattleVecEnv(small_battle(max_steps=5), 4, opponent="trivial")
+    model = PPO("MlpPolicy", env, n_steps=8, batch_size=16, n_epochs=1, device="cpu", seed=0)
+    model.learn(64)
+    assert model.num_timesteps == 64
+    assert len(model.ep_info_buffer) == 12
+    returns, lengths = evaluate_policy(model, env, n_eval_episodes=4, return_episode_rewards=True)
+    assert len(returns) == len(lengths) == 4
+    assert set(lengths) == {5}
+
+
+def test_stock_recurrent_ppo_trains_on_it():
+    env = BattleVecEnv(small_battle("skirmish", max_steps=5), 2, opponent="trivial")
+    model = RecurrentPPO("MlpLstmPolicy", env, n_steps=8, batch_size=40, n_epochs=1, device="cpu", seed=0)
+    model.learn(80)
+    assert model.num_timesteps == 80
+    assert len(model.ep_info_buffer) == 10
