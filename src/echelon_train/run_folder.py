@@ -24,6 +24,16 @@ from echelon_train.provenance import git_commit, package_versions
 METRICS_FILE = "metrics.jsonl"
 
 
+def free_folder(path: Path) -> Path:
+    """The path itself, or the first of ``path-2``, ``path-3``, ... that does not exist."""
+    number = 1
+    candidate = path
+    while candidate.exists():
+        number += 1
+        candidate = path.with_name(f"{path.name}-{number}")
+    return candidate
+
+
 def claim_folder(path: Path) -> None:
     """Make an empty folder that can be written.
 

@@ -6,6 +6,7 @@ from PIL import Image, ImageSequence
 from echelon_env.cli import main
 from echelon_train.cli.demo import format_demo
 from echelon_train.demo import EVALUATION_SEED, run_demo
+from echelon_train.run_folder import free_folder
 from echelon_train.errors import RunFolderError
 from echelon_train.evaluation import Evaluation, play
 from echelon_train.film import END_FRAMES, FPS, film_battle
@@ -39,6 +40,13 @@ def test_a_folder_in_use_is_refused_before_anything(tmp_path, quiet):
     (tmp_path / "x").write_text("")
     with pytest.raises(RunFolderError):
         run_demo(small_run(), tmp_path, quiet, max_seconds=1.0, num_battles=2)
+
+
+def test_the_default_folder_is_the_next_that_is_free(tmp_path):
+    assert free_folder(tmp_path / "demo") == tmp_path / "demo"
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo-2").mkdir()
+    assert free_folder(tmp_path / "demo") == tmp_path / "demo-3"
 
 
 def test_the_demos_lines_fit_80_columns(tmp_path, quiet):

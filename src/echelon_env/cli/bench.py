@@ -30,7 +30,7 @@ class Measurement:
     num_battles: int
     num_threads: int
     env_steps: float  # battle decisions per second
-    agent_steps: float  # mech decisions per second
+    agent_steps: float  # decisions of living mechs per second
     reset_ms: float  # milliseconds that one battle's reset takes
 
 
@@ -79,11 +79,9 @@ def measure(preset: str, num_threads: int, seconds: float) -> Measurement:
     engine.reset(np.arange(num_battles))
     engine.step(actions[0])
     reset_seconds = _sample_resets(engine, seconds * (1 - _STEP_SHARE))
-    env_steps = _sample_steps(engine, actions, seconds * _STEP_SHARE)
+    env_steps, agent_steps = _sample_steps(engine, actions, seconds * _STEP_SHARE)
     engine.close()
-    return Measurement(
-        preset, num_battles, num_threads, env_steps, env_steps * engine.num_mechs, 1000 * reset_seconds / num_battles
-    )
+    return Measurement(preset, num_battles, num_threads, env_steps, agent_steps, 1000 * reset_seconds / num_battles)
 
 
 def machine() -> str:
@@ -99,23 +97,27 @@ def machine() -> str:
     return f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 
 
-def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: float) -> float:
-    """Median of battle decisions per second."""
-    rates: list[float] = []
+def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: float) -> tuple[float, float]:
+    """Medians of battle decisions and of living mechs' decisions per second."""
+    env_rates: list[float] = []
+    agent_rates: list[float] = []
     seed = engine.num_battles
     deadline = time.perf_counter() + seconds
-    while not rates or time.perf_counter() < deadline:
-        elapsed, steps = 0.0, 0
+    while not env_rates or time.perf_counter() < deadline:
+        elapsed, env_steps, agent_steps = 0.0, 0, 0
         for k in range(_STEPS_PER_SAMPLE):
-            steps += int((~engine.battle_over).sum())
+            running = ~engine.battle_over
+            env_steps += int(running.sum())
+            agent_steps += int(engine.alive[running].sum())
             started = time.perf_counter()
             engine.step(actions[k % len(actions)])
             elapsed += time.perf_counter() - started
-        rates.append(steps / elapsed)
+        env_rates.append(env_steps / elapsed)
+        agent_rates.append(agent_steps / elapsed)
         if engine.battle_over.any():
             engine.reset(np.arange(seed, seed + engine.num_battles), engine.battle_over)
             seed += engine.num_battles
-    return statistics.median(rates)
+    return statistics.median(env_rates), statistics.median(agent_rates)
 
 
 def _sample_resets(engine: BattleEngine, seconds: float) -> float:

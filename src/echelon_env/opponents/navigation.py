@@ -79,7 +79,8 @@ class Navigator:
             np.greater(ego_map, _CLIMB)[:, self._cells], axis=3
         )  # (R, headings, distances)
         free = np.where(blocked.any(axis=2), blocked.argmax(axis=2), len(_PROBE_METRES)) / len(_PROBE_METRES)
-        agreement = np.stack([forward, left], axis=1) @ self._headings
+        # No matrix product: its last bits depend on the number of rows, and a mech's choice must not.
+        agreement = forward[:, None] * self._headings[0] + left[:, None] * self._headings[1]
         best = np.argmax(agreement / np.maximum(wish, 1e-6)[:, None] + 2.0 * np.minimum(free, 0.75), axis=1)
         straight = free[np.arange(len(best)), self._nearest_heading(forward, left)] >= 0.75
         throttle = np.where(straight, forward, wish * self._headings[0, best])

@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 
 EXPECTED_ERRORS = (TrainError,)
 
+_DEFAULT_OUT = Path("runs/demo")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
-    add("--out", type=Path, default=Path("runs/demo"), help="new folder for the run (default: %(default)s)")
+    add("--out", type=Path, help=f"new folder for the run (default: {_DEFAULT_OUT}, or the next that is free)")
     add("--minutes", type=positive_number, default=4.0, help="that training may take (default: %(default)s)")
     add("--opponent", default="novice", help="scripted level to beat (default: %(default)s)")
     add("--steps", type=positive, default=400_000, help="decisions to train on (default: %(default)s)")
@@ -35,10 +37,12 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from echelon_train.demo import run_demo
+    from echelon_train.run_folder import free_folder
 
+    out = args.out or free_folder(_DEFAULT_OUT)
     console = Console(highlight=False)
-    result = run_demo(config, args.out, console, max_seconds=60 * args.minutes, num_battles=args.battles)
-    print(format_demo(result, args.out))
+    result = run_demo(config, out, console, max_seconds=60 * args.minutes, num_battles=args.battles)
+    print(format_demo(result, out))
     return 0
 
 
