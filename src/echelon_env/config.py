@@ -64,7 +64,7 @@ class PhysicsConfig:
     jet_heat: float = quantity(20.0, "heat/s")
     vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
-    max_heat: float = quantity(1.5, "share of capacity", 1)
+    max_heat: float = quantity(1.5, "share of capacity", 1, 2)
     max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)
     rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width: attacks that travel within it hit the rear
     rear_damage: float = quantity(1.5, "x", 1)

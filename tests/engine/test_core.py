@@ -145,7 +145,9 @@ def test_a_finished_battle_stands_still_until_it_is_reset():
     assert engine.battle_over.all()
     standing = engine.state.mechs[0].tobytes()
     observed = engine.out.observations[0].tobytes()
-    _, rewards, terminated, truncated = engine.step(np.ones_like(zeros))
+    _, rewards, terminated, truncated = engine.step(np.full_like(zeros, np.nan))
+    assert not engine.bad_actions.any()
+    assert not engine.state.battles["num_events"].any()
     assert not (rewards.any() or terminated.any() or truncated.any())
     engine.reset([7, 8], [False, True])
     assert engine.battle_over.tolist() == [True, False]

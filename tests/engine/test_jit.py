@@ -116,11 +116,23 @@ runpy.run_path({str(tmp_path / "load.py")!r})
     assert "could not be kept" in result.stderr
 
 
-def test_the_cache_directory_follows_the_sources_of_the_kernels(monkeypatch, tmp_path):
+def test_the_hash_follows_the_sources_and_numba(monkeypatch):
     from echelon_env.engine import _jit
 
-    monkeypatch.setenv("ECHELON_CACHE_DIR", str(tmp_path))
-    before = _jit.cache_directory()
-    assert before == _jit.cache_directory()
+    assert _jit.source_hash() == _jit.SOURCE_HASH
+    assert _jit.SOURCE_HASH in str(_jit.cache_directory())
     monkeypatch.setattr(_jit.numba, "__version__", "0.0")
-    assert _jit.cache_directory() != before
+    assert _jit.source_hash() != _jit.SOURCE_HASH
+
+
+def test_code_compiled_from_edited_sources_is_not_kept(tmp_path, script):
+    """Compiled code is of the sources that were imported; a directory named by others must not get it."""
+    cache = tmp_path / "cache"
+    code = f"""
+import runpy
+from echelon_env.engine import _jit
+_jit.source_hash = lambda: "edited since"
+runpy.run_path({str(tmp_path / "load.py")!r})
+"""
+    assert compiles(run(code, ECHELON_CACHE_DIR=str(cache)))
+    assert not list(cache.rglob("*.nbi"))

@@ -6,12 +6,12 @@ from PIL import Image, ImageSequence
 from echelon_env.cli import main
 from echelon_train.cli.demo import format_demo
 from echelon_train.demo import EVALUATION_SEED, run_demo
-from echelon_train.run_folder import free_folder
 from echelon_train.errors import RunFolderError
 from echelon_train.evaluation import Evaluation, play
 from echelon_train.film import END_FRAMES, FPS, film_battle
 from echelon_train.players import BLOCK, baseline_contender
 from echelon_train.plots import save_learning_curve
+from echelon_train.run_folder import free_folder
 
 from .small import small_battle, small_run
 

@@ -45,6 +45,10 @@ def source_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+SOURCE_HASH = source_hash()
+"""The sources as they were when this process began to import them."""
+
+
 def cache_directory() -> Path | None:
     """The first writable directory of: ``$ECHELON_CACHE_DIR``, the user's cache, the temporary directory."""
     candidates = [
@@ -55,7 +59,7 @@ def cache_directory() -> Path | None:
     for candidate in candidates:
         if candidate is None:
             continue
-        directory = candidate / f"kernels-{source_hash()}"
+        directory = candidate / f"kernels-{SOURCE_HASH}"
         try:
             directory.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=directory):
@@ -90,6 +94,8 @@ class _TolerantCache:
         return loaded
 
     def save_overload(self, *args: Any) -> None:
+        if source_hash() != SOURCE_HASH:
+            return  # a source was edited since: what was compiled may be older or newer than the directory's name says
         try:
             self._cache.save_overload(*args)
         except OSError as error:

@@ -56,17 +56,24 @@ def command(mech: Row, action: Any) -> None:
 
 
 @kernel
-def read_commands(state: State, actions: Any, b: int) -> None:
-    """Begin a decision: read the actions (M, A) of a battle and clear what is counted per decision."""
-    battle, mechs = state.battles[b], state.mechs[b]
-    battle.num_events = 0
-    for m in range(mechs.shape[0]):
-        mech = mechs[m]
+def forget_decision(state: State, b: int) -> None:
+    """Clear what is counted per decision."""
+    state.battles[b].num_events = 0
+    for m in range(state.mechs.shape[1]):
+        mech = state.mechs[b][m]
         mech.bad_actions = 0
         mech.died = 0
         mech.shutdown_ticks = 0
         mech.damage_dealt = mech.kills = 0.0
         mech.hurt_x = mech.hurt_y = 0.0
+
+
+@kernel
+def read_commands(state: State, actions: Any, b: int) -> None:
+    """Read the actions (M, A) of a battle's decision."""
+    mechs = state.mechs[b]
+    for m in range(mechs.shape[0]):
+        mech = mechs[m]
         clean(mech, actions[m])
         if mech.alive:
             command(mech, actions[m])

@@ -2,7 +2,7 @@
 
 There is no stream to share or to advance, so a draw does not depend on which other draws were made, on the mech's
 colour or on its place in an array. The function is two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood,
-"Fast splittable pseudorandom number generators", OOPSLA 2014): ``mix(seed + mix(key * GOLDEN))``.
+"Fast splittable pseudorandom number generators", OOPSLA 2014): ``mix(seed + mix((key + 1) * GOLDEN))``.
 """
 
 from __future__ import annotations

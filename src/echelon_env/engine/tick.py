@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from echelon_env.engine._jit import entry_point, kernel
 from echelon_env.engine.body import age_all
-from echelon_env.engine.commands import read_commands
+from echelon_env.engine.commands import forget_decision, read_commands
 from echelon_env.engine.damage import settle
 from echelon_env.engine.movement import move_all
 from echelon_env.engine.observe import observe_all
@@ -72,6 +72,7 @@ def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> 
 def step_range(tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int) -> None:
     """One decision of battles first to last - 1; those that are over stand still."""
     for b in range(first, last):
+        forget_decision(state, b)
         if state.battles[b].over:
             out.rewards[b, :] = 0.0
             out.components[b, :, :] = 0.0
