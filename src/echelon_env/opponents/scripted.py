@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +19,7 @@ _REST = 0.5  # of the zone's radius: nearer to the centre than this a mech rests
 _BURST_SECONDS, _BURST_PERIOD = 1.0, 8.0  # how long and how often the trivial level pulls its triggers
 
 
-class Scripted:
+class Scripted(ABC):
     """Walks to the zone and rests near its centre; subclasses say where to look and when to fire."""
 
     def __init__(self, seed: int, decision_seconds: float) -> None:
@@ -55,8 +57,9 @@ class Scripted:
         actions[:, Action.THROTTLE], actions[:, Action.STRAFE] = throttle, strafe
         actions[:, Action.TURN] = np.where(going, turn_towards(forward, left), 0.0)
 
+    @abstractmethod
     def _fight(self, observations: Floats, actions: Floats) -> None:
-        raise NotImplementedError
+        """Write where to look and when to fire into the actions (R, A)."""
 
 
 class Trivial(Scripted):
