@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from echelon_env import PRESETS, BattleConfig, ConfigError, make_config
-from echelon_env.catalog import DEFAULT_CATALOG, MEDIUM, Catalog
+from echelon_env.catalog import AUTOCANNON, DEFAULT_CATALOG, LASER, MEDIUM, Catalog
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,9 @@ def test_nested_overrides_change_only_what_they_name():
         ({"max_steps": True}, "'max_steps': expected int, got True"),
         ({"time_limit": "stop"}, "'time_limit': got 'stop'"),
         ({"zone": {"min_radius": 9.0}}, "max_radius 8.0 is less than zone.min_radius 9.0"),
+        ({"terrain": {1: 3}}, "unknown config key 'terrain.1'"),
+        ({"dead_agents": np.array(["persist", "x"])}, "'dead_agents'"),
+        ({"rewards": {"kill": 10**400}}, "'rewards.kill': expected a number"),
         ({"rewards": {"gamma": 1.5}}, "'rewards.gamma': expected a number from 0 to 1"),
         ({"catalog": {"weapons": [], "mech_classes": []}}, "unknown mech class 'heavy'"),
         ({"catalog": {"weapons": [{"name": "x"}], "mech_classes": []}}, "missing"),
@@ -84,6 +87,20 @@ def test_impossible_catalogues_are_refused(change, message):
     medium = dataclasses.replace(MEDIUM, **change)
     with pytest.raises(ConfigError, match=message):
         make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(medium,)))
+
+
+def test_catalogues_with_doubles_and_crawling_shells_are_refused():
+    medium = dataclasses.replace(MEDIUM, armour=999.0)
+    with pytest.raises(ConfigError, match="mech classes of different names"):
+        make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(MEDIUM, medium)))
+    crawling = dataclasses.replace(AUTOCANNON, speed=1e-7)
+    with pytest.raises(ConfigError, match="speed of 'autocannon': expected enough to fly"):
+        make_config("duel", catalog=Catalog(weapons=(LASER, crawling), mech_classes=(MEDIUM,)))
+
+
+def test_numpy_numbers_become_plain():
+    config = BattleConfig(max_steps=np.int64(3), dt=np.float32(0.0625))
+    assert json.loads(json.dumps(config.to_dict()))["max_steps"] == 3
 
 
 def test_presets_that_do_not_exist():

@@ -60,6 +60,17 @@ def test_without_a_seed_battles_differ(env):
     assert len(battles) == 6
 
 
+@pytest.mark.parametrize("seed", [-7, 1.5, "seven", True, 2**64, [1]])
+def test_a_bad_seed_changes_nothing(env, seed):
+    kept = env.reset(seed=9)[0]["blue_0"]
+    with pytest.raises(ValueError, match=r"seed: expected an integer in \[0, 2\*\*64\)"):
+        env.reset(seed=seed)
+    following = env.reset()[0]["blue_0"]
+    twin = echelon_env.parallel_env("skirmish", max_steps=60)
+    np.testing.assert_array_equal(twin.reset(seed=np.int64(9))[0]["blue_0"], kept)
+    np.testing.assert_array_equal(twin.reset()[0]["blue_0"], following)
+
+
 def test_agents_and_spaces(env):
     assert env.possible_agents == [f"{team}_{i}" for team in ("blue", "red") for i in range(5)]
     observations, infos = env.reset(seed=1)
@@ -127,21 +138,24 @@ def test_bad_input(env):
         env.step({agent: action for agent, action in good.items() if agent != "blue_0"})
     with pytest.raises(ValueError, match=r"got \['green_0'\]"):
         env.step(good | {"green_0": good["red_0"]})
-    with pytest.raises(ValueError, match=r"action of 'red_1': expected shape \(13,\) of numbers, got \(12,\)"):
+    with pytest.raises(ValueError, match=r"action of 'red_1': expected shape \(13,\), got \(12,\)"):
         env.step(good | {"red_1": np.zeros(12, np.float32)})
     with pytest.raises(ValueError, match="action of 'red_1'"):
         env.step(good | {"red_1": "forward"})
     *_, infos = env.step(good | {"red_1": np.full(13, np.nan, np.float32)})
     assert infos["red_1"]["bad_actions"] == 13
     assert infos["red_2"]["bad_actions"] == 0
+    *_, infos = env.step(good | {"red_1": np.full(13, 1e300)})
+    assert infos["red_1"]["bad_actions"] == 13
     with pytest.raises(ResetNeeded):
         echelon_env.parallel_env("duel").step({})
     while env.agents:
         env.step(act(env))
     with pytest.raises(ResetNeeded):
         env.step({})
-    with pytest.raises(echelon_env.ConfigError, match="max_cycles: expected at least 1, got 0"):
-        echelon_env.parallel_env("duel", max_cycles=0)
+    for max_cycles in (0, 2.5, "3", True):
+        with pytest.raises(echelon_env.ConfigError, match="max_cycles: expected an integer of at least 1, got"):
+            echelon_env.parallel_env("duel", max_cycles=max_cycles)
     with pytest.raises(echelon_env.ConfigError, match="unknown render_mode 'rgb_arry'; did you mean 'rgb_array'"):
         echelon_env.parallel_env("duel", render_mode="rgb_arry")
 

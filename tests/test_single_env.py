@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import echelon_env
-from echelon_env import ConfigError
+from echelon_env import ConfigError, make_config, opponents
 
 
 @pytest.mark.parametrize("name", ["Duel", "Skirmish", "Battle", "Company"])
@@ -69,6 +69,14 @@ def test_the_teams_reward_is_the_mean_and_the_end_is_reported():
     assert info["reason"] == "time_limit"
 
 
+def test_a_team_never_ends_with_its_first_death_whatever_the_configuration_said():
+    env = echelon_env.BattleEnv(make_config("skirmish", max_steps=9), control="team")
+    assert env.config.dead_agents == "persist"
+    assert env.config.max_steps == 9
+    pilot = echelon_env.BattleEnv(make_config("skirmish", dead_agents="persist"))
+    assert pilot.config.dead_agents == "persist"
+
+
 def test_seeds_name_battles_and_battles_follow_from_them():
     env = gymnasium.make("echelon/Duel-v0")
     first = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
@@ -76,6 +84,9 @@ def test_seeds_name_battles_and_battles_follow_from_them():
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
     assert len({o.tobytes() for o in first}) == 3
+
+
+SHARED = opponents.make("novice")
 
 
 class Charge:
@@ -107,6 +118,11 @@ def test_opponents_can_be_policies():
     [
         ({"opponent": "novise"}, "unknown opponent 'novise'; did you mean 'novice'"),
         ({"opponent": 3}, "expected a level's name or an object with reset and act, got 3"),
+        ({"teammate": opponents.Novice}, "teammate: expected a level's name or an object"),
+        ({"teammate": "expert"}, "unknown teammate 'expert'"),
+        ({"opponent": SHARED, "teammate": SHARED}, "opponent and teammate are one object"),
+        ({"control": "team", "dead_agents": "terminate"}, "control 'team' needs dead_agents 'persist'"),
+        ({"pilot": 0.0}, "pilot: expected an integer of at least 0"),
         ({"control": "squad"}, "unknown control 'squad'"),
         ({"pilot": 7}, "pilot: expected a place in a roster of 1, got 7"),
         ({"side": 2}, "side: expected 0 or 1"),

@@ -50,10 +50,15 @@ def test_the_batch_equals_single_environments(mode):
             if restarting[i]:
                 np.testing.assert_array_equal(observations[i], single.reset()[0])
                 assert (rewards[i], terminated[i], truncated[i]) == (0, False, False)
+                assert infos["_alive"][i]
+                assert infos["alive"][i] == 1
                 continue
             observation, reward, *flags, info = single.step(actions[i])
             assert [terminated[i], truncated[i]] == flags
             assert rewards[i] == pytest.approx(reward)
+            if mode != AutoresetMode.SAME_STEP:
+                for name, part in info["reward_components"].items():
+                    assert infos["reward_components"][name][i] == pytest.approx(part)
             if mode == AutoresetMode.SAME_STEP and done[i]:
                 assert infos["_final_obs"][i]
                 np.testing.assert_array_equal(infos["final_obs"][i], observation)
@@ -87,6 +92,23 @@ def test_seeds():
     assert not np.array_equal(c[0], a[0])
     with pytest.raises(ValueError, match="seed: expected 3 seeds, got 2"):
         envs.reset(seed=[1, 2])
+    for seed in (-1, 1.5, "abc", [1, -5, 2], [1.5, 2, 3], 2**64 - 1):
+        with pytest.raises(ValueError, match="seed: expected an integer in"):
+            envs.reset(seed=seed)
+    envs.reset(seed=2**63 - 1)  # the seeds of the second and third battle lie beyond 2**63
+    assert envs.np_random_seed == 2**63 - 1
+
+
+def test_a_failed_first_reset_is_no_reset():
+    envs = make("NEXT_STEP")
+    with pytest.raises(ValueError, match="seed"):
+        envs.reset(seed=[1, -5, 2])
+    with pytest.raises(ResetNeeded, match="the first reset must begin every battle"):
+        envs.reset(options={"reset_mask": np.array([True, False, False])})
+    with pytest.raises(ResetNeeded):
+        envs.step(np.zeros((3, 13), np.float32))
+    with pytest.raises(ConfigError, match="num_envs: expected an integer of at least 1, got 0"):
+        make("NEXT_STEP", num_envs=0)
 
 
 def test_disabled_autoreset_resets_only_where_asked():

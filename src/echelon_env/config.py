@@ -22,6 +22,9 @@ PACK = ("heavy", "medium", "medium", "light", "scout")
 MAX_HEIGHT = 32
 """Greatest height of a map in voxels: a column's bits must fit 32."""
 
+MAX_FLIGHT_TICKS = 1000
+"""Longest time that a projectile can fly; bounds the projectiles that there can be."""
+
 BIOMES = ("urban", "forest", "barrens")
 """Names of the terrain biomes."""
 
@@ -153,6 +156,9 @@ class BattleConfig:
 def _check_rosters(config: BattleConfig) -> None:
     classes = [mech_class.name for mech_class in config.catalog.mech_classes]
     weapons = [weapon.name for weapon in config.catalog.weapons]
+    for what, names in (("mech classes", classes), ("weapons", weapons)):
+        if len(set(names)) < len(names):
+            raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}")
     for mech_class in config.catalog.mech_classes:
         for mount in MOUNTS:
             weapon = getattr(mech_class, mount)
@@ -195,8 +201,11 @@ def _check_consistency(config: BattleConfig) -> None:
         if mech_class.height > terrain.height:
             raise ConfigError(f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}")
     for weapon in config.catalog.weapons:
-        if weapon.flight == "straight" and weapon.speed <= 0:
-            raise ConfigError(f"weapon {weapon.name!r} flies and needs a speed of more than 0 m/s")
+        if weapon.flight == "straight" and weapon.range > MAX_FLIGHT_TICKS * weapon.speed * config.dt:
+            raise ConfigError(
+                f"speed of {weapon.name!r}: expected enough to fly {weapon.range} m in {MAX_FLIGHT_TICKS} ticks, "
+                f"got {weapon.speed} m/s"
+            )
     fielded = [config.catalog.mech_classes[config.catalog.class_index(name)] for name in {*config.blue, *config.red}]
     widest = max(max(mech_class.length, mech_class.width) for mech_class in fielded)
     if terrain.spawn_spacing < widest:

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env import opponents
 from echelon_env.config import BattleConfig, make_config
-from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.state import BLUE, DRAW, RED
 from echelon_env.opponents import Policy
-from echelon_env.schema import ConfigError, nearest_name
+from echelon_env.schema import ConfigError, check_integer, nearest_name
 
 Control = Literal["pilot", "team"]
 CONTROLS = ("pilot", "team")
@@ -73,9 +73,12 @@ class ControlledBattles:
         self.config = config
         self.num_battles = num_battles
         self.control = control
-        self._opponent = _make_policy(opponent, seed, config)
-        self._teammate = _make_policy(teammate, seed + 1, config) if control == "pilot" else None
-        self._pilot = pilot
+        if opponent is teammate and not isinstance(opponent, str):
+            raise ConfigError("opponent and teammate are one object; each needs a memory of its own")
+        seed = check_integer("seed", seed, 0)
+        self._opponent = _make_policy("opponent", opponent, seed, config)
+        self._teammate = _make_policy("teammate", teammate, seed + 1, config) if control == "pilot" else None
+        self._pilot = check_integer("pilot", pilot, 0)
         self._actions = np.zeros((num_battles, self.engine.num_mechs, self.engine.action_dim), np.float32)
         self._battle = np.arange(num_battles)[:, None]
         self._side = _check_sides(side, num_battles)
@@ -90,10 +93,11 @@ class ControlledBattles:
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
+        sides = self._side if side is None else np.where(chosen, _check_sides(side, self.num_battles), self._side)
+        shares = self._share_out(sides)
         self.engine.reset(seeds, chosen)
-        if side is not None:
-            self._side = np.where(chosen, _check_sides(side, self.num_battles), self._side)
-            self._own, self._mates, self._enemies = self._share_out(self._side)
+        self._side = sides
+        self._own, self._mates, self._enemies = shares
         self._opponent.reset(np.repeat(chosen, self._enemies.shape[1]))
         if self._teammate is not None:
             self._teammate.reset(np.repeat(chosen, self._mates.shape[1]))
@@ -107,10 +111,8 @@ class ControlledBattles:
         Returns the learner's observations (B, n, D) float32, rewards (B, n) float32, terminated and truncated (B, n)
         bool. Raises ValueError for another shape.
         """
-        expected = (self.num_battles, self.num_controlled, self.engine.action_dim)
-        if np.shape(actions) != expected:
-            raise ValueError(f"actions: expected shape {expected} (battles, mechs, action), got {np.shape(actions)}")
-        self._actions[self._battle, self._own] = actions
+        shape = (self.num_battles, self.num_controlled, self.engine.action_dim)
+        self._actions[self._battle, self._own] = read_actions(actions, shape, "actions (battles, mechs, action)")
         self._let_act(self._opponent, self._enemies)
         if self._teammate is not None:
             self._let_act(self._teammate, self._mates)
@@ -172,10 +174,8 @@ class ControlledBattles:
             return
         observations = self.engine.out.observations[self._battle, rows]
         actions = policy.act(observations.reshape(-1, observations.shape[-1]))
-        expected = (rows.size, self.engine.action_dim)
-        if np.shape(actions) != expected:
-            raise ValueError(f"{type(policy).__name__}.act: expected actions {expected}, got {np.shape(actions)}")
-        self._actions[self._battle, rows] = np.reshape(actions, (*rows.shape, -1))
+        checked = read_actions(actions, (rows.size, self.engine.action_dim), f"{type(policy).__name__}.act")
+        self._actions[self._battle, rows] = checked.reshape(*rows.shape, -1)
 
     def _share_out(self, side: Indices) -> tuple[Indices, Indices, Indices]:
         """Rows (B, n) of the learner, (B, .) of its team-mates and of its enemies, for its team in each battle."""
@@ -186,19 +186,18 @@ class ControlledBattles:
         enemies = np.array([(red, blue)[own] for own in side])
         if self.control == "team":
             return team, team[:, :0], enemies
-        if not 0 <= self._pilot < team.shape[1]:
+        if self._pilot >= team.shape[1]:
             raise ConfigError(f"pilot: expected a place in a roster of {team.shape[1]}, got {self._pilot}")
         return team[:, self._pilot : self._pilot + 1], np.delete(team, self._pilot, axis=1), enemies
 
 
-def _make_policy(policy: str | Policy, seed: int, config: BattleConfig) -> Policy:
+def _make_policy(role: str, policy: str | Policy, seed: int, config: BattleConfig) -> Policy:
     if isinstance(policy, str):
-        try:
-            return opponents.make(policy, seed, config.decision_seconds)
-        except ValueError as error:
-            raise ConfigError(str(error)) from None
-    if not isinstance(policy, Policy):
-        raise ConfigError(f"opponent: expected a level's name or an object with reset and act, got {policy!r}")
+        if policy not in opponents.LEVELS:
+            raise ConfigError(f"unknown {role} {policy!r}{nearest_name(policy, opponents.LEVELS)}")
+        return opponents.make(policy, seed, config)
+    if isinstance(policy, type) or not isinstance(policy, Policy):
+        raise ConfigError(f"{role}: expected a level's name or an object with reset and act, got {policy!r}")
     return policy
 
 

@@ -14,12 +14,12 @@ from pettingzoo.utils import parallel_to_aec, wrappers
 
 from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
-from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.rng import episode_seed
+from echelon_env.engine.core import BattleEngine, read_actions
+from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.observations import observation_bounds
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
-from echelon_env.schema import ConfigError
+from echelon_env.schema import check_integer
 
 Floats = NDArray[np.float32]
 
@@ -66,9 +66,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
         **overrides: Any,
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
-        if max_cycles is not None and max_cycles < 1:
-            raise ConfigError(f"max_cycles: expected at least 1, got {max_cycles}")
-        self.max_cycles = max_cycles
+        self.max_cycles = None if max_cycles is None else check_integer("max_cycles", max_cycles)
         self._engine = BattleEngine(preset, 1, **overrides)
         self.config = self._engine.config
         self.possible_agents = [f"blue_{i}" for i in range(len(self.config.blue))]
@@ -99,7 +97,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
     ) -> tuple[dict[str, Floats], dict[str, dict[str, Any]]]:
         """Begin a battle. A seed names the battle; without one, battles follow from the last seed given."""
         if seed is not None or self._seed is None:
-            self._seed = seed if seed is not None else int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+            drawn = np.random.SeedSequence().generate_state(1, np.uint64)[0]
+            self._seed = check_seed(drawn if seed is None else seed)
             self._episode = 0
         else:
             self._episode += 1
@@ -159,15 +158,10 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
         unknown = [agent for agent in actions if agent not in self.agents]
         if unknown:
             raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
-        for agent in self.agents:
-            action = np.asarray(actions[agent])
-            if action.shape != (ACTION_DIM,) or action.dtype.kind not in "fiub":
-                raise ValueError(
-                    f"action of {agent!r}: expected shape ({ACTION_DIM},) of numbers, got {action.shape} {action.dtype}"
-                )
+        checked = {agent: read_actions(actions[agent], (ACTION_DIM,), f"action of {agent!r}") for agent in self.agents}
         self._actions[:] = 0.0
-        for agent in self.agents:
-            self._actions[0, self._row[agent]] = actions[agent]
+        for agent, action in checked.items():
+            self._actions[0, self._row[agent]] = action
 
     def _infos(self, stepped: bool) -> dict[str, dict[str, Any]]:
         engine = self._engine

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import sys
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -35,6 +36,13 @@ def nearest_name(name: str, valid: Iterable[str]) -> str:
     return f"{hint} (valid: {', '.join(names)})"
 
 
+def check_integer(name: str, value: Any, least: int = 1) -> int:
+    """The value as an int. Raises `ConfigError` unless it is an integer of at least `least`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ConfigError(f"{name}: expected an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
 def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
     """A copy of a configuration with fields changed; a nested one takes a mapping. `path` begins the keys in errors."""
     names = [f.name for f in dataclasses.fields(part)]
@@ -42,7 +50,7 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
     hints = typing.get_type_hints(type(part))
     for key, value in overrides.items():
         if key not in names:
-            raise ConfigError(f"unknown config key {path + key!r}{nearest_name(key, names)}")
+            raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}")
         current = getattr(part, key)
         if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
             changes[key] = override(current, value, f"{path}{key}.")
@@ -79,7 +87,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
         return tuple(_convert(item_hint, item, f"{path}[{index}]") for index, item in enumerate(value))
     if isinstance(value, np.generic):
         value = value.item()
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if hint is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
         return float(value)
     return value
 
@@ -90,7 +98,7 @@ def to_plain(value: Any) -> Any:
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_fields(part: Any, path: str) -> None:
@@ -107,7 +115,7 @@ def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) 
             raise ConfigError(f"config key {path!r}: expected {getattr(hint, '__name__', hint)}, got {value!r}")
         check_fields(value, path + ".")
     elif origin is Literal:
-        if value not in typing.get_args(hint):
+        if not isinstance(value, str) or value not in typing.get_args(hint):
             raise ConfigError(
                 f"config key {path!r}: got {value!r}{nearest_name(str(value), [str(a) for a in typing.get_args(hint)])}"
             )
@@ -127,9 +135,10 @@ def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) 
 
 def _check_number(value: Any, hint: type, metadata: Mapping[str, Any], path: str) -> None:
     accepted = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
-    if isinstance(value, bool) or not isinstance(value, accepted):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, accepted):
         raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}")
     low, high = metadata.get("low", 0.0), metadata.get("high", math.inf)
-    if not (math.isfinite(value) and low <= value <= high):
+    largest = sys.float_info.max
+    if not max(low, -largest) <= value <= min(high, largest):
         unit = metadata.get("unit", "")
         raise ConfigError(f"config key {path!r}: expected a number from {low} to {high} {unit}, got {value!r}")

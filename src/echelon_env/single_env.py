@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.controlled import Control, ControlledBattles
-from echelon_env.engine.rng import episode_seed
+from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.observations import observation_bounds
 from echelon_env.opponents import Policy
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.schema import ConfigError
 
 Floats = NDArray[np.float32]
 
@@ -34,8 +35,9 @@ def make_spaces(mechs: int) -> tuple[Space[Floats], Space[Floats]]:
 def make_battles(
     preset: str | BattleConfig | Mapping[str, Any], num_battles: int, control: Control, **kwargs: Any
 ) -> ControlledBattles:
-    """Battles as single-agent faces need them: a pilot's death ends its episode, a team plays on to the end."""
-    kwargs.setdefault("dead_agents", "terminate" if control == "pilot" else "persist")
+    """Battles as single-agent faces need them: a team is one agent, whose dead stay in it until the battle ends."""
+    if control == "team" and kwargs.setdefault("dead_agents", "persist") != "persist":
+        raise ConfigError("control 'team' needs dead_agents 'persist': the team plays on when a mech dies")
     return ControlledBattles(preset, num_battles, control=control, **kwargs)
 
 
@@ -53,7 +55,8 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
     preset
         A preset's name, a `BattleConfig` or its dict.
     control
-        ``"pilot"``: one mech, whose death terminates; ``"team"``: all mechs of a team as one agent.
+        ``"pilot"``: one mech, whose death terminates (unless ``dead_agents="persist"``); ``"team"``: all mechs of a
+        team as one agent, always with ``dead_agents="persist"``.
     opponent, teammate
         A scripted level's name, or an object with ``reset(mask)`` and ``act(observations)``.
     pilot
@@ -98,6 +101,8 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
         """Begin a battle. A seed names the battle; without one, battles follow from the last seed given."""
+        if seed is not None:
+            seed = check_seed(seed)
         super().reset(seed=seed)
         if seed is not None or self._seed is None:
             self._seed = seed if seed is not None else int(self.np_random.integers(2**63))

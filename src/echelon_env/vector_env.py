@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from echelon_env.actions import ACTION_DIM
-from echelon_env.config import BattleConfig
+from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.controlled import Control
-from echelon_env.engine.rng import episode_seed
+from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.opponents import Policy
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
-from echelon_env.schema import ConfigError, nearest_name
+from echelon_env.schema import ConfigError, check_integer, nearest_name
 from echelon_env.single_env import make_battles, make_spaces
 
 Floats = NDArray[np.float32]
@@ -58,6 +59,7 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         self._mode = _check_autoreset_mode(autoreset_mode)
+        num_envs = check_integer("num_envs", num_envs)
         self._battles = make_battles(
             preset, num_envs, control, opponent=opponent, teammate=teammate, pilot=pilot, side=side,
             num_threads=num_threads, **overrides,
@@ -83,6 +85,8 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         An integer seed seeds sub-environment i with seed + i; a sequence names each one's, None continuing its own.
         """
         mask = _check_mask((options or {}).get("reset_mask"), self.num_envs)
+        if self._seeds is None and not mask.all():
+            raise ResetNeeded("reset_mask: the first reset must begin every battle")
         self._plan_seeds(seed, mask)
         observations = self._begin(mask)
         self._screen.show()
@@ -105,10 +109,10 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         terminated = row_terminated.any(axis=1) & ~restarting
         truncated = row_truncated.any(axis=1) & ~restarting
         self._done = terminated | truncated
-        infos = self._infos(~restarting, self._done)
         if restarting.any():
             self._episodes[restarting] += 1
             observations = self._begin(restarting)
+        infos = self._infos(np.ones(self.num_envs, np.bool_), self._done)
         if self._mode == AutoresetMode.SAME_STEP and self._done.any():
             observations, infos = self._restart_now(observations, infos)
         self._screen.show()
@@ -143,14 +147,14 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         return fresh, restarted
 
     def _plan_seeds(self, seed: int | Sequence[int | None] | None, mask: NDArray[np.bool_]) -> None:
-        """Decide each chosen battle's seed and episode number."""
-        if isinstance(seed, (int, np.integer)):
-            wanted: list[int | None] = [int(seed) + i for i in range(self.num_envs)]
-            self.np_random = np.random.default_rng(int(seed))
-        elif seed is None:
-            wanted = [None] * self.num_envs
+        """Decide each chosen battle's seed and episode number. Raises ValueError, with nothing changed."""
+        if seed is None:
+            wanted: list[int | None] = [None] * self.num_envs
+        elif isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, str):
+            wanted = [None if one is None else check_seed(one) for one in seed]
         else:
-            wanted = list(seed)
+            wanted = [check_seed(check_seed(seed) + i) for i in range(self.num_envs)]
+            self._np_random, self._np_random_seed = seeding.np_random(int(seed))
         if len(wanted) != self.num_envs:
             raise ValueError(f"seed: expected {self.num_envs} seeds, got {len(wanted)}")
         begun = self._seeds is not None
@@ -158,7 +162,7 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         for b in np.flatnonzero(mask):
             value = wanted[b]
             if value is not None:
-                seeds[b], self._episodes[b] = int(value), 0
+                seeds[b], self._episodes[b] = value, 0
             elif begun:
                 self._episodes[b] += 1
         self._seeds = seeds
@@ -171,9 +175,13 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
             "_bad_actions": valid,
             "alive": battles.alive.sum(axis=1),
             "_alive": valid,
+            "reward_components": dict(zip(REWARD_COMPONENTS, battles.reward_components.mean(axis=1).T, strict=True)),
+            "_reward_components": valid,
             "outcome": np.where(over, battles.learner_won, 0),
             "_outcome": over,
-            "reason": np.array([REASONS[r] if o else None for r, o in zip(battles.engine.reason, over, strict=True)]),
+            "reason": np.array(
+                [REASONS[r] if o else None for r, o in zip(battles.engine.reason, over, strict=True)], object
+            ),
             "_reason": over,
         }
 

@@ -167,4 +167,4 @@ def baseline_contender(name: str, config: BattleConfig, seed: int = 0, *, determ
     if name == UNTRAINED:
         network = NetworkConfig()
         return network_contender(name, build_policy(network, seed), network, config, deterministic=deterministic)
-    return Contender(name, "scripted", lambda _: opponents.make(name, seed, config.decision_seconds))
+    return Contender(name, "scripted", lambda _: opponents.make(name, seed, config))

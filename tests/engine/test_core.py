@@ -217,14 +217,32 @@ def test_entry_points_are_compiled_for_one_signature_each():
     [
         ([1], r"expected shape \(2,\)"),
         ([1, -1], r"in \[0, 2\*\*64\), got -1"),
-        ([1.5, 2], "expected integers"),
-        ([True, False], "expected integers"),
-        (["a", "b"], "expected integers"),
+        ([1, 2**64], "got 18446744073709551616"),
+        ([1.5, 2], "expected an integer"),
+        ([True, False], "expected an integer"),
+        (["a", "b"], "expected an integer"),
     ],
 )
 def test_bad_seeds(seeds, message):
     with pytest.raises(ValueError, match=message):
         BattleEngine("duel", 2).reset(seeds)
+
+
+def test_seeds_of_all_sizes_go_together():
+    engine = BattleEngine("duel", 3)
+    for seeds in ([2**63, 1, 2**64 - 1], np.array([2**63, 1, 2**64 - 1], np.uint64)):
+        engine.reset(seeds)
+        assert engine.state.battles["seed"].tolist() == [2**63, 1, 2**64 - 1]
+
+
+def test_a_closed_engine_steps_on_without_its_threads():
+    engine, twin = BattleEngine("duel", 2, num_threads=2), BattleEngine("duel", 2)
+    for e in (engine, twin):
+        e.reset([1, 2])
+    engine.close()
+    engine.close()
+    actions = np.ones((2, 2, engine.action_dim))
+    assert engine.step(actions)[0].tobytes() == twin.step(actions)[0].tobytes()
 
 
 def test_bad_masks_and_sizes():

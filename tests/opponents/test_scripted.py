@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from echelon_env import BattleEngine, opponents
+from echelon_env import BattleEngine, make_config, opponents
 from echelon_env.actions import Action
 from echelon_env.opponents import LEVELS, Policy
 from playing import scripted_actions
@@ -120,3 +120,11 @@ def test_levels_are_policies_with_names():
         opponents.make("trival")
     with pytest.raises(ValueError, match=r"observations: expected shape \(rows, 639\), got \(3, 5\)"):
         opponents.make("novice").act(np.zeros((3, 5), np.float32))
+
+
+@pytest.mark.parametrize("cell", [0.5, 1.5, 3.0])
+def test_players_read_the_ego_map_at_the_configured_scale(cell):
+    player = opponents.make("novice", 0, make_config("duel", sensors={"terrain_cell": cell}))
+    straight_ahead = player._navigator._cells[0, :, 1]
+    expected = [min(10, 5 + int(np.rint(metres / cell))) * 11 + 5 for metres in (1.5, 3.0, 4.5, 6.0)]
+    assert straight_ahead.tolist() == expected

@@ -10,6 +10,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from echelon_env.schema import ConfigError, nearest_name
 
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         return _fail(f"unknown command {arguments[0]!r}{nearest_name(arguments[0], COMMANDS)}")
     parser = _Parser(prog="echelon", description="Team-versus-team mech battles for reinforcement learning.")
+    parser.add_argument("--version", action="version", version=f"echelon-env {version('echelon-env')}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module_name in COMMANDS.items():
         module = importlib.import_module(module_name)

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig, make_config
+from echelon_env.engine.rng import check_seed
 from echelon_env.engine.state import State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.schema import check_integer
 from echelon_env.terrain import generate
 
 
@@ -44,9 +46,7 @@ class BattleEngine:
     Raises
     ------
     ConfigError
-        If the configuration is impossible.
-    ValueError
-        If `num_battles` or `num_threads` is less than 1.
+        If the configuration is impossible, or `num_battles` or `num_threads` is no integer of at least 1.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class BattleEngine:
         **overrides: Any,
     ) -> None:
         self.config: BattleConfig = make_config(preset_or_config, **overrides)
-        self.num_battles = _positive("num_battles", num_battles)
-        self.num_threads = _positive("num_threads", num_threads)
+        self.num_battles = check_integer("num_battles", num_battles)
+        self.num_threads = check_integer("num_threads", num_threads)
         self.num_mechs = self.config.num_mechs
         self.action_dim = ACTION_DIM
         self.observation_dim = OBSERVATION_DIM
@@ -132,17 +132,11 @@ class BattleEngine:
         NotResetError
             If a battle has never been reset.
         """
-        array = np.asarray(actions)
-        expected = (self.num_battles, self.num_mechs, ACTION_DIM)
-        if array.shape != expected:
-            raise ValueError(f"actions: expected shape {expected} (battles, mechs, action), got {array.shape}")
-        if array.dtype.kind not in "fiub":
-            raise ValueError(f"actions: expected real numbers, got dtype {array.dtype}")
+        array = read_actions(actions, self._actions.shape, "actions (battles, mechs, action)")
         if not self._started.all():
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
-        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, and is counted as such
-            np.copyto(self._actions, array, casting="unsafe")
+        np.copyto(self._actions, array)
         self._for_all(self._step_range, self._ranges())
         return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
@@ -206,9 +200,10 @@ class BattleEngine:
         self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
 
     def close(self) -> None:
-        """Stop the threads."""
+        """Stop the threads; what is called afterwards runs on the caller's."""
         if self._pool is not None:
             self._pool.shutdown()
+            self._pool = None
 
     def _reset_battle(self, b: int, seed: int) -> None:
         terrain = generate(self.config, seed)
@@ -252,21 +247,25 @@ def _allocate_outputs(battles: int, mechs: int) -> Outputs:
     )
 
 
-def _positive(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}: expected an integer of at least 1, got {value!r}")
-    return int(value)
+def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "actions") -> NDArray[np.float32]:
+    """Actions as float32, not necessarily a copy. Raises ValueError, naming `what`, for another shape or no numbers.
+
+    A float64 beyond the range of float32 becomes infinite, and is counted as such.
+    """
+    array = np.asarray(actions)
+    if array.shape != shape:
+        raise ValueError(f"{what}: expected shape {shape}, got {array.shape}")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{what}: expected real numbers, got dtype {array.dtype}")
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32, copy=False)
 
 
 def _check_seeds(seeds: ArrayLike, count: int) -> list[int]:
-    array = np.asarray(seeds)
+    array = np.asarray(seeds, dtype=object)  # as numbers, a mix of seeds below and above 2**63 would become floats
     if array.shape != (count,):
         raise ValueError(f"seeds: expected shape ({count},), one a battle, got {array.shape}")
-    values: list[int] = array.tolist()
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**64:
-            raise ValueError(f"seeds: expected integers in [0, 2**64), got {value!r}")
-    return values
+    return [check_seed(seed) for seed in array]
 
 
 def _check_mask(mask: ArrayLike, count: int) -> NDArray[np.bool_]:

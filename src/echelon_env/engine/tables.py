@@ -133,7 +133,7 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         "contested_share": zone.contested_share,
         "score_to_win": zone.score_to_win,
         "gamma": config.rewards.gamma,
-        "speed_scale": max(mech_class.top_speed for mech_class in classes),
+        "speed_scale": max(mech_class.top_speed for mech_class in classes) or 1.0,
         "height_scale": max(mech_class.height for mech_class in classes),
         "range_scale": max((weapon.range for weapon in weapons), default=1.0),
         "zone_scale": zone_radius_limit(config),

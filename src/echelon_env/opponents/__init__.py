@@ -1,6 +1,7 @@
 """Scripted players that read observations only."""
 
-from echelon_env.config import BattleConfig
+from echelon_env.config import PRESETS, BattleConfig
+from echelon_env.engine.rng import check_seed
 from echelon_env.opponents.policy import Policy
 from echelon_env.opponents.scripted import Novice, Scripted, Trivial
 from echelon_env.schema import nearest_name
@@ -9,7 +10,7 @@ LEVELS = {"trivial": Trivial, "novice": Novice}
 """The scripted levels, weakest first."""
 
 
-def make(name: str, seed: int = 0, decision_seconds: float = BattleConfig().decision_seconds) -> Scripted:
+def make(name: str, seed: int = 0, config: BattleConfig = PRESETS["battle"]) -> Scripted:
     """A scripted player of a level for any number of mechs.
 
     Parameters
@@ -18,20 +19,21 @@ def make(name: str, seed: int = 0, decision_seconds: float = BattleConfig().deci
         One of `LEVELS`.
     seed
         What the player's own choices are drawn from; the same seed plays the same.
-    decision_seconds
-        Seconds of battle between two decisions, so that the player can keep time.
+    config
+        The battle's configuration: a player knows the rules (how long a decision is, what its sensors' scales are),
+        as any would, and nothing of a battle's state. Needed where these differ from the presets'.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest valid one.
+        For an unknown name, with the nearest valid one, and for a seed that is no integer in [0, 2**64).
 
     >>> make("novice", seed=1)
     Novice(seed=1)
     """
     if name not in LEVELS:
         raise ValueError(f"unknown opponent {name!r}{nearest_name(name, LEVELS)}")
-    return LEVELS[name](seed, decision_seconds)
+    return LEVELS[name](check_seed(seed), config)
 
 
 __all__ = ["LEVELS", "Novice", "Policy", "Scripted", "Trivial", "make"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import SensorConfig
+from echelon_env.config import BattleConfig
 from echelon_env.observations import EGO_SIDE, STREAMS, Self
 
 Floats = NDArray[np.float32]
@@ -15,7 +15,7 @@ Floats = NDArray[np.float32]
 _HEADINGS = 16  # candidate directions of travel, evenly spread
 _PROBE_METRES = np.array([1.5, 3.0, 4.5, 6.0])  # distances at which a direction is probed
 _HALF_WIDTH = 1.5  # m, half the width of the corridor that is probed
-_CLIMB = 0.27  # of the tallest class's height: one voxel is climbed, two are a wall
+_CLIMB = 1.08  # m: one voxel is climbed, two are a wall
 _STUCK_SPEED = 0.04  # of the top speed: slower than this while wanting to walk is stuck
 _STUCK_SECONDS = 0.75
 _DETOUR_SECONDS = 2.0
@@ -47,15 +47,14 @@ class Navigator:
 
     Parameters
     ----------
-    decision_seconds
-        Seconds between two calls.
-    cell_metres
-        Distance between the samples of the ego map.
+    config
+        The battle's configuration: the time between two calls and the scales of the ego map.
     """
 
-    def __init__(self, decision_seconds: float, cell_metres: float = SensorConfig().terrain_cell) -> None:
-        self._seconds = np.float32(decision_seconds)
-        self._cells = _probe_cells(cell_metres)
+    def __init__(self, config: BattleConfig) -> None:
+        self._seconds = np.float32(config.decision_seconds)
+        self._cells = _probe_cells(config.sensors.terrain_cell)
+        self._climb = np.float32(_CLIMB / max(mech_class.height for mech_class in config.catalog.mech_classes))
         angles = np.arange(_HEADINGS) * 2 * np.pi / _HEADINGS
         self._headings = np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
         self._memory = _remember_nothing(0)
@@ -76,7 +75,7 @@ class Navigator:
         forward, left = np.where(turned != 0, -turned * left, forward), np.where(turned != 0, turned * forward, left)
         ego_map = observations[:, STREAMS["ego_map"].part]
         blocked: NDArray[np.bool_] = np.any(
-            np.greater(ego_map, _CLIMB)[:, self._cells], axis=3
+            np.greater(ego_map, self._climb)[:, self._cells], axis=3
         )  # (R, headings, distances)
         free = np.where(blocked.any(axis=2), blocked.argmax(axis=2), len(_PROBE_METRES)) / len(_PROBE_METRES)
         # No matrix product: its last bits depend on the number of rows, and a mech's choice must not.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.config import BattleConfig
 from echelon_env.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
 from echelon_env.opponents.navigation import Navigator
 
@@ -22,10 +23,9 @@ _BURST_SECONDS, _BURST_PERIOD = 1.0, 8.0  # how long and how often the trivial l
 class Scripted(ABC):
     """Walks to the zone and rests near its centre; subclasses say where to look and when to fire."""
 
-    def __init__(self, seed: int, decision_seconds: float) -> None:
+    def __init__(self, seed: int, config: BattleConfig) -> None:
         self.seed = seed
-        self.decision_seconds = decision_seconds
-        self._navigator = Navigator(decision_seconds)
+        self._navigator = Navigator(config)
         self._rows = -1
 
     def __repr__(self) -> str:
@@ -65,8 +65,10 @@ class Scripted(ABC):
 class Trivial(Scripted):
     """Walks to the zone, looks where it walks, and fires for one second in eight at what happens to be there."""
 
-    def __init__(self, seed: int, decision_seconds: float) -> None:
-        super().__init__(seed, decision_seconds)
+    def __init__(self, seed: int, config: BattleConfig) -> None:
+        super().__init__(seed, config)
+        self._seconds = np.float32(config.decision_seconds)
+        self._phase = np.random.default_rng(seed).uniform(0.0, _BURST_PERIOD)
         self._clock = np.zeros(0, np.float32)
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
@@ -77,9 +79,8 @@ class Trivial(Scripted):
         self._clock[mask] = 0.0
 
     def _fight(self, observations: Floats, actions: Floats) -> None:
-        phase = np.random.default_rng(self.seed).uniform(0.0, _BURST_PERIOD)
-        firing = (self._clock + phase) % _BURST_PERIOD < _BURST_SECONDS
-        self._clock += np.float32(self.decision_seconds)
+        firing = (self._clock + self._phase) % _BURST_PERIOD < _BURST_SECONDS
+        self._clock += self._seconds
         pull_triggers(actions, firing & (observations[:, _CONTACT_FILLED] > 0))
 
 

@@ -30,12 +30,18 @@ def check_render_mode(render_mode: str | None) -> str | None:
 
 
 class Screen:
-    """Shows an engine's battles in one render mode."""
+    """Shows an engine's battles in one render mode. Windows are not copied or pickled with it."""
+
+    _open_windows = 0
 
     def __init__(self, engine: BattleEngine, render_mode: str | None) -> None:
         self._engine = engine
         self._mode = render_mode
         self._window: Any = None
+        self._clock: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_window": None, "_clock": None}
 
     def show(self) -> None:
         """Bring the window up to date, at the battle's own speed; nothing in the other modes."""
@@ -48,6 +54,7 @@ class Screen:
             self._window = pygame.display.set_mode((frame.shape[1], frame.shape[0]))
             pygame.display.set_caption("Echelon")
             self._clock = pygame.time.Clock()
+            Screen._open_windows += 1
         pygame.event.pump()
         self._window.blit(pygame.surfarray.make_surface(frame.transpose(1, 0, 2)), (0, 0))
         pygame.display.flip()
@@ -70,5 +77,7 @@ class Screen:
     def close(self) -> None:
         """Close the window."""
         if self._window is not None:
-            importlib.import_module("pygame").quit()
-            self._window = None
+            self._window = self._clock = None
+            Screen._open_windows -= 1
+            if Screen._open_windows == 0:
+                importlib.import_module("pygame").quit()
