@@ -129,6 +129,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     except ConfigError as error:
         raise CheckpointError(f"{folder / JSON_FILE}: {error}") from error
     _check_shapes(network, weights, folder / WEIGHTS_FILE)
+    _check_finite(weights)
     policy = build_policy(network)
     for name, tensor in weights_of(policy).items():
         tensor.copy_(weights[name])
@@ -181,7 +182,7 @@ def _check_document(document: Mapping[str, Any], path: Path) -> None:
 
 def _read_weights(path: Path, document: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """The tensors of a file whose bytes are the ones that the document names: read once, hashed, then parsed."""
-    data = _read(path, MAX_WEIGHTS_BYTES)
+    data = _read(path, max(0, min(MAX_WEIGHTS_BYTES, document["weights_bytes"] + 1)))
     if len(data) != document["weights_bytes"]:
         raise CheckpointError(f"{path}: {len(data)} bytes instead of {document['weights_bytes']}: truncated or foreign")
     if hashlib.sha256(data).hexdigest() != document["weights_sha256"]:
@@ -190,7 +191,6 @@ def _read_weights(path: Path, document: Mapping[str, Any]) -> dict[str, torch.Te
         weights = safetensors.torch.load(data)
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise CheckpointError(f"{path}: no valid safetensors ({error})") from error
-    _check_finite(weights)
     return weights
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from echelon_env import opponents
 from echelon_env.config import BattleConfig, make_config
-from echelon_env.schema import ConfigError, build, check_fields, quantity, to_plain
+from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +51,7 @@ class TrainConfig:
     battle: BattleConfig
     opponent: str = "novice"
     steps: int = quantity(1_000_000, "samples", 1)  # decisions of learner mechs
-    seed: int = quantity(0, "", 0, 2**63 - 1)
+    seed: int = quantity(0, "", 0, 2**32 - 1)  # NumPy's global generator, which SB3 seeds, takes no more
     battles: int = quantity(64, "battles", 1, 10**5)  # stepped at once
     threads: int = quantity(1, "threads", 1, 1024)  # that step the battles
     device: str = "auto"
@@ -65,6 +66,14 @@ class TrainConfig:
         check_fields(self, "")
         if self.battle.dead_agents != "persist":
             raise ConfigError("training needs dead_agents = 'persist': a row's episode is the battle")
+        if self.opponent not in opponents.LEVELS:
+            raise ConfigError(f"unknown opponent {self.opponent!r}{nearest_name(self.opponent, opponents.LEVELS)}")
+        samples = self.battles * len(self.battle.blue) * self.ppo.rollout_steps
+        if samples % self.ppo.minibatch == 1:
+            raise ConfigError(
+                f"ppo.minibatch {self.ppo.minibatch} leaves a minibatch of one of the {samples} samples of a rollout, "
+                "whose advantage cannot be normalised"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as nested dicts, lists and plain values, fit for JSON."""

@@ -73,6 +73,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
     before = judge(untrained)
     console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions, at most {max_seconds:.0f} s ...")
     training = train(config, out, console=console, max_seconds=max_seconds)
+    console.print(f"Checkpoint: {training.checkpoint}")
     if training.interrupted:
         console.print(f"Checkpoint: {training.checkpoint}")
         raise KeyboardInterrupt

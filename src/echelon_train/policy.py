@@ -91,5 +91,5 @@ def build_policy(network: NetworkConfig, seed: int | None = None) -> BattlePolic
     """A policy with random weights on the CPU; the same seed gives the same weights."""
     with torch.random.fork_rng(devices=[]):
         if seed is not None:
-            torch.manual_seed(seed)
+            torch.manual_seed(seed % 2**63)
         return BattlePolicy(observation_space(), action_space(), lambda _: 0.0, **policy_kwargs(network))

@@ -11,12 +11,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from echelon_train.atomic import write_json
+from echelon_train.checkpoint import LAST_FILE
 from echelon_train.config import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.provenance import git_commit, package_versions
@@ -25,10 +29,10 @@ METRICS_FILE = "metrics.jsonl"
 
 
 def free_folder(path: Path) -> Path:
-    """The path itself, or the first of ``path-2``, ``path-3``, ... that does not exist."""
+    """The path itself, or the first of ``path-2``, ``path-3``, ... that does not exist or is empty."""
     number = 1
     candidate = path
-    while candidate.exists():
+    while candidate.exists() and not (candidate.is_dir() and not any(candidate.iterdir())):
         number += 1
         candidate = path.with_name(f"{path.name}-{number}")
     return candidate
@@ -46,11 +50,24 @@ def claim_folder(path: Path) -> None:
         pass
 
 
-def create_run_folder(path: Path, config: TrainConfig) -> None:
-    """Claim a run's folder and write the run's configuration into it. Raises as `claim_folder`."""
+@contextlib.contextmanager
+def run_folder(path: Path, config: TrainConfig) -> Iterator[None]:
+    """Claim a run's folder, write the run's configuration into it, and let the run happen in the block.
+
+    A run that fails before its first checkpoint leaves no folder, so that it can be tried again. An OSError that names
+    no file (a full disk) is made to name the folder. Raises as `claim_folder`.
+    """
     claim_folder(path)
-    document = {"config": config.to_dict(), "packages": package_versions(), "git_commit": git_commit()}
-    write_json(path / "run.json", document)
+    try:
+        document = {"config": config.to_dict(), "packages": package_versions(), "git_commit": git_commit()}
+        write_json(path / "run.json", document)
+        yield
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)
+        if not (path / LAST_FILE).exists():
+            shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tensorboard  # noqa: F401  (SB3 would hide that it is missing)
 from rich.console import Console
 from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import JSONOutputFormat, Logger, TensorBoardOutputFormat
 
-from echelon_env import opponents
-from echelon_env.schema import ConfigError, nearest_name
 from echelon_train.callbacks import (
     BattleStatistics,
     CheckpointCallback,
@@ -26,7 +25,7 @@ from echelon_train.device import resolve_device, torch_threads
 from echelon_train.evaluation import Evaluation, evaluate
 from echelon_train.players import network_contender
 from echelon_train.policy import BattlePolicy, build_policy, policy_kwargs
-from echelon_train.run_folder import METRICS_FILE, create_run_folder
+from echelon_train.run_folder import METRICS_FILE, run_folder
 from echelon_train.vec_env import BattleVecEnv
 
 _FINAL_LEARNING_RATE = 0.1  # of the initial one
@@ -59,16 +58,17 @@ def train(
 
     Raises
     ------
-    ConfigError, DeviceError
-        For an unknown opponent or an absent device.
+    DeviceError
+        For an absent device.
     RunFolderError, OSError
         If the folder cannot be used. All these before anything is computed.
     """
-    if config.opponent not in opponents.LEVELS:
-        raise ConfigError(f"unknown opponent {config.opponent!r}{nearest_name(config.opponent, opponents.LEVELS)}")
     device = resolve_device(config.device)
-    create_run_folder(out, config)
-    console = console or Console()
+    with run_folder(out, config):
+        return _run(config, out, device, console or Console(), max_seconds)
+
+
+def _run(config: TrainConfig, out: Path, device: Any, console: Console, max_seconds: float | None) -> TrainResult:
     env = BattleVecEnv(
         config.battle,
         config.battles,
@@ -99,6 +99,7 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> Any:
     ppo = config.ppo
 
     def learning_rate(remaining: float) -> float:
+        remaining = max(remaining, 0.0)  # the last rollout goes beyond the requested steps
         return ppo.learning_rate * (_FINAL_LEARNING_RATE + (1 - _FINAL_LEARNING_RATE) * remaining)
 
     model = RecurrentPPO(
@@ -149,6 +150,8 @@ def _learn(model: Any, config: TrainConfig, out: Path, console: Console, max_sec
     try:
         with stop:
             model.learn(config.steps, callback=callbacks)
+            model.logger.record("time/total_timesteps", model.num_timesteps, exclude="tensorboard")
+            model.logger.dump(model.num_timesteps)  # what came after the last rollout: its update, an evaluation
             steps = checkpoints.trained_steps
             return TrainResult(save(steps), steps, stop.interrupted)
     finally:

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config import BattleConfig
 from echelon_env.controlled import ControlledBattles
-from echelon_env.schema import ConfigError
+from echelon_env.schema import ConfigError, check_integer
 from echelon_train.policy import action_space, observation_space
 from echelon_train.seeds import TRAINING_SEEDS, check_seeds, training_seed
 
@@ -63,6 +63,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode is the battle")
         if len(config.blue) != len(config.red):
             raise ConfigError("BattleVecEnv needs teams of equal size: the learner plays both")
+        check_integer("num_battles", num_battles)
         self.render_mode = None
         self.num_battles = num_battles
         self.team_size = len(config.blue)

@@ -124,6 +124,8 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
         ),
         (lambda f: change_weights(f, lambda w: w["log_std"].fill_(float("inf"))), "not finite"),
         (lambda f: change_weights(f, lambda w: w.update(log_std=w["log_std"].double())), "got .* torch.float64"),
+        (lambda f: change_weights(f, lambda w: w.update(log_std=w["log_std"].to(torch.float8_e4m3fn))), "torch.float8"),
+        (lambda f: (f / WEIGHTS_FILE).write_bytes(bytes(1 << 20)), "larger than the"),
     ],
 )
 def test_a_bad_checkpoint_is_refused_with_the_reason(saved, damage, reason):

@@ -44,8 +44,10 @@ def test_a_folder_in_use_is_refused_before_anything(tmp_path, quiet):
 
 def test_the_default_folder_is_the_next_that_is_free(tmp_path):
     assert free_folder(tmp_path / "demo") == tmp_path / "demo"
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo-2").mkdir()
+    for name in ("demo", "demo-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+    (tmp_path / "demo-3").mkdir()  # empty, from a demo that was stopped at once
     assert free_folder(tmp_path / "demo") == tmp_path / "demo-3"
 
 

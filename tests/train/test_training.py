@@ -5,7 +5,6 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from echelon_env import ConfigError
 from echelon_train.callbacks import StopCallback
 from echelon_train.checkpoint import load_checkpoint, weights_of
 from echelon_train.config import TrainConfig
@@ -72,13 +71,42 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path, quiet):
         train(small_run(), tmp_path / "file" / "run", console=quiet)
 
 
-@pytest.mark.parametrize(
-    ("config", "error"), [(small_run(opponent="novic"), ConfigError), (small_run(device="cuda:99"), DeviceError)]
-)
-def test_impossible_runs_leave_no_folder(tmp_path, quiet, config, error):
-    with pytest.raises(error):
-        train(config, tmp_path / "run", console=quiet)
+def test_an_absent_device_leaves_no_folder(tmp_path, quiet):
+    with pytest.raises(DeviceError):
+        train(small_run(device="cuda:99"), tmp_path / "run", console=quiet)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, OSError(28, "No space left on device")])
+def test_a_run_that_fails_before_its_first_checkpoint_can_be_tried_again(tmp_path, quiet, monkeypatch, failure):
+    def fail(*args):
+        raise failure
+
+    with monkeypatch.context() as patch:
+        patch.setattr("echelon_train.training.build_model", fail)
+        with pytest.raises((KeyboardInterrupt, MemoryError, OSError)) as caught:
+            train(small_run(), tmp_path / "run", console=quiet)
+    if isinstance(failure, OSError):
+        assert caught.value.filename == str(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    train(small_run(), tmp_path / "run", console=quiet)
+
+
+def test_a_run_that_fails_later_keeps_its_checkpoints(tmp_path, quiet, monkeypatch):
+    def fail(self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(StopCallback, "_on_step", fail)
+    with pytest.raises(OSError, match="No space"):
+        train(small_run(), tmp_path / "run", console=quiet)
+    assert load_checkpoint(tmp_path / "run").steps == 0
+
+
+def test_the_learning_rate_stays_positive_when_the_last_rollout_overshoots(tmp_path, quiet):
+    config = small_run(steps=1)
+    train(config, tmp_path / "run", console=quiet)
+    rates = [line["train/learning_rate"] for line in read_metrics(tmp_path / "run") if "train/learning_rate" in line]
+    assert rates == [pytest.approx(0.1 * config.ppo.learning_rate)]
 
 
 def test_time_is_limited(tmp_path, quiet):

@@ -37,7 +37,7 @@ def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
     battles, size, seed = 3, 5, 4
     env = BattleVecEnv(config, battles, opponent="novice", seed=seed)
     engine = BattleEngine(config, battles)
-    rivals = opponents.make("novice", seed, config.decision_seconds)
+    rivals = opponents.make("novice", seed, config)
 
     def begin(episode: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         seeds = [training_seed(seed, place, episode) for place in range(battles)]

@@ -60,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (error.name or "").partition(".")[0] not in TRAIN_PACKAGES:
             raise
         return _fail(f"'{args.command}' needs {error.name}: pip install \"echelon-env[train]\"")
+    except MemoryError as error:
+        return _fail(f"not enough memory: {error}")
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ConfigError, *getattr(module, "EXPECTED_ERRORS", ())) as error:

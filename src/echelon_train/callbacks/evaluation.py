@@ -40,8 +40,6 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
     def _on_training_end(self) -> None:
         if not self._stopped():
             self._record()
-            self.logger.record("time/total_timesteps", self.num_timesteps, exclude="tensorboard")
-            self.logger.dump(self.num_timesteps)
 
     def _record(self) -> None:
         result = self._evaluate()

@@ -48,7 +48,7 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.interrupted = True
         self._give_back()
-        self._console.print("Stopping after this update; Ctrl-C again to stop at once.")
+        self._console.print("Stopping and saving; Ctrl-C again to stop at once, without saving.")
 
     def _give_back(self) -> None:
         if self._previous is not None:
