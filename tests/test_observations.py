@@ -24,12 +24,6 @@ def test_names_and_bounds_cover_every_entry():
     assert names[at] == "contacts.3.distance"
 
 
-def test_a_column_holds_one_feature_of_every_row():
-    stream = obs.STREAMS["squad"]
-    flat = np.array(obs.feature_names())
-    assert flat[stream.column(obs.Squad.HEAT)].tolist() == [f"squad.{i}.heat" for i in range(obs.SQUAD_ROWS)]
-
-
 def test_descriptions_name_everything():
     table = obs.describe_observation()
     for stream in obs.STREAMS.values():

@@ -169,10 +169,6 @@ class Stream:
         """The stream's part of the flat vector."""
         return slice(self.start, self.stop)
 
-    def column(self, feature: Feature) -> slice:
-        """The part of the flat vector that holds one feature of every row."""
-        return slice(self.start + feature, self.stop, self.row_width)
-
 
 def _lay_out(*tables: tuple[str, type[Feature], int]) -> dict[str, Stream]:
     streams: dict[str, Stream] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.config import MAX_HEIGHT
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.body import add_heat
@@ -30,20 +31,22 @@ def draw_move_order(battle: Row, order: Any, move_order: Any) -> None:
 
 
 @kernel
+def covered_cells(centre: float, half: float) -> tuple[int, int]:
+    """First cell that a box covers along an axis, and the one after its last."""
+    return math.floor(centre - half + CONTACT_TOLERANCE), math.floor(centre + half - CONTACT_TOLERANCE) + 1
+
+
+@kernel
 def hits_terrain(columns: Any, mech_class: Row, x: float, y: float, z: float) -> bool:
     """Whether a box of a class with its feet at (x, y, z) overlaps a solid voxel; the box is inside the map's plane."""
     mask = height_mask(
         math.floor(z + CONTACT_TOLERANCE),
-        min(31, math.floor(z + mech_class.height - CONTACT_TOLERANCE)),
+        min(MAX_HEIGHT - 1, math.floor(z + mech_class.height - CONTACT_TOLERANCE)),
     )
-    for iy in range(
-        math.floor(y - mech_class.half_width + CONTACT_TOLERANCE),
-        math.floor(y + mech_class.half_width - CONTACT_TOLERANCE) + 1,
-    ):
-        for ix in range(
-            math.floor(x - mech_class.half_length + CONTACT_TOLERANCE),
-            math.floor(x + mech_class.half_length - CONTACT_TOLERANCE) + 1,
-        ):
+    first_x, stop_x = covered_cells(x, mech_class.half_length)
+    first_y, stop_y = covered_cells(y, mech_class.half_width)
+    for iy in range(first_y, stop_y):
+        for ix in range(first_x, stop_x):
             if np.int64(columns[iy, ix].solid) & mask:
                 return True
     return False
@@ -159,16 +162,12 @@ def move_along(tables: Tables, columns: Any, mechs: Any, m: int, dx: float, dy: 
 @kernel
 def terrain_below(columns: Any, mech_class: Row, x: float, y: float, z: float) -> float:
     """Height of the highest solid surface under a footprint, at or below z."""
-    level = min(32, math.floor(z + CONTACT_TOLERANCE))
+    level = min(MAX_HEIGHT, math.floor(z + CONTACT_TOLERANCE))
     highest = 0
-    for iy in range(
-        math.floor(y - mech_class.half_width + CONTACT_TOLERANCE),
-        math.floor(y + mech_class.half_width - CONTACT_TOLERANCE) + 1,
-    ):
-        for ix in range(
-            math.floor(x - mech_class.half_length + CONTACT_TOLERANCE),
-            math.floor(x + mech_class.half_length - CONTACT_TOLERANCE) + 1,
-        ):
+    first_x, stop_x = covered_cells(x, mech_class.half_length)
+    first_y, stop_y = covered_cells(y, mech_class.half_width)
+    for iy in range(first_y, stop_y):
+        for ix in range(first_x, stop_x):
             column = columns[iy, ix]
             surface = min(level, int(column.top))
             while surface > highest and not (np.int64(column.solid) >> (surface - 1)) & 1:
@@ -182,14 +181,10 @@ def terrain_above(columns: Any, mech_class: Row, map_height: int, x: float, y: f
     """Height of the lowest solid voxel over a footprint, at or above z; the map's height where there is none."""
     level = math.ceil(z - CONTACT_TOLERANCE)
     lowest = map_height
-    for iy in range(
-        math.floor(y - mech_class.half_width + CONTACT_TOLERANCE),
-        math.floor(y + mech_class.half_width - CONTACT_TOLERANCE) + 1,
-    ):
-        for ix in range(
-            math.floor(x - mech_class.half_length + CONTACT_TOLERANCE),
-            math.floor(x + mech_class.half_length - CONTACT_TOLERANCE) + 1,
-        ):
+    first_x, stop_x = covered_cells(x, mech_class.half_length)
+    first_y, stop_y = covered_cells(y, mech_class.half_width)
+    for iy in range(first_y, stop_y):
+        for ix in range(first_x, stop_x):
             column = columns[iy, ix]
             for height in range(level, min(lowest, int(column.top))):
                 if (np.int64(column.solid) >> height) & 1:
