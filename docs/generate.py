@@ -1,8 +1,13 @@
-"""Writes the reference pages that follow from the layouts: ``python docs/generate.py``."""
+"""Writes the reference pages, and the tables in pages, that follow from the code: ``python docs/generate.py``."""
 
+import re
+from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 
 from echelon_env.actions import ACTION_DIM, describe_action
+from echelon_env.catalog import DEFAULT_CATALOG
+from echelon_env.engine.state import EVENT_MEANINGS
 from echelon_env.observations import OBSERVATION_DIM, describe_observation
 
 OBSERVATIONS = f"""# Observations
@@ -26,7 +31,55 @@ a contact that is not there) does nothing.
 {describe_action()}
 """
 
-PAGES = {"observations.md": OBSERVATIONS, "actions.md": ACTIONS}
+
+def _markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(header), *map(list, rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
+
+
+def _transposed(entries: Iterable[object]) -> str:
+    """One column per entry of a catalogue, one row per field."""
+    columns = list(entries)
+    rows = []
+    for field in fields(columns[0]):  # type: ignore[arg-type]
+        label, unit = field.name.replace("_", " "), field.metadata.get("unit")
+        rows.append(
+            [f"{label}, {unit}" if unit else label, *(_cell(getattr(column, field.name)) for column in columns)]
+        )
+    return _markdown(["", *rows[0][1:]], rows[1:])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "-"
+    if isinstance(value, (int, float)):
+        return f"{value:g}" if value else "-"
+    return str(value) if value is not None else "-"
+
+
+TABLES = {
+    "mechs": _transposed(DEFAULT_CATALOG.mech_classes),
+    "weapons": _transposed(DEFAULT_CATALOG.weapons),
+    "materials": _transposed(DEFAULT_CATALOG.materials),
+    "events": _markdown(
+        ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
+    ),
+}
+
+
+def _with_tables(page: Path) -> str:
+    """A page whose marked tables are those of the code."""
+
+    def table(match: re.Match[str]) -> str:
+        return f"<!-- table: {match[1]} -->\n{TABLES[match[1]]}\n<!-- end -->"
+
+    return re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", table, page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+GAME = _with_tables(Path(__file__).parent / "game.md")
+
+PAGES = {"observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME}
 
 
 def main() -> None:

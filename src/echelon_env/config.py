@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS, Catalog
-from echelon_env.observations import CONTACT_ROWS
+from echelon_env.catalog import DEFAULT_CATALOG, Catalog, check_catalog
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, override, quantity, to_plain
 
 PACK = ("heavy", "medium", "medium", "light", "scout")
@@ -21,9 +20,6 @@ PACK = ("heavy", "medium", "medium", "light", "scout")
 
 MAX_HEIGHT = 32
 """Greatest height of a map in voxels: a column's bits must fit 32."""
-
-MAX_FLIGHT_TICKS = 1000
-"""Longest time that a projectile can fly; bounds the projectiles that there can be."""
 
 BIOMES = ("urban", "forest", "barrens")
 """Names of the terrain biomes."""
@@ -43,6 +39,7 @@ class TerrainConfig:
     spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places
     direct_lane_width: float = quantity(8.0, "m", 4, 32)
     flank_lane_width: float = quantity(6.0, "m", 4, 32)
+    mirrored: bool = False  # the map is its own image under half a turn, which exchanges the teams
     ring_width: float = quantity(6.0, "m", 0, 32)  # open ring around the zone
     max_distance_difference: float = quantity(0.15, "share", 0.01, 1)  # of the teams' walking distances to the zone
 
@@ -60,7 +57,7 @@ class ZoneConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class PhysicsConfig:
-    """Bodies and heat."""
+    """Bodies, heat and balance."""
 
     gravity: float = quantity(9.81, "m/s2", 0, 100)
     vertical_damping: float = quantity(0.02, "share per tick", 0, 1)
@@ -69,16 +66,53 @@ class PhysicsConfig:
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
     max_heat: float = quantity(1.5, "share of capacity", 1, 2)
     max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)
+    legged_speed: float = quantity(0.4, "x", 0, 1)  # multiplies the top speed of a mech without leg hit points
+    max_stability: float = quantity(100.0, "points", 1)
+    stability_recovery: float = quantity(10.0, "points/s")
+    moving_penalty: float = quantity(0.5, "share of the recovery", 0, 1)  # while legged or faster than `moving_speed`
+    moving_speed: float = quantity(1.0, "m/s")
+    suppression_penalty: float = quantity(0.75, "share of the recovery", 0, 1)
+    least_recovery: float = quantity(0.1, "share of the recovery", 0, 1)  # what is left however many penalties add
+    fall_duration: float = quantity(3.0, "s")  # that a mech without stability lies on the ground
+    risen_stability: float = quantity(50.0, "points")  # of a mech that has just stood up
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombatConfig:
+    """What shots do."""
+
+    friendly_fire: bool = True  # splash falls on team-mates and on the shooter too
+    aim_low: float = quantity(0.1, "share of the target's height", 0, 1)  # lowest point that a shot aims at
+    aim_high: float = quantity(0.9, "share of the target's height", 0, 1)
+    legs_height: float = quantity(0.3, "share of the target's height", 0, 1)  # hits below it are hits on the legs
+    legs_share: float = quantity(0.5, "share", 0, 1)  # of a hit on the legs that the body takes
     rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width: attacks that travel within it hit the rear
     rear_damage: float = quantity(1.5, "x", 1)
+    paint_damage: float = quantity(1.1, "x", 1)  # of hits on a mech that the shooter's pack has painted
+    paint_quality: float = quantity(0.7, "sensor quality", 0)  # needed to see or to lock on what is painted
+    dive_distance: float = quantity(3.0, "m")  # in the plane, from which cruising missiles dive
+    anti_missile_range: float = quantity(5.5, "m")
+    anti_missile_probability: float = quantity(0.6, "probability", 0, 1)
+    anti_missile_cooldown: float = quantity(1.0, "s")
+    wreck_height: float = quantity(0.5, "share of the mech's height", 0, 1)
+    wreck_duration: float = quantity(20.0, "s")  # until a hard wreck softens to debris
 
 
 @dataclass(frozen=True, kw_only=True)
 class SensorConfig:
-    """What mechs see."""
+    """What mechs see and hear, and electronic warfare."""
 
-    radar_range: float = quantity(14.0, "m")  # before the class factor
+    radar_range: float = quantity(14.0, "m")  # before the class factor and the sensor quality
     bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are seen through terrain
+    jamming: float = quantity(0.85, "sensor quality")  # taken by enemy ECM at no distance
+    counter: float = quantity(0.65, "sensor quality")  # given by friendly ECCM at no distance
+    min_quality: float = quantity(0.25, "sensor quality")
+    max_quality: float = quantity(1.5, "sensor quality")
+    electronics_range: float = quantity(50.0, "m", 0.1)  # at which ECM and ECCM have no effect
+    ecm_heat: float = quantity(3.0, "heat/s")
+    eccm_heat: float = quantity(2.0, "heat/s")
+    hearing_range: float = quantity(30.0, "m")
+    muffled: float = quantity(0.2, "x", 0, 1)  # noise without line of sight
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
 
 
@@ -90,13 +124,14 @@ class RewardConfig:
     zone: float = quantity(3.0, "per second", -1e6, 1e6)
     damage: float = quantity(0.05, "per hit point", -1e6, 1e6)
     kill: float = quantity(10.0, "per kill", -1e6, 1e6)
+    assist: float = quantity(5.0, "per assist", -1e6, 1e6)
     death: float = quantity(-1.0, "per death", -1e6, 1e6)
     outcome: float = quantity(10.0, "per battle", -1e6, 1e6)
     overheat: float = quantity(0.0, "per second", -1e6, 1e6)
     gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential, shared with the trainer
 
 
-REWARD_COMPONENTS = ("approach", "zone", "damage", "kill", "death", "outcome", "overheat")
+REWARD_COMPONENTS = ("approach", "zone", "damage", "kill", "assist", "death", "outcome", "overheat")
 """Names of the reward's components, in the order in which they are summed."""
 
 
@@ -115,12 +150,14 @@ class BattleConfig:
     terrain: TerrainConfig = field(default_factory=TerrainConfig)
     zone: ZoneConfig = field(default_factory=ZoneConfig)
     physics: PhysicsConfig = field(default_factory=PhysicsConfig)
+    combat: CombatConfig = field(default_factory=CombatConfig)
     sensors: SensorConfig = field(default_factory=SensorConfig)
     rewards: RewardConfig = field(default_factory=RewardConfig)
     catalog: Catalog = DEFAULT_CATALOG
 
     def __post_init__(self) -> None:
         check_fields(self, "")
+        check_catalog(self.catalog, self.dt)
         _check_rosters(self)
         _check_consistency(self)
 
@@ -155,17 +192,6 @@ class BattleConfig:
 
 def _check_rosters(config: BattleConfig) -> None:
     classes = [mech_class.name for mech_class in config.catalog.mech_classes]
-    weapons = [weapon.name for weapon in config.catalog.weapons]
-    for what, names in (("mech classes", classes), ("weapons", weapons)):
-        if len(set(names)) < len(names):
-            raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}")
-    for mech_class in config.catalog.mech_classes:
-        for mount in MOUNTS:
-            weapon = getattr(mech_class, mount)
-            if weapon is not None and weapon not in weapons:
-                raise ConfigError(
-                    f"{mount} of {mech_class.name!r}: unknown weapon {weapon!r}{nearest_name(weapon, weapons)}"
-                )
     for team in ("blue", "red"):
         roster = getattr(config, team)
         if not 1 <= len(roster) <= 64:
@@ -184,28 +210,13 @@ def _check_consistency(config: BattleConfig) -> None:
             raise ConfigError(f"config key 'terrain.biomes': unknown biome {biome!r}{nearest_name(biome, BIOMES)}")
     if zone.max_radius < zone.min_radius:
         raise ConfigError(f"zone.max_radius {zone.max_radius} is less than zone.min_radius {zone.min_radius}")
+    if config.combat.aim_high < config.combat.aim_low:
+        raise ConfigError(
+            f"combat.aim_high {config.combat.aim_high} is less than combat.aim_low {config.combat.aim_low}"
+        )
     for mech_class in config.catalog.mech_classes:
-        if mech_class.top_speed * config.dt >= 1.0:
-            raise ConfigError(
-                f"{mech_class.name!r} moves {mech_class.top_speed * config.dt} m a tick, must be less than 1 m"
-            )
-        for name in ("length", "width", "height", "armour", "heat_capacity", "heat_dissipation", "tonnage"):
-            if getattr(mech_class, name) <= 0:
-                raise ConfigError(
-                    f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}"
-                )
-        if not 1 <= mech_class.contact_slots <= CONTACT_ROWS:
-            raise ConfigError(
-                f"contact_slots of {mech_class.name!r}: expected 1 to {CONTACT_ROWS}, got {mech_class.contact_slots}"
-            )
         if mech_class.height > terrain.height:
             raise ConfigError(f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}")
-    for weapon in config.catalog.weapons:
-        if weapon.flight == "straight" and weapon.range > MAX_FLIGHT_TICKS * weapon.speed * config.dt:
-            raise ConfigError(
-                f"speed of {weapon.name!r}: expected enough to fly {weapon.range} m in {MAX_FLIGHT_TICKS} ticks, "
-                f"got {weapon.speed} m/s"
-            )
     fielded = [config.catalog.mech_classes[config.catalog.class_index(name)] for name in {*config.blue, *config.red}]
     widest = max(max(mech_class.length, mech_class.width) for mech_class in fielded)
     if terrain.spawn_spacing < widest:

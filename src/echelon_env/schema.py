@@ -28,6 +28,11 @@ def quantity(default: float, unit: str, low: float = 0.0, high: float = math.inf
     return field(default=default, metadata={"unit": unit, "low": low, "high": high})
 
 
+def measure(unit: str, low: float = 0.0, high: float = math.inf) -> Any:
+    """Declare a numeric field without a default, with its unit and its inclusive range."""
+    return field(metadata={"unit": unit, "low": low, "high": high})
+
+
 def nearest_name(name: str, valid: Iterable[str]) -> str:
     """The end of an error message about an unknown name: the nearest valid one, and all of them."""
     names = sorted(valid)
