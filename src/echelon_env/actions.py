@@ -28,12 +28,15 @@ class Action(IntEnum):
     PRIMARY = "fire the primary weapon, on above 0"
     SECONDARY = "fire the secondary weapon, on above 0"
     TERTIARY = "fire the tertiary weapon, on above 0"
+    SPECIAL = "fire the special weapon, on above 0"
     VENT = "double heat dissipation and hold fire, on above 0"
     TARGET_0 = "prefer the mech in contact row 0 of the last observation; the highest of these that is above 0 counts"
     TARGET_1 = "prefer the mech in contact row 1"
     TARGET_2 = "prefer the mech in contact row 2"
     TARGET_3 = "prefer the mech in contact row 3"
     TARGET_4 = "prefer the mech in contact row 4"
+    ECM = "radiate ECM, on above 0; only classes that carry it"
+    ECCM = "radiate ECCM instead, on above 0; only classes that carry it"
 
 
 ACTION_DIM = len(Action)
