@@ -1,11 +1,27 @@
-"""Heat, cooldowns and shutdown."""
+"""Timers, balance, heat and shutdown."""
 
 from __future__ import annotations
 
-from echelon_env.engine._jit import Row, kernel
-from echelon_env.engine.events import record
-from echelon_env.engine.state import NO_MECH, SHUTDOWN, State
+import math
+
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.events import record_change
+from echelon_env.engine.hazards import Hazards, feel_hazards
+from echelon_env.engine.state import ECCM, ECM, RESTART, RISE, SHUTDOWN, SILENT, State
 from echelon_env.engine.tables import Tables
+from echelon_env.engine.wrecks import age_wreck
+
+
+@kernel
+def in_control(mech: Row) -> bool:
+    """Whether a mech can turn, walk, jump and fire."""
+    return bool(mech.alive and not mech.shutdown and mech.fallen == 0)
+
+
+@kernel
+def radiation(mech: Row) -> int:
+    """What a mech radiates now: SILENT, ECM or ECCM."""
+    return int(mech.radiates) if mech.alive and not mech.shutdown else SILENT
 
 
 @kernel
@@ -22,34 +38,85 @@ def add_heat_from_enemies(rules: Row, mech_class: Row, mech: Row, amount: float)
 
 
 @kernel
-def age_body(rules: Row, mech_class: Row, mech: Row) -> None:
-    """One tick of cooling, cooldowns, shutdown and restart."""
+def _count_down(mech: Row) -> None:
     for mount in range(mech.cooldown.shape[0]):
         if mech.cooldown[mount] > 0:
             mech.cooldown[mount] -= 1
-    cooling = mech_class.heat_dissipation * rules.dt
-    if mech.vent:
-        cooling *= rules.vent_factor
-    mech.heat = max(0.0, mech.heat - cooling)
+    if mech.anti_missile_cooldown > 0:
+        mech.anti_missile_cooldown -= 1
+    if mech.suppressed > 0:
+        mech.suppressed -= 1
+
+
+@kernel
+def recovery(rules: Row, mech: Row) -> float:
+    """Stability that a standing mech regains in a tick."""
+    share = 1.0
+    if mech.legs <= 0.0 or math.sqrt(mech.vx**2 + mech.vy**2) > rules.moving_speed:
+        share -= rules.moving_penalty
+    if mech.suppressed > 0:
+        share -= rules.suppression_penalty
+    return float(rules.stability_recovery * max(rules.least_recovery, share) * rules.dt)
+
+
+@kernel
+def _balance(state: State, b: int, m: int, rules: Row) -> None:
+    """One tick on the ground or of recovery."""
+    mech = state.mechs[b, m]
+    if mech.fallen == 0:
+        mech.stability = min(rules.max_stability, mech.stability + recovery(rules, mech))
+        return
+    mech.fallen -= 1
+    if mech.fallen == 0:
+        mech.stability = rules.risen_stability
+        record_change(state, b, RISE, m)
+
+
+@kernel
+def _exchange_heat(rules: Row, mech_class: Row, mech: Row, hazards: Hazards) -> None:
+    """One tick of cooling, then of heating by hazards and electronics."""
+    cooling = mech_class.heat_dissipation * (rules.vent_factor if mech.vent else 1.0) + hazards.cooling
+    mech.heat = max(0.0, mech.heat - cooling * rules.dt)
+    heating = 0.0 if mech.shutdown else hazards.heating
+    radiates = radiation(mech)
+    if radiates == ECM:
+        heating += rules.ecm_heat
+    elif radiates == ECCM:
+        heating += rules.eccm_heat
+    if heating > 0.0:
+        add_heat(rules, mech_class, mech, heating * rules.dt)
+
+
+@kernel
+def _switch(state: State, b: int, m: int, rules: Row, mech_class: Row) -> None:
+    """Shut down what is too hot, restart what has cooled."""
+    mech = state.mechs[b, m]
     if mech.shutdown:
         if mech.heat <= rules.restart_heat * mech_class.heat_capacity:
             mech.shutdown = 0
+            record_change(state, b, RESTART, m)
     elif mech.heat > mech_class.heat_capacity:
         mech.shutdown = 1
+        state.statistics[b, m].shutdowns += 1
+        record_change(state, b, SHUTDOWN, m)
     if mech.shutdown:
         mech.shutdown_ticks += 1
 
 
 @kernel
 def age_all(tables: Tables, state: State, b: int) -> None:
-    """One tick of the bodies of a battle's living mechs."""
-    mechs, order = state.mechs[b], state.order[b]
+    """One tick of the bodies of a battle's mechs, by spawn place; the dead have wrecks."""
+    mechs, order, rules = state.mechs[b], state.order[b], tables.rules[0]
     for place in range(order.shape[0]):
-        m = order[place]
+        m = integer(order[place])
         mech = mechs[m]
         if not mech.alive:
+            age_wreck(tables, state, b, m)
             continue
-        running = not mech.shutdown
-        age_body(tables.rules[0], tables.classes[mech.mech_class], mech)
-        if running and mech.shutdown:
-            record(state, b, SHUTDOWN, m, NO_MECH, -1, mech.x, mech.y, mech.z, 0.0, 0.0, 0.0)
+        mech_class = tables.classes[mech.mech_class]
+        _count_down(mech)
+        _balance(state, b, m, rules)
+        hazards = feel_hazards(tables, state, b, m)
+        mech.speed_factor = hazards.speed_factor
+        _exchange_heat(rules, mech_class, mech, hazards)
+        _switch(state, b, m, rules, mech_class)

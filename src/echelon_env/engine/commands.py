@@ -10,7 +10,8 @@ import numpy as np
 from echelon_env.actions import ACTION_HIGH, ACTION_LOW, TARGET_CHOICES, Action
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.geometry import clip
-from echelon_env.engine.state import NO_MECH, State
+from echelon_env.engine.state import ECCM, ECM, NO_MECH, SILENT, State
+from echelon_env.engine.tables import Tables
 
 
 @kernel
@@ -28,13 +29,14 @@ def clean(mech: Row, action: Any) -> None:
 def _hold_still(mech: Row) -> None:
     mech.throttle = mech.strafe = mech.jet = mech.turn = 0.0
     mech.vent = 0
+    mech.radiates = SILENT
     mech.target = NO_MECH
     for mount in range(mech.trigger.shape[0]):
         mech.trigger[mount] = 0
 
 
 @kernel
-def command(mech: Row, action: Any) -> None:
+def command(mech_class: Row, mech: Row, action: Any) -> None:
     """Read a clean action (A,) float32 into a living mech's command."""
     throttle, strafe = np.float64(action[Action.THROTTLE]), np.float64(action[Action.STRAFE])
     length = math.sqrt(throttle * throttle + strafe * strafe)
@@ -46,6 +48,12 @@ def command(mech: Row, action: Any) -> None:
     for mount in range(mech.trigger.shape[0]):
         mech.trigger[mount] = 1 if action[Action.PRIMARY + mount] > 0.0 else 0
     mech.vent = 1 if action[Action.VENT] > 0.0 else 0
+    mech.radiates = SILENT
+    if mech_class.electronics:
+        if action[Action.ECCM] > 0.0:
+            mech.radiates = ECCM
+        elif action[Action.ECM] > 0.0:
+            mech.radiates = ECM
     mech.target = NO_MECH
     best = 0.0
     for choice in range(TARGET_CHOICES):
@@ -60,22 +68,23 @@ def forget_decision(state: State, b: int) -> None:
     """Clear what is counted per decision."""
     state.battles[b].num_events = 0
     for m in range(state.mechs.shape[1]):
-        mech = state.mechs[b][m]
+        mech = state.mechs[b, m]
         mech.bad_actions = 0
         mech.died = 0
         mech.shutdown_ticks = 0
-        mech.damage_dealt = mech.kills = 0.0
+        mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = 0.0
         mech.hurt_x = mech.hurt_y = 0.0
 
 
 @kernel
-def read_commands(state: State, actions: Any, b: int) -> None:
+def read_commands(tables: Tables, state: State, actions: Any, b: int) -> None:
     """Read the actions (M, A) of a battle's decision."""
     mechs = state.mechs[b]
     for m in range(mechs.shape[0]):
         mech = mechs[m]
         clean(mech, actions[m])
+        state.statistics[b, m].bad_actions += mech.bad_actions
         if mech.alive:
-            command(mech, actions[m])
+            command(tables.classes[mech.mech_class], mech, actions[m])
         else:
             _hold_still(mech)

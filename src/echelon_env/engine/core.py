@@ -52,7 +52,7 @@ class BattleEngine:
     --------
     >>> engine = BattleEngine("skirmish", num_battles=4)
     >>> engine.reset([1, 2, 3, 4]).shape
-    (4, 10, 639)
+    (4, 10, 713)
     >>> actions = np.zeros((4, engine.num_mechs, engine.action_dim), np.float32)
     >>> observations, rewards, terminated, truncated = engine.step(actions)
     >>> rewards.shape, bool(terminated.any())
@@ -164,6 +164,15 @@ class BattleEngine:
     def bad_actions(self) -> NDArray[np.int32]:
         """(B, M) int32: non-finite action entries in the last step."""
         return np.array(self.state.mechs["bad_actions"])
+
+    def events(self, battle: int = 0) -> NDArray[Any]:
+        """(E,) EVENT records (see `echelon_env.engine.state`): what happened in a battle's last decision, in order."""
+        return np.array(self.state.events[battle, : self.state.battles["num_events"][battle]])
+
+    @property
+    def statistics(self) -> NDArray[Any]:
+        """(B, M) STATISTICS records: what each mech did and suffered in its battle so far."""
+        return np.array(self.state.statistics)
 
     @property
     def reward_components(self) -> NDArray[np.float32]:

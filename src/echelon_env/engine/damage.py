@@ -1,57 +1,157 @@
-"""The end of a tick: damage and heat arrive together, mechs die, shooters are credited."""
+"""The end of a tick: what is on its way arrives together, shooters are credited, mechs fall and die."""
 
 from __future__ import annotations
 
-from echelon_env.engine._jit import kernel
+from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat_from_enemies
-from echelon_env.engine.events import record
-from echelon_env.engine.state import DEATH, HIT, NO_MECH, State
+from echelon_env.engine.events import record, record_change
+from echelon_env.engine.state import (
+    BODY,
+    DEATH,
+    FALL,
+    HAZARD,
+    HEAT,
+    HIT,
+    LEGGED,
+    LEGS,
+    PAINT,
+    SPLASH,
+    STABILITY,
+    State,
+)
 from echelon_env.engine.tables import Tables
+from echelon_env.engine.voxels import settle_bursts
+from echelon_env.engine.wrecks import leave_wreck
 
 
 @kernel
-def _credit(state: State, b: int, first_event: int) -> None:
-    """Share the hit points and kills of this tick among those who hit, in proportion to their hits."""
-    battle, mechs, events, pending = state.battles[b], state.mechs[b], state.events[b], state.pending[b]
+def _credit_kill(state: State, b: int, event: Row, share: float) -> None:
+    """Credit an enemy's share in a kill, and an assist to whoever has the dead painted for its pack."""
+    mechs, statistics = state.mechs[b], state.statistics[b]
+    actor = mechs[event.actor]
+    actor.kills += share
+    statistics[event.actor].kills += share
+    mark = state.paint[b, actor.pack, event.target]
+    if mark.ticks > 0 and mark.painter != event.actor:
+        mechs[mark.painter].assists += share
+        statistics[mark.painter].assists += share
+
+
+@kernel
+def _credit(state: State, b: int, event: Row) -> None:
+    """Give an event its part of what its target really loses, and its actor what that earns."""
+    mechs, statistics = state.mechs[b], state.statistics[b]
+    target = mechs[event.target]
+    arrived = state.pending[b, event.target, BODY]
+    if arrived <= 0.0:
+        return
+    share = event.amount / arrived
+    event.amount = share * min(arrived, target.armour)
+    statistics[event.target].damage_taken += event.amount
+    if event.kind == HAZARD:
+        return
+    target.hurt_x -= event.dx * event.amount
+    target.hurt_y -= event.dy * event.amount
+    actor = mechs[event.actor]
+    if actor.team == target.team:
+        actor.friendly_damage += event.amount
+        statistics[event.actor].friendly_damage += event.amount
+        return
+    actor.damage_dealt += event.amount
+    statistics[event.actor].damage += event.amount
+    if arrived >= target.armour:
+        _credit_kill(state, b, event, share)
+
+
+@kernel
+def _credit_all(state: State, b: int, first_event: int) -> None:
+    battle, events = state.battles[b], state.events[b]
+    for e in range(first_event, battle.num_events):
+        kind = events[e].kind
+        if kind in (HIT, SPLASH, HAZARD):
+            _credit(state, b, events[e])
+
+
+@kernel
+def _apply_effects(tables: Tables, state: State, b: int, first_event: int) -> None:
+    """Suppression and paint of this tick's hits."""
+    battle, events, mechs = state.battles[b], state.events[b], state.mechs[b]
     for e in range(first_event, battle.num_events):
         event = events[e]
         if event.kind != HIT:
             continue
-        target, actor = mechs[event.target], mechs[event.actor]
-        arrived = pending[event.target, 0]
-        if arrived <= 0.0:
-            event.amount = 0.0
-            continue
-        share = event.amount / arrived
-        event.amount = share * min(arrived, target.armour)
-        target.hurt_x -= event.dx * event.amount
-        target.hurt_y -= event.dy * event.amount
-        actor.damage_dealt += event.amount
-        actor.total_damage += event.amount
-        if arrived >= target.armour:
-            actor.kills += share
-            actor.total_kills += share
+        weapon, target = tables.weapons[event.weapon], mechs[event.target]
+        target.suppressed = max(target.suppressed, weapon.suppression)
+        if weapon.paint > 0:
+            actor = mechs[event.actor]
+            mark = state.paint[b, actor.pack, event.target]
+            mark.ticks, mark.painter = weapon.paint, event.actor
+            state.statistics[b, event.actor].paints += 1
+            actor_index, target_index = integer(event.actor), integer(event.target)
+            record(
+                state,
+                b,
+                PAINT,
+                actor_index,
+                target_index,
+                integer(event.weapon),
+                event.x,
+                event.y,
+                event.z,
+                0.0,
+                0.0,
+                0.0,
+            )
+
+
+@kernel
+def _die(state: State, b: int, m: int) -> None:
+    mech = state.mechs[b, m]
+    mech.alive, mech.died = 0, 1
+    mech.shutdown = mech.fallen = 0
+    mech.vx = mech.vy = mech.vz = 0.0
+    state.teams[b, mech.team].mechs_alive -= 1
+    state.statistics[b, m].deaths += 1
+    record_change(state, b, DEATH, m)
+
+
+@kernel
+def _arrive(tables: Tables, state: State, b: int, m: int) -> None:
+    """Apply what is on its way to a living mech."""
+    rules, mech, pending = tables.rules[0], state.mechs[b, m], state.pending[b, m]
+    if pending[HEAT] > 0.0:
+        add_heat_from_enemies(rules, tables.classes[mech.mech_class], mech, pending[HEAT])
+    mech.armour = max(0.0, mech.armour - pending[BODY])
+    if mech.armour == 0.0:
+        _die(state, b, m)
+        return
+    if pending[LEGS] > 0.0 and mech.legs > 0.0:
+        mech.legs = max(0.0, mech.legs - pending[LEGS])
+        if mech.legs == 0.0:
+            record_change(state, b, LEGGED, m)
+    if pending[STABILITY] > 0.0 and mech.fallen == 0:
+        mech.stability = max(0.0, mech.stability - pending[STABILITY])
+        if mech.stability == 0.0:
+            mech.fallen = rules.fall_ticks
+            state.statistics[b, m].falls += 1
+            record_change(state, b, FALL, m)
 
 
 @kernel
 def settle(tables: Tables, state: State, b: int, first_event: int) -> None:
     """Apply what the events of this tick, from `first_event` on, sent on its way."""
-    battle, mechs, order, pending = state.battles[b], state.mechs[b], state.order[b], state.pending[b]
-    if battle.num_events == first_event:
+    battle, order, pending = state.battles[b], state.order[b], state.pending[b]
+    if battle.num_events == first_event < state.events.shape[1]:
         return
-    _credit(state, b, first_event)
+    _credit_all(state, b, first_event)
+    _apply_effects(tables, state, b, first_event)
+    first_death = battle.num_events
     for place in range(order.shape[0]):
-        m = order[place]
-        mech = mechs[m]
-        arrived, heat = pending[m, 0], pending[m, 1]
-        pending[m, 0] = pending[m, 1] = 0.0
-        if heat > 0.0:
-            add_heat_from_enemies(tables.rules[0], tables.classes[mech.mech_class], mech, heat)
-        if arrived > 0.0:
-            mech.armour = max(0.0, mech.armour - arrived)
-            if mech.armour == 0.0:
-                mech.alive, mech.died = 0, 1
-                mech.shutdown = 0
-                mech.vx = mech.vy = mech.vz = 0.0
-                state.teams[b, mech.team].mechs_alive -= 1
-                record(state, b, DEATH, m, NO_MECH, -1, mech.x, mech.y, mech.z, 0.0, 0.0, 0.0)
+        m = integer(order[place])
+        if state.mechs[b, m].alive:
+            _arrive(tables, state, b, m)
+        pending[m, :] = 0.0
+    settle_bursts(tables, state, b)
+    for e in range(first_death, battle.num_events):
+        if state.events[b, e].kind == DEATH:
+            leave_wreck(tables, state, b, integer(state.events[b, e].actor))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from echelon_env.engine._jit import kernel
-from echelon_env.engine.state import State
+from echelon_env.engine.state import NO_MECH, State
 
 
 @kernel
@@ -20,13 +20,24 @@ def record(
     dx: float,
     dy: float,
     amount: float,
-) -> None:
-    """Append an event to a battle's events of this decision; count it as lost where there is no room."""
+) -> int:
+    """Append an event to a battle's events of this decision, count it as lost where there is no room.
+
+    Returns its index, or -1 if it was lost.
+    """
     battle, events = state.battles[b], state.events[b]
     if battle.num_events >= events.shape[0]:
         battle.lost_events += 1
-        return
+        return -1
     event = events[battle.num_events]
     event.kind, event.tick, event.actor, event.target, event.weapon = kind, battle.tick, actor, target, weapon
     event.x, event.y, event.z, event.dx, event.dy, event.amount = x, y, z, dx, dy, amount
     battle.num_events += 1
+    return int(battle.num_events - 1)
+
+
+@kernel
+def record_change(state: State, b: int, kind: int, m: int) -> None:
+    """Append an event that a mech's own condition changed."""
+    mech = state.mechs[b, m]
+    record(state, b, kind, m, NO_MECH, -1, mech.x, mech.y, mech.z, 0.0, 0.0, 0.0)

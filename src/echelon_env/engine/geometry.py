@@ -1,7 +1,7 @@
-"""Angles and the numerical tolerances.
+"""Angles, the logarithm and the numerical tolerances.
 
-Sine, cosine and arc tangent are made of + - x / alone, because the C library's differ in their last bits between
-processors and results must not. Polynomials: Sun Microsystems' fdlibm (k_sin.c, k_cos.c, s_atan.c).
+Sine, cosine, arc tangent and logarithm are made of + - x / alone, because the C library's differ in their last bits
+between processors and results must not. Polynomials: Sun Microsystems' fdlibm (k_sin.c, k_cos.c, s_atan.c, e_log.c).
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ TINY = 1e-9
 """m; vectors that are shorter have no direction."""
 
 PI = 3.141592653589793
+SQRT_HALF = 0.7071067811865476
+LN_2 = 0.6931471805599453
 HALF_PI_HIGH = 1.57079632673412561417e00  # the first 33 bits of pi / 2
 HALF_PI_LOW = 6.07710050650619224932e-11  # pi / 2 - HALF_PI_HIGH
 
@@ -113,6 +115,33 @@ def arc_tangent2(y: float, x: float) -> float:
 
 
 @kernel
+def log1p(x: float) -> float:
+    """Natural logarithm of 1 + x for x >= 0, within 1e-15 of the largest of it and 1."""
+    mantissa, exponent = math.frexp(1.0 + x)
+    if mantissa < SQRT_HALF:
+        mantissa, exponent = 2.0 * mantissa, exponent - 1
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    z = s * s
+    series = z * (
+        6.666666666666735130e-01
+        + z
+        * (
+            3.999999999940941908e-01
+            + z
+            * (
+                2.857142874366239149e-01
+                + z
+                * (
+                    2.222219843214978396e-01
+                    + z * (1.818357216161805012e-01 + z * (1.531383769920937332e-01 + z * 1.479819860511658591e-01))
+                )
+            )
+        )
+    )
+    return exponent * LN_2 + s * (2.0 + series)
+
+
+@kernel
 def wrap_angle(angle: float) -> float:
     """The same angle in [-pi, pi)."""
     if -PI <= angle < PI:
@@ -125,3 +154,19 @@ def wrap_angle(angle: float) -> float:
 def clip(value: float, low: float, high: float) -> float:
     """The value, cut to [low, high]."""
     return min(max(value, low), high)
+
+
+@kernel
+def covered_cells(centre: float, half: float) -> tuple[int, int]:
+    """First cell that a box covers along an axis, and the one after its last."""
+    return math.floor(centre - half + CONTACT_TOLERANCE), math.floor(centre + half - CONTACT_TOLERANCE) + 1
+
+
+@kernel
+def segment_distance_squared(px: float, py: float, pz: float, dx: float, dy: float, dz: float) -> float:
+    """Squared distance of the point (px, py, pz) from the segment from the origin by (dx, dy, dz)."""
+    length_squared = dx * dx + dy * dy + dz * dz
+    t = 0.0
+    if length_squared > 0.0:
+        t = clip((px * dx + py * dy + pz * dz) / length_squared, 0.0, 1.0)
+    return (px - t * dx) ** 2 + (py - t * dy) ** 2 + (pz - t * dz) ** 2

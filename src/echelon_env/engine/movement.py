@@ -9,10 +9,10 @@ import numpy as np
 
 from echelon_env.config import MAX_HEIGHT
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, kernel
-from echelon_env.engine.body import add_heat
-from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
-from echelon_env.engine.raycast import height_mask
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.body import add_heat, in_control
+from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, covered_cells, wrap_angle
+from echelon_env.engine.raycast import height_mask, surface_below
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables
 
@@ -24,16 +24,10 @@ def draw_move_order(battle: Row, order: Any, move_order: Any) -> None:
     for place in range(count):
         move_order[place] = order[place]
     for last in range(count - 1, 0, -1):
-        chosen = rng.random_below(battle.seed, battle.tick, last, rng.MOVE_ORDER, last + 1)
+        chosen = rng.random_below(battle.seed, integer(battle.tick), last, rng.MOVE_ORDER, last + 1)
         swapped = move_order[chosen]
         move_order[chosen] = move_order[last]
         move_order[last] = swapped
-
-
-@kernel
-def covered_cells(centre: float, half: float) -> tuple[int, int]:
-    """First cell that a box covers along an axis, and the one after its last."""
-    return math.floor(centre - half + CONTACT_TOLERANCE), math.floor(centre + half - CONTACT_TOLERANCE) + 1
 
 
 @kernel
@@ -168,11 +162,7 @@ def terrain_below(columns: Any, mech_class: Row, x: float, y: float, z: float) -
     first_y, stop_y = covered_cells(y, mech_class.half_width)
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            column = columns[iy, ix]
-            surface = min(level, int(column.top))
-            while surface > highest and not (np.int64(column.solid) >> (surface - 1)) & 1:
-                surface -= 1
-            highest = max(highest, surface)
+            highest = max(highest, surface_below(columns[iy, ix], level))
     return float(highest)
 
 
@@ -198,7 +188,7 @@ def move_vertically(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
     """Apply gravity and jets to mech m, and let it fall or rise as far as there is room."""
     rules, mech = tables.rules[0], mechs[m]
     mech_class = tables.classes[mech.mech_class]
-    thrust = 0.0 if mech.shutdown else mech.jet * mech_class.jet_acceleration
+    thrust = mech.jet * mech_class.jet_acceleration if in_control(mech) else 0.0
     mech.vz = (mech.vz + (thrust - rules.gravity) * rules.dt) * rules.vertical_keep
     moved = mech.z + mech.vz * rules.dt
     rising = mech.vz > 0.0
@@ -233,11 +223,13 @@ def move_mech(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
     rules, mech = tables.rules[0], mechs[m]
     mech_class = tables.classes[mech.mech_class]
     x, y = mech.x, mech.y
-    if not mech.shutdown:
+    if in_control(mech):
         if mech.turn != 0.0:
             mech.yaw = wrap_angle(mech.yaw + mech.turn * mech_class.turn_rate * rules.dt)
             mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
-        reach = mech_class.top_speed * rules.dt
+        reach = mech_class.top_speed * mech.speed_factor * rules.dt
+        if mech.legs <= 0.0:
+            reach *= rules.legged_speed
         dx = reach * (mech.throttle * mech.facing_x - mech.strafe * mech.facing_y)
         dy = reach * (mech.throttle * mech.facing_y + mech.strafe * mech.facing_x)
         move_along(tables, columns, mechs, m, dx, 0.0)
@@ -255,5 +247,6 @@ def move_all(tables: Tables, state: State, b: int) -> None:
     mechs, move_order = state.mechs[b], state.move_order[b]
     draw_move_order(state.battles[b], state.order[b], move_order)
     for place in range(move_order.shape[0]):
-        if mechs[move_order[place]].alive:
-            move_mech(tables, state.columns[b], mechs, move_order[place])
+        m = integer(move_order[place])
+        if mechs[m].alive:
+            move_mech(tables, state.columns[b], mechs, m)

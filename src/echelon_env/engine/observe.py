@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.body import radiation
 from echelon_env.engine.geometry import TINY, clip
-from echelon_env.engine.state import IN_SIGHT, NO_MECH, State
-from echelon_env.engine.tables import Tables
-from echelon_env.engine.weapons import centre_height, squared_distance
+from echelon_env.engine.paint import is_painted, is_painted_by_enemies
+from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
+from echelon_env.engine.tables import HOMING, Tables
+from echelon_env.engine.targeting import centre_height, squared_distance
+from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
 from echelon_env.observations import EGO_SIDE, SQUAD_ROWS, STREAMS, Contact, Objective, Self, Squad
 
@@ -47,18 +50,22 @@ def _turn(x: float, y: float, quarter_turns: int) -> tuple[float, float]:
 @kernel
 def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """The mech's own body, weapons, motion and place."""
-    rules, mech = tables.rules[0], state.mechs[b][m]
+    rules, mech = tables.rules[0], state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     at = SELF_AT
     row[at + Self.ALIVE] = 1.0
     row[at + Self.ARMOUR] = mech.armour / mech_class.armour
+    row[at + Self.LEGS] = mech.legs / mech_class.legs
+    row[at + Self.STABILITY] = mech.stability / rules.max_stability
+    row[at + Self.FALLEN] = mech.fallen / rules.fall_ticks
+    row[at + Self.SUPPRESSED] = mech.suppressed > 0
     row[at + Self.HEAT] = mech.heat / mech_class.heat_capacity
     row[at + Self.SHUTDOWN] = mech.shutdown
     row[at + Self.ON_GROUND] = mech.on_ground
     for mount in range(mech.cooldown.shape[0]):
         weapon = mech_class.weapon[mount]
         if weapon >= 0:
-            row[at + Self.HAS_PRIMARY + mount] = 1.0
+            row[at + Self.HAS_PRIMARY + mount] = has_shots(tables, mech, mount)
             row[at + Self.COOLDOWN_PRIMARY + mount] = mech.cooldown[mount] / tables.weapons[weapon].cooldown
     forward, left = forward_left(mech, mech.vx, mech.vy)
     row[at + Self.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
@@ -76,12 +83,32 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     row[at + Self.HURT_LEFT] = clip(left / mech_class.armour, -1.0, 1.0)
     if mech_class.one_hot >= 0:
         row[at + Self.IS_SCOUT + mech_class.one_hot] = 1.0
+    _write_senses(tables, state, b, m, row)
+
+
+@kernel
+def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """What the mech hears, its electronics, and what it is warned of."""
+    rules, mech = tables.rules[0], state.mechs[b, m]
+    at = SELF_AT
+    for i in range(mech.sounds.shape[0]):
+        row[at + Self.SOUND_AHEAD + i] = mech.sounds[i]
+    row[at + Self.SENSOR_QUALITY] = mech.quality / rules.max_quality
+    row[at + Self.JAMMED] = mech.jam
+    row[at + Self.HAS_ELECTRONICS] = tables.classes[mech.mech_class].electronics
+    row[at + Self.ECM] = radiation(mech) == ECM
+    row[at + Self.ECCM] = radiation(mech) == ECCM
+    row[at + Self.PAINTED] = is_painted_by_enemies(state, b, m)
+    for p in range(state.battles[b].num_projectiles):
+        projectile = state.projectiles[b, p]
+        if projectile.target == m and tables.weapons[projectile.weapon].flight == HOMING:
+            row[at + Self.MISSILE] = 1.0
 
 
 @kernel
 def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """The zone as the mech sees it, the scores and the clock."""
-    rules, battle, mech = tables.rules[0], state.battles[b], state.mechs[b][m]
+    rules, battle, mech = tables.rules[0], state.battles[b], state.mechs[b, m]
     own, enemy = state.teams[b, mech.team], state.teams[b, 1 - mech.team]
     at = OBJECTIVE_AT
     distance = distance_to_centre(battle, mech)
@@ -106,7 +133,7 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
     rules, battle, mechs = tables.rules[0], state.battles[b], state.mechs[b]
     mech = mechs[m]
     for slot in range(mech.contacts.shape[0]):
-        o = mech.contacts[slot]
+        o = integer(mech.contacts[slot])
         if o == NO_MECH:
             return
         other = mechs[o]
@@ -131,6 +158,10 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
         row[at + Contact.ARMOUR] = other.armour / other_class.armour
         row[at + Contact.HEAT] = other.heat / other_class.heat_capacity
         row[at + Contact.SHUTDOWN] = other.shutdown
+        row[at + Contact.FALLEN] = other.fallen > 0
+        row[at + Contact.LEGGED] = other.legs <= 0.0
+        row[at + Contact.PAINTED] = is_painted(state, b, integer(mech.pack), o)
+        row[at + Contact.RADIATING] = radiation(other) != SILENT
         row[at + Contact.IN_ZONE] = is_inside(rules, battle, other)
         if other_class.one_hot >= 0:
             row[at + Contact.IS_SCOUT + other_class.one_hot] = 1.0
@@ -138,7 +169,7 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
 
 @kernel
 def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int, row: Any) -> None:
-    rules, battle, mech, other = tables.rules[0], state.battles[b], state.mechs[b][m], state.mechs[b][o]
+    rules, battle, mech, other = tables.rules[0], state.battles[b], state.mechs[b, m], state.mechs[b, o]
     other_class = tables.classes[other.mech_class]
     at = SQUAD_AT + slot * SQUAD_WIDTH
     row[SQUAD_MASK_AT + slot] = 1.0
@@ -151,6 +182,7 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
     row[at + Squad.ARMOUR] = other.armour / other_class.armour
     row[at + Squad.HEAT] = other.heat / other_class.heat_capacity
     row[at + Squad.SHUTDOWN] = other.shutdown
+    row[at + Squad.FALLEN] = other.fallen > 0
     row[at + Squad.IN_ZONE] = is_inside(rules, battle, other)
     row[at + Squad.SAME_PACK] = other.pack == mech.pack
     if other_class.one_hot >= 0:
@@ -175,7 +207,7 @@ def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 @kernel
 def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """Obstacle heights on a grid around the mech, turned with it: rows from behind to ahead, columns right to left."""
-    rules, mech, columns = tables.rules[0], state.mechs[b][m], state.columns[b]
+    rules, mech, columns = tables.rules[0], state.mechs[b, m], state.columns[b]
     step_x, step_y = rules.terrain_cell * mech.facing_x, rules.terrain_cell * mech.facing_y
     half = EGO_SIDE // 2
     at = EGO_MAP_AT
@@ -193,7 +225,7 @@ def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
 @kernel
 def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
     """The battlefield as the mech's team sees it."""
-    cells = state.battle_maps[b, state.mechs[b][m].team]
+    cells = state.battle_maps[b, state.mechs[b, m].team]
     for cell in range(cells.shape[0]):
         row[BATTLE_MAP_AT + cell] = cells[cell]
 
@@ -204,7 +236,7 @@ def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None
     for m in range(state.mechs.shape[1]):
         row = observations[m]
         row[:] = 0.0
-        if state.mechs[b][m].alive:
+        if state.mechs[b, m].alive:
             write_self(tables, state, b, m, row)
             write_objective(tables, state, b, m, row)
             write_contacts(tables, state, b, m, row)

@@ -1,17 +1,24 @@
-"""The flight of projectiles and what they hit."""
+"""The flight of projectiles, what they hit and what shoots them down."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine import rng
+from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.events import record
-from echelon_env.engine.geometry import TINY
-from echelon_env.engine.raycast import NEVER, first_obstacle
-from echelon_env.engine.state import IMPACT, NO_MECH, State
-from echelon_env.engine.tables import Tables
-from echelon_env.engine.weapons import hit
+from echelon_env.engine.geometry import CONTACT_TOLERANCE, TINY, clip
+from echelon_env.engine.guidance import next_step
+from echelon_env.engine.hits import hit, splash
+from echelon_env.engine.raycast import BEDROCK, NEVER, OUTSIDE, first_obstacle
+from echelon_env.engine.smoke import leave_smoke
+from echelon_env.engine.state import IMPACT, INTERCEPTION, NO_MECH, State
+from echelon_env.engine.tables import HOMING, Tables
+from echelon_env.engine.targeting import centre_height
+
+BURST_SETBACK = 0.05
+"""m before the terrain that it struck at which a projectile bursts."""
 
 
 @kernel
@@ -47,32 +54,94 @@ def first_enemy(
         if mech.alive and mech.team != team:
             t = enters_box(tables, mech, x, y, z, dx, dy, dz)
             if t < least:
-                first, least = int(order[place]), t
+                first, least = integer(order[place]), t
     return first, least
+
+
+@kernel
+def burst(
+    tables: Tables, state: State, b: int, projectile: Row, struck: int, voxel: int, x: float, y: float, z: float
+) -> None:  # fmt: skip
+    """Let a projectile end at (x, y, z) on a mech (`struck`, else NO_MECH) or on a voxel (its index, else BEDROCK)."""
+    rules, battle, w = tables.rules[0], state.battles[b], integer(projectile.weapon)
+    weapon, owner = tables.weapons[w], integer(projectile.owner)
+    x = clip(x, 0.0, rules.map_size - CONTACT_TOLERANCE)
+    y = clip(y, 0.0, rules.map_size - CONTACT_TOLERANCE)
+    z = clip(z, 0.0, rules.map_height - CONTACT_TOLERANCE)
+    if weapon.splash_radius > 0.0:
+        splash(tables, state, b, owner, struck, w, x, y, z)
+    elif struck != NO_MECH:
+        return
+    row = state.bursts[b, battle.num_bursts]
+    battle.num_bursts += 1
+    row.x, row.y, row.z, row.voxel, row.weapon = x, y, z, voxel, w
+    row.event = record(state, b, IMPACT, owner, NO_MECH, w, x, y, z, 0.0, 0.0, 0.0)
+
+
+@kernel
+def shot_down(tables: Tables, state: State, b: int, projectile: Row) -> bool:
+    """Let the nearest ready anti-missile system in reach try; say whether it shot the projectile down."""
+    rules, battle, mechs, order = tables.rules[0], state.battles[b], state.mechs[b], state.order[b]
+    team = mechs[projectile.target].team
+    nearest, least = NO_MECH, rules.anti_missile_range**2
+    for place in range(order.shape[0]):
+        mech = mechs[order[place]]
+        if mech.team != team or not mech.alive or mech.shutdown or mech.anti_missile_cooldown > 0:
+            continue
+        if not tables.classes[mech.mech_class].anti_missile:
+            continue
+        dz = projectile.z - centre_height(tables, mech)
+        distance = (projectile.x - mech.x) ** 2 + (projectile.y - mech.y) ** 2 + dz**2
+        if distance < least or (nearest == NO_MECH and distance == least):
+            nearest, least = integer(order[place]), distance
+    if nearest == NO_MECH:
+        return False
+    defender = mechs[nearest]
+    draw = rng.random_unit(battle.seed, integer(battle.tick), integer(defender.place), rng.INTERCEPTION)
+    defender.anti_missile_cooldown = rules.anti_missile_cooldown
+    if draw >= rules.anti_missile_probability:
+        return False
+    state.statistics[b, nearest].interceptions += 1
+    x, y, z = projectile.x, projectile.y, projectile.z
+    record(
+        state, b, INTERCEPTION, nearest, integer(projectile.owner), integer(projectile.weapon), x, y, z, 0.0, 0.0, 0.0
+    )
+    return True
 
 
 @kernel
 def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
     """Move a projectile by one tick; say whether it flies on."""
     rules, mechs = tables.rules[0], state.mechs[b]
-    speed = math.sqrt(projectile.vx**2 + projectile.vy**2 + projectile.vz**2)
-    share = min(1.0, projectile.reach / (speed * rules.dt))
-    dx, dy, dz = projectile.vx * rules.dt * share, projectile.vy * rules.dt * share, projectile.vz * rules.dt * share
-    x, y, z = projectile.x, projectile.y, projectile.z
-    owner = int(projectile.owner)
-    target, t_mech = first_enemy(tables, mechs, state.order[b], mechs[owner].team, x, y, z, dx, dy, dz)
-    t_terrain = first_obstacle(state.columns[b], rules, x, y, z, x + dx, y + dy, z + dz)
-    t = min(t_mech, t_terrain)
-    if t < NEVER:
-        weapon = int(projectile.weapon)
-        if t_mech <= t_terrain:
-            hit(tables, state, b, owner, target, weapon, x + dx * t, y + dy * t, z + dz * t, dx, dy)
-        else:
-            record(state, b, IMPACT, owner, NO_MECH, weapon, x + dx * t, y + dy * t, z + dz * t, 0.0, 0.0, 0.0)
+    if tables.weapons[projectile.weapon].flight == HOMING and shot_down(tables, state, b, projectile):
         return False
-    projectile.x, projectile.y, projectile.z = x + dx, y + dy, z + dz
-    projectile.reach -= speed * rules.dt * share
-    return bool(projectile.reach > TINY)
+    dx, dy, dz, arrives = next_step(tables, state, b, projectile)
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    spent = length >= projectile.reach - TINY
+    if length > projectile.reach:
+        share = projectile.reach / length
+        dx, dy, dz, length, arrives = dx * share, dy * share, dz * share, projectile.reach, False
+    x, y, z = projectile.x, projectile.y, projectile.z
+    team = mechs[projectile.owner].team
+    target, t_mech = first_enemy(tables, mechs, state.order[b], team, x, y, z, dx, dy, dz)
+    t_terrain, struck = first_obstacle(state.columns[b], rules, x, y, z, x + dx, y + dy, z + dz)
+    t = min(t_mech, t_terrain, 1.0)
+    if t_mech <= t_terrain and t_mech < NEVER:
+        at_x, at_y, at_z = x + dx * t, y + dy * t, z + dz * t
+        hit(tables, state, b, integer(projectile.owner), target, integer(projectile.weapon), at_x, at_y, at_z, dx, dy)
+        burst(tables, state, b, projectile, target, BEDROCK, at_x, at_y, at_z)
+    elif t_terrain < NEVER:
+        if struck != OUTSIDE:
+            t = max(0.0, t - BURST_SETBACK / length)
+            burst(tables, state, b, projectile, NO_MECH, struck, x + dx * t, y + dy * t, z + dz * t)
+    elif arrives:
+        burst(tables, state, b, projectile, NO_MECH, BEDROCK, x + dx, y + dy, z + dz)
+    elif not spent:
+        projectile.x, projectile.y, projectile.z = x + dx, y + dy, z + dz
+        projectile.reach -= length
+        return True
+    leave_smoke(tables, state, b, projectile, x + dx * t, y + dy * t, z + dz * t)
+    return False
 
 
 @kernel
@@ -92,4 +161,5 @@ def fly_all(tables: Tables, state: State, b: int) -> None:
 def _copy(source: Row, target: Row) -> None:
     target.x, target.y, target.z = source.x, source.y, source.z
     target.vx, target.vy, target.vz = source.vx, source.vy, source.vz
-    target.reach, target.owner, target.weapon = source.reach, source.owner, source.weapon
+    target.reach, target.aim, target.phase = source.reach, source.aim, source.phase
+    target.owner, target.target, target.weapon = source.owner, source.target, source.weapon

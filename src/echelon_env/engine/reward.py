@@ -59,11 +59,12 @@ def reward_all(tables: Tables, state: State, b: int, components: Any, rewards: A
         own, enemy = teams[mech.team], teams[1 - mech.team]
         row[0] = rules.weight_approach * approach(rules, battle, mech)
         row[1] = rules.weight_zone * zone_control(rules, battle, mech, own.share, enemy.share)
-        row[2] = rules.weight_damage * mech.damage_dealt
+        row[2] = rules.weight_damage * (mech.damage_dealt - mech.friendly_damage)
         row[3] = rules.weight_kill * mech.kills
-        row[4] = rules.weight_death * mech.died
-        row[5] = rules.weight_outcome * battle_outcome(rules, battle, mech)
-        row[6] = rules.weight_overheat * mech.shutdown_ticks * rules.dt
+        row[4] = rules.weight_assist * mech.assists
+        row[5] = rules.weight_death * mech.died
+        row[6] = rules.weight_outcome * battle_outcome(rules, battle, mech)
+        row[7] = rules.weight_overheat * mech.shutdown_ticks * rules.dt
         total = row[0]
         for k in range(1, NUM_COMPONENTS):
             total += row[k]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import kernel
+from echelon_env.engine._jit import integer, kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -19,8 +19,9 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31, _SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TICK_SHIFT, _PLACE_SHIFT = np.uint64(24), np.uint64(8)
 
-# What a number is drawn for.
-MOVE_ORDER, FIRST_TEAM = range(2)
+# What a number is drawn for. AIM is the first of four, one per mount.
+MOVE_ORDER, FIRST_TEAM, AIM = map(integer, range(3))
+INTERCEPTION, WRECKAGE, RUBBLE = map(integer, range(6, 9))
 
 
 @kernel
@@ -47,6 +48,12 @@ def random_unit(seed: Any, tick: int, place: int, purpose: int) -> float:
 def random_below(seed: Any, tick: int, place: int, purpose: int, limit: int) -> int:
     """A uniform integer in [0, limit)."""
     return int(random_unit(seed, tick, place, purpose) * limit)
+
+
+@kernel
+def random_unit_of_voxel(seed: Any, tick: int, voxel: int, purpose: int) -> float:
+    """A uniform float64 in [0, 1) for a voxel's flat index, which may be larger than a place can be."""
+    return random_unit(random_bits(seed, tick, 0, purpose), voxel >> 16, voxel & 0xFFFF, purpose)
 
 
 def check_seed(seed: Any) -> int:

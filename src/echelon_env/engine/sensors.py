@@ -1,28 +1,35 @@
-"""Who sees whom, and the contact tables."""
+"""Who sees and hears whom, and the contact tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine._jit import Row, kernel
-from echelon_env.engine.state import BLUE, IN_SIGHT, NO_MECH, SEEN, UNSEEN, State
+from echelon_env.engine._jit import integer, kernel
+from echelon_env.engine.body import radiation
+from echelon_env.engine.electronics import measure_quality
+from echelon_env.engine.hearing import hear, scale_sounds
+from echelon_env.engine.state import BLUE, IN_SIGHT, NO_MECH, SEEN, SILENT, UNSEEN, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.weapons import mechs_see_each_other, squared_distance
+from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_distance, terrain_is_clear
 
 
 @kernel
-def perceives(tables: Tables, mech: Row, other: Row, in_sight: bool) -> int:
-    """How a living mech sees a living enemy: UNSEEN, SEEN or IN_SIGHT."""
-    rules = tables.rules[0]
+def perceives(tables: Tables, state: State, b: int, m: int, o: int, smoke: bool, clear: bool) -> int:
+    """How a living mech sees a living enemy, UNSEEN, SEEN or IN_SIGHT, with smoke between or clear terrain."""
+    rules, mech, other = tables.rules[0], state.mechs[b, m], state.mechs[b, o]
     if mech.shutdown:
         return UNSEEN
-    if in_sight:
+    if clear and not smoke:
         return IN_SIGHT
-    radar = rules.radar_range * tables.classes[mech.mech_class].radar_factor
+    if rules.full_observability or has_paint_lock(tables, state, b, m, o):
+        return SEEN
+    if smoke:
+        return UNSEEN
+    radar = rules.radar_range * tables.classes[mech.mech_class].radar_factor * mech.quality
     if (
-        rules.full_observability
-        or squared_distance(tables, mech, other) <= radar**2
+        squared_distance(tables, mech, other) <= radar**2
         or other.heat > rules.bloom_heat * tables.classes[other.mech_class].heat_capacity
+        or radiation(other) != SILENT
     ):
         return SEEN
     return UNSEEN
@@ -30,18 +37,30 @@ def perceives(tables: Tables, mech: Row, other: Row, in_sight: bool) -> int:
 
 @kernel
 def look_around(tables: Tables, state: State, b: int) -> None:
-    """Fill a battle's `visible` matrix; entries between team-mates and with the dead are UNSEEN."""
-    mechs, visible, columns = state.mechs[b], state.visible[b], state.columns[b]
+    """Measure sensor quality and fill a battle's `visible` matrix and what its mechs hear.
+
+    Entries of `visible` between team-mates and with the dead are UNSEEN.
+    """
+    mechs, visible = state.mechs[b], state.visible[b]
     visible[:, :] = UNSEEN
+    measure_quality(tables, state, b)
+    for m in range(mechs.shape[0]):
+        mechs[m].sounds[:] = 0.0
     for m in range(mechs.shape[0]):
         if mechs[m].team != BLUE or not mechs[m].alive:
             continue
-        for o in range(mechs.shape[0]):
+        for place in range(mechs.shape[0]):
+            o = integer(state.order[b, place])
             if mechs[o].team == BLUE or not mechs[o].alive:
                 continue
-            in_sight = mechs_see_each_other(tables, columns, mechs[m], mechs[o])
-            visible[m, o] = perceives(tables, mechs[m], mechs[o], in_sight)
-            visible[o, m] = perceives(tables, mechs[o], mechs[m], in_sight)
+            smoke = smoke_between(tables, state, b, m, o)
+            clear = terrain_is_clear(tables, state, b, m, o)
+            visible[m, o] = perceives(tables, state, b, m, o, smoke, clear)
+            visible[o, m] = perceives(tables, state, b, o, m, smoke, clear)
+            hear(tables, mechs[m], mechs[o], clear and not smoke)
+            hear(tables, mechs[o], mechs[m], clear and not smoke)
+    for m in range(mechs.shape[0]):
+        scale_sounds(tables.rules[0], mechs[m])
 
 
 @kernel
@@ -53,7 +72,7 @@ def list_contacts(tables: Tables, mechs: Any, order: Any, visible: Any, m: int) 
     slots = tables.classes[mech.mech_class].contact_slots
     count = 0
     for place in range(order.shape[0]):
-        o = order[place]
+        o = integer(order[place])
         if visible[m, o] == UNSEEN:
             continue
         distance = squared_distance(tables, mech, mechs[o])

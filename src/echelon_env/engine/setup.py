@@ -20,8 +20,8 @@ MAP_CELL_WIDTH = len(MapCell)
 
 
 @kernel
-def fill_columns(tables: Tables, voxels: Any, columns: Any) -> None:
-    """Pack voxels (Z, Y, X) into empty columns (Y, X)."""
+def fill_columns(tables: Tables, battle: Row, voxels: Any, columns: Any) -> None:
+    """Pack voxels (Z, Y, X) into empty columns (Y, X) and count the hazards."""
     for iz in range(voxels.shape[0]):
         bit = np.uint32(1 << iz)
         for iy in range(voxels.shape[1]):
@@ -29,6 +29,9 @@ def fill_columns(tables: Tables, voxels: Any, columns: Any) -> None:
                 material = tables.materials[voxels[iz, iy, ix]]
                 if material.blocks_sight:
                     columns[iy, ix].opaque |= bit
+                if material.hazard:
+                    columns[iy, ix].hazard |= bit
+                    battle.num_hazards += 1
                 if material.blocks_movement:
                     columns[iy, ix].solid |= bit
                     columns[iy, ix].top = iz + 1
@@ -40,7 +43,12 @@ def _place(tables: Tables, battle: Row, mech: Row, x: float, y: float) -> None:
     mech.x, mech.y = x, y
     mech.yaw = wrap_angle(arc_tangent2(battle.zone_y - y, battle.zone_x - x))
     mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
-    mech.armour = tables.classes[mech.mech_class].armour
+    mech_class = tables.classes[mech.mech_class]
+    mech.armour, mech.legs = mech_class.armour, mech_class.legs
+    mech.stability, mech.speed_factor = tables.rules[0].max_stability, 1.0
+    for mount in range(mech.charges.shape[0]):
+        if mech_class.weapon[mount] >= 0:
+            mech.charges[mount] = tables.weapons[mech_class.weapon[mount]].charges
     mech.target = NO_MECH
     mech.alive = mech.on_ground = 1
     mech.potential = potential(tables.rules[0], battle, mech)
@@ -60,10 +68,11 @@ def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int,
     battle, mechs, teams = state.battles[b], state.mechs[b], state.teams[b]
     count = teams[team].mechs_alive
     first = 0 if team == BLUE else teams[BLUE].mechs_alive
+    first_pack = 0 if team == BLUE else (teams[BLUE].mechs_alive + PACK_SIZE - 1) // PACK_SIZE
     listed = 0 if area == 0 else teams[1 - team].mechs_alive
     for i in range(count):
         mech = mechs[first + i]
-        mech.team, mech.mech_class, mech.pack = team, classes[first + i], i // PACK_SIZE
+        mech.team, mech.mech_class, mech.pack = team, classes[first + i], first_pack + i // PACK_SIZE
         mech.place = area * spawns.shape[1] + i
         _place(tables, battle, mech, spawns[area, i, 0], spawns[area, i, 1])
         state.order[b, listed + i] = first + i
@@ -71,6 +80,12 @@ def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int,
         teams[team].spawn_y += spawns[area, i, 1] / count
     half_size = 0.5 * tables.rules[0].map_size
     teams[team].quarter_turns = _quarter_turns(half_size, teams[team].spawn_x, teams[team].spawn_y)
+
+
+@kernel
+def _touched(cell: int, size: int) -> int:
+    """One after the last column that cells before `cell` of the battlefield map touch; neighbours may share one."""
+    return (cell * size + MAP_SIDE - 1) // MAP_SIDE
 
 
 @kernel
@@ -84,8 +99,8 @@ def draw_battle_map(tables: Tables, state: State, b: int, team: int) -> None:
             for _ in range(state.teams[b, team].quarter_turns):
                 cx, cy = cy, MAP_SIDE - 1 - cx
             total, inside, count = 0, 0, 0
-            for iy in range(cy * size // MAP_SIDE, (cy + 1) * size // MAP_SIDE):
-                for ix in range(cx * size // MAP_SIDE, (cx + 1) * size // MAP_SIDE):
+            for iy in range(cy * size // MAP_SIDE, _touched(cy + 1, size)):
+                for ix in range(cx * size // MAP_SIDE, _touched(cx + 1, size)):
                     count += 1
                     total += int(columns[iy, ix].top)
                     dx, dy = ix + 0.5 - battle.zone_x, iy + 0.5 - battle.zone_y
@@ -100,7 +115,7 @@ def draw_battle_map(tables: Tables, state: State, b: int, team: int) -> None:
 def place_all(tables: Tables, state: State, spawns: Any, classes: Any, b: int) -> None:
     """Begin a battle of zeroed arrays whose voxels, seed, zone and numbers of mechs (`mechs_alive`) are set."""
     battle = state.battles[b]
-    fill_columns(tables, state.voxels[b], state.columns[b])
+    fill_columns(tables, battle, state.voxels[b], state.columns[b])
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team

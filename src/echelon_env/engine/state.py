@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MOUNTS
-from echelon_env.config import BattleConfig
+from echelon_env.catalog import MOUNTS, MechClass, Weapon, flight_ticks
+from echelon_env.config import PACK, BattleConfig
+from echelon_env.engine._jit import integer
 from echelon_env.observations import CONTACT_ROWS
 
-NO_MECH = -1
+NO_MECH = integer(-1)
 BLUE, RED = 0, 1
 DRAW = -1
 
@@ -26,9 +27,39 @@ UNSEEN, SEEN, IN_SIGHT = range(3)
 RUNNING, ZONE_CONTROL, ELIMINATION, TIME_LIMIT = range(4)
 REASONS = ("running", "zone_control", "elimination", "time_limit")
 
-# Kinds of events (field `kind` of EVENT).
-SHOT, HIT, IMPACT, DEATH, SHUTDOWN = range(5)
-EVENT_KINDS = ("shot", "hit", "impact", "death", "shutdown")
+# How a homing projectile flies: straight at its target, straight up, or level at the cruising height.
+DIRECT, CLIMB, CRUISE = range(3)
+
+# What a mech radiates.
+SILENT, ECM, ECCM = range(3)
+
+EVENT_MEANINGS = {
+    "shot": ("shooter", "mech aimed at, or none", "-"),
+    "hit": ("shooter", "mech hit", "hit points that its body lost"),
+    "splash": ("shooter", "mech in the splash", "hit points that its body lost"),
+    "impact": ("shooter", "-", "voxels destroyed; a projectile struck terrain, burst, or came to its aimed point"),
+    "smoke": ("shooter", "-", "-"),
+    "hazard": ("-", "mech burnt", "hit points that its body lost"),
+    "paint": ("painter", "mech painted", "-"),
+    "interception": ("mech that shot a missile down", "shooter of the missile", "-"),
+    "fall": ("mech that fell", "-", "-"),
+    "rise": ("mech that stood up", "-", "-"),
+    "legged": ("mech whose legs went", "-", "-"),
+    "shutdown": ("mech that shut down", "-", "-"),
+    "restart": ("mech that restarted", "-", "-"),
+    "death": ("mech that died", "-", "-"),
+}
+"""Kinds of events with what their actor, target and amount are; "-" is NO_MECH or 0."""
+
+EVENT_KINDS = tuple(EVENT_MEANINGS)
+"""Names by code (field `kind` of EVENT)."""
+
+(
+    SHOT, HIT, SPLASH, IMPACT, SMOKE, HAZARD, PAINT, INTERCEPTION, FALL, RISE, LEGGED, SHUTDOWN, RESTART, DEATH
+) = map(integer, range(len(EVENT_KINDS)))  # fmt: skip
+
+# What is on its way to a mech in a tick (last axis of `pending`).
+BODY, LEGS, HEAT, STABILITY = range(4)
 
 
 def record_dtype(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
@@ -58,7 +89,13 @@ MECH = record_dtype(
         ("vy", "f8"),  # m/s
         ("vz", "f8"),  # m/s, the vertical velocity that gravity and jets act on
         ("armour", "f8"),  # hit points left
+        ("legs", "f8"),  # leg hit points left
+        ("stability", "f8"),  # points left
         ("heat", "f8"),  # heat points
+        ("speed_factor", "f8"),  # of this tick: what the ground leaves of the top speed
+        ("quality", "f8"),  # sensor quality at the last decision
+        ("jam", "f8"),  # strength of the enemy's ECM at the last decision, 0..1
+        ("sounds", "f8", (4,)),  # noise of enemies ahead, left, behind, right at the last decision, 0..1
         ("throttle", "f8"),  # command of this decision, -1..1 forward
         ("strafe", "f8"),  # -1..1 to the left
         ("jet", "f8"),  # 0..1
@@ -66,25 +103,33 @@ MECH = record_dtype(
         ("potential", "f8"),  # approach potential at the last decision
         ("hurt_x", "f8"),  # world direction that this decision's damage came from, weighted by hit points
         ("hurt_y", "f8"),
-        ("damage_dealt", "f8"),  # hit points, in this decision
+        ("damage_dealt", "f8"),  # hit points taken from enemies' bodies in this decision
+        ("friendly_damage", "f8"),  # hit points taken from team-mates' and the own body in this decision
         ("kills", "f8"),  # kills in this decision; shared kills count in parts
+        ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision
         ("shutdown_ticks", "i4"),  # ticks shut down in this decision
         ("bad_actions", "i4"),  # non-finite action entries in this decision
         ("cooldown", "i4", (len(MOUNTS),)),  # ticks until each mount is ready
+        ("charges", "i4", (len(MOUNTS),)),  # shots left on each mount; counts only where the weapon has charges
+        ("anti_missile_cooldown", "i4"),  # ticks until the anti-missile system is ready
+        ("suppressed", "i4"),  # ticks left
+        ("fallen", "i4"),  # ticks until it stands up, 0 while standing
+        ("wreck_ticks", "i4"),  # ticks until its hard wreck softens
+        ("wreck_low", "i2"),  # heights that its wreck takes up: lowest voxel
+        ("wreck_high", "i2"),  # and the one above the highest
         ("target", "i2"),  # mech chosen as target, or NO_MECH
         ("contacts", "i2", (CONTACT_ROWS,)),  # mechs in the contact rows of the last observation, then NO_MECH
         ("place", "i2"),  # spawn place: the mech's identity apart from its colour
         ("team", "i1"),  # BLUE or RED
         ("mech_class", "i1"),  # index into the catalogue's classes
-        ("pack", "i1"),  # index of the pack within the team
+        ("pack", "i1"),  # index of the pack among both teams' packs, blue's first
         ("alive", "i1"),
         ("died", "i1"),  # in this decision
         ("shutdown", "i1"),  # overheated, until cool again
         ("on_ground", "i1"),  # stands on terrain or on another mech
         ("vent", "i1"),  # command of this decision
+        ("radiates", "i1"),  # command of this decision: SILENT, ECM or ECCM; a shut-down mech radiates nothing
         ("trigger", "i1", (len(MOUNTS),)),  # command of this decision
-        ("total_damage", "f8"),  # hit points dealt in this battle
-        ("total_kills", "f8"),  # kills in this battle
     ]
 )
 
@@ -97,8 +142,55 @@ PROJECTILE = record_dtype(
         ("vy", "f8"),
         ("vz", "f8"),
         ("reach", "f8"),  # m left to fly
+        ("aim", "f8"),  # homing: height that it aims at, as a share of the target's
         ("owner", "i2"),  # mech that fired it
+        ("target", "i2"),  # homing: mech that it homes on
         ("weapon", "i2"),  # index into the catalogue's weapons
+        ("phase", "i2"),  # homing: DIRECT, CLIMB or CRUISE
+    ]
+)
+
+CLOUD = record_dtype(
+    [
+        ("x", "f8"),  # m, centre
+        ("y", "f8"),
+        ("z", "f8"),
+        ("radius", "f8"),  # m
+        ("ticks", "i4"),  # until it is gone
+    ]
+)
+
+BURST = record_dtype(
+    [
+        ("x", "f8"),  # m, where a projectile ended in this tick
+        ("y", "f8"),
+        ("z", "f8"),
+        ("voxel", "i8"),  # flat index of the voxel that it struck, or -1
+        ("event", "i4"),  # index of its IMPACT event, or -1
+        ("weapon", "i4"),
+    ]
+)
+
+PAINT_MARK = record_dtype(
+    [
+        ("ticks", "i4"),  # until the paint is gone
+        ("painter", "i4"),  # mech that painted it last
+    ]
+)
+
+STATISTICS = record_dtype(
+    [
+        ("damage", "f8"),  # hit points taken from enemies' bodies
+        ("friendly_damage", "f8"),  # hit points taken from team-mates' bodies and the own
+        ("damage_taken", "f8"),  # hit points that the body lost
+        ("kills", "f8"),  # shared kills count in parts
+        ("assists", "f8"),  # kills by pack-mates of mechs that it had painted
+        ("paints", "i4"),  # times that it painted an enemy
+        ("interceptions", "i4"),  # missiles shot down
+        ("falls", "i4"),  # times knocked down
+        ("shutdowns", "i4"),  # times shut down
+        ("deaths", "i4"),
+        ("bad_actions", "i4"),  # non-finite action entries
     ]
 )
 
@@ -123,6 +215,9 @@ BATTLE = record_dtype(
         ("step_count", "i4"),  # decisions taken
         ("tick", "i4"),  # physics ticks run
         ("num_projectiles", "i4"),
+        ("num_clouds", "i4"),
+        ("num_bursts", "i4"),  # of the tick
+        ("num_hazards", "i4"),  # hazardous voxels on the map
         ("num_events", "i4"),  # events of the last decision
         ("lost_events", "i4"),  # events that did not fit; capacities are such that it stays 0
         ("over", "i1"),
@@ -134,15 +229,15 @@ BATTLE = record_dtype(
 
 EVENT = record_dtype(
     [
-        ("amount", "f8"),  # hit points of a HIT, else 0
-        ("x", "f4"),  # m, where it happened; the muzzle for a SHOT
-        ("y", "f4"),
-        ("z", "f4"),
-        ("dx", "f4"),  # direction of travel (unit vector in the plane) of a HIT
-        ("dy", "f4"),
+        ("amount", "f8"),  # see EVENT_MEANINGS
+        ("x", "f8"),  # m, where it happened; the muzzle for a shot
+        ("y", "f8"),
+        ("z", "f8"),
+        ("dx", "f8"),  # direction of travel (unit vector in the plane) of a hit or a splash
+        ("dy", "f8"),
         ("tick", "i4"),
-        ("actor", "i2"),  # mech that did it
-        ("target", "i2"),  # mech it was done to, or NO_MECH
+        ("actor", "i2"),  # see EVENT_MEANINGS
+        ("target", "i2"),
         ("weapon", "i2"),  # index into the catalogue's weapons, or -1
         ("kind", "i2"),
     ]
@@ -152,6 +247,7 @@ COLUMN = record_dtype(
     [
         ("opaque", "u4"),  # bit z: the voxel at height z blocks sight
         ("solid", "u4"),  # bit z: the voxel at height z blocks movement
+        ("hazard", "u4"),  # bit z: the voxel at height z slows, heats, cools or burns
         ("top", "u1"),  # 1 + height of the highest solid voxel, 0 where there is none
     ]
 )
@@ -164,56 +260,99 @@ class State(NamedTuple):
     teams: NDArray[Any]  # (B, 2) TEAM
     battles: NDArray[Any]  # (B,) BATTLE
     projectiles: NDArray[Any]  # (B, P) PROJECTILE: the first num_projectiles are in flight
+    clouds: NDArray[Any]  # (B, C) CLOUD: the first num_clouds hang in the air
+    bursts: NDArray[Any]  # (B, P) BURST, scratch: the first num_bursts ended in this tick
+    paint: NDArray[Any]  # (B, packs of both teams, M) PAINT_MARK: what each pack has painted
+    statistics: NDArray[Any]  # (B, M) STATISTICS of the battle
+    shots: NDArray[np.int32]  # (B, M, W) shots of each mech with each of the catalogue's weapons in the battle
+    hits: NDArray[np.int32]  # (B, M, W) direct hits
     events: NDArray[Any]  # (B, E) EVENT: the first num_events happened in the last decision
     order: NDArray[np.int16]  # (B, M) mech index by spawn place
     move_order: NDArray[np.int16]  # (B, M) scratch: the order in which mechs move in a tick
-    pending: NDArray[np.float64]  # (B, M, 2) scratch: hit points and heat on their way to each mech in a tick
+    pending: NDArray[np.float64]  # (B, M, 4) scratch: BODY, LEGS, HEAT, STABILITY on their way to each mech in a tick
     visible: NDArray[np.int8]  # (B, M, M) how the first mech sees the second: UNSEEN, SEEN or IN_SIGHT
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
+    voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
     columns: NDArray[Any]  # (B, Y, X) COLUMN
     battle_maps: NDArray[np.float32]  # (B, 2, F) the battlefield map as each team sees it
 
 
+def pack_counts(config: BattleConfig) -> tuple[int, int]:
+    """Packs of (blue, red); in `State.paint` blue's come first."""
+    blue, red = (-(-len(roster) // len(PACK)) for roster in config.rosters)
+    return blue, red
+
+
 def max_projectiles(config: BattleConfig) -> int:
     """Projectiles that can be in flight at once: every mount fires as often as it can and nothing is hit."""
+    return max(1, sum(mounts * _in_flight(config, weapon) for weapon, mounts in _mounted(config)))
+
+
+def _in_flight(config: BattleConfig, weapon: Weapon) -> int:
+    """Projectiles of one mount that can be in flight at once."""
+    if weapon.flight == "hitscan":
+        return 0
+    return flight_ticks(weapon, config.dt) // config.ticks(weapon.cooldown) + 1
+
+
+def max_clouds(config: BattleConfig) -> int:
+    """Clouds that can hang in the air at once."""
     total = 0
     for weapon, mounts in _mounted(config):
-        if weapon.flight == "straight":
-            flight_ticks = np.ceil(weapon.range / (weapon.speed * config.dt)) + 1
-            total += mounts * (int(flight_ticks) // config.ticks(weapon.cooldown) + 1)
+        if weapon.smoke_radius > 0:
+            spread = config.ticks(weapon.smoke_duration) + flight_ticks(weapon, config.dt)
+            most = spread // config.ticks(weapon.cooldown) + 1
+            total += mounts * (min(most, weapon.charges) if weapon.charges else most)
     return max(1, total)
 
 
 def max_events(config: BattleConfig) -> int:
-    """Events that one decision can hold: every mount fires whenever it is ready and every projectile hits."""
-    shots = sum(
-        mounts * (config.decision_repeat // config.ticks(weapon.cooldown) + 1) for weapon, mounts in _mounted(config)
-    )
-    return 2 * shots + max_projectiles(config) + config.num_mechs * (2 + config.decision_repeat)
+    """Events that one decision can hold: every mount fires whenever it is ready and everything hits everybody.
+
+    A shot is an event and its hit another, with paint; a projectile's end is two (a hit and an impact, or an
+    interception) and its splash one a mech. In a tick a mech can shut down or restart, rise, fall and burn; once in a
+    decision it can lose its legs and die.
+    """
+    total = config.num_mechs * (4 * config.decision_repeat + 2)
+    for weapon, mounts in _mounted(config):
+        shots = config.decision_repeat // config.ticks(weapon.cooldown) + 1
+        ends = shots + _in_flight(config, weapon)
+        total += mounts * (shots + ends * (3 + (config.num_mechs if weapon.splash_radius > 0 else 0)))
+    return total
 
 
-def _mounted(config: BattleConfig) -> list[tuple[Any, int]]:
-    classes = [config.catalog.mech_classes[config.catalog.class_index(n)] for n in (*config.blue, *config.red)]
+def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
+    """The catalogue's weapons with the number of mounts of both teams that carry each."""
+    catalog = config.catalog
+    classes: list[MechClass] = [catalog.mech_classes[catalog.class_index(n)] for n in (*config.blue, *config.red)]
     return [
         (weapon, sum(getattr(mech_class, mount) == weapon.name for mech_class in classes for mount in MOUNTS))
-        for weapon in config.catalog.weapons
+        for weapon in catalog.weapons
     ]
 
 
 def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
     """Zeroed state arrays for `num_battles` battles."""
     mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
+    weapons, projectiles = len(config.catalog.weapons), max_projectiles(config)
     return State(
         mechs=np.zeros((num_battles, mechs), MECH),
         teams=np.zeros((num_battles, 2), TEAM),
         battles=np.zeros(num_battles, BATTLE),
-        projectiles=np.zeros((num_battles, max_projectiles(config)), PROJECTILE),
+        projectiles=np.zeros((num_battles, projectiles), PROJECTILE),
+        clouds=np.zeros((num_battles, max_clouds(config)), CLOUD),
+        bursts=np.zeros((num_battles, projectiles), BURST),
+        paint=np.zeros((num_battles, sum(pack_counts(config)), mechs), PAINT_MARK),
+        statistics=np.zeros((num_battles, mechs), STATISTICS),
+        shots=np.zeros((num_battles, mechs, weapons), np.int32),
+        hits=np.zeros((num_battles, mechs, weapons), np.int32),
         events=np.zeros((num_battles, max_events(config)), EVENT),
         order=np.zeros((num_battles, mechs), np.int16),
         move_order=np.zeros((num_battles, mechs), np.int16),
-        pending=np.zeros((num_battles, mechs, 2), np.float64),
+        pending=np.zeros((num_battles, mechs, 4), np.float64),
         visible=np.zeros((num_battles, mechs, mechs), np.int8),
         voxels=np.zeros((num_battles, height, size, size), np.uint8),
+        voxel_damage=np.zeros((num_battles, height, size, size), np.uint16),
         columns=np.zeros((num_battles, size, size), COLUMN),
         battle_maps=np.zeros((num_battles, 2, battle_map_width), np.float32),
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MATERIALS, MOUNTS
+from echelon_env.catalog import MOUNTS
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig, zone_radius_limit
-from echelon_env.engine.geometry import PI, cosine_sine
+from echelon_env.engine.geometry import PI, cosine_sine, log1p
 
 RULES = np.dtype(
     [
@@ -31,10 +32,42 @@ RULES = np.dtype(
         ("restart_heat", "f8"),  # share of capacity
         ("max_heat", "f8"),  # share of capacity
         ("max_heat_from_enemies", "f8"),  # share of capacity
+        ("legged_speed", "f8"),  # factor
+        ("max_stability", "f8"),
+        ("stability_recovery", "f8"),  # points/s
+        ("moving_penalty", "f8"),  # share of the recovery
+        ("moving_speed", "f8"),  # m/s
+        ("suppression_penalty", "f8"),  # share of the recovery
+        ("least_recovery", "f8"),  # share of the recovery
+        ("fall_ticks", "i8"),
+        ("risen_stability", "f8"),
+        ("friendly_fire", "i8"),
+        ("aim_low", "f8"),  # share of the target's height
+        ("aim_high", "f8"),
+        ("legs_height", "f8"),  # share of the target's height
+        ("legs_share", "f8"),
         ("rear_cos", "f8"),  # cosine of half the rear arc
         ("rear_damage", "f8"),  # factor
+        ("paint_damage", "f8"),  # factor
+        ("paint_quality", "f8"),
+        ("cruise_height", "f8"),  # m
+        ("dive_distance", "f8"),  # m
+        ("anti_missile_range", "f8"),  # m
+        ("anti_missile_probability", "f8"),
+        ("anti_missile_cooldown", "i8"),  # ticks
+        ("wreck_height", "f8"),  # share of the mech's height
+        ("wreck_ticks", "i8"),
         ("radar_range", "f8"),  # m
         ("bloom_heat", "f8"),  # share of capacity
+        ("jamming", "f8"),
+        ("counter", "f8"),
+        ("min_quality", "f8"),
+        ("max_quality", "f8"),
+        ("electronics_range", "f8"),  # m
+        ("ecm_heat", "f8"),  # heat/s
+        ("eccm_heat", "f8"),  # heat/s
+        ("hearing_range", "f8"),  # m
+        ("muffled", "f8"),  # factor
         ("terrain_cell", "f8"),  # m
         ("zone_max_feet", "f8"),  # m
         ("contested_share", "f8"),
@@ -45,6 +78,7 @@ RULES = np.dtype(
         ("height_scale", "f8"),  # m, height of the tallest class
         ("range_scale", "f8"),  # m, longest weapon range
         ("zone_scale", "f8"),  # m, largest zone radius
+        ("sound_scale", "f8"),  # logarithm of the noise that the noisier roster can make
     ],
     align=True,
 )
@@ -58,10 +92,15 @@ MECH_CLASS = np.dtype(
         ("turn_rate", "f8"),  # rad/s
         ("jet_acceleration", "f8"),  # m/s2
         ("armour", "f8"),  # hit points
+        ("legs", "f8"),  # hit points
         ("heat_capacity", "f8"),
         ("heat_dissipation", "f8"),  # heat/s
         ("tonnage", "f8"),  # t
+        ("noise", "f8"),  # noise per m/s
+        ("wreck_probability", "f8"),
         ("radar_factor", "f8"),
+        ("electronics", "i8"),  # 1: carries ECM and ECCM
+        ("anti_missile", "i8"),  # 1: carries an anti-missile system
         ("contact_slots", "i8"),
         ("one_hot", "i8"),  # position in ONE_HOT, -1 for a class of a user's own
         ("weapon", "i8", (len(MOUNTS),)),  # index into the weapons, -1 for an empty mount
@@ -71,19 +110,47 @@ MECH_CLASS = np.dtype(
 
 WEAPON = np.dtype(
     [
-        ("hitscan", "i8"),  # 1: hits at once, 0: fires a projectile
+        ("flight", "i8"),  # HITSCAN, STRAIGHT, BALLISTIC or HOMING
         ("range", "f8"),  # m
+        ("unaided_range", "f8"),  # m, of line of sight; the range but for homing weapons
+        ("reach", "f8"),  # m that a projectile flies
         ("damage", "f8"),  # hit points
+        ("stability", "f8"),
         ("heat", "f8"),
         ("target_heat", "f8"),
         ("cooldown", "i8"),  # ticks
         ("arc_cos", "f8"),  # cosine of half the arc
         ("speed", "f8"),  # m/s
+        ("splash_radius", "f8"),  # m
+        ("splash_share", "f8"),
+        ("suppression", "i8"),  # ticks
+        ("paint", "i8"),  # ticks
+        ("smoke_radius", "f8"),  # m
+        ("smoke_ticks", "i8"),
+        ("charges", "i8"),  # 0: any number
     ],
     align=True,
 )
 
-MATERIAL = np.dtype([("blocks_movement", "i1"), ("blocks_sight", "i1")], align=True)
+MATERIAL = np.dtype(
+    [
+        ("blocks_movement", "i8"),
+        ("blocks_sight", "i8"),
+        ("hazard", "i8"),  # 1: slows, heats, cools or burns
+        ("hit_points", "i8"),  # 0: cannot be destroyed
+        ("rubble", "f8"),  # probability of debris
+        ("speed_factor", "f8"),
+        ("heat", "f8"),  # heat/s
+        ("damage", "f8"),  # hit points/s
+    ],
+    align=True,
+)
+
+HITSCAN, STRAIGHT, BALLISTIC, HOMING = range(4)
+_FLIGHTS = {"hitscan": HITSCAN, "straight": STRAIGHT, "ballistic": BALLISTIC, "homing": HOMING}
+
+CEILING_CLEARANCE = 0.5
+"""m below the map's height at which homing projectiles cruise."""
 
 ONE_HOT = ("scout", "light", "medium", "heavy")
 """Classes in the order of the observations' one-hot."""
@@ -100,13 +167,18 @@ class Tables(NamedTuple):
 
 def build_tables(config: BattleConfig) -> Tables:
     """The record arrays of a configuration."""
-    return Tables(rules=_rules(config), classes=_classes(config), weapons=_weapons(config), materials=_materials())
+    return Tables(
+        rules=_rules(config), classes=_classes(config), weapons=_weapons(config), materials=_materials(config)
+    )
 
 
 def _rules(config: BattleConfig) -> NDArray[Any]:
-    terrain, physics, sensors, zone = config.terrain, config.physics, config.sensors, config.zone
+    terrain, physics, combat, sensors, zone = config.terrain, config.physics, config.combat, config.sensors, config.zone
     classes, weapons = config.catalog.mech_classes, config.catalog.weapons
     values: dict[str, float] = {
+        **asdict(physics),
+        **asdict(combat),
+        **asdict(sensors),
         "dt": config.dt,
         "decision_seconds": config.decision_seconds,
         "decision_repeat": config.decision_repeat,
@@ -117,18 +189,12 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         "map_size": terrain.size,
         "map_height": terrain.height,
         "map_diagonal": terrain.size * math.sqrt(2.0),
-        "gravity": physics.gravity,
         "vertical_keep": 1.0 - physics.vertical_damping,
-        "jet_heat": physics.jet_heat,
-        "vent_factor": physics.vent_factor,
-        "restart_heat": physics.restart_heat,
-        "max_heat": physics.max_heat,
-        "max_heat_from_enemies": physics.max_heat_from_enemies,
-        "rear_cos": _half_arc_cos(physics.rear_arc),
-        "rear_damage": physics.rear_damage,
-        "radar_range": sensors.radar_range,
-        "bloom_heat": sensors.bloom_heat,
-        "terrain_cell": sensors.terrain_cell,
+        "fall_ticks": config.ticks(physics.fall_duration),
+        "rear_cos": _half_arc_cos(combat.rear_arc),
+        "cruise_height": terrain.height - CEILING_CLEARANCE,
+        "anti_missile_cooldown": config.ticks(combat.anti_missile_cooldown),
+        "wreck_ticks": config.ticks(combat.wreck_duration),
         "zone_max_feet": zone.max_feet_height,
         "contested_share": zone.contested_share,
         "score_to_win": zone.score_to_win,
@@ -137,6 +203,7 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         "height_scale": max(mech_class.height for mech_class in classes),
         "range_scale": max((weapon.range for weapon in weapons), default=1.0),
         "zone_scale": zone_radius_limit(config),
+        "sound_scale": _sound_scale(config),
     }
     values |= {f"weight_{name}": getattr(config.rewards, name) for name in REWARD_COMPONENTS}
     rules = np.zeros(1, RULES)
@@ -150,9 +217,7 @@ def _classes(config: BattleConfig) -> NDArray[Any]:
     for row, mech_class in zip(table, config.catalog.mech_classes, strict=True):
         row["half_length"] = mech_class.length / 2
         row["half_width"] = mech_class.width / 2
-        for name in ("height", "top_speed", "turn_rate", "jet_acceleration", "armour", "heat_capacity"):
-            row[name] = getattr(mech_class, name)
-        for name in ("heat_dissipation", "tonnage", "contact_slots"):
+        for name in set(MECH_CLASS.names or ()) & {f.name for f in fields(mech_class)}:
             row[name] = getattr(mech_class, name)
         row["radar_factor"] = mech_class.sensor_range_factor
         row["one_hot"] = ONE_HOT.index(mech_class.name) if mech_class.name in ONE_HOT else -1
@@ -163,16 +228,36 @@ def _classes(config: BattleConfig) -> NDArray[Any]:
 def _weapons(config: BattleConfig) -> NDArray[Any]:
     table = np.zeros(len(config.catalog.weapons), WEAPON)
     for row, weapon in zip(table, config.catalog.weapons, strict=True):
-        row["hitscan"] = weapon.flight == "hitscan"
-        for name in ("range", "damage", "heat", "target_heat", "speed"):
+        for name in set(WEAPON.names or ()) & {f.name for f in fields(weapon)} - {"flight"}:
             row[name] = getattr(weapon, name)
+        row["flight"] = _FLIGHTS[weapon.flight]
+        row["unaided_range"] = weapon.unaided_range if weapon.flight == "homing" else weapon.range
+        row["reach"] = weapon.speed * weapon.lifetime if weapon.flight == "homing" else weapon.range
         row["cooldown"] = config.ticks(weapon.cooldown)
+        for name in ("suppression", "paint"):
+            row[name] = config.ticks(getattr(weapon, name)) if getattr(weapon, name) > 0 else 0
+        row["smoke_ticks"] = config.ticks(weapon.smoke_duration)
         row["arc_cos"] = _half_arc_cos(weapon.arc)
     return table
 
 
-def _materials() -> NDArray[Any]:
-    return np.array([(material.blocks_movement, material.blocks_sight) for material in MATERIALS], MATERIAL)
+def _materials(config: BattleConfig) -> NDArray[Any]:
+    table = np.zeros(len(config.catalog.materials), MATERIAL)
+    for row, material in zip(table, config.catalog.materials, strict=True):
+        for name in set(MATERIAL.names or ()) & {f.name for f in fields(material)}:
+            row[name] = getattr(material, name)
+        row["hazard"] = material.speed_factor != 1.0 or material.heat != 0.0 or material.damage != 0.0
+    return table
+
+
+def _sound_scale(config: BattleConfig) -> float:
+    """Logarithm of one plus the noise of the noisier roster at full speed."""
+    catalog = config.catalog
+    loudest = 0.0
+    for roster in config.rosters:
+        classes = [catalog.mech_classes[catalog.class_index(name)] for name in roster]
+        loudest = max(loudest, sum(mech_class.top_speed * mech_class.noise for mech_class in classes))
+    return log1p(loudest) or 1.0
 
 
 def _half_arc_cos(arc_degrees: float) -> float:

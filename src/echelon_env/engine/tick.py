@@ -14,10 +14,12 @@ from echelon_env.engine.damage import settle
 from echelon_env.engine.movement import move_all
 from echelon_env.engine.observe import observe_all
 from echelon_env.engine.outcome import flag_rows, judge
+from echelon_env.engine.paint import age_paint
 from echelon_env.engine.projectiles import fly_all
 from echelon_env.engine.reward import reward_all
 from echelon_env.engine.sensors import list_all_contacts, look_around
 from echelon_env.engine.setup import place_all
+from echelon_env.engine.smoke import age_clouds
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.weapons import fire_all
@@ -38,6 +40,8 @@ class Outputs(NamedTuple):
 def tick(tables: Tables, state: State, b: int) -> None:
     """One physics tick of a battle."""
     first_event = state.battles[b].num_events
+    age_clouds(state, b)
+    age_paint(state, b)
     age_all(tables, state, b)
     move_all(tables, state, b)
     fire_all(tables, state, b)
@@ -57,7 +61,7 @@ def perceive(tables: Tables, state: State, out: Outputs, b: int) -> None:
 @kernel
 def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> None:
     """One decision of a battle that is not over."""
-    read_commands(state, actions[b], b)
+    read_commands(tables, state, actions[b], b)
     for _ in range(tables.rules[0].decision_repeat):
         tick(tables, state, b)
     state.battles[b].step_count += 1

@@ -1,0 +1,59 @@
+"""Where a projectile goes in a tick: straight on, along a parabola, or where its guidance steers it."""
+
+from __future__ import annotations
+
+import math
+
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.state import CLIMB, CRUISE, DIRECT, State
+from echelon_env.engine.tables import BALLISTIC, HOMING, Tables
+
+
+@kernel
+def _turn_to(projectile: Row, speed: float, dx: float, dy: float, dz: float) -> float:
+    """Point a projectile's velocity along a vector; returns the vector's length."""
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if length > 0.0:
+        projectile.vx, projectile.vy, projectile.vz = speed * dx / length, speed * dy / length, speed * dz / length
+    return length
+
+
+@kernel
+def _home(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float, float, float, bool]:
+    """A homing projectile's step: climb, cruise or straight at the aimed point; and whether it arrives there."""
+    rules, target = tables.rules[0], state.mechs[b, projectile.target]
+    speed = tables.weapons[projectile.weapon].speed
+    step = speed * rules.dt
+    dx, dy = target.x - projectile.x, target.y - projectile.y
+    dz = target.z + projectile.aim * tables.classes[target.mech_class].height - projectile.z
+    if projectile.phase == CLIMB:
+        rise = rules.cruise_height - projectile.z
+        if rise > 0.0:
+            _turn_to(projectile, speed, 0.0, 0.0, rise)
+            return 0.0, 0.0, min(step, rise), False
+        projectile.phase = CRUISE
+    if projectile.phase == CRUISE:
+        distance = math.sqrt(dx * dx + dy * dy)
+        if distance > rules.dive_distance:
+            _turn_to(projectile, speed, dx, dy, 0.0)
+            share = min(1.0, step / distance)
+            return dx * share, dy * share, 0.0, False
+        projectile.phase = DIRECT
+    distance = _turn_to(projectile, speed, dx, dy, dz)
+    if distance <= step:
+        return dx, dy, dz, True
+    share = step / distance
+    return dx * share, dy * share, dz * share, False
+
+
+@kernel
+def next_step(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float, float, float, bool]:
+    """A projectile's displacement in this tick, and whether it is at its aimed point then; moves its velocity on."""
+    dt, flight = tables.rules[0].dt, tables.weapons[projectile.weapon].flight
+    if flight == HOMING:
+        return _home(tables, state, b, projectile)
+    dx, dy, dz = projectile.vx * dt, projectile.vy * dt, projectile.vz * dt
+    if flight == BALLISTIC:
+        dz -= 0.5 * tables.rules[0].gravity * dt * dt
+        projectile.vz -= tables.rules[0].gravity * dt
+    return dx, dy, dz, False

@@ -1,0 +1,68 @@
+"""What lies in the voxels that a mech stands in: water, lava, debris."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from echelon_env.config import MAX_HEIGHT
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.events import record
+from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
+from echelon_env.engine.raycast import height_mask
+from echelon_env.engine.state import BODY, HAZARD, NO_MECH, State
+from echelon_env.engine.tables import Tables
+
+
+class Hazards(NamedTuple):
+    """What the ground does to a mech in a tick."""
+
+    speed_factor: float
+    heating: float  # heat/s
+    cooling: float  # heat/s
+    damage: float  # hit points/s
+
+
+@kernel
+def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> int:
+    """The hazardous materials that a mech's box overlaps, as bits by material code."""
+    mask = height_mask(
+        math.floor(mech.z + CONTACT_TOLERANCE),
+        min(MAX_HEIGHT - 1, math.floor(mech.z + mech_class.height - CONTACT_TOLERANCE)),
+    )
+    first_x, stop_x = covered_cells(mech.x, mech_class.half_length)
+    first_y, stop_y = covered_cells(mech.y, mech_class.half_width)
+    touched = 0
+    for iy in range(first_y, stop_y):
+        for ix in range(first_x, stop_x):
+            bits = np.int64(columns[iy, ix].hazard) & mask
+            iz = 0
+            while bits:
+                if bits & 1:
+                    touched |= 1 << int(voxels[iz, iy, ix])
+                bits >>= 1
+                iz += 1
+    return touched
+
+
+@kernel
+def feel_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
+    """What a living mech feels of the ground in this tick; its damage is sent on its way."""
+    mech = state.mechs[b, m]
+    speed_factor, heating, cooling, damage = 1.0, 0.0, 0.0, 0.0
+    if state.battles[b].num_hazards > 0:
+        touched = materials_touched(state.columns[b], state.voxels[b], tables.classes[mech.mech_class], mech)
+        for code in range(tables.materials.shape[0]):
+            if (touched >> code) & 1:
+                material = tables.materials[code]
+                speed_factor *= material.speed_factor
+                heating += max(0.0, material.heat)
+                cooling += max(0.0, -material.heat)
+                damage += material.damage
+    if damage > 0.0:
+        hit_points = damage * tables.rules[0].dt
+        state.pending[b, m, BODY] += hit_points
+        record(state, b, HAZARD, NO_MECH, m, -1, mech.x, mech.y, mech.z, 0.0, 0.0, hit_points)
+    return Hazards(speed_factor, heating, cooling, damage)

@@ -1,0 +1,31 @@
+"""Paint: what each pack has marked, and who marked it."""
+
+from __future__ import annotations
+
+from echelon_env.engine._jit import kernel
+from echelon_env.engine.state import State
+
+
+@kernel
+def is_painted(state: State, b: int, pack: int, o: int) -> bool:
+    """Whether a pack has a mech painted."""
+    return bool(state.paint[b, pack, o].ticks > 0)
+
+
+@kernel
+def is_painted_by_enemies(state: State, b: int, m: int) -> bool:
+    """Whether any pack has a mech painted: packs paint enemies only."""
+    painted = False
+    for pack in range(state.paint.shape[1]):
+        painted |= is_painted(state, b, pack, m)
+    return painted
+
+
+@kernel
+def age_paint(state: State, b: int) -> None:
+    """One tick of all marks of a battle."""
+    paint = state.paint[b]
+    for pack in range(paint.shape[0]):
+        for m in range(paint.shape[1]):
+            if paint[pack, m].ticks > 0:
+                paint[pack, m].ticks -= 1

@@ -1,0 +1,108 @@
+"""Lines of sight, locks and the choice of a target."""
+
+from __future__ import annotations
+
+import math
+
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.paint import is_painted
+from echelon_env.engine.raycast import line_is_clear
+from echelon_env.engine.smoke import crosses_smoke
+from echelon_env.engine.state import NO_MECH, State
+from echelon_env.engine.tables import HOMING, Tables
+
+
+@kernel
+def centre_height(tables: Tables, mech: Row) -> float:
+    """Height in metres of a mech's centre."""
+    return float(mech.z + 0.5 * tables.classes[mech.mech_class].height)
+
+
+@kernel
+def squared_distance(tables: Tables, a: Row, b: Row) -> float:
+    """Squared distance in m2 between the centres of two mechs."""
+    dz = centre_height(tables, a) - centre_height(tables, b)
+    return float((a.x - b.x) ** 2 + (a.y - b.y) ** 2 + dz**2)
+
+
+@kernel
+def smoke_between(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
+    """Whether smoke lies on the line between two mechs' centres; measured from the lower spawn place: symmetric."""
+    count = state.battles[b].num_clouds
+    if count == 0:
+        return False
+    one, two = state.mechs[b, m], state.mechs[b, o]
+    if two.place < one.place:
+        one, two = two, one
+    return crosses_smoke(
+        state.clouds[b], count, one.x, one.y, centre_height(tables, one), two.x, two.y, centre_height(tables, two)
+    )
+
+
+@kernel
+def terrain_is_clear(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
+    """Whether no terrain blocks the line between two mechs' centres; cast from the lower spawn place: symmetric."""
+    one, two = state.mechs[b, m], state.mechs[b, o]
+    if two.place < one.place:
+        one, two = two, one
+    return line_is_clear(
+        state.columns[b], True, one.x, one.y, centre_height(tables, one), two.x, two.y, centre_height(tables, two)
+    )
+
+
+@kernel
+def in_line_of_sight(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
+    """Whether neither terrain nor smoke blocks the line between two mechs' centres."""
+    return not smoke_between(tables, state, b, m, o) and terrain_is_clear(tables, state, b, m, o)
+
+
+@kernel
+def has_paint_lock(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
+    """Whether a mech can see and aim at another through its pack's paint."""
+    mech = state.mechs[b, m]
+    return is_painted(state, b, integer(mech.pack), o) and bool(mech.quality >= tables.rules[0].paint_quality)
+
+
+@kernel
+def has_direct_lock(tables: Tables, state: State, b: int, m: int, o: int, weapon: Row) -> bool:
+    """Whether a weapon can be aimed by line of sight."""
+    distance = squared_distance(tables, state.mechs[b, m], state.mechs[b, o])
+    return bool(distance <= weapon.unaided_range**2) and in_line_of_sight(tables, state, b, m, o)
+
+
+@kernel
+def is_valid_target(tables: Tables, state: State, b: int, m: int, o: int, weapon: Row) -> bool:
+    """Whether a weapon can fire at a target: a living enemy in range, in the arc, and in sight or locked on."""
+    mech, target = state.mechs[b, m], state.mechs[b, o]
+    if not target.alive or target.team == mech.team:
+        return False
+    if squared_distance(tables, mech, target) > weapon.range**2:
+        return False
+    dx, dy = target.x - mech.x, target.y - mech.y
+    if dx * mech.facing_x + dy * mech.facing_y < weapon.arc_cos * math.sqrt(dx * dx + dy * dy):
+        return False
+    if weapon.flight == HOMING and has_paint_lock(tables, state, b, m, o):
+        return True
+    return has_direct_lock(tables, state, b, m, o, weapon)
+
+
+@kernel
+def choose_target(tables: Tables, state: State, b: int, m: int, weapon: Row) -> int:
+    """The target that the action chose if it is valid, else the nearest valid one, else NO_MECH."""
+    mechs, order = state.mechs[b], state.order[b]
+    mech = mechs[m]
+    chosen: int = integer(mech.target)
+    if chosen != NO_MECH and is_valid_target(tables, state, b, m, chosen, weapon):
+        return chosen
+    nearest: int = NO_MECH
+    least = weapon.range**2
+    for place in range(order.shape[0]):
+        o = integer(order[place])
+        other = mechs[o]
+        if other.team == mech.team or not other.alive:
+            continue
+        distance = squared_distance(tables, mech, other)
+        closer = distance < least or (nearest == NO_MECH and distance == least)
+        if closer and is_valid_target(tables, state, b, m, o, weapon):
+            nearest, least = o, distance
+    return nearest

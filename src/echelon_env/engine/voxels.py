@@ -1,0 +1,115 @@
+"""Changing the terrain: every write to a voxel keeps its column and the count of hazards true."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from echelon_env.catalog import AIR, DEBRIS
+from echelon_env.engine import rng
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.raycast import flat_index
+from echelon_env.engine.state import State
+from echelon_env.engine.tables import Tables
+
+
+@kernel
+def _with_bit(bits: Any, iz: int, on: bool) -> int:
+    mask = 1 << iz
+    return int(np.int64(bits) | mask) if on else int(np.int64(bits) & ~mask)
+
+
+@kernel
+def set_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, code: int) -> None:
+    """Make a voxel a whole one of a material."""
+    voxels, column = state.voxels[b], state.columns[b, iy, ix]
+    before, material = tables.materials[voxels[iz, iy, ix]], tables.materials[code]
+    state.battles[b].num_hazards += material.hazard - before.hazard
+    voxels[iz, iy, ix] = code
+    state.voxel_damage[b, iz, iy, ix] = 0
+    column.opaque = _with_bit(column.opaque, iz, material.blocks_sight)
+    column.solid = _with_bit(column.solid, iz, material.blocks_movement)
+    column.hazard = _with_bit(column.hazard, iz, material.hazard)
+    top = voxels.shape[0]
+    solid = np.int64(column.solid)
+    while top > 0 and not (solid >> (top - 1)) & 1:
+        top -= 1
+    column.top = top
+
+
+@kernel
+def _wear(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, hit_points: float) -> None:
+    """Take hit points, rounded to whole ones, from a voxel that can be destroyed."""
+    whole = tables.materials[state.voxels[b, iz, iy, ix]].hit_points
+    if whole > 0:
+        lost = int(state.voxel_damage[b, iz, iy, ix]) + math.floor(hit_points + 0.5)
+        state.voxel_damage[b, iz, iy, ix] = min(lost, whole)
+
+
+@kernel
+def _break(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int) -> int:
+    """Replace a voxel that has lost all its hit points; say how many broke."""
+    material = tables.materials[state.voxels[b, iz, iy, ix]]
+    if material.hit_points == 0 or state.voxel_damage[b, iz, iy, ix] < material.hit_points:
+        return 0
+    battle = state.battles[b]
+    code = AIR
+    if material.rubble > 0.0:
+        index = flat_index(state.voxels.shape[2], ix, iy, iz)
+        if rng.random_unit_of_voxel(battle.seed, integer(battle.tick), index, rng.RUBBLE) < material.rubble:
+            code = DEBRIS
+    set_voxel(tables, state, b, ix, iy, iz, code)
+    return 1
+
+
+@kernel
+def _reach(centre: float, radius: float, limit: int) -> tuple[int, int]:
+    """First cell along an axis whose middle can lie within the radius, and the one after the last; on the map."""
+    return max(0, math.ceil(centre - radius - 0.5)), min(limit, math.floor(centre + radius - 0.5) + 1)
+
+
+@kernel
+def _visit(tables: Tables, state: State, b: int, burst: Row, breaking: bool) -> int:
+    """Wear or break every voxel that a burst reaches; returns how many broke."""
+    weapon = tables.weapons[burst.weapon]
+    height, size = state.voxels.shape[1], state.voxels.shape[2]
+    broken = 0
+    struck = integer(burst.voxel)
+    if struck >= 0:
+        sx, sy, sz = struck % size, struck // size % size, struck // (size * size)
+        if breaking:
+            broken += _break(tables, state, b, sx, sy, sz)
+        else:
+            _wear(tables, state, b, sx, sy, sz, weapon.damage)
+    radius = weapon.splash_radius
+    if radius <= 0.0:
+        return broken
+    first_x, stop_x = _reach(burst.x, radius, size)
+    first_y, stop_y = _reach(burst.y, radius, size)
+    first_z, stop_z = _reach(burst.z, radius, height)
+    for iz in range(first_z, stop_z):
+        for iy in range(first_y, stop_y):
+            for ix in range(first_x, stop_x):
+                distance = (ix + 0.5 - burst.x) ** 2 + (iy + 0.5 - burst.y) ** 2 + (iz + 0.5 - burst.z) ** 2
+                if distance > radius * radius or flat_index(size, ix, iy, iz) == struck:
+                    continue
+                if breaking:
+                    broken += _break(tables, state, b, ix, iy, iz)
+                else:
+                    _wear(tables, state, b, ix, iy, iz, weapon.damage * weapon.splash_share)
+    return broken
+
+
+@kernel
+def settle_bursts(tables: Tables, state: State, b: int) -> None:
+    """Let the terrain take this tick's bursts: all wear first, then what is worn through breaks, in any order."""
+    battle, bursts = state.battles[b], state.bursts[b]
+    for i in range(battle.num_bursts):
+        _visit(tables, state, b, bursts[i], False)
+    for i in range(battle.num_bursts):
+        broken = _visit(tables, state, b, bursts[i], True)
+        if bursts[i].event >= 0:
+            state.events[b, bursts[i].event].amount = broken
+    battle.num_bursts = 0
