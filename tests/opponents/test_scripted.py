@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config, opponents
-from echelon_env.actions import Action
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.observations import OBSERVATION_DIM, STREAMS
 from echelon_env.opponents import LEVELS, Policy
 from playing import scripted_actions
 
@@ -12,7 +13,7 @@ class Still:
         pass
 
     def act(self, observations):
-        return np.zeros((len(observations), 13), np.float32)
+        return np.zeros((len(observations), ACTION_DIM), np.float32)
 
 
 class Noise(Still):
@@ -20,7 +21,7 @@ class Noise(Still):
         self.rng = np.random.default_rng(0)
 
     def act(self, observations):
-        return self.rng.uniform(-1, 1, (len(observations), 13)).astype(np.float32)
+        return self.rng.uniform(-1, 1, (len(observations), ACTION_DIM)).astype(np.float32)
 
 
 def wins(preset, first, second, battles=40, **overrides):
@@ -33,7 +34,7 @@ def wins(preset, first, second, battles=40, **overrides):
     everyone = np.ones(battles * team, bool)
     for player in (first, second):
         player.reset(everyone)
-    actions = np.zeros((battles, 2 * team, 13), np.float32)
+    actions = np.zeros((battles, 2 * team, ACTION_DIM), np.float32)
     while not engine.battle_over.all():
         own = np.where(odd[:, None, None], observations[:, team:], observations[:, :team])
         other = np.where(odd[:, None, None], observations[:, :team], observations[:, team:])
@@ -94,9 +95,9 @@ def test_actions_are_valid_deterministic_and_leave_observations_alone(level):
 
 def test_a_reset_forgets_only_the_rows_asked_for():
     player, fresh = opponents.make("trivial", 5), opponents.make("trivial", 5)
-    rows = np.zeros((2, 639), np.float32)
+    rows = np.zeros((2, OBSERVATION_DIM), np.float32)
     rows[:, 0] = 1.0
-    rows[:, 25 + 11 :] = 1.0  # something stands everywhere, enemies too
+    rows[:, STREAMS["contacts"].start :] = 1.0  # something stands everywhere, enemies too
     for _ in range(13):
         player.act(rows)
     player.reset(np.array([True, False]))
@@ -108,7 +109,7 @@ def test_a_reset_forgets_only_the_rows_asked_for():
 
 
 def test_the_dead_do_nothing():
-    rows = np.ones((3, 639), np.float32)
+    rows = np.ones((3, OBSERVATION_DIM), np.float32)
     rows[1] = 0.0
     for level in LEVELS:
         assert not opponents.make(level).act(rows)[1].any()
@@ -118,7 +119,7 @@ def test_levels_are_policies_with_names():
     assert all(isinstance(opponents.make(level), Policy) for level in LEVELS)
     with pytest.raises(ValueError, match=r"unknown opponent 'trival'; did you mean 'trivial'\?"):
         opponents.make("trival")
-    with pytest.raises(ValueError, match=r"observations: expected shape \(rows, 639\), got \(3, 5\)"):
+    with pytest.raises(ValueError, match=rf"observations: expected shape \(rows, {OBSERVATION_DIM}\), got \(3, 5\)"):
         opponents.make("novice").act(np.zeros((3, 5), np.float32))
 
 

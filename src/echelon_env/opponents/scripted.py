@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.catalog import MOUNTS
 from echelon_env.config import BattleConfig
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
+from echelon_env.observations import CONTACT_ROWS, OBSERVATION_DIM, STREAMS, Contact, Objective, Self
 from echelon_env.opponents.navigation import Navigator
 
 Floats = NDArray[np.float32]
@@ -17,7 +19,14 @@ Floats = NDArray[np.float32]
 _OBJECTIVE, _CONTACT = STREAMS["objective"].start, STREAMS["contacts"].start
 _CONTACT_FILLED = STREAMS["contacts_mask"].start
 _REST = 0.5  # of the zone's radius: nearer to the centre than this a mech rests
+_IN_TROUBLE = 0.5  # of the full armour: with less a novice smokes
+_ALERT_METRES = 20.0  # a novice turns to enemies that it sees this near
 _BURST_SECONDS, _BURST_PERIOD = 1.0, 8.0  # how long and how often the trivial level pulls its triggers
+
+
+SPECIAL_MOUNT = MOUNTS.index("special")
+ONE_HOT = tuple(feature.name.removeprefix("IS_").lower() for feature in Self if feature.name.startswith("IS_"))
+"""Mech classes in the order of the observations' one-hot."""
 
 
 class Scripted(ABC):
@@ -85,16 +94,71 @@ class Trivial(Scripted):
 
 
 class Novice(Scripted):
-    """Walks to the zone, turns to the nearest enemy that it sees and fires whenever that one is in range."""
+    """Walks to the zone, turns to the nearest enemy in range, fires what reaches it, and smokes when it is in trouble.
+
+    It never vents, chooses no target but the nearest, and radiates ECM whenever it sees an enemy (ECCM when jammed).
+    """
+
+    def __init__(self, seed: int, config: BattleConfig) -> None:
+        super().__init__(seed, config)
+        self._arsenal = Arsenal(config)
 
     def _fight(self, observations: Floats, actions: Floats) -> None:
-        filled = observations[:, _CONTACT_FILLED] > 0
-        forward = observations[:, _CONTACT + Contact.DIRECTION_FORWARD]
-        left = observations[:, _CONTACT + Contact.DIRECTION_LEFT]
-        in_range = filled & (observations[:, _CONTACT + Contact.RANGE] < 1.0)
-        actions[:, Action.TURN] = np.where(in_range, turn_towards(forward, left), actions[:, Action.TURN])
-        actions[:, Action.TARGET_0] = filled
-        pull_triggers(actions, in_range & (observations[:, _CONTACT + Contact.LINE_OF_SIGHT] > 0))
+        contacts = observations[:, STREAMS["contacts"].part].reshape(len(observations), CONTACT_ROWS, -1)
+        filled = observations[:, STREAMS["contacts_mask"].part] > 0
+        nearest = contacts[:, 0]
+        reaches = self._arsenal.reaches(observations, contacts, filled)
+        in_range = reaches[:, :SPECIAL_MOUNT].any(axis=1)
+        looking = in_range | (filled[:, 0] & (nearest[:, Contact.DISTANCE] < self._arsenal.alert))
+        towards = turn_towards(nearest[:, Contact.DIRECTION_FORWARD], nearest[:, Contact.DIRECTION_LEFT])
+        actions[:, Action.TURN] = np.where(looking, towards, actions[:, Action.TURN])
+        actions[:, Action.TARGET_0] = filled[:, 0]
+        actions[:, Action.PRIMARY : Action.SPECIAL] = np.where(reaches[:, :SPECIAL_MOUNT], 1.0, -1.0)
+        in_trouble = (observations[:, Self.MISSILE] > 0) | (observations[:, Self.ARMOUR] < _IN_TROUBLE)
+        actions[:, Action.SPECIAL] = np.where(in_trouble & filled[:, 0], 1.0, -1.0)
+        actions[:, Action.ECM] = np.where(filled[:, 0], 1.0, -1.0)
+        actions[:, Action.ECCM] = np.where(observations[:, Self.JAMMED] > 0, 1.0, -1.0)
+
+
+class Arsenal:
+    """What the classes' weapons reach, for players that know their own class.
+
+    Parameters
+    ----------
+    config
+        The battle's configuration.
+    """
+
+    def __init__(self, config: BattleConfig) -> None:
+        catalog = config.catalog
+        weapons = {weapon.name: weapon for weapon in catalog.weapons}
+        diagonal = config.terrain.size * math.sqrt(2.0)
+        sight, lock = np.zeros((2, len(ONE_HOT) + 1, len(MOUNTS)))
+        for row, name in enumerate(ONE_HOT):
+            for mech_class in catalog.mech_classes:
+                for mount, mounted in enumerate(MOUNTS if mech_class.name == name else ()):
+                    weapon = weapons.get(getattr(mech_class, mounted))
+                    if weapon is not None:
+                        sight[row, mount] = weapon.unaided_range if weapon.flight == "homing" else weapon.range
+                        lock[row, mount] = weapon.range if weapon.flight == "homing" else 0.0
+        sight[-1] = max((weapon.range for weapon in catalog.weapons), default=0.0)  # of classes that have no one-hot
+        self._sight, self._lock = (sight / diagonal).astype(np.float32), (lock / diagonal).astype(np.float32)
+        self._quality = np.float32(config.combat.paint_quality / config.sensors.max_quality)
+        self.alert = np.float32(_ALERT_METRES / diagonal)
+
+    def reaches(self, observations: Floats, contacts: Floats, filled: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which mounts (R, mounts) reach an enemy: the nearest in line of sight, or any that can be locked on."""
+        one_hot = observations[:, Self.IS_SCOUT : Self.IS_SCOUT + len(ONE_HOT)]
+        known = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), len(ONE_HOT))
+        distance = contacts[:, :, Contact.DISTANCE]
+        seen = filled & (contacts[:, :, Contact.LINE_OF_SIGHT] > 0)
+        painted = filled & (contacts[:, :, Contact.PAINTED] > 0)
+        painted &= observations[:, Self.SENSOR_QUALITY, None] >= self._quality
+        in_sight = np.where(seen, distance, np.inf).min(axis=1)
+        locked = np.where(painted, distance, np.inf).min(axis=1)
+        reach: NDArray[np.bool_] = np.less_equal(in_sight[:, None], self._sight[known])
+        reach |= locked[:, None] <= self._lock[known]
+        return reach
 
 
 def turn_towards(forward: Floats, left: Floats) -> Floats:
@@ -103,5 +167,5 @@ def turn_towards(forward: Floats, left: Floats) -> Floats:
 
 
 def pull_triggers(actions: Floats, firing: NDArray[np.bool_]) -> None:
-    """Fire every weapon of the rows where `firing` is true."""
-    actions[:, Action.PRIMARY : Action.TERTIARY + 1] = np.where(firing, 1.0, -1.0)[:, None]
+    """Fire every weapon but the special one of the rows where `firing` is true."""
+    actions[:, Action.PRIMARY : Action.SPECIAL] = np.where(firing, 1.0, -1.0)[:, None]
