@@ -34,6 +34,7 @@ def state(config: BattleConfig) -> State:
         rows["team"], rows["mech_class"], rows["alive"] = team, classes, 1
         rows["x"] = np.arange(of_team) * 5 + (6.0 if team == BLUE else 24.0)
         rows["y"], rows["yaw"] = y, yaw
-        rows["armour"] = [config.catalog.mech_classes[index].armour for index in classes]
+        for field in ("armour", "legs"):
+            rows[field] = [getattr(config.catalog.mech_classes[index], field) for index in classes]
     state.teams["mechs_alive"] = of_team
     return state

@@ -6,6 +6,7 @@ import pytest
 from echelon_env.config import BattleConfig
 from echelon_env.engine.state import BLUE, ZONE_CONTROL, State
 from echelon_env.render import render_ansi
+from render.pictures import add_cloud
 
 HEADER_LINES = 3
 
@@ -39,6 +40,26 @@ def test_mechs_show_what_became_of_them(config: BattleConfig, state: State) -> N
     assert re.findall(r"[A-Za-z]", line) == ["h", "x", "M", "L", "S"]
 
 
+def test_fallen_mech_has_no_arrow(config: BattleConfig, state: State) -> None:
+    state.mechs[0, 0]["fallen"] = 3
+    line = visible(render_ansi(config, state))[HEADER_LINES + 35]
+    assert re.findall(r"[A-Z].", line) == ["H_", "M→", "M→", "L→", "S→"]
+
+
+def test_smoke_is_a_disc_of_pale_ground(config: BattleConfig, state: State) -> None:
+    add_cloud(state, 25, 12)
+    map_rows = visible(render_ansi(config, state))[HEADER_LINES : HEADER_LINES + 40]
+    smoky = [(row, line.count("░")) for row, line in enumerate(map_rows) if "░" in line]
+    assert [row for row, _ in smoky] == list(range(27, 34))  # y 8 to 16 of 50 m in 40 rows
+    assert max(count for _, count in smoky) == pytest.approx(8 / 50 * 80, abs=1)
+    assert smoky[0][1] < smoky[3][1] > smoky[-1][1]
+
+
+def test_mech_in_smoke_keeps_its_letter(config: BattleConfig, state: State) -> None:
+    add_cloud(state, 6, 6)
+    assert "H→" in visible(render_ansi(config, state))[HEADER_LINES + 35]
+
+
 @pytest.mark.parametrize(("yaw", "arrow"), [(np.pi / 2, "↑"), (-np.pi / 4, "↘"), (-np.pi, "←"), (3.1, "←")])
 def test_arrow_points_where_the_mech_faces(config: BattleConfig, state: State, yaw: float, arrow: str) -> None:
     state.mechs["yaw"] = yaw
@@ -64,7 +85,9 @@ def test_scores_outcome_and_legend_are_written(config: BattleConfig, state: Stat
     assert re.fullmatch(r"blue  ?█+  45\.0 / 45 s   5/5 mechs", text[1])
     assert re.fullmatch(r"red  █+-+  12\.3 / 45 s   4/5 mechs", text[2])
     legend = " ".join(text[HEADER_LINES + 40 :])
-    for entry in ("S scout", "L light", "M medium", "H heavy", "x death", ": zone", "# concrete", '" foliage'):
+    for entry in ("S scout", "L light", "M medium", "H heavy", "x death", "_ fallen", ": zone", "░ smoke"):
+        assert entry in legend
+    for entry in ("# concrete", '" foliage', "~ water", "% lava", ", debris", "& wreck"):
         assert entry in legend
 
 

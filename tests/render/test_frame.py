@@ -1,56 +1,24 @@
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from echelon_env.catalog import FOLIAGE, GLASS
 from echelon_env.config import BattleConfig
 from echelon_env.engine.state import (
     BLUE,
     DRAW,
     ELIMINATION,
-    HIT,
-    IMPACT,
-    NO_MECH,
     RED,
-    SHOT,
     TIME_LIMIT,
     ZONE_CONTROL,
     State,
 )
 from echelon_env.render import render_frame
 from echelon_env.render.canvas import LIGHT
-from echelon_env.render.effects import BEAMS, TRACER
 from echelon_env.render.header import header_height, outcome_text
 from echelon_env.render.mechs import ARMOUR_COLOUR, HEAT_COLOUR
-from echelon_env.render.palette import RGB, TEAMS, class_letters
+from echelon_env.render.palette import TEAMS, class_letters
+from render.pictures import PIXELS, count, map_of, window
 
-PIXELS = 500
 BLUE_RGB, RED_RGB = TEAMS[BLUE].colour, TEAMS[RED].colour
-
-
-def map_of(config: BattleConfig, state: State, battle: int = 0, pixels: int = PIXELS) -> NDArray[np.uint8]:
-    return render_frame(config, state, battle, pixels)[header_height(pixels) :]
-
-
-def window(picture: NDArray[np.uint8], x: float, y: float, metres: float) -> NDArray[np.uint8]:
-    """The square of the map's picture within `metres` of a place."""
-    scale = len(picture) / 50
-    row, column, reach = round(len(picture) - y * scale), round(x * scale), max(1, round(metres * scale))
-    return picture[max(0, row - reach) : row + reach, max(0, column - reach) : column + reach]
-
-
-def count(picture: NDArray[np.uint8], colour: RGB, tolerance: int = 12) -> int:
-    """Pixels of about a colour."""
-    return int((np.abs(picture.astype(int) - colour).max(axis=-1) <= tolerance).sum())
-
-
-def add_event(state: State, **fields: object) -> None:
-    battle = state.battles[0]
-    event = state.events[0, battle["num_events"]]
-    event["target"], event["weapon"] = NO_MECH, -1
-    for name, value in fields.items():
-        event[name] = value
-    battle["num_events"] += 1
 
 
 @pytest.mark.parametrize("pixels", [300, 401, 800])
@@ -158,52 +126,12 @@ def test_zone_is_a_ring_in_the_colour_of_who_holds_it(config: BattleConfig, stat
     assert count(window(map_of(config, state), 31, 25, 0.5), RED_RGB, 40) == 0
 
 
-def test_laser_is_a_beam_from_the_shooter_to_the_hit(config: BattleConfig, state: State) -> None:
-    shooter = state.mechs[0, 2]
-    shooter["x"], shooter["y"], shooter["yaw"] = 33.0, 20.0, np.pi / 2
-    laser = config.catalog.weapon_index("laser")
-    middle = window(map_of(config, state), 36.5, 20, 0.5)
-    assert count(middle, BEAMS[BLUE], 75) == 0
-    add_event(state, kind=SHOT, actor=2, target=5, weapon=laser, x=33, y=20)
-    add_event(state, kind=HIT, actor=2, target=5, weapon=laser, x=40, y=20, dx=1, dy=0, amount=14)
-    picture = map_of(config, state)
-    assert count(window(picture, 36.5, 20, 0.5), BEAMS[BLUE], 75) >= 10
-    assert count(window(picture, 40, 20, 0.3), LIGHT, 40) >= 4
-    assert count(window(picture, 42, 20, 0.5), BEAMS[BLUE], 75) == 0
-
-
-def test_autocannon_shows_tracers_and_impacts(config: BattleConfig, state: State) -> None:
-    autocannon = config.catalog.weapon_index("autocannon")
-    plain = map_of(config, state)
-    flying = state.projectiles[0, 0]
-    flying["x"], flying["y"], flying["vx"], flying["weapon"] = 40.0, 30.0, 25.0, autocannon
-    assert np.array_equal(map_of(config, state), plain)  # not in flight
-    state.battles["num_projectiles"] = 1
-    add_event(state, kind=IMPACT, actor=2, weapon=autocannon, x=40, y=15)
-    add_event(state, kind=HIT, actor=2, target=5, weapon=autocannon, x=45, y=20, dx=0, dy=1, amount=8)
-    picture = map_of(config, state)
-    assert count(window(picture, 39.3, 30, 0.4), TRACER) >= 8
-    assert count(window(picture, 41, 30, 0.4), TRACER) == 0
-    assert count(window(picture, 40, 15, 0.3), LIGHT, 40) >= 4
-    assert count(window(picture, 45, 19.2, 0.4), TRACER) >= 8
-
-
 def test_voxels_that_change_change_the_picture(config: BattleConfig, state: State) -> None:
     before = map_of(config, state)
     state.voxels[0, :5, 42:46, 4:10] = 0
     after = map_of(config, state)
     assert not np.array_equal(window(before, 7, 44, 1), window(after, 7, 44, 1))
     assert np.array_equal(map_of(config, state, battle=1), before)
-
-
-def test_foliage_is_green_and_glass_bluish(config: BattleConfig, state: State) -> None:
-    state.voxels[0, :4, 15:19, 30:34] = FOLIAGE
-    state.voxels[0, :4, 15:19, 40:44] = GLASS
-    picture = map_of(config, state).astype(int)
-    red, green, blue = window(picture, 32, 17, 1).reshape(-1, 3).mean(axis=0)
-    assert green > 1.3 * max(red, blue)
-    red, green, blue = window(picture, 42, 17, 1).reshape(-1, 3).mean(axis=0)
-    assert blue > green > red
 
 
 def test_header_bars_grow_with_the_scores(config: BattleConfig, state: State) -> None:

@@ -21,6 +21,8 @@ MIN_WIDTH = 40
 ARROWS = "→↗↑↖←↙↓↘"
 RESET = "\x1b[0m"
 ZONE_SYMBOL, ZONE_COLOUR, EMPTY_ZONE = ":", 250, 240
+SMOKE_SYMBOL, SMOKE_COLOUR, SMOKE_GROUND = "░", 252, 244
+FALLEN = "_"
 WHITE, FADED = 231, 245
 """Indices into the 256 terminal colours."""
 
@@ -32,8 +34,8 @@ def render_ansi(config: BattleConfig, state: State, battle: int = 0, width: int 
     """Battle number `battle` as lines of at most `width` visible characters: scores, the map (north on top), a legend.
 
     A living mech is the letter of its class on its team's colour and an arrow that points where it faces; small
-    letters are shut down, `x` marks a death. Raises ValueError if `width` is less than 40 and IndexError if there is
-    no such battle.
+    letters are shut down, `_` instead of the arrow is fallen, `x` marks a death. Smoke has a pale
+    ground. Raises ValueError if `width` is less than 40 and IndexError if there is no such battle.
     """
     if width < MIN_WIDTH:
         raise ValueError(f"width: expected at least {MIN_WIDTH}, got {width}")
@@ -67,6 +69,7 @@ def _terrain_cells(config: BattleConfig, state: State, battle: int, width: int) 
     y_edges, x_edges = (np.arange(count) * size // count for count in (rows, width))
     highest = np.maximum.reduceat(np.maximum.reduceat(_surface(state.voxels[battle]), y_edges, 0), x_edges, 1)
     zone_colour = _zone_colour(state.teams[battle])
+    smoky = _smoky(config, state, battle, rows, width)
     cells: list[list[Cell]] = []
     for r in reversed(range(rows)):
         line: list[Cell] = []
@@ -78,9 +81,23 @@ def _terrain_cells(config: BattleConfig, state: State, battle: int, width: int) 
             symbol, colour = style.symbol, style.ansi
             if inside and material in (AIR, DIRT):
                 symbol, colour = ZONE_SYMBOL, ZONE_COLOUR
-            line.append((symbol, colour, zone_colour if inside else None))
+            background = zone_colour if inside else None
+            if smoky[r, c]:
+                background = SMOKE_GROUND
+                if material in (AIR, DIRT):
+                    symbol, colour = SMOKE_SYMBOL, SMOKE_COLOUR
+            line.append((symbol, colour, background))
         cells.append(line)
     return cells
+
+
+def _smoky(config: BattleConfig, state: State, battle: int, rows: int, columns: int) -> NDArray[np.bool_]:
+    """Which characters (rows, columns), from south to north, have their middle in a cloud."""
+    y, x = ((np.arange(count) + 0.5) * config.terrain.size / count for count in (rows, columns))
+    smoky = np.zeros((rows, columns), np.bool_)
+    for cloud in state.clouds[battle, : state.battles[battle]["num_clouds"]]:
+        smoky |= np.hypot(y[:, None] - cloud["y"], x[None, :] - cloud["x"]) <= cloud["radius"]
+    return smoky
 
 
 def _surface(voxels: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -110,7 +127,7 @@ def _put_mechs(cells: list[list[Cell]], config: BattleConfig, state: State, batt
     living = [entry for entry in placed if entry[0]["alive"]]
     for mech, r, c in living:
         if c + 1 < len(cells[r]):
-            arrow = ARROWS[round(mech["yaw"] / (math.pi / 4)) % len(ARROWS)]
+            arrow = FALLEN if mech["fallen"] else ARROWS[round(mech["yaw"] / (math.pi / 4)) % len(ARROWS)]
             cells[r][c + 1] = (arrow, WHITE, cells[r][c + 1][2])
     for mech, r, c in living:
         letter = letters[mech["mech_class"]]
@@ -141,7 +158,11 @@ def _legend(config: BattleConfig, width: int) -> list[str]:
         _text(f"{letter} {mech_class.name}")
         for letter, mech_class in zip(class_letters(config.catalog), config.catalog.mech_classes, strict=True)
     ]
-    entries += [_text("small letter: shut down"), _text("x death"), _text(f"{ZONE_SYMBOL} zone", ZONE_COLOUR)]
+    entries += [_text("small letter: shut down"), _text(f"{FALLEN} fallen"), _text("x death")]
+    entries += [
+        _text(f"{ZONE_SYMBOL} zone", ZONE_COLOUR),
+        [(SMOKE_SYMBOL, SMOKE_COLOUR, SMOKE_GROUND), *_text(" smoke")],
+    ]
     entries += [
         _text(f"{style.symbol} {material.name}", style.ansi)
         for material, style in zip(MATERIALS, STYLE_BY_MATERIAL, strict=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from echelon_env.render.palette import RGB
@@ -11,8 +13,13 @@ from echelon_env.render.palette import RGB
 OVERSAMPLING = 2
 """Pixels of the canvas per pixel of the frame and axis; shrinking smooths the edges."""
 
+SOFT_RIM = 0.2
+"""Share of a soft disc's radius in which it fades."""
+
 DARK: RGB = (18, 18, 20)
 LIGHT: RGB = (245, 245, 240)
+FIRE: RGB = (255, 122, 20)
+FLASH: RGB = (255, 226, 120)
 
 
 @lru_cache(maxsize=16)
@@ -22,6 +29,14 @@ def font(height: int) -> ImageFont.FreeTypeFont:
     if not isinstance(loaded, ImageFont.FreeTypeFont):
         raise RuntimeError("pictures of battles need a Pillow built with FreeType")
     return loaded
+
+
+@lru_cache(maxsize=32)
+def soft_disc(diameter: int) -> Image.Image:
+    """A mask: a disc that fades to nothing towards its rim."""
+    across = (2 * np.arange(diameter) + 1) / diameter - 1
+    distance = np.hypot(across[:, None], across[None, :])
+    return Image.fromarray((255 * np.clip((1 - distance) / SOFT_RIM, 0, 1)).astype(np.uint8))
 
 
 class Canvas:
@@ -49,3 +64,27 @@ class Canvas:
         """A disc about a canvas pixel, `radius` canvas pixels large."""
         x, y = centre
         self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*colour, alpha))
+
+    def dashes(self, centre: tuple[float, float], radius: float, colour: RGB, count: int, width: float) -> None:
+        """A circle about a canvas pixel in `count` dashes with gaps as long, `width` frame pixels wide."""
+        x, y = centre
+        box = (x - radius, y - radius, x + radius, y + radius)
+        for start in range(count):
+            ends = start * 360 / count, (start + 0.5) * 360 / count
+            self.draw.arc(box, *ends, fill=colour, width=max(1, round(width * self.pixel)))
+
+    def star(self, centre: tuple[float, float], radius: float, spokes: int, colour: RGB, alpha: int) -> None:
+        """A star of `spokes` points about a canvas pixel, `radius` canvas pixels large."""
+        x, y = centre
+        corners = [
+            (x + reach * math.cos(corner * math.pi / spokes), y + reach * math.sin(corner * math.pi / spokes))
+            for corner in range(2 * spokes)
+            for reach in (radius * (0.4 if corner % 2 else 1.0),)
+        ]
+        self.draw.polygon(corners, fill=(*colour, alpha))
+
+    def veil(self, centre: tuple[float, float], radius: float, colour: RGB, alpha: int) -> None:
+        """A disc like `disc` whose rim is soft."""
+        x, y = centre
+        mask = soft_disc(max(1, round(2 * radius))).point([level * alpha // 255 for level in range(256)])
+        self.image.paste(colour, (round(x - radius), round(y - radius)), mask)

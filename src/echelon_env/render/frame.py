@@ -9,12 +9,16 @@ from PIL import Image
 from echelon_env.config import BattleConfig
 from echelon_env.engine.state import State
 from echelon_env.render.canvas import OVERSAMPLING, Canvas
-from echelon_env.render.effects import draw_shots, draw_zone
+from echelon_env.render.effects import draw_events, draw_zone
 from echelon_env.render.header import draw_banner, draw_header, header_height
-from echelon_env.render.mechs import draw_bars, draw_living, draw_wreck
+from echelon_env.render.marks import draw_marks
+from echelon_env.render.mechs import draw_bars, draw_dead, draw_living
+from echelon_env.render.projectiles import draw_projectiles
+from echelon_env.render.smoke import draw_smoke, smoke_mask
 from echelon_env.render.terrain_layer import terrain_layer
 
 MIN_PIXELS, MAX_PIXELS = 300, 4096
+THICK, THIN = 200, 60  # opacity of smoke under and over mechs
 
 
 def render_frame(config: BattleConfig, state: State, battle: int = 0, pixels: int = 800) -> NDArray[np.uint8]:
@@ -26,14 +30,19 @@ def render_frame(config: BattleConfig, state: State, battle: int = 0, pixels: in
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
         raise ValueError(f"pixels: expected {MIN_PIXELS} to {MAX_PIXELS}, got {pixels}")
     check_battle(state, battle)
-    canvas = Canvas(terrain_layer(state.voxels[battle], pixels * OVERSAMPLING), config.terrain.size)
+    canvas = Canvas(terrain_layer(state.voxels[battle], pixels), config.terrain.size)
     draw_zone(canvas, state.battles[battle], state.teams[battle])
     for mech in state.mechs[battle][state.mechs[battle]["alive"] == 0]:
-        draw_wreck(canvas, mech)
+        draw_dead(canvas, mech)
     living = state.mechs[battle][state.mechs[battle]["alive"] != 0]
     low_first = living[np.argsort(living["z"], kind="stable")]
+    smoke = smoke_mask(canvas, config, state, battle)
+    draw_smoke(canvas, smoke, THICK)
     draw_living(canvas, config, low_first)
-    draw_shots(canvas, config, state, battle)
+    draw_smoke(canvas, smoke, THIN)  # a veil over the mechs that stand in it
+    draw_events(canvas, config, state, battle)
+    draw_projectiles(canvas, config, state, battle)
+    draw_marks(canvas, config, state, battle)
     draw_bars(canvas, config, low_first)
     top = header_height(pixels)
     frame = Image.new("RGB", (pixels, pixels + top))

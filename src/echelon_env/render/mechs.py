@@ -6,26 +6,30 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from PIL import Image, ImageDraw
+
 from echelon_env.catalog import MechClass
 from echelon_env.config import BattleConfig
-from echelon_env.render.canvas import DARK, LIGHT, Canvas, font
+from echelon_env.render.canvas import DARK, FIRE, FLASH, LIGHT, Canvas, font
 from echelon_env.render.palette import RGB, TEAMS, class_letters
 
 ARMOUR_COLOUR: RGB = (150, 235, 110)
 HEAT_COLOUR: RGB = (255, 176, 0)
 SHUTDOWN_DIM = 0.4  # factor on the team's colour
+FALLEN_TILT = math.radians(25)
 MIN_LETTER = 8  # pixels of the frame: in a smaller box no letter can be read
 MIN_BAR = 9  # pixels of the frame
 
 
-def draw_wreck(canvas: Canvas, mech: Any) -> None:
-    """An X in the team's colour where a mech died; larger in the decision in which it died."""
+def draw_dead(canvas: Canvas, mech: Any) -> None:
+    """An X in the team's colour where a mech died, on what it left there; larger in the decision in which it died."""
     px, py = canvas.at(mech["x"], mech["y"])
     reach = canvas.length(0.9, 4.5) if mech["died"] else canvas.length(0.55, 3)
     colour = TEAMS[mech["team"]].colour
     if mech["died"]:
-        canvas.disc((px, py), 1.4 * reach, LIGHT, 110)
-    for ink, width, alpha in ((DARK, 4, 220), (colour, 2, 255)):
+        for ink, size in ((FIRE, 2.9), (FLASH, 2.0)):
+            canvas.star((px, py), size * reach, 10, ink, 170)
+    for ink, width, alpha in ((DARK, 5.5, 200), (LIGHT, 3.5, 230), (colour, 2, 255)):
         canvas.line((px - reach, py - reach), (px + reach, py + reach), ink, width, alpha)
         canvas.line((px - reach, py + reach), (px + reach, py - reach), ink, width, alpha)
 
@@ -40,17 +44,34 @@ def draw_living(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> N
 
 
 def _draw_box(canvas: Canvas, mech: Any, mech_class: MechClass, letter: str) -> None:
-    """The footprint in the team's colour with the class's letter; dark and edged with heat while shut down."""
+    """The footprint in the team's colour with the class's letter; dark and edged with heat while shut down.
+
+    A fallen mech lies: its box is tilted and its letter on its side.
+    """
     px, py = canvas.at(mech["x"], mech["y"])
     half_x, half_y = mech_class.length / 2 * canvas.scale, mech_class.width / 2 * canvas.scale
+    tilt = FALLEN_TILT if mech["fallen"] else 0.0
+    along, aside = math.cos(tilt), math.sin(tilt)
     colour = TEAMS[mech["team"]].colour
     fill = _dimmed(colour, SHUTDOWN_DIM) if mech["shutdown"] else colour
     for margin, shade in ((2, DARK), (1, _ink(mech)), (0, fill)):
         reach_x, reach_y = half_x + margin * canvas.pixel, half_y + margin * canvas.pixel
-        canvas.draw.rectangle((px - reach_x, py - reach_y, px + reach_x, py + reach_y), fill=shade)
+        corners = [(reach_x, reach_y), (-reach_x, reach_y), (-reach_x, -reach_y), (reach_x, -reach_y)]
+        canvas.draw.polygon([(px + x * along - y * aside, py + x * aside + y * along) for x, y in corners], fill=shade)
     if 2 * min(half_x, half_y) >= MIN_LETTER * canvas.pixel:
-        face = font(round(1.5 * min(half_x, half_y)))
-        canvas.draw.text((px, py), letter, font=face, anchor="mm", fill=_ink(mech))
+        _draw_letter(canvas, (px, py), letter, round(1.5 * min(half_x, half_y)), _ink(mech), bool(mech["fallen"]))
+
+
+def _draw_letter(
+    canvas: Canvas, place: tuple[float, float], letter: str, height: int, ink: RGB, on_its_side: bool
+) -> None:
+    if not on_its_side:
+        canvas.draw.text(place, letter, font=font(height), anchor="mm", fill=ink)
+        return
+    mask = Image.new("L", (height, height))
+    ImageDraw.Draw(mask).text((height / 2, height / 2), letter, font=font(height), anchor="mm", fill=255)
+    corner = round(place[0] - height / 2), round(place[1] - height / 2)
+    canvas.image.paste(ink, corner, mask.rotate(90 - math.degrees(FALLEN_TILT)))
 
 
 def _ink(mech: Any) -> RGB:

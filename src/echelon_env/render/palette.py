@@ -9,6 +9,15 @@ from echelon_env.catalog import MATERIALS, Catalog
 RGB = tuple[int, int, int]
 
 
+TEXTURE_METRES = 2
+"""Edge length of the square of ground that a texture covers."""
+
+TEXTURE_CELLS = 8
+"""Rows and columns of a texture: `.` the plain colour, `+` lighter, `-` darker, `*` the accent."""
+
+PLAIN_TEXTURE = ("." * TEXTURE_CELLS,) * TEXTURE_CELLS
+
+
 @dataclass(frozen=True, kw_only=True)
 class TeamStyle:
     """How a team looks."""
@@ -27,6 +36,8 @@ class MaterialStyle:
     opacity: float  # 0..1 of one voxel seen from above
     symbol: str  # one column wide
     ansi: int  # foreground colour, index into the 256 terminal colours
+    texture: tuple[str, ...] = PLAIN_TEXTURE  # drawn where the material is on top
+    accent: RGB = (0, 0, 0)  # of the texture
 
 
 # Blue and vermilion: told apart with every common kind of colour blindness, and by lightness.
@@ -36,6 +47,38 @@ TEAMS = (
 )
 """Styles by team index."""
 
+RIPPLES = (
+    "........",
+    ".**.....",
+    "*..*....",
+    "........",
+    "........",
+    ".....**.",
+    "....*..*",
+    "........",
+)
+VEINS = (
+    "**..--.*",
+    ".***..*.",
+    "...*.**-",
+    "--.**..-",
+    "-.*..*..",
+    ".**...**",
+    "*..--..*",
+    "*.---..*",
+)
+RUBBLE = (
+    "-.+..-..",
+    "..-.+..+",
+    ".+...*.-",
+    "-..+-...",
+    "..-..+..",
+    "+...-..-",
+    ".-*.+...",
+    "...-..+.",
+)
+SCRAP = ("*...*...", ".*...*..", "..*...*.", "...*...*") * 2
+
 MATERIAL_STYLES = {
     "air": MaterialStyle(colour=(0, 0, 0), opacity=0.0, symbol=" ", ansi=238),
     "dirt": MaterialStyle(colour=(104, 91, 72), opacity=1.0, symbol=".", ansi=94),
@@ -43,6 +86,18 @@ MATERIAL_STYLES = {
     "reinforced": MaterialStyle(colour=(106, 112, 130), opacity=1.0, symbol="@", ansi=103),
     "glass": MaterialStyle(colour=(150, 214, 240), opacity=0.3, symbol="=", ansi=117),
     "foliage": MaterialStyle(colour=(58, 116, 52), opacity=0.45, symbol='"', ansi=71),
+    "water": MaterialStyle(
+        colour=(40, 96, 138), opacity=0.9, symbol="~", ansi=32, texture=RIPPLES, accent=(104, 164, 196)
+    ),
+    "lava": MaterialStyle(
+        colour=(178, 44, 14), opacity=1.0, symbol="%", ansi=202, texture=VEINS, accent=(255, 196, 64)
+    ),
+    "debris": MaterialStyle(
+        colour=(84, 74, 68), opacity=1.0, symbol=",", ansi=138, texture=RUBBLE, accent=(226, 132, 60)
+    ),
+    "wreck": MaterialStyle(
+        colour=(52, 44, 46), opacity=1.0, symbol="&", ansi=137, texture=SCRAP, accent=(158, 104, 66)
+    ),
 }
 """Styles by material name."""
 

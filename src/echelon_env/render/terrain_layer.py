@@ -8,49 +8,71 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from echelon_env.catalog import MATERIALS
-from echelon_env.render.palette import BEDROCK, STYLE_BY_MATERIAL
+from echelon_env.catalog import AIR, MATERIALS
+from echelon_env.render.canvas import OVERSAMPLING
+from echelon_env.render.palette import BEDROCK, STYLE_BY_MATERIAL, TEXTURE_CELLS, TEXTURE_METRES
 
 SHADOW_DROP = 2  # m that the sunlight, from the north-west, falls per voxel of the diagonal
 SHADOW = 0.66  # factor on the colour
-PLAIN, LIT, DIM = range(3)
-EDGE_FACTORS = (1.0, 1.3, 0.62)  # on the colour, by kind of edge
+PLAIN, LIT, DIM, ACCENT = range(4)
+"""How a pixel shows its voxel: in its colour, lighter, darker or in the accent of its texture."""
+FACTORS = (1.0, 1.3, 0.62)  # on the colour, for all but the accent
+TEXTURE_SYMBOLS = ".+-*"  # of the four, in this order
+HOLLOW = len(MATERIALS)  # texture of columns with a hole under their roof
+HOLLOW_TEXTURE = ("**..**..", "*..**..*", "..**..**", ".**..**.") * 2
+HOLLOW_ACCENT = 0.25  # factor on the colour
 
 
 def terrain_layer(voxels: NDArray[np.uint8], pixels: int) -> Image.Image:
-    """A fresh picture, (pixels, pixels) RGB with north on top, of `voxels` (Z, Y, X).
+    """A fresh picture of `voxels` (Z, Y, X), RGB with north on top, for a canvas of a frame `pixels` wide.
 
     Layers are cached by the voxels themselves: a map that is reset or loses voxels gets another picture, with nobody to
-    tell. Hashing a map costs far less than drawing it.
+    tell. Hashing a map costs far less than drawing it. It is drawn in the frame's pixels: its edges run along the axes,
+    and drawing it smoother would cost most of a frame's time whenever a voxel is shot away.
     """
-    return _cached_layer(voxels.tobytes(), voxels.shape, pixels).copy()
+    layer = _cached_layer(voxels.tobytes(), voxels.shape, pixels)
+    return layer.resize((pixels * OVERSAMPLING,) * 2, Image.Resampling.NEAREST)
 
 
 @lru_cache(maxsize=4)
 def _cached_layer(content: bytes, shape: tuple[int, ...], pixels: int) -> Image.Image:
     voxels = np.frombuffer(content, np.uint8).reshape(shape)
-    colours, relief = _surface(voxels)
-    colours *= np.where(_shadowed(relief, shape[0]), SHADOW, 1.0)[..., None]
-    shades = np.stack([np.clip(colours * factor, 0, 255).astype(np.uint8) for factor in EDGE_FACTORS])
+    colours, accents, relief, texture = _surface(voxels)
+    light = np.where(_shadowed(relief, shape[0]), SHADOW, 1.0)[..., None]
+    shades = np.stack([*(colours * factor for factor in FACTORS), accents]) * light
     size = relief.shape[0]
     nearest = (np.arange(pixels) * size) // pixels
     rows, columns = nearest[::-1, None], nearest[None, :]
-    edges = _edges(relief.astype(np.uint8)[rows, columns], max(1, pixels // 800))
-    return Image.fromarray(shades[edges, rows, columns])
+    looks = _looks(relief.astype(np.uint8)[rows, columns], texture.astype(np.uint8)[rows, columns], size)
+    cells = (looks * size + rows) * size + columns
+    return Image.fromarray(np.clip(shades, 0, 255).astype(np.uint8).reshape(-1, 3).take(cells, axis=0))
 
 
-def _surface(voxels: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Colours (Y, X, 3) 0..255 and heights (Y, X) in metres of what is seen from above; higher voxels are lighter."""
+def _surface(
+    voxels: NDArray[np.uint8],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """What is seen from above: colours and accents (Y, X, 3) 0..255, heights in metres and textures (Y, X).
+
+    Higher voxels are lighter.
+    """
     colour = np.array([style.colour for style in STYLE_BY_MATERIAL], np.float64)
+    accent = np.array([style.accent for style in STYLE_BY_MATERIAL], np.float64)
     opacity = np.array([style.opacity for style in STYLE_BY_MATERIAL])
     has_volume = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
+    solid = np.array([material.blocks_movement for material in MATERIALS])
     colours = np.broadcast_to(np.array(BEDROCK, np.float64), (*voxels.shape[1:], 3)).copy()
-    relief = np.zeros(voxels.shape[1:], np.int64)
+    relief, texture = np.zeros((2, *voxels.shape[1:]), np.int64)
+    gap, hollow = np.zeros((2, *voxels.shape[1:]), np.bool_)
     for z, layer in enumerate(voxels):
         lightness = np.where(has_volume, 0.72 + 0.6 * (z + 1) / len(voxels), 1.0)
         colours += ((colour * lightness[:, None])[layer] - colours) * opacity[layer][..., None]
         relief[has_volume[layer]] = z + 1
-    return colours, relief
+        filled = layer != AIR
+        texture[filled] = layer[filled]
+        hollow |= solid[layer] & gap
+        gap |= ~solid[layer]
+    accents = np.where(hollow[..., None], colours * HOLLOW_ACCENT, accent[texture])
+    return colours, accents, relief, np.where(hollow, HOLLOW, texture)
 
 
 def _shadowed(relief: NDArray[np.int64], height: int) -> NDArray[np.bool_]:
@@ -61,9 +83,23 @@ def _shadowed(relief: NDArray[np.int64], height: int) -> NDArray[np.bool_]:
     return shadow
 
 
-def _edges(relief: NDArray[np.uint8], width: int) -> NDArray[np.intp]:
-    """Index into `EDGE_FACTORS` per pixel of a picture with these heights, north on top: edges where heights drop."""
-    edges = np.full(relief.shape, PLAIN)
-    edges[width:, width:][relief[width:, width:] > relief[:-width, :-width]] = LIT
-    edges[:-width, :-width][relief[width:, width:] < relief[:-width, :-width]] = DIM
-    return edges
+def _looks(relief: NDArray[np.uint8], texture: NDArray[np.uint8], size: int) -> NDArray[np.intp]:
+    """PLAIN, LIT, DIM or ACCENT per pixel of a picture, north on top, of a map `size` metres large.
+
+    `relief` and `texture` are the pixels' heights and textures; edges are where heights drop.
+    """
+    pixels = len(relief)
+    place = np.arange(pixels) * size * TEXTURE_CELLS // (pixels * TEXTURE_METRES) % TEXTURE_CELLS
+    tile = texture.astype(np.intp) * TEXTURE_CELLS**2 + place[:, None] * TEXTURE_CELLS + place[None, :]
+    looks = _tiles().take(tile)
+    width = max(1, round(pixels / 1600))
+    looks[width:, width:][relief[width:, width:] > relief[:-width, :-width]] = LIT
+    looks[:-width, :-width][relief[width:, width:] < relief[:-width, :-width]] = DIM
+    return looks
+
+
+@lru_cache(maxsize=1)
+def _tiles() -> NDArray[np.intp]:
+    """What each cell of each texture shows, flat; the last texture is that of columns with a hole."""
+    textures = [*(style.texture for style in STYLE_BY_MATERIAL), HOLLOW_TEXTURE]
+    return np.array([TEXTURE_SYMBOLS.index(symbol) for rows in textures for row in rows for symbol in row])

@@ -1,0 +1,51 @@
+"""Smoke clouds on a map."""
+
+from __future__ import annotations
+
+import math
+
+from PIL import Image, ImageChops
+
+from echelon_env.config import BattleConfig
+from echelon_env.engine.state import State
+from echelon_env.render.canvas import Canvas, soft_disc
+from echelon_env.render.palette import RGB
+
+SMOKE: RGB = (186, 188, 194)
+PUFFS = 6
+BETWEEN = 0.8  # thickness of a cloud between its puffs
+FADING = 1.5  # s in which a cloud thins out at its end
+THIN = 0.45  # what is left of its thickness then
+
+
+def smoke_mask(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> Image.Image:
+    """How thick the smoke is at each of the canvas's pixels, 0..255: the thickest cloud counts, so that none adds up.
+
+    A cloud is a disc of its radius with thicker puffs in it.
+    """
+    mask = Image.new("L", canvas.image.size)
+    for cloud in state.clouds[battle, : state.battles[battle]["num_clouds"]]:
+        left = min(1.0, float(cloud["ticks"]) * config.dt / FADING)
+        level = 255 * (THIN + (1 - THIN) * left)
+        place = canvas.at(cloud["x"], cloud["y"])
+        radius = cloud["radius"] * canvas.scale
+        _thicken(mask, place, radius, round(BETWEEN * level))
+        for puff in range(PUFFS):
+            turn = math.tau * puff / PUFFS
+            middle = place[0] + 0.5 * radius * math.cos(turn), place[1] + 0.5 * radius * math.sin(turn)
+            _thicken(mask, middle, 0.42 * radius, round(level))
+    return mask
+
+
+def _thicken(mask: Image.Image, centre: tuple[float, float], radius: float, level: int) -> None:
+    disc = soft_disc(max(1, round(2 * radius))).point([value * level // 255 for value in range(256)])
+    left, top = round(centre[0] - radius), round(centre[1] - radius)
+    below = mask.crop((left, top, left + disc.width, top + disc.height))
+    mask.paste(ImageChops.lighter(below, disc), (left, top))
+
+
+def draw_smoke(canvas: Canvas, mask: Image.Image, opacity: int) -> None:
+    """Smoke of at most `opacity`, 0..255, where `mask` says."""
+    box = mask.getbbox()
+    if box is not None:
+        canvas.image.paste(SMOKE, box, mask.crop(box).point([value * opacity // 255 for value in range(256)]))
