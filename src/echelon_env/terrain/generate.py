@@ -57,6 +57,8 @@ def generate(config: BattleConfig, seed: int) -> Terrain:
     voxels[:, open_ground] = AIR
     voxels[0, open_ground] = DIRT
     _add_ring_cover(voxels, ring & ~paths & ~zone_disc, min(RING_COVER_HEIGHT, max_height), rng)
+    if terrain.mirrored:
+        _mirror(voxels)  # by now only the ring's cover differs
 
     if not connected(obstacles(voxels, space.height), np.concatenate(([zone], *spawns)), space.width):
         raise RuntimeError(f"terrain of seed {seed}: a mech cannot walk from its spawn place to the zone ({terrain})")
@@ -68,19 +70,24 @@ def _paint(
 ) -> NDArray[np.uint8]:
     """Voxels (Z, Y, X) of four quadrants about a jittered centre, each filled by the brush of a drawn biome.
 
-    The brushes paint under a drawn symmetry of the square, so that no brush's habits favour a side.
+    The brushes paint under a drawn symmetry of the square, so that no brush's habits favour a side. On a mirrored map
+    two of the quadrants are the images of the other two.
     """
     size = terrain.size
     voxels = np.zeros((terrain.height, size, size), np.uint8)
     symmetry = int(rng.integers(8))
     canvas, kept_open = _under_symmetry(voxels, symmetry), _under_symmetry(open_ground, symmetry)
     jitter = terrain.centre_jitter * (2 * rng.random(2) - 1)
+    if terrain.mirrored:
+        jitter[0] = 0.0  # plots end where the map's image begins, so that nothing is cut in two
     middle_y, middle_x = (int(middle) for middle in size * (0.5 + jitter))
     for rows in (slice(0, middle_y), slice(middle_y, size)):
         for columns in (slice(0, middle_x), slice(middle_x, size)):
             biome = terrain.biomes[int(rng.integers(len(terrain.biomes)))]
             plot = Plot(voxels=canvas[:, rows, columns], open_ground=kept_open[rows, columns], max_height=max_height)
             BRUSHES[biome](plot, rng)
+    if terrain.mirrored:
+        _mirror(canvas)
     return voxels
 
 
@@ -93,6 +100,14 @@ def _under_symmetry(grid: NDArray[Scalar], symmetry: int) -> NDArray[Scalar]:
     if symmetry & 4:
         grid = grid[..., ::-1, :]
     return grid
+
+
+def _mirror(grid: NDArray[Scalar]) -> None:
+    """Make the last two axes (Y, X) their own image under half a turn: the rows of low y decide."""
+    rows, columns = (length // 2 for length in grid.shape[-2:])
+    grid[..., grid.shape[-2] - rows :, :] = grid[..., :rows, :][..., ::-1, ::-1]
+    if grid.shape[-2] % 2:
+        grid[..., rows, grid.shape[-1] - columns :] = grid[..., rows, :columns][..., ::-1]
 
 
 def _add_ring_cover(voxels: NDArray[np.uint8], ring: NDArray[np.bool_], height: int, rng: np.random.Generator) -> None:

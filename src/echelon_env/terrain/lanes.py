@@ -21,19 +21,19 @@ def lanes(
 ) -> NDArray[np.bool_]:
     """Columns (Y, X) of both teams' lanes from the middle of their spawn places (2, K, 2) to the zone (x, y).
 
-    Each team gets a straight lane and one over a waypoint to one side. Lanes are as wide as configured, and at least
-    `walking_width` metres.
+    Each team gets a straight lane and one over a waypoint to one side; on a mirrored map the second team's are the
+    images of the first's. Lanes are as wide as configured, and at least `walking_width` metres.
     """
-    size = config.terrain.size
+    size, mirrored = config.terrain.size, config.terrain.mirrored
     direct_width = max(config.terrain.direct_lane_width, walking_width)
     flank_width = max(config.terrain.flank_lane_width, walking_width)
     mask = np.zeros((size, size), np.bool_)
-    for x, y in spawns.mean(axis=1):
+    for x, y in spawns[: 1 if mirrored else 2].mean(axis=1):
         spawn = float(x), float(y)
         waypoint = _flank_waypoint(size, spawn, zone, min(flank_width, size / 2), rng)
         mask |= _lane(size, [spawn, zone], direct_width)
         mask |= _lane(size, [spawn, waypoint, zone], flank_width)
-    return mask
+    return mask | mask[::-1, ::-1] if mirrored else mask
 
 
 def disc(size: int, centre: Point, radius: float) -> NDArray[np.bool_]:

@@ -46,10 +46,11 @@ def place_zone(config: BattleConfig, spawns: NDArray[np.float64], rng: np.random
 
     It is clear of the spawn areas, and its distances from the middles of the two teams' places differ by at most
     `max_distance_difference` of the smaller. The distances are walking distances, because straight lanes will be cut.
+    On a mirrored map it lies in the middle.
     """
     size, least, most = config.terrain.size, config.zone.min_radius, config.zone.max_radius
     radius = (least + (most - least) * float(rng.random())) * zone_scale(config)
-    spread = min(ZONE_SPREAD * size, size / 2 - radius)
+    spread = 0.0 if config.terrain.mirrored else min(ZONE_SPREAD * size, size / 2 - radius)
     candidates = size / 2 + spread * (2 * rng.random((ZONE_CANDIDATES, 2)) - 1)
     candidates[-1] = size / 2  # always possible: a valid configuration has room for the zone in the middle
 
