@@ -1,0 +1,333 @@
+"""The event stream: its order, its room, and that it says the same as the state and the statistics."""
+
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine, opponents
+from echelon_env.actions import Action
+from echelon_env.catalog import WRECK, Catalog
+from echelon_env.config import PACK
+from echelon_env.engine import state as st
+from golden_player import GoldenPlayer
+from playing import scripted_actions
+from scenarios.arena import Arena, changed, of_kind
+
+EVERYTHING = {"primary": 1, "secondary": 1, "tertiary": 1, "special": 1}
+PHASE = {st.HAZARD: 0, st.RISE: 0, st.RESTART: 0, st.SHUTDOWN: 0, st.SHOT: 1, st.INTERCEPTION: 2, st.IMPACT: 2,
+         st.SMOKE: 2, st.SPLASH: 2, st.PAINT: 3, st.DEATH: 4, st.LEGGED: 4, st.FALL: 4}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """Events by decision of ten-a-side battles, with what each mech's body was before and after each decision."""
+    engine = BattleEngine("battle", num_battles=4)
+    engine.reset([1, 2, 3, 4])
+    players = [GoldenPlayer(seed) for seed in range(1, 5)]
+    decisions = []
+    while not engine.battle_over.all():
+        before = engine.state.mechs["armour"].copy()
+        running = ~engine.battle_over
+        engine.step(np.stack([p.act(o) for p, o in zip(players, engine.out.observations, strict=True)]))
+        for b in np.flatnonzero(running):
+            decisions.append((b, engine.events(b), before[b], engine.state.mechs[b].copy()))
+    return engine, decisions
+
+
+def of(events, *kinds):
+    return events[np.isin(events["kind"], kinds)]
+
+
+def test_events_stand_in_the_order_in_which_they_happened(recorded):
+    """Ticks never go back; within one, bodies come before shots, these before flights and these before settlement."""
+    engine, decisions = recorded
+    for _, events, _, _ in decisions:
+        assert (np.diff(events["tick"]) >= 0).all()
+        for tick in np.unique(events["tick"]):
+            kinds = [k for k in events[events["tick"] == tick]["kind"].tolist() if k != st.HIT]  # of rays and shells
+            phases = [PHASE[k] for k in kinds]
+            assert phases == sorted(phases)
+    assert not engine.state.battles["lost_events"].any()
+
+
+def test_ticks_belong_to_the_decision(recorded):
+    engine, decisions = recorded
+    repeat = engine.config.decision_repeat
+    steps = np.zeros(engine.num_battles, int)
+    for b, events, _, _ in decisions:
+        assert np.isin(events["tick"], np.arange(steps[b] * repeat, (steps[b] + 1) * repeat)).all()
+        steps[b] += 1
+
+
+def test_actors_and_targets_are_who_the_rules_say(recorded):
+    engine, decisions = recorded
+    teams = engine.state.mechs["team"]
+    seen = set()
+    for b, events, _, _ in decisions:
+        for event in events:
+            kind, actor, target, weapon = (int(event[name]) for name in ("kind", "actor", "target", "weapon"))
+            seen.add(kind)
+            actor_meaning, target_meaning, amount_meaning = st.EVENT_MEANINGS[st.EVENT_KINDS[kind]]
+            assert (actor == st.NO_MECH) == (actor_meaning == "-")
+            if kind != st.SHOT:
+                assert (target == st.NO_MECH) == (target_meaning == "-")
+            assert (weapon >= 0) == (
+                kind in (st.SHOT, st.HIT, st.SPLASH, st.IMPACT, st.SMOKE, st.PAINT, st.INTERCEPTION)
+            )
+            if amount_meaning == "-":
+                assert event["amount"] == 0
+            if kind in (st.HIT, st.PAINT, st.INTERCEPTION) or (kind == st.SHOT and target != st.NO_MECH):
+                assert teams[b, actor] != teams[b, target]
+            length = np.hypot(event["dx"], event["dy"])
+            assert length == 0 or (kind in (st.HIT, st.SPLASH) and abs(length - 1) < 1e-9)
+    assert seen == set(range(len(st.EVENT_KINDS)))
+
+
+def test_amounts_are_what_bodies_really_lost(recorded):
+    _, decisions = recorded
+    for _, events, before, mechs in decisions:
+        harm = of(events, st.HIT, st.SPLASH, st.HAZARD)
+        lost = np.bincount(harm["target"], harm["amount"], len(before))
+        np.testing.assert_allclose(lost, before - mechs["armour"], atol=1e-9)
+
+
+def test_deaths_are_told_once_and_of_those_who_died(recorded):
+    _, decisions = recorded
+    for _, events, before, mechs in decisions:
+        assert sorted(of(events, st.DEATH)["actor"]) == np.flatnonzero((before > 0) & (mechs["armour"] == 0)).tolist()
+        assert sorted(of(events, st.DEATH)["actor"]) == np.flatnonzero(mechs["died"]).tolist()
+
+
+def test_what_changes_in_a_mech_changes_back_and_forth(recorded):
+    """Falls and rises take turns, shutdowns and restarts too; legs go once."""
+    engine, decisions = recorded
+    for b in range(engine.num_battles):
+        events = np.concatenate([e for battle, e, _, _ in decisions if battle == b])
+        for m in range(engine.num_mechs):
+            own = events[events["actor"] == m]["kind"]
+            for one, other in ((st.FALL, st.RISE), (st.SHUTDOWN, st.RESTART)):
+                turns = own[np.isin(own, (one, other))]
+                assert turns.tolist() == [(one, other)[i % 2] for i in range(len(turns))]
+            assert (own == st.LEGGED).sum() <= 1
+
+
+def test_sums_of_events_are_the_statistics(recorded):
+    engine, decisions = recorded
+    mechs, weapons = engine.num_mechs, len(engine.config.catalog.weapons)
+    for b in range(engine.num_battles):
+        events = np.concatenate([e for battle, e, _, _ in decisions if battle == b])
+        statistics, teams = engine.statistics[b], engine.state.mechs["team"][b]
+        harm = of(events, st.HIT, st.SPLASH)
+        friendly = teams[harm["actor"]] == teams[harm["target"]]
+        sums = {
+            "damage": np.bincount(harm["actor"][~friendly], harm["amount"][~friendly], mechs),
+            "friendly_damage": np.bincount(harm["actor"][friendly], harm["amount"][friendly], mechs),
+        }
+        harm = of(events, st.HIT, st.SPLASH, st.HAZARD)
+        sums["damage_taken"] = np.bincount(harm["target"], harm["amount"], mechs)
+        counted = {"paints": st.PAINT, "interceptions": st.INTERCEPTION, "falls": st.FALL, "shutdowns": st.SHUTDOWN,
+                   "deaths": st.DEATH}  # fmt: skip
+        for name, kind in counted.items():
+            sums[name] = np.bincount(of(events, kind)["actor"], minlength=mechs)
+        for name, total in sums.items():
+            np.testing.assert_allclose(statistics[name], total, atol=1e-9, err_msg=name)
+        for array, kind in ((engine.state.shots, st.SHOT), (engine.state.hits, st.HIT)):
+            rows = of(events, kind)
+            table = np.zeros((mechs, weapons), int)
+            np.add.at(table, (rows["actor"], rows["weapon"]), 1)
+            assert np.array_equal(array[b], table)
+        # Kills are shared; with what hazards and friends had a part in, they are no more than the deaths.
+        assert statistics["kills"].sum() <= statistics["deaths"].sum() + 1e-9
+
+
+def test_impacts_count_the_voxels_that_break():
+    engine = BattleEngine("skirmish", num_battles=1)
+    engine.reset([3])
+    player = GoldenPlayer(1)
+    total = 0
+    breakable = np.array([m.hit_points > 0 for m in engine.config.catalog.materials])
+    while not engine.battle_over[0]:
+        before = engine.state.voxels[0].copy()
+        engine.step(player.act(engine.out.observations[0])[None])
+        if of(engine.events(0), st.DEATH).size == 0:  # the dead leave voxels too
+            changed_voxels = (before != engine.state.voxels[0]) & breakable[before] & (before != WRECK)
+            broken = of(engine.events(0), st.IMPACT)["amount"].sum()
+            assert broken >= changed_voxels.sum()  # what became debris may have broken again
+            total += broken
+    assert total > 0
+
+
+def melee(decision_repeat=5, roster=PACK, catalog: Catalog | None = None, **overrides):
+    """Two teams in one heap of mechs, each within reach of all, in a pit of lava under their own crossfire."""
+    places = [(24 + 4 * (i % 4), 24 + 4 * (i // 4)) for i in range(2 * len(roster))]
+    teams = [{f"{colour} {i} {name}": places[2 * i + side] for i, name in enumerate(roster)} for side, colour in
+             enumerate(("blue", "red"))]  # fmt: skip
+    arena = Arena(*teams, decision_repeat=decision_repeat, catalog=catalog or changed(), **overrides)
+    arena.fill("lava", x=(20, 44), y=(20, 44), z=(0, 1))
+    for i, name in enumerate(arena.names):
+        arena[name].armour = 1e6
+        arena.order(name, turn=(-1) ** i, **EVERYTHING)
+    return arena
+
+
+FRENZY = {
+    "laser": {"cooldown": 0.05, "heat": 0.0, "arc": 360.0, "range": 60.0},
+    "flamer": {"cooldown": 0.05, "heat": 0.0, "arc": 360.0, "range": 60.0, "paint": 1.0},
+    "painter": {"cooldown": 0.05, "heat": 0.0, "arc": 360.0, "range": 60.0},
+    "missiles": {"cooldown": 0.05, "heat": 0.0, "arc": 360.0, "splash_radius": 60.0, "unaided_range": 50.0},
+    "gauss": {"cooldown": 0.05, "heat": 0.0, "arc": 360.0, "splash_radius": 60.0},
+    "autocannon": {"cooldown": 0.05, "heat": 0.0, "arc": 360.0},
+    "smoke": {"cooldown": 0.05, "heat": 0.0, "charges": 0, "smoke_duration": 0.05},
+}
+
+
+@pytest.mark.parametrize("decision_repeat", [1, 5, 20])
+def test_there_is_room_for_the_most_crowded_fight(decision_repeat):
+    """Everything fires every tick, every burst splashes everybody, all stand in lava, fall, shut down and die."""
+    arena = melee(decision_repeat, catalog=changed(**FRENZY), physics={"fall_duration": 0.05})
+    mechs = arena.state.mechs[0]
+    for i in range(40):
+        mechs["heat"] = np.where(np.arange(len(mechs)) % 2, 0.0, 200.0 * (i % 2))
+        if i == 39:
+            mechs["armour"] = 1.0
+        arena.run()
+    assert max_used(arena) > 50 * decision_repeat
+    assert arena.state.battles["lost_events"][0] == 0
+    assert {e.kind for e in arena.log} >= {
+        "shot",
+        "hit",
+        "splash",
+        "impact",
+        "hazard",
+        "paint",
+        "fall",
+        "rise",
+        "death",
+    }
+
+
+def max_used(arena):
+    _, counts = np.unique([e.tick // arena.config.decision_repeat for e in arena.log], return_counts=True)
+    return counts.max()
+
+
+def test_there_is_room_when_everybody_rises_falls_burns_and_switches_in_every_tick():
+    """One gun that fells twenty mechs a tick, who have no other mounts whose events could lend their room."""
+    unarmed = {"primary": None, "special": None, "heat_dissipation": 20.0, "armour": 1e6}  # lava heats twice as fast
+    gun = {"cooldown": 0.05, "heat": 0.0, "stability": 400.0, "damage": 0.01, "splash_radius": 60.0, "range": 10.0}
+    heavy = {"primary": None, "secondary": None, "special": None, "heat_capacity": 1e6}
+    blue = {"heavy": (20, 20)} | {f"{i} scout": (24 + 3 * i, 20) for i in range(9)}
+    red = {f"red {i} scout": (24 + 3 * i, 24) for i in range(10)}
+    arena = Arena(
+        blue,
+        red,
+        catalog=changed(gauss={**gun, "arc": 360.0}, heavy=heavy, scout=unarmed),
+        decision_repeat=100,
+        physics={"fall_duration": 0.05, "restart_heat": 1.0},
+        zone={"max_radius": 5.0},
+    )
+    arena.fill("lava", z=(0, 1))
+    for name in (*blue, *red):
+        arena[name].heat = 75.5 if name != "heavy" else 0.0
+    arena.order("heavy", tertiary=1)
+    arena.run(2)
+    assert max_used(arena) > 100 * 20 * 3
+    assert arena.state.battles["lost_events"][0] == 0
+
+
+def test_there_is_room_when_all_that_was_in_the_air_ends_in_one_decision():
+    """Missiles of many seconds hang before their target and arrive together, each splashing everybody."""
+    catalog = changed(missiles={**FRENZY["missiles"], "lifetime": 8.0})
+    arena = melee(catalog=catalog, roster=("heavy",) * 3, combat={"anti_missile_probability": 0.0})
+    capacity = arena.state.projectiles.shape[1]
+    owner, target = arena.names[0], arena.names[3]
+    aimed_at = arena[target]
+    for _ in range(3 * 161):
+        arena.missile(owner, target, aimed_at.x, aimed_at.y, 6)
+    assert arena.state.battles["num_projectiles"][0] < capacity
+    arena.run()
+    assert len(of_kind(arena.log, "splash")) > 161 * 3
+    assert arena.state.battles["lost_events"][0] == 0
+
+
+def scripted_crowd(engine, decisions):
+    players = tuple(opponents.make("novice", 0, engine.config) for _ in range(2))
+    for _ in range(decisions):
+        actions = scripted_actions(engine, players)
+        actions[:, :, Action.PRIMARY : Action.VENT] = 1.0
+        engine.step(actions)
+
+
+def test_nothing_is_lost_in_companies_that_fire_all_the_time():
+    engine = BattleEngine("company", num_battles=2)
+    engine.reset([1, 2])
+    scripted_crowd(engine, 200)
+    assert not engine.state.battles["lost_events"].any()
+    assert engine.state.shots.sum() > 1000
+
+
+def cut(engine, room):
+    """Leave room for so many events only."""
+    engine.state = engine.state._replace(events=engine.state.events[:, :room].copy())
+
+
+def test_what_does_not_fit_is_counted_and_the_battle_goes_on():
+    """Of an array with room for three events the first three of each decision are kept, the others are counted."""
+    full, small = melee(), melee()
+    cut(small.engine, 3)
+    small.state = small.engine.state
+    whole, part = full.run(), small.run()
+    assert [(e.kind, e.tick, e.actor, e.target) for e in part] == [
+        (e.kind, e.tick, e.actor, e.target) for e in whole[:3]
+    ]
+    assert small.state.battles["lost_events"][0] > 0
+    for decision in range(2, 21):
+        assert len(small.run()) == 3
+        assert small.state.battles["tick"][0] == 5 * decision
+        assert small.state.battles["num_bursts"][0] == 0
+        assert np.isfinite(small.engine.out.observations).all()
+
+
+def test_lost_events_take_no_blow_from_a_battle():
+    """What shells do to bodies, balance and walls does not depend on whether there was room to tell of it."""
+    arenas = []
+    for room in (None, 3):
+        arena = Arena({"heavy": (20, 30)}, {"medium": (34, 30, 180), "light": (31, 32.2, 180)}, decision_repeat=40)
+        arena.fill("concrete", x=(30, 33), y=(33, 34), z=(0, 5))
+        if room is not None:
+            cut(arena.engine, room)
+            arena.state = arena.engine.state
+        arena.order("heavy", secondary=1, tertiary=1, target="light")
+        arena.run(4)
+        arenas.append(arena)
+    full, small = arenas
+    assert full.state.battles["lost_events"][0] == 0 < small.state.battles["lost_events"][0]
+    assert full.state.mechs["armour"][0].tolist() != [200, 150, 80]
+    for name in ("x", "y", "armour", "legs", "stability", "heat", "fallen"):
+        assert np.array_equal(full.state.mechs[name], small.state.mechs[name]), name
+    assert full.state.voxel_damage.any()
+    assert np.array_equal(full.state.voxel_damage, small.state.voxel_damage)
+
+
+def test_a_battle_begins_with_no_events_and_a_finished_one_has_none():
+    engine = BattleEngine("duel", 1, max_steps=2)
+    engine.reset([1])
+    assert len(engine.events(0)) == 0
+    zeros = np.zeros((1, 2, engine.action_dim), np.float32)
+    for _ in range(3):
+        engine.step(zeros)
+    assert engine.battle_over[0]
+    assert len(engine.events(0)) == 0
+
+
+def test_events_and_statistics_are_copies():
+    arena = Arena({"medium": (20, 30)}, {"light": (26, 30, 180)})
+    arena.order("medium", primary=1)
+    arena.run()
+    events, statistics = arena.engine.events(0), arena.engine.statistics
+    kept = events.copy()
+    arena.order("medium")
+    arena.run(5)
+    assert events.tobytes() == kept.tobytes()
+    assert len(events) == 2
+    statistics["damage"] = -1.0
+    assert arena.statistics("medium")["damage"] == 14.0

@@ -1,0 +1,39 @@
+"""Whole battles keep their bytes; a change of the rules changes them on purpose: `python tests/golden_player.py`."""
+
+import json
+
+import numpy as np
+import pytest
+
+from echelon_env.catalog import DEBRIS, MOUNTS, WRECK
+from echelon_env.config import PRESETS
+from echelon_env.engine import state as st
+from golden_player import HASHES, play
+
+DUEL_LACKS = {"splash", "interception", "fall", "rise", "legged", "hazard"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_golden_battles(preset):
+    hashes, decisions, engine = play(preset)
+    events = np.concatenate(decisions)
+    happened = {name: int((events["kind"] == code).sum()) for code, name in enumerate(st.EVENT_KINDS)}
+    assert not engine.state.battles["lost_events"].any()
+
+    # They are lively enough to guard something.
+    config = engine.config
+    classes = {config.catalog.class_index(name) for roster in config.rosters for name in roster}
+    carried = [config.catalog.mech_classes[c] for c in classes]
+    for w, weapon in enumerate(config.catalog.weapons):
+        if any(getattr(c, mount) == weapon.name for c in carried for mount in MOUNTS):
+            mine = events[events["weapon"] == w]["kind"]
+            ends = (st.HIT, st.IMPACT, st.SMOKE)
+            assert (mine == st.SHOT).any(), weapon.name
+            assert np.isin(mine, ends).any(), weapon.name
+    # Without a heavy nothing splashes; a medium dies of autocannons before they fell or cripple it.
+    scarce = set() if any(c.anti_missile for c in carried) else DUEL_LACKS
+    missing = [name for name, count in happened.items() if count == 0 and name not in scarce]
+    assert missing == [], happened
+    assert np.isin(engine.state.voxels, (DEBRIS, WRECK)).any()
+
+    assert hashes == json.loads(HASHES.read_text())[preset]
