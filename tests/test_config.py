@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from echelon_env import PRESETS, BattleConfig, ConfigError, make_config
-from echelon_env.catalog import AUTOCANNON, DEFAULT_CATALOG, LASER, MEDIUM, Catalog
+from echelon_env.catalog import DEFAULT_CATALOG, MEDIUM, Catalog
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,10 @@ def test_impossible_configurations_are_refused(overrides, message):
         ({"height": 21.0}, "terrain.height 20 is less than the height of 'medium'"),
         ({"contact_slots": 13}, "contact_slots of 'medium': expected 1 to 12, got 13"),
         ({"tonnage": float("inf")}, "tonnage"),
+        ({"legs": 0.0}, "legs of 'medium': expected more than 0"),
+        ({"special": "smok"}, "special of 'medium': unknown weapon 'smok'; did you mean 'smoke'"),
+        ({"wreck_probability": 1.1}, "wreck_probability': expected a number from 0"),
+        ({"electronics": "yes"}, "electronics': expected bool, got 'yes'"),
     ],
 )
 def test_impossible_catalogues_are_refused(change, message):
@@ -89,13 +93,42 @@ def test_impossible_catalogues_are_refused(change, message):
         make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(medium,)))
 
 
-def test_catalogues_with_doubles_and_crawling_shells_are_refused():
+def test_catalogues_with_doubles_are_refused():
     medium = dataclasses.replace(MEDIUM, armour=999.0)
     with pytest.raises(ConfigError, match="mech classes of different names"):
         make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(MEDIUM, medium)))
-    crawling = dataclasses.replace(AUTOCANNON, speed=1e-7)
-    with pytest.raises(ConfigError, match="speed of 'autocannon': expected enough to fly"):
-        make_config("duel", catalog=Catalog(weapons=(LASER, crawling), mech_classes=(MEDIUM,)))
+
+
+@pytest.mark.parametrize(
+    ("weapon", "change", "message"),
+    [
+        ("autocannon", {"speed": 1e-7}, "'autocannon' can fly for .* ticks, expected at most 1000"),
+        ("missiles", {"lifetime": 51.0}, "'missiles' can fly for 1021 ticks"),
+        ("missiles", {"lifetime": 0.0}, "lifetime of 'missiles': expected more than 0"),
+        ("gauss", {"speed": 0.0}, "speed of 'gauss': expected more than 0"),
+        ("laser", {"splash_radius": 1.0}, "'laser': a hitscan weapon has neither splash nor smoke"),
+        ("smoke", {"smoke_duration": 0.0}, "smoke_duration of 'smoke': expected more than 0"),
+        ("laser", {"arc": 361.0}, r"arc'?: expected a number from 0.* to 360"),
+        ("gauss", {"damage": float("nan")}, "damage"),
+        ("gauss", {"flight": "beam"}, "flight': got 'beam'"),
+        ("gauss", {"splash_share": 1.5}, "splash_share': expected a number from 0"),
+        ("smoke", {"charges": 1.5}, "charges': expected int, got 1.5"),
+    ],
+)
+def test_impossible_weapons_are_refused(weapon, change, message):
+    weapons = tuple(dataclasses.replace(w, **change) if w.name == weapon else w for w in DEFAULT_CATALOG.weapons)
+    with pytest.raises(ConfigError, match=message):
+        make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, weapons=weapons))
+
+
+def test_impossible_materials_and_combat_rules_are_refused():
+    swapped = DEFAULT_CATALOG.materials[1], DEFAULT_CATALOG.materials[0], *DEFAULT_CATALOG.materials[2:]
+    with pytest.raises(ConfigError, match=r"expected the names \['air', 'dirt'.* in this order, got \['dirt', 'air'"):
+        make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, materials=swapped))
+    with pytest.raises(ConfigError, match=r"aim_high 0.1 is less than combat.aim_low 0.5"):
+        make_config("duel", combat={"aim_low": 0.5, "aim_high": 0.1})
+    with pytest.raises(ConfigError, match=r"'combat.friendly_fire': expected bool, got 1"):
+        make_config("duel", combat={"friendly_fire": 1})
 
 
 def test_numpy_numbers_become_plain():

@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 
 from echelon_env import ConfigError, ControlledBattles
+from echelon_env.actions import ACTION_DIM
 
 
 def play(battles, steps, seeds):
     observations = battles.reset(seeds)
     rows = []
     for _ in range(steps):
-        observations, rewards, *_ = battles.step(np.zeros((*observations.shape[:2], 13), np.float32))
+        observations, rewards, *_ = battles.step(np.zeros((*observations.shape[:2], ACTION_DIM), np.float32))
         rows.append((observations.copy(), rewards.copy()))
     return rows
 
@@ -42,7 +43,7 @@ def test_who_won():
     battles = ControlledBattles("duel", 3, opponent="trivial", side=[0, 1, 0], max_steps=1, time_limit="terminate")
     battles.reset([1, 2, 3])
     battles.engine.state.teams["score"][:, 0] = 5, 5, 0
-    battles.step(np.zeros((3, 1, 13), np.float32))
+    battles.step(np.zeros((3, 1, ACTION_DIM), np.float32))
     assert battles.battle_over.all()
     assert battles.learner_won.tolist() == [1, -1, 0]
 
@@ -62,7 +63,7 @@ def test_bad_input():
         ControlledBattles("duel", 2, side=[0, 1, 0])
     battles = ControlledBattles("duel", 1, opponent=WrongShape())
     battles.reset([1])
-    with pytest.raises(ValueError, match=r"WrongShape.act: expected shape \(1, 13\), got \(1, 3\)"):
-        battles.step(np.zeros((1, 1, 13), np.float32))
-    with pytest.raises(ValueError, match=r"expected shape \(1, 1, 13\), got"):
-        battles.step(np.zeros((1, 13), np.float32))
+    with pytest.raises(ValueError, match=r"WrongShape.act: expected shape \(1, 16\), got \(1, 3\)"):
+        battles.step(np.zeros((1, 1, ACTION_DIM), np.float32))
+    with pytest.raises(ValueError, match=r"expected shape \(1, 1, 16\), got"):
+        battles.step(np.zeros((1, ACTION_DIM), np.float32))

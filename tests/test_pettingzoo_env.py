@@ -7,6 +7,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test
 
 import echelon_env
+from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS
 
 
@@ -47,7 +48,7 @@ def test_two_runs_of_a_seed_are_equal_all_the_way(env):
         while env.agents:
             for agent in first:
                 np.testing.assert_array_equal(first[agent], second[agent])
-            actions = {agent: noise.uniform(-1, 1, 13).astype(np.float32) for agent in env.agents}
+            actions = {agent: noise.uniform(-1, 1, ACTION_DIM).astype(np.float32) for agent in env.agents}
             first, *rest = env.step(actions)
             second, *others = twin.step(actions)
             assert rest == others
@@ -99,7 +100,7 @@ def test_the_dead_leave_and_the_living_go_on():
     columns["opaque"] = columns["solid"] = columns["top"] = 0
     mech["x"], mech["y"], mech["yaw"], mech["facing_x"], mech["facing_y"] = 50, 50, 0, 1, 0
     victim["x"], victim["y"] = 55, 50
-    actions = {agent: np.zeros(13, np.float32) for agent in env.agents}
+    actions = {agent: np.zeros(ACTION_DIM, np.float32) for agent in env.agents}
     actions["blue_1"][4] = 1
     _, rewards, terminations, truncations, infos = env.step(actions)
     assert terminations["red_0"]
@@ -138,15 +139,15 @@ def test_bad_input(env):
         env.step({agent: action for agent, action in good.items() if agent != "blue_0"})
     with pytest.raises(ValueError, match=r"got \['green_0'\]"):
         env.step(good | {"green_0": good["red_0"]})
-    with pytest.raises(ValueError, match=r"action of 'red_1': expected shape \(13,\), got \(12,\)"):
-        env.step(good | {"red_1": np.zeros(12, np.float32)})
+    with pytest.raises(ValueError, match=r"action of 'red_1': expected shape \(16,\), got \(15,\)"):
+        env.step(good | {"red_1": np.zeros(ACTION_DIM - 1, np.float32)})
     with pytest.raises(ValueError, match="action of 'red_1'"):
         env.step(good | {"red_1": "forward"})
-    *_, infos = env.step(good | {"red_1": np.full(13, np.nan, np.float32)})
-    assert infos["red_1"]["bad_actions"] == 13
+    *_, infos = env.step(good | {"red_1": np.full(ACTION_DIM, np.nan, np.float32)})
+    assert infos["red_1"]["bad_actions"] == ACTION_DIM
     assert infos["red_2"]["bad_actions"] == 0
-    *_, infos = env.step(good | {"red_1": np.full(13, 1e300)})
-    assert infos["red_1"]["bad_actions"] == 13
+    *_, infos = env.step(good | {"red_1": np.full(ACTION_DIM, 1e300)})
+    assert infos["red_1"]["bad_actions"] == ACTION_DIM
     with pytest.raises(ResetNeeded):
         echelon_env.parallel_env("duel").step({})
     while env.agents:

@@ -9,6 +9,8 @@ from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import echelon_env
 from echelon_env import ConfigError, make_config, opponents
+from echelon_env.actions import ACTION_DIM
+from echelon_env.observations import OBSERVATION_DIM
 
 
 @pytest.mark.parametrize("name", ["Duel", "Skirmish", "Battle", "Company"])
@@ -28,10 +30,10 @@ def test_the_module_prefix_registers():
 def test_a_pilot_flies_one_mech_and_a_team_all():
     pilot = gymnasium.make("echelon/Skirmish-v0", control="pilot", pilot=3)
     team = gymnasium.make("echelon/Skirmish-v0", control="team")
-    assert pilot.observation_space.shape == (639,)
-    assert pilot.action_space.shape == (13,)
-    assert team.observation_space.shape == (5 * 639,)
-    assert team.action_space.shape == (5 * 13,)
+    assert pilot.observation_space.shape == (OBSERVATION_DIM,)
+    assert pilot.action_space.shape == (ACTION_DIM,)
+    assert team.observation_space.shape == (5 * OBSERVATION_DIM,)
+    assert team.action_space.shape == (5 * ACTION_DIM,)
     alone, _ = pilot.reset(seed=4)
     together, _ = team.reset(seed=4)
     np.testing.assert_array_equal(alone, together.reshape(5, -1)[3])
@@ -45,8 +47,8 @@ def test_the_pilots_death_terminates():
     pilot, enemy = engine.state.mechs[0, 0], engine.state.mechs[0, 6]
     pilot["x"], pilot["y"], pilot["armour"] = 50, 50, 1e-9
     enemy["x"], enemy["y"], enemy["yaw"], enemy["facing_x"], enemy["facing_y"] = 45, 50, 0, 1, 0
-    env._battles.engine.step(np.zeros((1, 10, 13), np.float32))  # let them see each other
-    observation, _reward, terminated, truncated, info = env.step(np.zeros(13, np.float32))
+    env._battles.engine.step(np.zeros((1, 10, ACTION_DIM), np.float32))  # let them see each other
+    observation, _reward, terminated, truncated, info = env.step(np.zeros(ACTION_DIM, np.float32))
     assert info["alive"] == 0
     assert (terminated, truncated) == (True, False)
     assert "outcome" not in info  # the battle goes on without the pilot
@@ -96,7 +98,7 @@ class Charge:
         self.rows = len(mask)
 
     def act(self, observations):
-        actions = np.zeros((len(observations), 13), np.float32)
+        actions = np.zeros((len(observations), ACTION_DIM), np.float32)
         actions[:, 0] = 1
         return actions
 
@@ -137,10 +139,10 @@ def test_bad_arguments(arguments, message):
 def test_bad_steps():
     env = echelon_env.BattleEnv("duel")
     with pytest.raises(ResetNeeded):
-        env.step(np.zeros(13, np.float32))
+        env.step(np.zeros(ACTION_DIM, np.float32))
     env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"action: expected shape \(13,\), got \(14,\)"):
-        env.step(np.zeros(14, np.float32))
-    _, reward, _, _, info = env.step(np.full(13, np.nan, np.float32))
-    assert info["bad_actions"] == 13
+    with pytest.raises(ValueError, match=r"action: expected shape \(16,\), got \(17,\)"):
+        env.step(np.zeros(ACTION_DIM + 1, np.float32))
+    _, reward, _, _, info = env.step(np.full(ACTION_DIM, np.nan, np.float32))
+    assert info["bad_actions"] == ACTION_DIM
     assert np.isfinite(reward)

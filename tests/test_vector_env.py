@@ -6,6 +6,8 @@ from gymnasium.vector import AutoresetMode
 
 import echelon_env
 from echelon_env import BattleVectorEnv, ConfigError
+from echelon_env.actions import ACTION_DIM
+from echelon_env.observations import OBSERVATION_DIM
 
 STEPS = 12
 
@@ -23,7 +25,7 @@ def test_make_vec_builds_one_engine():
     assert envs.num_envs == 4
     assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-    assert observations.shape == (4, 5 * 639)
+    assert observations.shape == (4, 5 * OBSERVATION_DIM)
     assert rewards.shape == terminated.shape == truncated.shape == (4,)
     assert infos["alive"].tolist() == [5] * 4
 
@@ -42,7 +44,7 @@ def test_the_batch_equals_single_environments(mode):
             observations, _ = envs.reset(options={"reset_mask": done})
             for i in np.flatnonzero(done):
                 np.testing.assert_array_equal(observations[i], singles[i].reset()[0])
-        actions = noise.uniform(-1, 1, (3, 13)).astype(np.float32)
+        actions = noise.uniform(-1, 1, (3, ACTION_DIM)).astype(np.float32)
         restarting = done if mode == AutoresetMode.NEXT_STEP else np.zeros(3, bool)
         observations, rewards, terminated, truncated, infos = envs.step(actions)
         done = terminated | truncated
@@ -73,11 +75,11 @@ def test_final_observations_are_kept_apart_from_later_ones():
     envs = make("SAME_STEP", num_envs=1)
     envs.reset(seed=0)
     for _ in range(5):
-        _, _, _, truncated, infos = envs.step(np.zeros((1, 13), np.float32))
+        _, _, _, truncated, infos = envs.step(np.zeros((1, ACTION_DIM), np.float32))
     assert truncated[0]
     kept = infos["final_obs"][0].copy()
     for _ in range(3):
-        envs.step(np.ones((1, 13), np.float32))
+        envs.step(np.ones((1, ACTION_DIM), np.float32))
     np.testing.assert_array_equal(infos["final_obs"][0], kept)
     assert kept[[25 + 10]] == 0  # no time left
 
@@ -106,7 +108,7 @@ def test_a_failed_first_reset_is_no_reset():
     with pytest.raises(ResetNeeded, match="the first reset must begin every battle"):
         envs.reset(options={"reset_mask": np.array([True, False, False])})
     with pytest.raises(ResetNeeded):
-        envs.step(np.zeros((3, 13), np.float32))
+        envs.step(np.zeros((3, ACTION_DIM), np.float32))
     with pytest.raises(ConfigError, match="num_envs: expected an integer of at least 1, got 0"):
         make("NEXT_STEP", num_envs=0)
 
@@ -114,7 +116,7 @@ def test_a_failed_first_reset_is_no_reset():
 def test_disabled_autoreset_resets_only_where_asked():
     envs = make("DISABLED")
     envs.reset(seed=0)
-    actions = np.zeros((3, 13), np.float32)
+    actions = np.zeros((3, ACTION_DIM), np.float32)
     for _ in range(5):
         observations, *_ = envs.step(actions)
     with pytest.raises(ResetNeeded, match=r"sub-environments \[0, 1, 2\] are over"):
@@ -131,10 +133,10 @@ def test_bad_input():
         make("LATER")
     envs = make("NEXT_STEP")
     with pytest.raises(ResetNeeded):
-        envs.step(np.zeros((3, 13), np.float32))
+        envs.step(np.zeros((3, ACTION_DIM), np.float32))
     envs.reset(seed=0)
-    with pytest.raises(ValueError, match=r"actions: expected shape \(3, 13\), got \(2, 13\)"):
-        envs.step(np.zeros((2, 13), np.float32))
+    with pytest.raises(ValueError, match=r"actions: expected shape \(3, 16\), got \(2, 16\)"):
+        envs.step(np.zeros((2, ACTION_DIM), np.float32))
 
 
 def test_gymnasium_wrappers_work_on_it():

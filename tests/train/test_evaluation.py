@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from echelon_env import ConfigError, opponents
+from echelon_env.actions import ACTION_DIM
+from echelon_env.observations import OBSERVATION_DIM
 from echelon_train.config import NetworkConfig
 from echelon_train.evaluation import Evaluation, evaluate, play, wilson
 from echelon_train.players import (
@@ -114,7 +116,7 @@ class Idle:
         pass
 
     def act(self, observations):
-        return np.zeros((len(observations), 13), np.float32)
+        return np.zeros((len(observations), ACTION_DIM), np.float32)
 
 
 @pytest.mark.parametrize("name", BASELINES)
@@ -141,7 +143,7 @@ def player(make_noise: Callable[[], BattleNoise | None]) -> NetworkPlayer:
 
 
 def test_a_network_player_remembers_and_forgets():
-    observations = np.random.default_rng(0).random((2, 639)).astype(np.float32)
+    observations = np.random.default_rng(0).random((2, OBSERVATION_DIM)).astype(np.float32)
     subject = player(lambda: None)
     subject.reset(np.ones(2, np.bool_))
     first, second = subject.act(observations), subject.act(observations)
@@ -158,7 +160,7 @@ def test_a_network_player_neither_trains_nor_is_trained():
     policy.set_training_mode(True)
     subject = NetworkPlayer(policy, NETWORK, 1)
     subject.reset(np.ones(1, np.bool_))
-    observation = np.zeros((1, 639), np.float32)
+    observation = np.zeros((1, OBSERVATION_DIM), np.float32)
     before = subject.act(observation)
     assert policy.training
     with torch.no_grad():

@@ -2,6 +2,7 @@ import numpy as np
 import torch
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 
+from echelon_env.actions import ACTION_DIM
 from echelon_env.observations import OBSERVATION_DIM
 from echelon_train.config import NetworkConfig
 from echelon_train.policy import action_space, build_policy, observation_space
@@ -12,8 +13,8 @@ NETWORK = NetworkConfig(width=16, head=8)
 def test_spaces_are_those_of_the_layouts():
     assert observation_space().shape == (OBSERVATION_DIM,)
     assert observation_space().dtype == np.float32
-    assert action_space().shape == (13,)
-    assert action_space().contains(np.zeros(13, np.float32))
+    assert action_space().shape == (ACTION_DIM,)
+    assert action_space().contains(np.zeros(ACTION_DIM, np.float32))
 
 
 def test_the_same_seed_gives_the_same_weights_and_disturbs_no_stream():

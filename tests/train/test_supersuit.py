@@ -5,6 +5,8 @@ import supersuit
 from stable_baselines3 import PPO
 
 import echelon_env
+from echelon_env.actions import ACTION_DIM
+from echelon_env.observations import OBSERVATION_DIM
 
 
 def make():
@@ -16,10 +18,10 @@ def make():
 def test_every_mech_becomes_a_row_that_restarts():
     rows = supersuit.concat_vec_envs_v1(make(), 2, base_class="stable_baselines3")
     observations = rows.reset()
-    assert observations.shape == (20, 639)
+    assert observations.shape == (20, OBSERVATION_DIM)
     ended = 0
     for _ in range(14):
-        observations, _, dones, _ = rows.step(np.zeros((20, 13), np.float32))
+        observations, _, dones, _ = rows.step(np.zeros((20, ACTION_DIM), np.float32))
         ended += int(dones.sum())
     assert ended == 2 * 20
     assert np.isfinite(observations).all()

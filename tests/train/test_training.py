@@ -5,6 +5,7 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from echelon_env.observations import OBSERVATION_DIM
 from echelon_train.callbacks import StopCallback
 from echelon_train.checkpoint import load_checkpoint, weights_of
 from echelon_train.config import TrainConfig
@@ -137,7 +138,7 @@ def test_teams_train_as_rows(preset):
     model = build_model(config, env, "cpu")
     rows = config.battles * len(config.battle.blue)
     model.learn(rows * 16)
-    assert model.rollout_buffer.observations.size == rows * 16 * 639
+    assert model.rollout_buffer.observations.size == rows * 16 * OBSERVATION_DIM
     assert model._n_updates == 1
     assert np.isfinite(model.rollout_buffer.advantages).all()
 

@@ -7,7 +7,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecNormalize
 
 from echelon_env import BattleEngine, ConfigError, make_config, opponents
-from echelon_env.actions import Action
+from echelon_env.actions import ACTION_DIM, Action
 from echelon_env.observations import Self
 from echelon_train.seeds import TRAINING_SEEDS, training_seed
 from echelon_train.vec_env import BattleVecEnv, learner_side
@@ -16,7 +16,7 @@ from .small import small_battle
 
 
 def random_actions(env: BattleVecEnv, steps: int) -> np.ndarray:
-    return np.random.default_rng(1).uniform(-1, 1, (steps, env.num_envs, 13)).astype(np.float32)
+    return np.random.default_rng(1).uniform(-1, 1, (steps, env.num_envs, ACTION_DIM)).astype(np.float32)
 
 
 def test_shapes_and_types():
@@ -54,9 +54,11 @@ def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
     all_sides = set(sides.tolist())
     for number, actions in enumerate(random_actions(env, 18), start=1):
         np.testing.assert_array_equal(observations, engine.out.observations[own].reshape(battles * size, -1))
-        everyone = np.zeros((battles, 10, 13), np.float32)
-        everyone[own] = actions.reshape(battles, size, 13)
-        everyone[other] = rivals.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(-1, size, 13)
+        everyone = np.zeros((battles, 10, ACTION_DIM), np.float32)
+        everyone[own] = actions.reshape(battles, size, ACTION_DIM)
+        everyone[other] = rivals.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(
+            -1, size, ACTION_DIM
+        )
         engine.step(everyone)
         observations, rewards, dones, infos = env.step(actions)
         np.testing.assert_array_equal(rewards, engine.out.rewards[own].ravel())
@@ -96,7 +98,7 @@ def test_battles_end_one_by_one():
     env = BattleVecEnv(small_battle(max_steps=400, zone={"score_to_win": 5.0}), 2, opponent="trivial", seed=2)
     env.reset()
     lengths: list[list[int]] = [[], []]
-    still = np.zeros((2, 13), np.float32)
+    still = np.zeros((2, ACTION_DIM), np.float32)
     for _ in range(400):
         _, _, dones, infos = env.step(still)
         for battle in np.flatnonzero(dones):

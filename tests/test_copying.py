@@ -1,0 +1,71 @@
+"""Every public environment can be pickled and deep-copied in mid-battle, and goes on as if it had not been."""
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+import echelon_env
+
+CUT, END = 25, 60
+PRESET = {"preset": "skirmish", "terrain": {"size": 60}, "max_steps": 40}
+
+
+def walk_parallel(env, noise, steps):
+    walked = []
+    for _ in range(steps):
+        if not env.agents:
+            walked.append(env.reset()[0]["blue_0"].tobytes())
+        actions = {agent: noise.uniform(-1, 1, env.action_space(agent).shape) for agent in env.agents}
+        observations, rewards, *flags, _ = env.step(actions)
+        walked.append([(agent, row.tobytes()) for agent, row in observations.items()])
+        walked.append((rewards, *flags))
+    return walked
+
+
+def walk_aec(env, noise, steps):
+    walked = []
+    for _ in range(10 * steps):
+        if not env.agents:
+            env.reset()
+        observation, reward, terminated, truncated, _ = env.last()
+        walked.append((env.agent_selection, observation.tobytes(), reward, terminated, truncated))
+        action = noise.uniform(-1, 1, env.action_space(env.agent_selection).shape).astype(np.float32)
+        env.step(None if terminated or truncated else action)
+    return walked
+
+
+def walk_gymnasium(env, noise, steps):
+    walked = []
+    for _ in range(steps):
+        observation, reward, terminated, truncated, _ = env.step(noise.uniform(-1, 1, env.action_space.shape))
+        walked.append((observation.tobytes(), np.array(reward).tobytes(), np.any(terminated), np.any(truncated)))
+        if isinstance(env, gymnasium.Env) and (terminated or truncated):
+            walked.append(env.reset()[0].tobytes())
+    return walked
+
+
+ENVS = {
+    "parallel": (lambda: echelon_env.parallel_env(**PRESET), walk_parallel),
+    "aec": (lambda: echelon_env.env(**PRESET), walk_aec),
+    "pilot": (lambda: gymnasium.make("echelon/Skirmish-v0", control="pilot", max_steps=40), walk_gymnasium),
+    "team": (lambda: echelon_env.BattleEnv(**PRESET, control="team", opponent="trivial"), walk_gymnasium),
+    "vector": (lambda: echelon_env.BattleVectorEnv(**PRESET, num_envs=3, num_threads=2), walk_gymnasium),
+}
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("name", ENVS)
+def test_a_copy_goes_on_like_the_original(name, duplicate):
+    make, walk = ENVS[name]
+    env = make()
+    env.reset(seed=5)
+    noise = np.random.default_rng(0)
+    walk(env, noise, CUT)
+    twin, twin_noise = duplicate(env), copy.deepcopy(noise)
+    ahead = walk(env, noise, END - CUT)
+    assert walk(twin, twin_noise, END - CUT) == ahead
+    env.close()
+    twin.close()
