@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, ConfigError, NotResetError, opponents
-from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.config import PACK, REWARD_COMPONENTS
 from echelon_env.engine import state as st
 from playing import record_battle, scripted_actions
 
@@ -275,3 +275,26 @@ def test_rosters_of_different_sizes_play_to_the_end():
     while not engine.battle_over.all():
         engine.step(noise.uniform(-1, 1, (2, 4, engine.action_dim)))
     assert np.isfinite(engine.out.observations).all()
+
+
+def test_statistics_add_up_to_the_teams(recorded):
+    actions, _, _ = recorded
+    engine = BattleEngine(num_battles=1, **PRESET)
+    engine.reset([SEEDS[0]])
+    for action in actions[SEEDS[0]]:
+        engine.step(action[None])
+    blue, red = engine.team_statistics[0]
+    for name in ("damage", "kills", "assists", "paints", "interceptions", "falls", "shutdowns", "deaths"):
+        assert blue[name] == pytest.approx(engine.statistics[name][0, :5].sum())
+        assert red[name] == pytest.approx(engine.statistics[name][0, 5:].sum())
+    assert blue["damage"] > 0 < red["damage"]
+    taken = blue["damage_taken"] + red["damage_taken"]
+    lost = sum(kind.armour for kind in engine.config.catalog.mech_classes for name in PACK * 2 if name == kind.name)
+    assert taken == pytest.approx(lost - engine.state.mechs["armour"].sum())
+    names = [weapon.name for weapon in engine.config.catalog.weapons]
+    assert engine.shots.shape == engine.hits.shape == (1, 10, len(names))
+    laser = names.index("laser")
+    assert (engine.hits[..., laser] == engine.shots[..., laser]).all()
+    engine.shots[:] = engine.hits[:] = -1
+    assert (engine.shots >= 0).all()
+    assert (engine.hits >= 0).all()

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig, make_config
 from echelon_env.engine.rng import check_seed
-from echelon_env.engine.state import State, allocate
+from echelon_env.engine.state import STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.observations import OBSERVATION_DIM, STREAMS
@@ -80,6 +80,7 @@ class BattleEngine:
         self._started = np.zeros(self.num_battles, np.bool_)
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
+        self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
         self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
 
     def reset(self, seeds: ArrayLike, mask: ArrayLike | None = None) -> NDArray[np.float32]:
@@ -173,6 +174,25 @@ class BattleEngine:
     def statistics(self) -> NDArray[Any]:
         """(B, M) STATISTICS records: what each mech did and suffered in its battle so far."""
         return np.array(self.state.statistics)
+
+    @property
+    def team_statistics(self) -> NDArray[Any]:
+        """(B, 2) STATISTICS records: the sums of `statistics` over blue and over red."""
+        totals = np.zeros((self.num_battles, 2), STATISTICS)
+        for name in STATISTICS.names or ():
+            for team, mechs in enumerate(self._teams):
+                totals[name][:, team] = self.state.statistics[name][:, mechs].sum(axis=1)
+        return totals
+
+    @property
+    def shots(self) -> NDArray[np.int32]:
+        """(B, M, W) int32: shots in the battle so far, by mech and weapon of the catalogue."""
+        return np.array(self.state.shots)
+
+    @property
+    def hits(self) -> NDArray[np.int32]:
+        """(B, M, W) int32: direct hits in the battle so far, by mech and weapon of the catalogue."""
+        return np.array(self.state.hits)
 
     @property
     def reward_components(self) -> NDArray[np.float32]:
