@@ -1,4 +1,4 @@
-"""Rules that hold always, over random battles of which half begin with everybody close to everybody."""
+"""Rules that hold always, over random battles and configurations, half of them begun with everybody close together."""
 
 from typing import Any, NamedTuple
 
@@ -7,35 +7,54 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from echelon_env.config import BattleConfig
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import MECH, NO_MECH, SHOT, UNSEEN
-from echelon_env.observations import observation_bounds
+from echelon_env.engine.state import (
+    DEATH,
+    FALL,
+    HAZARD,
+    HIT,
+    INTERCEPTION,
+    MECH,
+    NO_MECH,
+    PAINT,
+    PROJECTILE,
+    RISE,
+    SHOT,
+    SHUTDOWN,
+    SPLASH,
+    STATISTICS,
+    UNSEEN,
+)
+from echelon_env.observations import STREAMS, Self, feature_names, observation_bounds
+from oracles.configs import odd_config, small_config
 from oracles.movement import mech_overlaps, solid_overlaps
 from oracles.situations import (
     brawling_actions,
+    columns_of,
+    count_bits,
     gather,
-    odd_config,
     random_actions,
     rough_voxels,
     set_voxels,
-    small_config,
-    stir,
 )
+from oracles.stirring import kill_some, shoot_around, stir
 from oracles.world import load
 
 BATTLES = 2
 DECISIONS = 25
 PHASES = (Phase.explicit, Phase.generate)  # a seed does not shrink
-ENGINES = {
-    name: BattleEngine(config, BATTLES)
-    for name, config in {
-        "game": small_config(max_steps=20),
-        "odd": odd_config(max_steps=1000, zone={"score_to_win": 3.0}),
-        "clock": small_config(max_steps=20, time_limit="terminate", observability="full"),
-    }.items()
+CONFIGS = {
+    "game": small_config(max_steps=20),
+    "odd": odd_config(max_steps=1000, zone={"score_to_win": 3.0}),
+    "clock": small_config(max_steps=20, time_limit="terminate", observability="full"),
 }
 LOW, HIGH = observation_bounds()
-FLOATS = [name for name in MECH.names or () if MECH[name].kind == "f"]
+NAMES = feature_names()
+
+
+def floats(dtype):
+    return [name for name in dtype.names or () if dtype[name].base.kind == "f"]
 
 
 class Moment(NamedTuple):
@@ -45,35 +64,79 @@ class Moment(NamedTuple):
     teams: Any
     battles: Any
     projectiles: Any
+    clouds: Any
+    paint: Any
+    statistics: Any
+    shots: Any
+    hits: Any
+    voxels: Any
+    voxel_damage: Any
     over: Any
 
 
 def moment(engine):
-    state = engine.state
-    return Moment(
-        state.mechs.copy(),
-        state.teams.copy(),
-        state.battles.copy(),
-        state.projectiles.copy(),
-        engine.battle_over.copy(),
+    copies = (getattr(engine.state, name).copy() for name in Moment._fields[:-1])
+    return Moment(*copies, engine.battle_over.copy())
+
+
+def random_config(seed: int) -> BattleConfig:
+    """A configuration with any rosters, switches and numbers, of either catalogue."""
+    rng = np.random.default_rng(seed)
+    make = odd_config if rng.random() < 0.5 else small_config
+    names = [kind.name for kind in make().catalog.mech_classes]
+    return make(
+        blue=tuple(rng.choice(names, rng.integers(1, 8)).tolist()),
+        red=tuple(rng.choice(names, rng.integers(1, 8)).tolist()),
+        decision_repeat=int(rng.integers(1, 8)),
+        dt=float(rng.choice([0.02, 0.05])),
+        max_steps=int(rng.integers(5, 40)),
+        time_limit=str(rng.choice(["truncate", "terminate"])),
+        observability=str(rng.choice(["partial", "full"])),
+        dead_agents=str(rng.choice(["terminate", "persist"])),
+        physics={
+            "gravity": float(rng.uniform(0, 25)),
+            "max_heat": float(rng.uniform(1, 2)),
+            "fall_duration": float(rng.uniform(0, 2)),
+            "risen_stability": float(rng.uniform(1, 50)),
+            "least_recovery": float(rng.uniform(0, 1)),
+        },
+        combat={
+            "friendly_fire": bool(rng.random() < 0.5),
+            "legs_share": float(rng.uniform(0, 1)),
+            "wreck_height": float(rng.uniform(0, 1)),
+            "wreck_duration": float(rng.uniform(0, 1)),
+            "anti_missile_probability": float(rng.uniform(0, 1)),
+        },
     )
 
 
 def begin(engine, seed, rng):
-    """Reset; the last battle is moved to rough terrain in close contact."""
+    """Reset; the last battle goes on in the middle of a fight on rough terrain, in close contact."""
     engine.reset([seed, seed ^ 1])
-    battle = BATTLES - 1
-    terrain = engine.config.terrain
-    set_voxels(engine.state, battle, rough_voxels(rng, terrain.size, terrain.height))
-    gather(engine.state, battle, engine.config, rng, arena=14.0)
-    stir(engine.state, battle, engine.config, rng)
+    battle, config, state = BATTLES - 1, engine.config, engine.state
+    voxels = rough_voxels(rng, config.terrain.size, config.terrain.height)
+    set_voxels(state, battle, voxels, config.catalog.materials)
+    gather(state, battle, config, rng, arena=14.0)
+    stir(state, battle, config, rng)
+    kill_some(state, battle, config, rng, 1)
+    shoot_around(state, battle, config, rng, 6)
 
 
-@pytest.mark.parametrize("name", ENGINES)
-@settings(deadline=None, derandomize=True, max_examples=20, phases=PHASES)
+@pytest.mark.parametrize("name", CONFIGS)
+@settings(deadline=None, derandomize=True, max_examples=12, phases=PHASES)
 @given(seed=st.integers(0, 2**64 - 1))
 def test_invariants(name, seed):
-    engine = ENGINES[name]
+    check_battles(CONFIGS[name], seed)
+
+
+@settings(deadline=None, derandomize=True, max_examples=30, phases=PHASES)
+@given(seed=st.integers(0, 2**64 - 1))
+def test_invariants_of_any_configuration(seed):
+    check_battles(random_config(seed), seed)
+
+
+def check_battles(config, seed):
+    engine = BattleEngine(config, BATTLES)
     rng = np.random.default_rng(seed)
     begin(engine, seed, rng)
     for _ in range(DECISIONS):
@@ -87,17 +150,21 @@ def test_invariants(name, seed):
         for battle in range(BATTLES):
             if before.over[battle]:
                 check_standstill(engine, before, battle)
-            else:
-                check_places(engine, battle)
-                check_bodies(engine, before, battle)
-                check_the_dead(engine, before, battle)
-                check_the_shut_down(engine, before, battle)
+                continue
+            check_places(engine, battle)
+            check_bodies(engine, before, battle)
+            check_ranges(engine, before, battle)
+            check_terrain(engine, battle)
+            check_books(engine, before, battle)
+            check_the_dead(engine, before, battle)
+            check_the_inert(engine, before, battle)
 
 
 def check_numbers(engine):
     state = engine.state
-    for name in FLOATS:
-        assert np.isfinite(state.mechs[name]).all(), name
+    for array, dtype in ((state.mechs, MECH), (state.projectiles, PROJECTILE), (state.statistics, STATISTICS)):
+        for name in floats(dtype):
+            assert np.isfinite(array[name]).all(), name
     for array in (state.teams, state.battles):
         for name in array.dtype.names:
             assert np.isfinite(array[name].astype(float)).all(), name
@@ -105,8 +172,8 @@ def check_numbers(engine):
     assert (state.pending == 0).all()
     observations = engine.out.observations
     assert np.isfinite(observations).all()
-    assert (observations >= LOW).all()
-    assert (observations <= HIGH).all()
+    outside = np.argwhere((observations < LOW) | (observations > HIGH))
+    assert not len(outside), [(NAMES[index[-1]], float(observations[tuple(index)])) for index in outside[:10]]
 
 
 def check_rewards(engine):
@@ -128,20 +195,23 @@ def check_flags(engine, before):
 
 
 PER_DECISION = (
-    "num_events", "bad_actions", "died", "shutdown_ticks", "damage_dealt", "kills", "hurt_x", "hurt_y"
-)  # fmt: skip
+    *("num_events", "bad_actions", "died", "shutdown_ticks", "damage_dealt", "friendly_damage", "kills", "assists"),
+    *("hurt_x", "hurt_y"),
+)
 
 
 def check_standstill(engine, before, battle):
     """Nothing changes but what is counted per decision, which is nothing."""
     after = moment(engine)
-    for name in ("mechs", "teams", "battles", "projectiles"):
+    for name in ("mechs", "teams", "battles", "projectiles", "clouds", "paint"):
         now, then = getattr(after, name)[battle], getattr(before, name)[battle]
         for field in now.dtype.names:
             if field in PER_DECISION:
                 assert not now[field].any(), field
             else:
                 np.testing.assert_array_equal(now[field], then[field], err_msg=field)
+    for name in ("statistics", "shots", "hits", "voxels", "voxel_damage"):
+        np.testing.assert_array_equal(getattr(after, name)[battle], getattr(before, name)[battle], err_msg=name)
     assert not engine.out.rewards[battle].any()
 
 
@@ -157,32 +227,103 @@ def check_places(engine, battle):
         assert -np.pi <= mech.yaw < np.pi
     for shot in world.projectiles:
         assert all(0 <= part <= extent for part, extent in zip(shot.position, world.size, strict=True))
+        assert shot.reach > 0
+
+
+def of_classes(engine, battle, name):
+    """A number of each mech's class."""
+    kinds = engine.config.catalog.mech_classes
+    return np.array([getattr(kinds[index], name) for index in engine.state.mechs["mech_class"][battle]])
 
 
 def check_bodies(engine, before, battle):
     mechs, config = engine.state.mechs[battle], engine.config
-    kinds = [config.catalog.mech_classes[index] for index in mechs["mech_class"]]
-    full = np.array([kind.armour for kind in kinds])
-    capacity = np.array([kind.heat_capacity for kind in kinds])
-    top_speed = np.array([kind.top_speed for kind in kinds])
-    assert (mechs["armour"] <= before.mechs["armour"][battle]).all()
-    assert ((mechs["armour"] >= 0) & (mechs["armour"] <= full)).all()
+    for name in ("armour", "legs"):
+        assert (mechs[name] <= before.mechs[name][battle]).all()
+        assert ((mechs[name] >= 0) & (mechs[name] <= of_classes(engine, battle, name))).all()
     np.testing.assert_array_equal(mechs["armour"] > 0, mechs["alive"] == 1)
     assert (mechs["heat"] >= 0).all()
-    assert (mechs["heat"] <= config.physics.max_heat * capacity).all()
-    longest = [
-        [0 if weapon is None else config.ticks(weapon.cooldown) for weapon in mech.weapons]
-        for mech in load(engine.state, battle, config).mechs
-    ]
-    started = np.maximum(longest, before.mechs["cooldown"][battle])
-    assert ((mechs["cooldown"] >= 0) & (mechs["cooldown"] <= started)).all()
-    assert (np.hypot(mechs["vx"], mechs["vy"]) <= top_speed * (1 + 1e-9)).all()
-    lost = before.mechs["armour"][battle] - mechs["armour"]
+    assert (mechs["heat"] <= config.physics.max_heat * of_classes(engine, battle, "heat_capacity") * (1 + 1e-12)).all()
+    top_speed = of_classes(engine, battle, "top_speed")
+    moved = mechs["alive"] == 1
+    assert (np.hypot(mechs["vx"], mechs["vy"])[moved] <= top_speed[moved] * (1 + 1e-9)).all()
     for team in range(2):
         own = mechs["team"] == team
-        assert mechs["damage_dealt"][own].sum() == pytest.approx(lost[~own].sum(), abs=1e-9)
-        assert mechs["kills"][own].sum() == pytest.approx(mechs["died"][~own].sum(), abs=1e-9)
+        assert mechs["kills"][own].sum() <= mechs["died"][~own].sum() + 1e-9
         assert engine.state.teams["mechs_alive"][battle, team] == mechs["alive"][own].sum()
+
+
+def check_ranges(engine, before, battle):
+    """Timers, charges and stability."""
+    mechs, earlier, config = engine.state.mechs[battle], before.mechs[battle], engine.config
+    living = mechs["alive"] == 1
+    weapons = [mech.weapons for mech in load(engine.state, battle, config).mechs]
+    longest = [[0 if weapon is None else config.ticks(weapon.cooldown) for weapon in row] for row in weapons]
+    assert ((mechs["cooldown"] >= 0) & (mechs["cooldown"] <= np.maximum(longest, earlier["cooldown"]))).all()
+    assert ((mechs["charges"] >= 0) & (mechs["charges"] <= earlier["charges"])).all()
+    limits = {
+        "stability": config.physics.max_stability,
+        "fallen": config.ticks(config.physics.fall_duration),
+        "suppressed": max(config.ticks(weapon.suppression) for weapon in config.catalog.weapons),
+        "anti_missile_cooldown": config.ticks(config.combat.anti_missile_cooldown),
+        "wreck_ticks": config.ticks(config.combat.wreck_duration),
+    }
+    for name, limit in limits.items():
+        assert (mechs[name] >= 0).all(), name
+        assert (mechs[name] <= np.maximum(limit, earlier[name])).all(), name
+    fallen = living & (mechs["fallen"] > 0)
+    assert (mechs["stability"][fallen] == 0).all()
+    assert (mechs["stability"][living & ~fallen] > 0).all()
+    assert (engine.state.paint["ticks"][battle] >= 0).all()
+    clouds = engine.state.clouds[battle][: engine.state.battles["num_clouds"][battle]]
+    assert ((clouds["ticks"] > 0) & (clouds["radius"] > 0)).all()
+
+
+def check_terrain(engine, battle):
+    """Columns are what the voxels are; no voxel stands that has lost all its hit points."""
+    state, materials = engine.state, engine.config.catalog.materials
+    columns = columns_of(state.voxels[battle], materials)
+    for name in ("opaque", "solid", "hazard", "top"):
+        np.testing.assert_array_equal(state.columns[name][battle], columns[name], err_msg=name)
+    assert state.battles["num_hazards"][battle] == count_bits(columns["hazard"])
+    hit_points = np.array([material.hit_points for material in materials])[state.voxels[battle]]
+    assert (state.voxel_damage[battle] <= np.maximum(hit_points - 1, 0)).all()
+
+
+def check_books(engine, before, battle):
+    """What the events of a decision add up to is what the statistics grew by."""
+    state, events = engine.state, engine.events(battle)
+    mechs = state.mechs[battle]
+    grown = {
+        name: state.statistics[name][battle].astype(float) - before.statistics[name][battle]
+        for name in STATISTICS.names
+        if not name.startswith("gap_")
+    }
+    expected = {name: np.zeros(engine.num_mechs) for name in grown if name not in ("kills", "assists")}
+    shots, hits = np.zeros_like(state.shots[battle]), np.zeros_like(state.hits[battle])
+    counts = {FALL: "falls", SHUTDOWN: "shutdowns", DEATH: "deaths", PAINT: "paints", INTERCEPTION: "interceptions"}
+    for event in events:
+        kind, actor, target = int(event["kind"]), int(event["actor"]), int(event["target"])
+        if kind in counts:
+            expected[counts[kind]][actor] += 1
+        elif kind == SHOT:
+            shots[actor, event["weapon"]] += 1
+        elif kind in (HIT, SPLASH, HAZARD):
+            hits[actor, event["weapon"]] += kind == HIT
+            expected["damage_taken"][target] += event["amount"]
+            if kind != HAZARD:
+                friend = mechs["team"][actor] == mechs["team"][target]
+                expected["friendly_damage" if friend else "damage"][actor] += event["amount"]
+    expected["bad_actions"] += mechs["bad_actions"]
+    for name, wanted in expected.items():
+        np.testing.assert_allclose(grown[name], wanted, rtol=0, atol=1e-9, err_msg=name)
+    for name in ("kills", "assists"):
+        np.testing.assert_allclose(grown[name], mechs[name], rtol=0, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(grown["damage_taken"], before.mechs["armour"][battle] - mechs["armour"], atol=1e-9)
+    np.testing.assert_array_equal(state.shots[battle] - before.shots[battle], shots)
+    np.testing.assert_array_equal(state.hits[battle] - before.hits[battle], hits)
+    assert (grown["kills"] <= grown["deaths"].sum() + 1e-9).all()
+    np.testing.assert_array_equal(grown["deaths"], mechs["died"])
 
 
 def check_the_dead(engine, before, battle):
@@ -190,28 +331,35 @@ def check_the_dead(engine, before, battle):
     mechs, earlier = engine.state.mechs[battle], before.mechs[battle]
     dead = earlier["alive"] == 0
     assert (mechs["alive"][dead] == 0).all()
-    for name in ("x", "y", "z", "yaw", "heat", "armour", "cooldown"):
+    for name in ("x", "y", "z", "yaw", "heat", "armour", "legs", "stability", "cooldown", "charges", "fallen"):
         np.testing.assert_array_equal(mechs[name][dead], earlier[name][dead])
     gone = mechs["alive"] == 0
     assert (mechs["contacts"][gone] == NO_MECH).all()
     assert not engine.out.observations[battle, gone].any()
     assert (engine.state.visible[battle, gone] == UNSEEN).all()
     assert (engine.state.visible[battle][:, gone] == UNSEEN).all()
-    assert not set(shooters(engine, battle)) & set(np.flatnonzero(dead))
+    events = engine.events(battle)
+    acts = events["actor"][np.isin(events["kind"], (SHOT, PAINT, INTERCEPTION, FALL, RISE, SHUTDOWN, DEATH))]
+    assert not set(acts.tolist()) & set(np.flatnonzero(dead).tolist())
+    suffers = events["target"][np.isin(events["kind"], (HIT, SPLASH, HAZARD, PAINT))]
+    assert not set(suffers.tolist()) & set(np.flatnonzero(dead).tolist())
 
 
-def check_the_shut_down(engine, before, battle):
-    """Who was shut down for the whole decision did nothing; who is shut down sees nothing."""
+def check_the_inert(engine, before, battle):
+    """Who was shut down or lay on the ground for the whole decision did nothing; who is shut down sees nothing."""
     mechs, earlier = engine.state.mechs[battle], before.mechs[battle]
-    inert = (mechs["shutdown_ticks"] == engine.config.decision_repeat) & (mechs["alive"] == 1)
+    events = engine.events(battle)
+    rose = np.isin(np.arange(engine.num_mechs), events["actor"][events["kind"] == RISE])
+    shut = mechs["shutdown_ticks"] == engine.config.decision_repeat
+    lay = (earlier["fallen"] > 0) & (mechs["fallen"] > 0) & ~rose
+    inert = (shut | lay) & (mechs["alive"] == 1)
     for name in ("x", "y", "yaw"):
         np.testing.assert_array_equal(mechs[name][inert], earlier[name][inert])
-    assert not set(shooters(engine, battle)) & set(np.flatnonzero(inert))
+    assert not set(events["actor"][events["kind"] == SHOT].tolist()) & set(np.flatnonzero(inert).tolist())
     blind = mechs["shutdown"] == 1
     assert (engine.state.visible[battle, blind] == UNSEEN).all()
     assert (mechs["contacts"][blind] == NO_MECH).all()
-
-
-def shooters(engine, battle):
-    events = engine.state.events[battle][: engine.state.battles["num_events"][battle]]
-    return events["actor"][events["kind"] == SHOT].tolist()
+    assert (mechs["sounds"][blind] == 0).all()
+    assert (mechs["quality"][blind & (mechs["alive"] == 1)] == engine.config.sensors.min_quality).all()
+    own = engine.out.observations[battle][:, STREAMS["self"].part]
+    assert not own[blind][:, [Self.ECM, Self.ECCM]].any()

@@ -114,6 +114,18 @@ def test_an_unwritable_cache_directory_falls_back(script, tmp_path):
     assert str(home) in result.stdout
 
 
+def test_without_any_writable_directory_nothing_is_kept(tmp_path):
+    code = """
+from echelon_env.engine import _jit
+_jit.cache_directory = lambda: None
+@_jit.entry_point
+def double(state):
+    return 2 * state
+assert double(21) == 42
+"""
+    assert run(code).returncode == 0
+
+
 def test_a_full_disk_costs_only_the_cache(script, tmp_path):
     code = f"""
 import errno, runpy

@@ -207,5 +207,5 @@ def test_a_shot_of_the_dead_pays_only_those_who_persist(persist):
         end(engine)
         if engine.state.mechs["damage_dealt"][0, 0] > 0:
             break
-    assert engine.state.mechs["total_damage"][0, 0] == 8
+    assert engine.statistics["damage"][0, 0] == 8
     assert engine.out.rewards[0, 0] == pytest.approx(0.05 * 8 * persist)

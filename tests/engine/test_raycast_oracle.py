@@ -1,15 +1,25 @@
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from echelon_env.engine._jit import kernel
-from echelon_env.engine.raycast import NEVER, first_obstacle, height_mask, line_of_sight
+from echelon_env.engine.raycast import (
+    BEDROCK,
+    NEVER,
+    OUTSIDE,
+    first_obstacle,
+    height_mask,
+    line_is_clear,
+    surface_below,
+)
 from echelon_env.engine.state import COLUMN
 from echelon_env.engine.tables import build_tables
 from oracles import raycast as oracle
-from oracles.situations import columns_of, rough_voxels, small_config
+from oracles.configs import small_config
+from oracles.situations import columns_of, rough_voxels
 from oracles.world import material_mask
 
 SIZE, HEIGHT = 20, 8
@@ -18,26 +28,40 @@ RULES["map_size"], RULES["map_height"] = SIZE, HEIGHT
 
 
 @kernel
-def _cast(columns, rules, starts, ends, clear, obstacle):
+def _look(columns, by_sight, starts, ends, clear):
     for i in range(starts.shape[0]):
         x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
         x1, y1, z1 = ends[i, 0], ends[i, 1], ends[i, 2]
-        if clear.shape[0] > 0:
-            clear[i] = line_of_sight(columns, x0, y0, z0, x1, y1, z1)
-        if obstacle.shape[0] > 0:
-            obstacle[i] = first_obstacle(columns, rules[0], x0, y0, z0, x1, y1, z1)
+        clear[i] = line_is_clear(columns, by_sight, x0, y0, z0, x1, y1, z1)
 
 
-def sees(columns, starts, ends):
+@kernel
+def _cast(columns, rules, starts, ends, parameters, obstacles):
+    for i in range(starts.shape[0]):
+        x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
+        x1, y1, z1 = ends[i, 0], ends[i, 1], ends[i, 2]
+        parameters[i], obstacles[i] = first_obstacle(columns, rules[0], x0, y0, z0, x1, y1, z1)
+
+
+@kernel
+def _surfaces(columns, out):
+    for iy in range(columns.shape[0]):
+        for ix in range(columns.shape[1]):
+            for level in range(out.shape[2]):
+                out[iy, ix, level] = surface_below(columns[iy, ix], level)
+
+
+def sees(columns, starts, ends, by_sight=True):
     clear = np.zeros(len(starts), np.bool_)
-    _cast(columns, RULES, starts, ends, clear, np.zeros(0))
+    _look(columns, by_sight, starts, ends, clear)
     return clear
 
 
 def strikes(columns, starts, ends):
-    obstacle = np.zeros(len(starts))
-    _cast(columns, RULES, starts, ends, np.zeros(0, np.bool_), obstacle)
-    return np.where(obstacle < NEVER, obstacle, math.inf)
+    """Parameters (infinity where nothing is struck) and what is struck: a voxel's flat index, BEDROCK or OUTSIDE."""
+    parameters, obstacles = np.zeros(len(starts)), np.zeros(len(starts), np.int64)
+    _cast(columns, RULES, starts, ends, parameters, obstacles)
+    return np.where(parameters < NEVER, parameters, math.inf), obstacles
 
 
 def terrain(rng, density=0.12):
@@ -59,14 +83,16 @@ def segments(rng, count, grid=None):
     return starts[apart], ends[apart]
 
 
-def test_line_of_sight_in_general_position():
+@pytest.mark.parametrize("by_sight", [False, True])
+def test_clear_lines_in_general_position(by_sight):
     rng = np.random.default_rng(0)
     blocked = 0
     for _ in range(8):
-        columns, opaque, _ = terrain(rng)
+        columns, opaque, solid = terrain(rng)
         starts, ends = segments(rng, 150)
-        for start, end, got in zip(starts.tolist(), ends.tolist(), sees(columns, starts, ends), strict=True):
-            expected = oracle.line_of_sight(opaque, start, end, Fraction)
+        clear = sees(columns, starts, ends, by_sight)
+        for start, end, got in zip(starts.tolist(), ends.tolist(), clear, strict=True):
+            expected = oracle.line_of_sight(opaque if by_sight else solid, start, end, Fraction)
             assert got == expected, (start, end)
             blocked += not expected
     assert blocked > 200
@@ -94,17 +120,35 @@ def test_the_voxels_of_the_ends_do_not_block():
 
 def test_first_obstacle_in_general_position():
     rng = np.random.default_rng(1)
-    struck = 0
+    seen = Counter()
     for _ in range(8):
         columns, opaque, solid = terrain(rng)
         starts, ends = segments(rng, 150)
         ends = ends + rng.choice([0, 0, 3.0], ends.shape) * rng.normal(0, 1, ends.shape)  # some leave the map
-        for start, end, got in zip(starts.tolist(), ends.tolist(), strikes(columns, starts, ends), strict=True):
+        cast = zip(starts.tolist(), ends.tolist(), *strikes(columns, starts, ends), strict=True)
+        for start, end, parameter, obstacle in cast:
             blocked = oracle.first_blocked(opaque | solid, start, end, Fraction)
-            expected = min(blocked, oracle.leaves_map((SIZE, SIZE, HEIGHT), start, end))
-            assert got == pytest.approx(expected, abs=1e-12), (start, end)
-            struck += expected < math.inf
-    assert struck > 200
+            leaves = oracle.leaves_map((SIZE, SIZE, HEIGHT), start, end)
+            assert parameter == pytest.approx(min(blocked, leaves), abs=1e-12), (start, end)
+            if blocked < leaves:
+                x, y, z = oracle.voxel_entered(start, end, blocked)
+                assert obstacle == (z * SIZE + y) * SIZE + x, (start, end)
+                seen["voxel"] += 1
+            elif leaves < math.inf:
+                below = end[2] < 0 and start[2] + leaves * (end[2] - start[2]) < 1e-9
+                assert obstacle == (BEDROCK if below else OUTSIDE), (start, end)
+                seen["bedrock" if below else "edge"] += 1
+    assert min(seen[what] for what in ("voxel", "bedrock", "edge")) > 30, seen
+
+
+def test_surfaces():
+    rng = np.random.default_rng(2)
+    columns, _, solid = terrain(rng, density=0.3)
+    got = np.zeros((SIZE, SIZE, HEIGHT + 1), np.int64)
+    _surfaces(columns, got)
+    for y, x, level in np.ndindex(got.shape):
+        tops = [0, *(int(z) + 1 for z in np.flatnonzero(solid[:, y, x]) if z + 1 <= level)]
+        assert got[y, x, level] == max(tops)
 
 
 def test_a_segment_may_leave_a_blocking_voxel():
@@ -113,7 +157,7 @@ def test_a_segment_may_leave_a_blocking_voxel():
     columns = columns_of(voxels)
     starts = np.array([[5.5, 5.5, 1.5], [5.5, 5.5, 1.5], [5.5, 5.5, 1.5]])
     ends = np.array([[4.5, 5.5, 1.5], [5.9, 5.9, 1.9], [6.5, 5.5, 1.5]])
-    assert strikes(columns, starts, ends).tolist() == [math.inf, math.inf, 0.5]
+    assert strikes(columns, starts, ends)[0].tolist() == [math.inf, math.inf, 0.5]
 
 
 @pytest.mark.parametrize("lowest", [0, 3, 31])

@@ -11,7 +11,8 @@ from echelon_env.catalog import AIR, CONCRETE, DEFAULT_CATALOG, FOLIAGE, GLASS
 from echelon_env.config import make_config
 from echelon_env.engine.core import BattleEngine
 from oracles.compare import play
-from oracles.situations import ODD_CATALOG, Random, put_mech, set_voxels
+from oracles.configs import ODD_CATALOG
+from oracles.situations import Random, put_mech, set_voxels
 from oracles.world import load
 
 BATTLES = 16
@@ -72,7 +73,7 @@ def arrange(engine: BattleEngine, battle: int, rng: Random) -> None:
     for mech in world.mechs:
         mech.on_ground = True
         put_mech(engine.state, battle, mech)
-    set_voxels(engine.state, battle, np.ascontiguousarray(voxels))
+    set_voxels(engine.state, battle, np.ascontiguousarray(voxels), engine.config.catalog.materials)
 
 
 def test_steps():

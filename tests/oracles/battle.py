@@ -11,11 +11,26 @@ from numpy.typing import NDArray
 
 from echelon_env.actions import TARGET_CHOICES, Action
 from echelon_env.config import REWARD_COMPONENTS
-from echelon_env.engine.state import BLUE, DRAW, ELIMINATION, NO_MECH, RED, RUNNING, TIME_LIMIT, ZONE_CONTROL
-from oracles.combat import apply_hits, fire, fly, update_bodies
+from echelon_env.engine.state import (
+    BLUE,
+    DRAW,
+    ECCM,
+    ECM,
+    ELIMINATION,
+    NO_MECH,
+    RED,
+    RUNNING,
+    SILENT,
+    TIME_LIMIT,
+    ZONE_CONTROL,
+)
+from oracles.body import update_bodies
+from oracles.combat import fire
+from oracles.flights import fly
 from oracles.movement import move_all
 from oracles.rng import movement_order
 from oracles.sensing import look_around
+from oracles.settlement import settle
 from oracles.world import Mech, World
 
 
@@ -32,6 +47,8 @@ class Result:
 
 def decide(world: World, actions: NDArray[np.float32]) -> Result:
     """Play one decision of a battle that is not over. `actions` (M, ACTION_DIM) float32."""
+    world.log.clear()
+    world.cases.clear()
     alive_before = [mech.alive for mech in world.mechs]
     for mech, action in zip(world.mechs, actions, strict=True):
         command(world, mech, action)
@@ -51,24 +68,31 @@ def decide(world: World, actions: NDArray[np.float32]) -> Result:
 
 def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     """Read a mech's commands from its action and forget what the last decision counted."""
-    mech.hurt_x = mech.hurt_y = mech.damage_dealt = mech.kills = 0.0
+    mech.hurt_x = mech.hurt_y = 0.0
+    mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = 0.0
     mech.shutdown_ticks, mech.died = 0, False
     mech.bad_actions = sum(not math.isfinite(entry) for entry in action)
+    mech.statistics["bad_actions"] += mech.bad_actions
     entries = [min(1.0, max(-1.0, float(entry))) if math.isfinite(entry) else 0.0 for entry in action]
     mech.throttle, mech.strafe, mech.turn = entries[Action.THROTTLE], entries[Action.STRAFE], entries[Action.TURN]
     mech.jet = max(0.0, entries[Action.JET]) if mech.kind.jet_acceleration > 0 else 0.0
-    mech.trigger = [entries[entry] > 0 for entry in (Action.PRIMARY, Action.SECONDARY, Action.TERTIARY)]
+    triggers = (Action.PRIMARY, Action.SECONDARY, Action.TERTIARY, Action.SPECIAL)
+    mech.trigger = [entries[entry] > 0 for entry in triggers]
     mech.vent = entries[Action.VENT] > 0
+    mech.radiates = SILENT
+    if mech.kind.electronics:
+        world.cases["told to radiate both"] += entries[Action.ECM] > 0 and entries[Action.ECCM] > 0
+        mech.radiates = ECCM if entries[Action.ECCM] > 0 else ECM if entries[Action.ECM] > 0 else SILENT
     wishes = entries[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
     mech.target = mech.contacts[wishes.index(max(wishes))] if max(wishes) > 0 else NO_MECH
 
 
 def play_tick(world: World, order: Sequence[int]) -> None:
-    update_bodies(world)
+    hits = update_bodies(world)
     move_all(world, order)
-    hits = fire(world)
-    hits += fly(world)
-    apply_hits(world, hits)
+    hits += fire(world)
+    struck, bursts = fly(world)
+    settle(world, hits + struck, bursts)
     world.tick += 1
 
 
@@ -150,8 +174,9 @@ def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.floa
             values["death"] = float(mech.died)
             values["overheat"] = mech.shutdown_ticks * config.dt
         if was_alive or persists:
-            values["damage"] = mech.damage_dealt
+            values["damage"] = mech.damage_dealt - mech.friendly_damage
             values["kill"] = mech.kills
+            values["assist"] = mech.assists
             if is_terminated(world) and world.winner != DRAW:
                 values["outcome"] = 1.0 if mech.team == world.winner else -1.0
         components[mech.index] = [getattr(config.rewards, name) * values[name] for name in REWARD_COMPONENTS]

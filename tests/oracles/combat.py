@@ -1,77 +1,119 @@
-"""Body, shots, projectiles, damage and deaths of one tick."""
+"""Shots of a tick: triggers, targets, aim, and what a direct hit does."""
 
 from __future__ import annotations
 
 import math
 
 from echelon_env.catalog import Weapon
-from echelon_env.engine.state import DEATH, HIT, NO_MECH, SHOT, SHUTDOWN
+from echelon_env.engine.state import CLIMB, DIRECT, HIT, SHOT
+from oracles.body import add_heat
 from oracles.movement import wrap
-from oracles.raycast import enters_box, first_blocked, leaves_map
+from oracles.paint import has_painted, knows_by_paint
+from oracles.rng import AIM, random_unit
 from oracles.sensing import is_line_clear
 from oracles.world import Hit, Mech, Point, Projectile, World
-
-NOTHING = 1e-9
-"""m; what is left of a range by rounding alone."""
-
-
-def update_bodies(world: World) -> None:
-    """Cooldowns, heat dissipation, shutdown and restart."""
-    physics = world.config.physics
-    for mech in world.living():
-        mech.cooldown = [max(0, ticks - 1) for ticks in mech.cooldown]
-        factor = physics.vent_factor if mech.vent else 1.0
-        mech.heat = max(0.0, mech.heat - mech.kind.heat_dissipation * world.config.dt * factor)
-        if mech.heat > mech.kind.heat_capacity:
-            if not mech.shutdown:
-                world.log.append((SHUTDOWN, world.tick, mech.index, NO_MECH, -1, 0.0))
-                world.cases["shut down"] += 1
-            mech.shutdown = True
-        elif mech.shutdown and mech.heat <= physics.restart_heat * mech.kind.heat_capacity:
-            mech.shutdown = False
-            world.cases["restarted"] += 1
-        mech.shutdown_ticks += mech.shutdown
 
 
 def fire(world: World) -> list[Hit]:
     """Fire every weapon that can; projectiles are added to the world, hits of hitscan weapons are returned."""
     hits = []
     for mech in world.living():
-        if mech.shutdown or mech.vent:
-            continue
         for mount, weapon in enumerate(mech.weapons):
-            if weapon is None or not mech.trigger[mount] or mech.cooldown[mount] > 0:
-                continue
-            target = choose_target(world, mech, weapon)
-            if weapon.flight == "hitscan":
-                if target is None:
-                    continue
-                hits.append(make_hit(world, mech, target, weapon, unit(between(mech, target))))
-            else:
-                ahead = (math.cos(mech.yaw), math.sin(mech.yaw), 0.0)
-                direction = ahead if target is None else unit(between(mech, target))
-                world.projectiles.append(Projectile(mech.centre, direction, weapon.range, mech.index, weapon))
-            mech.heat = min(mech.heat + weapon.heat, world.config.physics.max_heat * mech.kind.heat_capacity)
-            mech.cooldown[mount] = world.config.ticks(weapon.cooldown)
-            aimed_at = NO_MECH if target is None else target.index
-            world.log.append((SHOT, world.tick, mech.index, aimed_at, weapon_index(world, weapon), 0.0))
+            if weapon is not None and is_ready(world, mech, mount, weapon):
+                hits += shoot(world, mech, mount, weapon)
     return hits
 
 
-def weapon_index(world: World, weapon: Weapon) -> int:
-    return world.config.catalog.weapons.index(weapon)
+def is_ready(world: World, mech: Mech, mount: int, weapon: Weapon) -> bool:
+    if not mech.trigger[mount] or mech.cooldown[mount] > 0:
+        return False
+    holds = {
+        "fallen": mech.fallen > 0,
+        "shut down": mech.shutdown,
+        "venting": mech.vent,
+        "out of charges": weapon.charges > 0 and mech.charges[mount] == 0,
+    }
+    for reason, there in holds.items():
+        world.cases[f"did not fire: {reason}"] += there
+    return not any(holds.values())
 
 
-def between(mech: Mech, other: Mech) -> Point:
-    """The vector from one mech's centre to another's."""
-    dx, dy, dz = (b - a for a, b in zip(mech.centre, other.centre, strict=True))
-    return dx, dy, dz
+def shoot(world: World, mech: Mech, mount: int, weapon: Weapon) -> list[Hit]:
+    """A shot, where the weapon has the target that it needs."""
+    target = choose_target(world, mech, weapon)
+    if target is None and weapon.flight in ("hitscan", "homing"):
+        world.cases["did not fire: no valid target"] += 1
+        return []
+    add_heat(world, mech, weapon.heat)
+    mech.cooldown[mount] = world.config.ticks(weapon.cooldown)
+    mech.charges[mount] -= weapon.charges > 0
+    mech.shots[world.config.catalog.weapons.index(weapon)] += 1
+    world.record(SHOT, mech, target, weapon, place=mech.centre)
+    share = 0.0
+    if target is not None:
+        combat = world.config.combat
+        draw = random_unit(world.seed, world.tick, mech.place, AIM + mount)
+        share = combat.aim_low + (combat.aim_high - combat.aim_low) * draw
+    if weapon.flight == "hitscan" and target is not None:
+        aimed = aimed_point(target, share)
+        return [direct_hit(world, mech, target, weapon, minus(aimed, mech.centre), aimed)]
+    world.projectiles.append(launch(world, mech, weapon, target, share))
+    return []
+
+
+def launch(world: World, mech: Mech, weapon: Weapon, target: Mech | None, share: float) -> Projectile:
+    """A projectile that leaves the muzzle."""
+    muzzle = mech.centre
+    if target is None:
+        world.cases[f"{weapon.flight} without a target"] += 1
+        ahead = (math.cos(mech.yaw), math.sin(mech.yaw), 0.0)
+        return Projectile(muzzle, times(ahead, weapon.speed), weapon.range, mech.index, weapon)
+    aimed = aimed_point(target, share)
+    if weapon.flight == "ballistic":
+        velocity = ballistic_velocity(world, muzzle, aimed, (target.vx, target.vy), weapon.speed)
+        return Projectile(muzzle, velocity, weapon.range, mech.index, weapon)
+    if weapon.flight == "straight":
+        velocity = times(unit(minus(aimed, muzzle)), weapon.speed)
+        return Projectile(muzzle, velocity, weapon.range, mech.index, weapon)
+    direct = sees_unaided(world, mech, target, weapon)
+    world.cases["homing fired directly" if direct else "homing fired by paint"] += 1
+    reach = weapon.speed * weapon.lifetime
+    phase = DIRECT if direct else CLIMB
+    return Projectile(muzzle, (0.0, 0.0, 0.0), reach, mech.index, weapon, share, target.index, phase)
+
+
+def ballistic_velocity(world: World, muzzle: Point, aimed: Point, target: tuple[float, float], speed: float) -> Point:
+    """The velocity at the muzzle that leads a target of a planar velocity and makes up for the drop."""
+    gravity = world.config.physics.gravity
+    vx, vy = target
+    dx, dy, dz = minus(aimed, muzzle)
+    t = math.hypot(dx, dy, dz) / speed
+    for _ in range(8):
+        t = math.hypot(dx + vx * t, dy + vy * t, dz + gravity * t * t / 2) / speed
+    w = (dx / t + vx, dy / t + vy, dz / t + gravity * t / 2)
+    return times(unit(w), speed)
+
+
+def aimed_point(target: Mech, share: float) -> Point:
+    return target.x, target.y, target.z + share * target.kind.height
+
+
+def minus(one: Point, two: Point) -> Point:
+    return one[0] - two[0], one[1] - two[1], one[2] - two[2]
+
+
+def times(vector: Point, factor: float) -> Point:
+    return vector[0] * factor, vector[1] * factor, vector[2] * factor
 
 
 def unit(vector: Point) -> Point:
-    length = math.sqrt(sum(part * part for part in vector))
-    x, y, z = (part / length for part in vector)
-    return x, y, z
+    length = math.hypot(*vector)
+    return times(vector, 1 / length) if length > 0 else (0.0, 0.0, 0.0)
+
+
+def planar_unit(vector: Point) -> tuple[float, float]:
+    length = math.hypot(vector[0], vector[1])
+    return (vector[0] / length, vector[1] / length) if length > 0 else (0.0, 0.0)
 
 
 def choose_target(world: World, mech: Mech, weapon: Weapon) -> Mech | None:
@@ -88,80 +130,52 @@ def choose_target(world: World, mech: Mech, weapon: Weapon) -> Mech | None:
 def is_valid_target(world: World, mech: Mech, enemy: Mech, weapon: Weapon) -> bool:
     if math.dist(mech.centre, enemy.centre) > weapon.range:
         return False
-    dx, dy, _ = between(mech, enemy)
+    dx, dy, _ = minus(enemy.centre, mech.centre)
     bearing = math.atan2(dy, dx)
     if math.hypot(dx, dy) > 0 and abs(wrap(bearing - mech.yaw)) > math.radians(weapon.arc) / 2:
         return False
+    if weapon.flight == "homing":
+        return knows_by_paint(world, mech, enemy) or sees_unaided(world, mech, enemy, weapon)
     return is_line_clear(world, mech, enemy)
 
 
-def make_hit(world: World, shooter: Mech, target: Mech, weapon: Weapon, direction: Point) -> Hit:
-    """A hit with the rear armour's factor; `direction` is the attack's direction of travel."""
-    physics = world.config.physics
-    planar = math.hypot(direction[0], direction[1])
-    dx, dy = (direction[0] / planar, direction[1] / planar) if planar > 0 else (0.0, 0.0)
-    damage = weapon.damage
-    if planar > 0 and abs(wrap(math.atan2(dy, dx) - target.yaw)) <= math.radians(physics.rear_arc) / 2:
-        damage *= physics.rear_damage
-        world.cases["hit the rear"] += 1
-    return Hit(shooter, target, weapon, damage, weapon.target_heat, dx, dy)
+def sees_unaided(world: World, mech: Mech, enemy: Mech, weapon: Weapon) -> bool:
+    """Whether a homing weapon needs no paint for an enemy."""
+    near = math.dist(mech.centre, enemy.centre) <= weapon.unaided_range
+    return near and is_line_clear(world, mech, enemy)
 
 
-def fly(world: World) -> list[Hit]:
-    """Move every projectile by one tick; those that hit, leave, strike terrain or end their range are gone."""
-    hits: list[Hit] = []
-    flying: list[Projectile] = []
-    blocking = world.blocks_movement | world.blocks_sight
-    for shot in world.projectiles:
-        step = min(shot.weapon.speed * world.config.dt, shot.reach)
-        end = (
-            shot.position[0] + shot.direction[0] * step,
-            shot.position[1] + shot.direction[1] * step,
-            shot.position[2] + shot.direction[2] * step,
-        )
-        owner = world.mechs[shot.owner]
-        stopped = min(first_blocked(blocking, shot.position, end), leaves_map(world.size, shot.position, end))
-        entries = [(enters_box(*enemy.box, shot.position, end), enemy) for enemy in world.enemies(owner)]
-        entry, struck = min(entries, key=lambda pair: pair[0], default=(math.inf, None))
-        if struck is not None and entry < math.inf and entry <= stopped:
-            hits.append(make_hit(world, owner, struck, shot.weapon, shot.direction))
-            world.cases["projectile hit"] += 1
-            world.cases["projectile of the dead hit"] += not owner.alive
-        elif stopped == math.inf and shot.reach - step > NOTHING:
-            shot.position, shot.reach = end, shot.reach - step
-            flying.append(shot)
-        else:
-            world.cases["projectile spent" if stopped == math.inf else "projectile stopped"] += 1
-    world.projectiles = flying
-    return hits
+def paint_factor(world: World, shooter: Mech, target: Mech) -> float:
+    """Factor on the damage of an enemy's hit or splash."""
+    painted = shooter.team != target.team and has_painted(world, shooter.pack, target)
+    return world.config.combat.paint_damage if painted else 1.0
 
 
-def apply_hits(world: World, hits: list[Hit]) -> None:
-    """Take the tick's hit points from armour, add the heat, share what was dealt among the shooters, let mechs die."""
-    physics = world.config.physics
-    for mech in world.living():
-        received = [hit for hit in hits if hit.target is mech]
-        if not received:
-            continue
-        arrived = sum(hit.damage for hit in received)
-        dealt = min(1.0, mech.armour / arrived) if arrived > 0 else 0.0
-        killed = arrived > 0 and arrived >= mech.armour
-        for hit in received:
-            amount = hit.damage * dealt
-            hit.shooter.damage_dealt += amount
-            hit.shooter.total_damage += amount
-            mech.hurt_x -= hit.dx * amount
-            mech.hurt_y -= hit.dy * amount
-            if killed:
-                hit.shooter.kills += hit.damage / arrived
-                hit.shooter.total_kills += hit.damage / arrived
-            weapon = weapon_index(world, hit.weapon)
-            world.log.append((HIT, world.tick, hit.shooter.index, mech.index, weapon, amount))
-        limit = physics.max_heat_from_enemies * mech.kind.heat_capacity
-        mech.heat = max(mech.heat, min(limit, mech.heat + sum(hit.heat for hit in received)))
-        mech.armour = 0.0 if killed else mech.armour - arrived
-        world.cases["shared kill"] += killed and len({hit.shooter for hit in received}) > 1
-        world.cases["overkill"] += killed and dealt < 1
-        if killed:
-            mech.alive, mech.died = False, True
-            world.log.append((DEATH, world.tick, mech.index, NO_MECH, -1, 0.0))
+def direct_hit(world: World, shooter: Mech, target: Mech, weapon: Weapon, travel: Point, at: Point) -> Hit:
+    """A hit that travels along a vector and strikes a point of the target's box."""
+    combat = world.config.combat
+    dx, dy = planar_unit(travel)
+    damage = weapon.damage * paint_factor(world, shooter, target)
+    world.cases["hit what is painted"] += damage > weapon.damage
+    if (dx, dy) != (0.0, 0.0):
+        angle = abs(wrap(math.atan2(dy, dx) - target.yaw))
+        world.doubt(angle, math.radians(combat.rear_arc) / 2)
+        if angle <= math.radians(combat.rear_arc) / 2:
+            damage *= combat.rear_damage
+            world.cases["hit the rear"] += 1
+    height = min(1.0, max(0.0, (at[2] - target.z) / target.kind.height))
+    world.doubt(height, combat.legs_height)
+    on_legs = height < combat.legs_height
+    world.cases["hit the legs"] += on_legs and damage > 0
+    return Hit(
+        target=target,
+        kind=HIT,
+        body=damage * (combat.legs_share if on_legs else 1.0),
+        shooter=shooter,
+        weapon=weapon,
+        legs=damage if on_legs else 0.0,
+        stability=weapon.stability,
+        dx=dx,
+        dy=dy,
+        at=at,
+    )

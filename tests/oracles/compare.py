@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,47 +12,49 @@ from numpy.typing import NDArray
 
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import IMPACT, State
+from echelon_env.engine.state import EVENT_KINDS, State
 from echelon_env.observations import feature_names
 from oracles.battle import Result, decide
 from oracles.observation import observe
-from oracles.sensing import GRAZING
-from oracles.world import World, load
+from oracles.situations import columns_of, count_bits
+from oracles.world import COUNTED, GRAZING, Mech, Projectile, World, load
 
 STATE_TOLERANCE = 1e-9
-HURT_TOLERANCE = 1e-5  # the engine takes the direction from an event, which keeps it in float32
 OUTPUT_TOLERANCE = 1e-5
 
-_ALWAYS = ("alive", "died", "bad_actions", "armour", "damage_dealt", "kills", "total_damage", "total_kills")
+_ALWAYS = (
+    *("alive", "died", "bad_actions", "armour", "damage_dealt", "friendly_damage", "kills", "assists"),
+    "wreck_ticks",
+)
+_WHILE_WRECKED = ("wreck_low", "wreck_high")
 _WHILE_ALIVE = (
-    *("x", "y", "z", "yaw", "vx", "vy", "vz", "heat", "potential"),
-    *("shutdown", "on_ground", "shutdown_ticks", "contacts", "cooldown"),
+    *("x", "y", "z", "yaw", "vx", "vy", "vz", "heat", "legs", "stability", "speed_factor", "potential", "quality"),
+    *("jam", "sounds", "hurt_x", "hurt_y", "shutdown", "on_ground", "shutdown_ticks", "radiates", "vent", "contacts"),
+    *("cooldown", "charges", "anti_missile_cooldown", "suppressed", "fallen"),
 )
 
 
 @dataclass
 class Decision:
-    """One decision of one battle: the world before it, and after it as the oracle played it."""
+    """One decision of one battle: the world after it as the oracle played it."""
 
     battle: int
-    before: World
     after: World
     result: Result
 
 
-def play(engine: BattleEngine, actions: NDArray[np.float32]) -> tuple[list[Decision], list[str]]:
+def play(
+    engine: BattleEngine, actions: NDArray[np.float32], worlds: Mapping[int, World] | None = None
+) -> tuple[list[Decision], list[str]]:
     """Step the engine, and its battles that are not over in the oracle; returns what was played and what differs.
 
-    Decisions with a grazing line of sight are played but not compared.
+    The oracle goes on from `worlds` by battle, or else from the engine's state. Decisions in which something was within
+    rounding are played but not compared.
     """
     running = np.flatnonzero(~engine.battle_over).tolist()
-    before = [load(engine.state, battle, engine.config) for battle in running]
-    after = [load(engine.state, battle, engine.config) for battle in running]
+    before = {battle: load(engine.state, battle, engine.config) for battle in running} if worlds is None else worlds
     engine.step(actions)
-    decisions = [
-        Decision(battle, *worlds, decide(worlds[1], actions[battle]))
-        for battle, *worlds in zip(running, before, after, strict=True)
-    ]
+    decisions = [Decision(battle, before[battle], decide(before[battle], actions[battle])) for battle in running]
     found = [
         f"battle {decision.battle}: {text}"
         for decision in decisions
@@ -93,31 +95,20 @@ def _array_differences(what: str, names: list[str], expected: NDArray[Any], got:
         yield f"{what} {names[index]}: expected {expected[index]}, got {got[index]}"
 
 
-def close(one: Any, two: Any, tolerance: float = STATE_TOLERANCE) -> bool:
-    """Whether two numbers, or two sequences of them, agree."""
+def close(one: Any, two: Any) -> bool:
+    """Whether two numbers, or two sequences of them, agree; names must be equal."""
     if isinstance(one, (list, tuple)):
-        return len(one) == len(two) and all(close(a, b, tolerance) for a, b in zip(one, two, strict=True))
-    return math.isclose(one, two, rel_tol=tolerance, abs_tol=tolerance)
+        return len(one) == len(two) and all(close(a, b) for a, b in zip(one, two, strict=True))
+    if isinstance(one, str) or isinstance(two, str):
+        return bool(one == two)
+    return math.isclose(one, two, rel_tol=STATE_TOLERANCE, abs_tol=STATE_TOLERANCE)
 
 
 def differences(world: World, state: State, battle: int) -> Iterator[str]:
-    """Every field in which the state differs from the world, as text."""
+    """Differences between the oracle's battle and the engine's, apart from what the engine hands out."""
     engine = load(state, battle, world.config)
-    row = state.mechs[battle]
     for expected, got in zip(world.mechs, engine.mechs, strict=True):
-        for name in (*_ALWAYS, *(_WHILE_ALIVE if expected.alive and got.alive else ())):
-            wanted = getattr(expected, name)
-            found = row[name][got.index].tolist()
-            if not close(wanted, found):
-                yield f"mech {expected.index} ({expected.kind.name}) {name}: expected {wanted}, got {found}"
-        if expected.alive and got.alive:
-            for name in ("hurt_x", "hurt_y"):
-                wanted, found = getattr(expected, name), float(row[name][got.index])
-                if not close(wanted, found, HURT_TOLERANCE):
-                    yield f"mech {expected.index} {name}: expected {wanted}, got {found}"
-            for name, wanted in (("facing_x", math.cos(expected.yaw)), ("facing_y", math.sin(expected.yaw))):
-                if not close(wanted, float(row[name][got.index])):
-                    yield f"mech {expected.index} {name}: expected {wanted}, got {row[name][got.index]}"
+        yield from _mech_differences(expected, got, state.mechs[battle, got.index])
     for name in ("score", "share", "tonnage"):
         wanted, found = [getattr(team, name) for team in world.teams], state.teams[name][battle].tolist()
         if not close(wanted, found):
@@ -128,29 +119,90 @@ def differences(world: World, state: State, battle: int) -> Iterator[str]:
     for name in ("tick", "step_count", "over", *(("winner", "reason") if world.over else ())):
         if getattr(world, name) != getattr(engine, name):
             yield f"{name}: expected {getattr(world, name)}, got {getattr(engine, name)}"
-    yield from _projectile_differences(world, engine)
+    wanted_paint, found_paint = ({k: (m.ticks, m.painter) for k, m in w.paint.items()} for w in (world, engine))
+    if wanted_paint != found_paint:
+        yield f"paint: expected {wanted_paint}, got {found_paint}"
+    yield from _list_differences("projectile", *([_flight(shot) for shot in w.projectiles] for w in (world, engine)))
+    yield from _list_differences(
+        "cloud", *([(*c.centre, c.radius, c.ticks) for c in w.clouds] for w in (world, engine))
+    )
+    yield from _voxel_differences(world, state, battle)
     yield from _event_differences(world, state, battle)
 
 
-def _projectile_differences(world: World, engine: World) -> Iterator[str]:
-    wanted, found = (
-        sorted((shot.owner, shot.weapon.name, shot.reach, *shot.position, *shot.direction) for shot in shots)
-        for shots in (world.projectiles, engine.projectiles)
-    )
+def _mech_differences(expected: Mech, got: Mech, row: Any) -> Iterator[str]:
+    who = f"mech {expected.index} ({expected.kind.name})"
+    names = _ALWAYS + (_WHILE_ALIVE if expected.alive and got.alive else ())
+    names += _WHILE_WRECKED if expected.wreck_ticks > 0 else ()
+    for name in names:
+        wanted, found = getattr(expected, name), row[name].tolist()
+        if not close(wanted, found):
+            yield f"{who} {name}: expected {wanted}, got {found}"
+    for name in ("shots", "hits"):
+        if getattr(expected, name) != getattr(got, name):
+            yield f"{who} {name}: expected {getattr(expected, name)}, got {getattr(got, name)}"
+    for name in COUNTED:
+        if not close(expected.statistics[name], got.statistics[name]):
+            yield f"{who} statistics {name}: expected {expected.statistics[name]}, got {got.statistics[name]}"
+    if expected.alive and got.alive:
+        for name, wanted in (("facing_x", math.cos(expected.yaw)), ("facing_y", math.sin(expected.yaw))):
+            if not close(wanted, float(row[name])):
+                yield f"{who} {name}: expected {wanted}, got {row[name]}"
+
+
+def _flight(shot: Projectile) -> tuple[Any, ...]:
+    course: tuple[float, ...] = (shot.target, shot.aim, shot.phase) if shot.weapon.flight == "homing" else ()
+    return (shot.owner, shot.weapon.name, shot.reach, *shot.position, *shot.velocity, *course)
+
+
+def _list_differences(what: str, wanted: list[tuple[Any, ...]], found: list[tuple[Any, ...]]) -> Iterator[str]:
     if len(wanted) != len(found):
-        yield f"projectiles: {len(wanted)} expected, {len(found)} found"
-        yield from (f"missing: {shot}" for shot in wanted if not any(close(shot[2:], other[2:]) for other in found))
-        yield from (f"unexpected: {shot}" for shot in found if not any(close(shot[2:], other[2:]) for other in wanted))
+        yield f"{what}s: {len(wanted)} expected, {len(found)} found"
+        yield from (f"missing {what}: {one}" for one in wanted if not any(close(one, other) for other in found))
+        yield from (f"unexpected {what}: {one}" for one in found if not any(close(one, other) for other in wanted))
         return
     for one, two in zip(wanted, found, strict=True):
-        if one[:2] != two[:2] or not close(one[2:], two[2:]):
-            yield f"projectile: expected {one}, got {two}"
+        if not close(one, two):
+            yield f"{what}: expected {one}, got {two}"
+
+
+def _voxel_differences(world: World, state: State, battle: int) -> Iterator[str]:
+    """Voxels and their damage, exactly; the columns must go with the voxels."""
+    for name in ("voxels", "voxel_damage"):
+        wanted, found = getattr(world, name), getattr(state, name)[battle]
+        for z, y, x in np.argwhere(wanted != found):
+            yield f"{name} at {(int(x), int(y), int(z))}: expected {wanted[z, y, x]}, got {found[z, y, x]}"
+    columns = columns_of(world.voxels, world.config.catalog.materials)
+    for name in ("opaque", "solid", "hazard", "top"):
+        for y, x in np.argwhere(columns[name] != state.columns[name][battle]):
+            found = state.columns[name][battle, y, x]
+            yield f"column {(int(x), int(y))} {name}: expected {columns[name][y, x]}, got {found}"
+
+    if state.battles["num_hazards"][battle] != count_bits(columns["hazard"]):
+        yield f"num_hazards: expected {count_bits(columns['hazard'])}, got {state.battles['num_hazards'][battle]}"
 
 
 def _event_differences(world: World, state: State, battle: int) -> Iterator[str]:
+    """Differences of the lists of events; within a tick any order will do."""
     events = state.events[battle][: int(state.battles["num_events"][battle])]
-    names = ("kind", "tick", "actor", "target", "weapon", "amount")
-    found = sorted(tuple(event[name].item() for name in names) for event in events if event["kind"] != IMPACT)
-    wanted = sorted(world.log)
-    if len(wanted) != len(found) or not all(close(one, two) for one, two in zip(wanted, found, strict=True)):
-        yield f"events: expected {wanted}, got {found}"
+    if (np.diff(events["tick"]) < 0).any():
+        yield f"events out of order: {events['tick']}"
+    names = ("kind", "tick", "actor", "target", "weapon", "amount", "x", "y", "z", "dx", "dy")
+    left = [tuple(event[name].item() for name in names) for event in events]
+    for event in world.log:
+        *head, place, direction = event
+        wanted = (*head, *(place or (math.nan,) * 3), *direction)
+        same = [other for other in left if _same_event(wanted, other)]
+        if same:
+            left.remove(same[0])
+        else:
+            yield f"missing event: {_named(wanted)}"
+    yield from (f"unexpected event: {_named(event)}" for event in left)
+
+
+def _same_event(one: tuple[Any, ...], two: tuple[Any, ...]) -> bool:
+    return all((isinstance(a, float) and math.isnan(a)) or close(a, b) for a, b in zip(one, two, strict=True))
+
+
+def _named(event: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (EVENT_KINDS[event[0]], *event[1:])

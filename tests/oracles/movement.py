@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from oracles.world import TOLERANCE, Mech, Point, World
+from oracles.world import TOLERANCE, Mech, Point, Voxel, World
 
 Box = tuple[Point, Point]
 X, Y = 0, 1
@@ -22,14 +22,17 @@ def move(world: World, mech: Mech) -> None:
     dt = world.config.dt
     before_x, before_y = mech.x, mech.y
     turn, throttle, strafe, jet = mech.turn, mech.throttle, mech.strafe, mech.jet
-    if mech.shutdown:
+    if not mech.in_control:
         turn = throttle = strafe = jet = 0.0
+    speed_factor = mech.speed_factor * (world.config.physics.legged_speed if mech.legs <= 0 else 1.0)
+    world.cases["walked legged"] += mech.legs <= 0 and throttle != 0
+    world.cases["walked through a slowing voxel"] += mech.speed_factor < 1 and throttle != 0
     mech.yaw = wrap(mech.yaw + turn * mech.kind.turn_rate * dt)
     length = max(1.0, math.hypot(throttle, strafe))
     forward = (math.cos(mech.yaw), math.sin(mech.yaw))
     left = (-math.sin(mech.yaw), math.cos(mech.yaw))
     for axis in (X, Y):
-        speed = mech.kind.top_speed * (throttle * forward[axis] + strafe * left[axis]) / length
+        speed = mech.kind.top_speed * speed_factor * (throttle * forward[axis] + strafe * left[axis]) / length
         walk(world, mech, axis, speed * dt)
     rise_or_fall(world, mech, jet)
     mech.vx = (mech.x - before_x) / dt
@@ -151,8 +154,8 @@ def overlap(one: Box, two: Box) -> bool:
     return min(depths) > TOLERANCE
 
 
-def solid_overlaps(world: World, box: Box) -> Iterator[tuple[int, int, int]]:
-    """Voxels that block movement and overlap a box."""
+def voxels_near(world: World, box: Box) -> Iterator[Voxel]:
+    """Voxels of the map that overlap a box."""
     ranges = [
         range(max(0, math.floor(low)), min(extent, math.floor(high) + 1))
         for low, high, extent in zip(*box, world.size, strict=True)
@@ -160,8 +163,13 @@ def solid_overlaps(world: World, box: Box) -> Iterator[tuple[int, int, int]]:
     for x in ranges[0]:
         for y in ranges[1]:
             for z in ranges[2]:
-                if world.blocks_movement[z, y, x] and overlap(box, ((x, y, z), (x + 1, y + 1, z + 1))):
+                if overlap(box, ((x, y, z), (x + 1, y + 1, z + 1))):
                     yield x, y, z
+
+
+def solid_overlaps(world: World, box: Box) -> Iterator[Voxel]:
+    """Voxels that block movement and overlap a box."""
+    return (voxel for voxel in voxels_near(world, box) if world.blocks_movement[voxel[::-1]])
 
 
 def mech_overlaps(world: World, mech: Mech, box: Box) -> list[Mech]:

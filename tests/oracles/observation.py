@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from echelon_env.catalog import MechClass
 from echelon_env.config import zone_radius_limit
-from echelon_env.engine.state import IN_SIGHT, NO_MECH
+from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT
 from echelon_env.observations import (
     EGO_SIDE,
     MAP_SIDE,
@@ -24,7 +24,9 @@ from echelon_env.observations import (
     Squad,
 )
 from oracles.battle import is_inside_zone
-from oracles.combat import between
+from oracles.combat import minus
+from oracles.electronics import radiation
+from oracles.paint import has_painted
 from oracles.world import Mech, World
 
 Features = Mapping[Feature, float]
@@ -108,18 +110,27 @@ def self_features(world: World, mech: Mech) -> Features:
         for weapon, ticks in zip(mech.weapons, mech.cooldown, strict=True)
     ]
     has = [float(weapon is not None) for weapon in mech.weapons]
+    special = mech.weapons[3]
+    if special is not None and special.charges > 0 and mech.charges[3] == 0:
+        has[3] = 0.0
     return {
         Self.ALIVE: 1.0,
         Self.ARMOUR: mech.armour / mech.kind.armour,
+        Self.LEGS: mech.legs / mech.kind.legs,
+        Self.STABILITY: mech.stability / config.physics.max_stability,
+        Self.FALLEN: mech.fallen / config.ticks(config.physics.fall_duration),
+        Self.SUPPRESSED: float(mech.suppressed > 0),
         Self.HEAT: mech.heat / mech.kind.heat_capacity,
         Self.SHUTDOWN: float(mech.shutdown),
         Self.ON_GROUND: float(mech.on_ground),
         Self.COOLDOWN_PRIMARY: waits[0],
         Self.COOLDOWN_SECONDARY: waits[1],
         Self.COOLDOWN_TERTIARY: waits[2],
+        Self.COOLDOWN_SPECIAL: waits[3],
         Self.HAS_PRIMARY: has[0],
         Self.HAS_SECONDARY: has[1],
         Self.HAS_TERTIARY: has[2],
+        Self.HAS_SPECIAL: has[3],
         Self.VELOCITY_FORWARD: _clip(velocity[0] / fastest(world)),
         Self.VELOCITY_LEFT: _clip(velocity[1] / fastest(world)),
         Self.VELOCITY_UP: _clip(mech.vz / fastest(world)),
@@ -130,7 +141,29 @@ def self_features(world: World, mech: Mech) -> Features:
         Self.HEADING_SIN: heading[1],
         Self.HURT_FORWARD: _clip(hurt[0] / mech.kind.armour),
         Self.HURT_LEFT: _clip(hurt[1] / mech.kind.armour),
+        **warfare_features(world, mech),
         **_one_hot(Self, mech.kind),
+    }
+
+
+def warfare_features(world: World, mech: Mech) -> Features:
+    """What a mech hears, how well it senses, and what others do to it."""
+    painted = any(has_painted(world, enemy.pack, mech) for enemy in world.mechs if enemy.team != mech.team)
+    homing = [shot for shot in world.projectiles if shot.weapon.flight == "homing" and shot.target == mech.index]
+    world.cases["observes a missile"] += bool(homing)
+    world.cases["observes its own paint"] += painted
+    return {
+        Self.SOUND_AHEAD: mech.sounds[0],
+        Self.SOUND_LEFT: mech.sounds[1],
+        Self.SOUND_BEHIND: mech.sounds[2],
+        Self.SOUND_RIGHT: mech.sounds[3],
+        Self.SENSOR_QUALITY: mech.quality / world.config.sensors.max_quality,
+        Self.JAMMED: mech.jam,
+        Self.HAS_ELECTRONICS: float(mech.kind.electronics),
+        Self.ECM: float(radiation(mech) == ECM),
+        Self.ECCM: float(radiation(mech) == ECCM),
+        Self.PAINTED: float(painted),
+        Self.MISSILE: float(bool(homing)),
     }
 
 
@@ -157,7 +190,7 @@ def objective_features(world: World, mech: Mech) -> Features:
 
 
 def contact_features(world: World, mech: Mech, enemy: Mech, in_sight: bool) -> Features:
-    dx, dy, dz = between(mech, enemy)
+    dx, dy, dz = minus(enemy.centre, mech.centre)
     direction = _bearing(mech, dx, dy)
     distance = math.sqrt(dx * dx + dy * dy + dz * dz)
     velocity = _in_frame(mech, enemy.vx - mech.vx, enemy.vy - mech.vy)
@@ -177,6 +210,10 @@ def contact_features(world: World, mech: Mech, enemy: Mech, in_sight: bool) -> F
         Contact.ARMOUR: enemy.armour / enemy.kind.armour,
         Contact.HEAT: enemy.heat / enemy.kind.heat_capacity,
         Contact.SHUTDOWN: float(enemy.shutdown),
+        Contact.FALLEN: float(enemy.fallen > 0),
+        Contact.LEGGED: float(enemy.legs <= 0),
+        Contact.PAINTED: float(has_painted(world, mech.pack, enemy)),
+        Contact.RADIATING: float(radiation(enemy) != SILENT),
         Contact.IN_ZONE: float(is_inside_zone(world, enemy)),
         **_one_hot(Contact, enemy.kind),
     }
@@ -189,7 +226,7 @@ def squad_of(world: World, mech: Mech) -> list[Mech]:
 
 
 def squad_features(world: World, mech: Mech, mate: Mech) -> Features:
-    dx, dy, dz = between(mech, mate)
+    dx, dy, dz = minus(mate.centre, mech.centre)
     direction = _bearing(mech, dx, dy)
     return {
         Squad.DIRECTION_FORWARD: direction[0],
@@ -199,6 +236,7 @@ def squad_features(world: World, mech: Mech, mate: Mech) -> Features:
         Squad.ARMOUR: mate.armour / mate.kind.armour,
         Squad.HEAT: mate.heat / mate.kind.heat_capacity,
         Squad.SHUTDOWN: float(mate.shutdown),
+        Squad.FALLEN: float(mate.fallen > 0),
         Squad.IN_ZONE: float(is_inside_zone(world, mate)),
         Squad.SAME_PACK: float(mate.pack == mech.pack),
         **_one_hot(Squad, mate.kind),

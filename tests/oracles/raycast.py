@@ -64,13 +64,14 @@ def first_blocked(
 ) -> float:
     """Parameter in [0, 1] at which a segment enters a blocking voxel, infinity where it enters none.
 
-    The voxel that the segment starts in is not entered. Outside of the map nothing blocks.
+    The voxel that the segment starts in is not entered, the one that holds its very end is. Outside of the map nothing
+    blocks.
     """
-    origin = voxel_of(start)
+    origin, last = voxel_of(start), voxel_of(end)
     for enter, voxel in traverse(start, end, number):
         if voxel != origin and _is_set(blocking, voxel):
             return float(enter)
-    return math.inf
+    return 1.0 if last != origin and _is_set(blocking, last) else math.inf
 
 
 def crosses_edges(start: Point, end: Point) -> bool:
@@ -96,13 +97,16 @@ def touches(blocking: NDArray[np.bool_], start: Point, end: Point) -> bool:
 
 
 def leaves_map(size: tuple[int, int, int], start: Point, end: Point) -> float:
-    """Parameter at which a segment that starts on the map leaves it (bedrock counts as outside), else infinity."""
+    """Parameter at which a segment that starts on the map leaves it, else infinity.
+
+    Bedrock counts as outside, and so do the map's own faces at its far ends.
+    """
     leave = math.inf
     for a, b, extent in zip(start, end, size, strict=True):
         if b < 0:
             leave = min(leave, max(0.0, a) / (max(0.0, a) - b))
-        elif b > extent:
-            leave = min(leave, (extent - min(a, extent)) / (b - min(a, extent)))
+        elif b >= extent:
+            leave = min(leave, (extent - a) / (b - a) if a < extent else 0.0)
     return leave
 
 
@@ -117,3 +121,29 @@ def enters_box(low: Sequence[float], high: Sequence[float], start: Sequence[floa
         times = sorted(((lower - a) / (b - a), (upper - a) / (b - a)))
         enter, leave = max(enter, times[0]), min(leave, times[1])
     return enter if enter <= leave else math.inf
+
+
+def distance_to_segment(point: Point, start: Point, end: Point) -> float:
+    """Distance of a point from the nearest point of a segment."""
+    along = [b - a for a, b in zip(start, end, strict=True)]
+    squared = sum(part * part for part in along)
+    share = 0.0
+    if squared > 0:
+        share = sum((p - a) * part for p, a, part in zip(point, start, along, strict=True)) / squared
+    share = min(1.0, max(0.0, share))
+    return math.dist(point, [a + share * part for a, part in zip(start, along, strict=True)])
+
+
+def distance_to_box(point: Point, low: Sequence[float], high: Sequence[float]) -> float:
+    """Distance of a point from the nearest point of a box."""
+    nearest = [min(max(part, lower), upper) for part, lower, upper in zip(point, low, high, strict=True)]
+    return math.dist(point, nearest)
+
+
+def voxel_entered(start: Point, end: Point, parameter: float) -> Voxel:
+    """The voxel that a segment is in just after a parameter of one of its crossings."""
+    if parameter == 1:
+        return voxel_of(end)
+    return min(
+        ((abs(enter - parameter), voxel) for enter, voxel in traverse(start, end)), key=lambda entered: entered[0]
+    )[1]

@@ -9,7 +9,7 @@ from oracles.world import World
 
 MODULUS = 2**64
 GOLDEN = 0x9E3779B97F4A7C15
-MOVE_ORDER = 0  # the purpose of a draw
+MOVE_ORDER, AIM, INTERCEPTION, WRECKAGE, RUBBLE = 0, 2, 6, 7, 8  # the purposes of draws; AIM is one for each mount
 
 
 def mix(z: int) -> int:
@@ -24,9 +24,19 @@ def random_bits(seed: int, tick: int, place: int, purpose: int) -> int:
     return mix((seed + mix((key + 1) * GOLDEN % MODULUS)) % MODULUS)
 
 
+def random_unit(seed: int, tick: int, place: int, purpose: int) -> float:
+    """A uniform number in [0, 1), from the upper 53 bits."""
+    return (random_bits(seed, tick, place, purpose) >> 11) / 2**53
+
+
 def random_below(seed: int, tick: int, place: int, purpose: int, limit: int) -> int:
     """A uniform integer in [0, limit), from the upper 53 bits."""
     return (random_bits(seed, tick, place, purpose) >> 11) * limit // 2**53
+
+
+def random_unit_of_voxel(seed: int, tick: int, voxel: int, purpose: int) -> float:
+    """A uniform number in [0, 1) for a voxel's flat index: the bits of the tick seed a second draw."""
+    return random_unit(random_bits(seed, tick, 0, purpose), voxel // 2**16, voxel % 2**16, purpose)
 
 
 def movement_order(world: World) -> list[int]:

@@ -1,15 +1,23 @@
-"""Who sees whom, and the contact table."""
+"""Who sees and hears whom, and the contact table."""
 
 from __future__ import annotations
 
 import math
 
-from echelon_env.engine.state import IN_SIGHT, NO_MECH, SEEN, UNSEEN
+from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SEEN, UNSEEN
 from echelon_env.observations import CONTACT_ROWS
-from oracles.raycast import crosses_edges, line_of_sight, touches
-from oracles.world import Mech, World
+from oracles.electronics import measure_quality, radiation
+from oracles.paint import knows_by_paint
+from oracles.raycast import crosses_edges, distance_to_segment, line_of_sight, touches
+from oracles.world import GRAZING, Mech, World
 
-GRAZING = "grazing line of sight"
+
+def in_smoke(world: World, mech: Mech, other: Mech) -> bool:
+    """Whether a smoke cloud lies on the segment between two mechs' centres."""
+    distances = [(distance_to_segment(cloud.centre, mech.centre, other.centre), cloud) for cloud in world.clouds]
+    for distance, cloud in distances:
+        world.doubt(distance, cloud.radius)
+    return any(distance <= cloud.radius for distance, cloud in distances)
 
 
 def is_line_clear(world: World, mech: Mech, other: Mech) -> bool:
@@ -18,6 +26,9 @@ def is_line_clear(world: World, mech: Mech, other: Mech) -> bool:
     A line that blocking voxels only touch at an edge is clear by the rules; arithmetic with rounding may see it
     otherwise, so it is counted as a grazing line.
     """
+    if in_smoke(world, mech, other):
+        world.cases["smoke in the line"] += 1
+        return False
     clear = line_of_sight(world.blocks_sight, mech.centre, other.centre)
     if clear and crosses_edges(mech.centre, other.centre):
         world.cases[GRAZING] += touches(world.blocks_sight, mech.centre, other.centre)
@@ -30,15 +41,27 @@ def seeing(world: World, mech: Mech, enemy: Mech) -> int:
         return UNSEEN
     if is_line_clear(world, mech, enemy):
         return IN_SIGHT
+    smoke = in_smoke(world, mech, enemy)
     sensors = world.config.sensors
-    in_radar = math.dist(mech.centre, enemy.centre) <= sensors.radar_range * mech.kind.sensor_range_factor
-    blooming = enemy.heat > sensors.bloom_heat * enemy.kind.heat_capacity
-    full = world.config.observability == "full"
-    return SEEN if full or in_radar or blooming else UNSEEN
+    radar = sensors.radar_range * mech.kind.sensor_range_factor * mech.quality
+    reasons = {
+        "paint": knows_by_paint(world, mech, enemy),
+        "radar": not smoke and math.dist(mech.centre, enemy.centre) <= radar,
+        "heat": not smoke and enemy.heat > sensors.bloom_heat * enemy.kind.heat_capacity,
+        "radiation": not smoke and radiation(enemy) in (ECM, ECCM),
+        "full observability": world.config.observability == "full",
+    }
+    found = [reason for reason, there in reasons.items() if there]
+    if len(found) == 1:
+        world.cases[f"seen by {found[0]} alone"] += 1
+    world.cases["hidden by smoke"] += smoke and not found
+    world.cases["hidden by terrain"] += not smoke and not found
+    return SEEN if found else UNSEEN
 
 
 def look_around(world: World) -> dict[tuple[int, int], int]:
-    """Fill every living mech's contact table; returns how each mech sees each enemy, by (mech, enemy)."""
+    """Measure and listen, and fill every mech's contact table; returns how each sees each enemy, by (mech, enemy)."""
+    measure_quality(world)
     seen = {
         (mech.index, enemy.index): seeing(world, mech, enemy)
         for mech in world.mechs
@@ -51,4 +74,39 @@ def look_around(world: World) -> dict[tuple[int, int], int]:
         contacts.sort(key=lambda enemy: math.dist(mech.centre, enemy.centre))
         for row, enemy in enumerate(contacts[: min(mech.kind.contact_slots, CONTACT_ROWS)]):
             mech.contacts[row] = enemy.index
+        mech.sounds = hear(world, mech, seen) if mech.alive and not mech.shutdown else [0.0] * 4
     return seen
+
+
+AHEAD, LEFT, BEHIND, RIGHT = range(4)
+
+
+def quadrant(forward: float, left: float) -> int:
+    """Where a direction points to; ties go to ahead and then to behind."""
+    if abs(forward) >= abs(left):
+        return AHEAD if forward >= 0 else BEHIND
+    return LEFT if left > 0 else RIGHT
+
+
+def hear(world: World, mech: Mech, seen: dict[tuple[int, int], int]) -> list[float]:
+    """The noise of enemies ahead, left, behind and right, each as a share of the noisiest roster's."""
+    sensors, catalog = world.config.sensors, world.config.catalog
+    sums = [0.0] * 4
+    cos, sin = math.cos(mech.yaw), math.sin(mech.yaw)
+    for enemy in world.enemies(mech):
+        distance = math.dist(mech.centre, enemy.centre)
+        if distance > sensors.hearing_range:
+            world.cases["too far to be heard"] += 1
+            continue
+        dx, dy = enemy.x - mech.x, enemy.y - mech.y
+        forward, left = dx * cos + dy * sin, dy * cos - dx * sin
+        noise = math.hypot(enemy.vx, enemy.vy) * enemy.kind.noise / (1 + distance**2)
+        if seen[mech.index, enemy.index] != IN_SIGHT:
+            noise *= sensors.muffled
+            world.cases["heard without line of sight"] += noise > 0
+        world.doubt(abs(forward), abs(left))
+        sums[quadrant(forward, left)] += noise
+        world.cases[f"heard in quadrant {quadrant(forward, left)}"] += noise > 0
+    kinds = {kind.name: kind for kind in catalog.mech_classes}
+    loudest = max(sum(kinds[name].top_speed * kinds[name].noise for name in roster) for roster in world.config.rosters)
+    return [math.log(1 + total) / math.log(1 + loudest) if loudest > 0 else 0.0 for total in sums]

@@ -6,20 +6,26 @@ Every number of a rule is taken from the configuration and the catalogue, not fr
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MATERIALS, MOUNTS, MechClass, Weapon
+from echelon_env.catalog import MATERIALS, MOUNTS, Material, MechClass, Weapon
 from echelon_env.config import BattleConfig
-from echelon_env.engine.state import NO_MECH, State
+from echelon_env.engine.state import NO_MECH, SILENT, STATISTICS, State
 
 TOLERANCE = 1e-6
 """Overlaps in metres up to which two boxes only touch."""
 
+GRAZING = "a decision within rounding"
+"""Counted where arithmetic with rounding may decide otherwise: a line along a voxel's edge, a burst just in reach."""
+
 Point = tuple[float, float, float]
+Voxel = tuple[int, int, int]
+COUNTED = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
 
 
 @dataclass(eq=False)
@@ -40,29 +46,50 @@ class Mech:
     vy: float
     vz: float
     armour: float
+    legs: float
+    stability: float
     heat: float
+    quality: float
+    jam: float
     alive: bool
     shutdown: bool
     on_ground: bool
     cooldown: list[int]
+    charges: list[int]
+    anti_missile_cooldown: int
+    suppressed: int
+    fallen: int
+    wreck_ticks: int
+    wreck_low: int
+    wreck_high: int
     contacts: list[int]
     potential: float
-    total_damage: float
-    total_kills: float
+    statistics: Counter[str]
+    shots: list[int]  # by weapon
+    hits: list[int]
+    sounds: list[float] = field(default_factory=lambda: [0.0] * 4)
+    speed_factor: float = 1.0
     throttle: float = 0.0
     strafe: float = 0.0
     jet: float = 0.0
     turn: float = 0.0
     vent: bool = False
+    radiates: int = SILENT  # what it was told to; see `electronics.radiation`
     trigger: list[bool] = field(default_factory=lambda: [False] * len(MOUNTS))
     target: int = NO_MECH
     hurt_x: float = 0.0
     hurt_y: float = 0.0
     damage_dealt: float = 0.0
+    friendly_damage: float = 0.0
     kills: float = 0.0
+    assists: float = 0.0
     shutdown_ticks: int = 0
     bad_actions: int = 0
     died: bool = False
+
+    @property
+    def in_control(self) -> bool:
+        return self.alive and not self.shutdown and self.fallen == 0
 
     @property
     def centre(self) -> Point:
@@ -80,13 +107,33 @@ class Mech:
 
 @dataclass(eq=False)
 class Projectile:
-    """A shot in flight; `direction` is a unit vector."""
+    """A shot in flight."""
 
     position: Point
-    direction: Point
+    velocity: Point
     reach: float
     owner: int
     weapon: Weapon
+    aim: float = 0.0  # homing: height that it aims at, as a share of the target's
+    target: int = NO_MECH  # homing
+    phase: int = 0  # homing: DIRECT, CLIMB or CRUISE
+
+
+@dataclass(eq=False)
+class Cloud:
+    """Smoke."""
+
+    centre: Point
+    radius: float
+    ticks: int
+
+
+@dataclass
+class Mark:
+    """A pack's paint on a mech."""
+
+    ticks: int
+    painter: int
 
 
 @dataclass
@@ -99,25 +146,43 @@ class Team:
 
 @dataclass(eq=False)
 class Hit:
-    """Hit points and heat on their way to a mech; `dx, dy` is the planar unit direction of travel (or zero)."""
+    """What is on its way to a mech; `dx, dy` is the planar unit direction of travel (or zero)."""
 
-    shooter: Mech
     target: Mech
+    kind: int  # HIT, SPLASH or HAZARD
+    body: float
+    shooter: Mech | None = None  # None: a hazard
+    weapon: Weapon | None = None
+    legs: float = 0.0
+    stability: float = 0.0
+    dx: float = 0.0
+    dy: float = 0.0
+    at: Point | None = None  # the event's place
+
+
+@dataclass(eq=False)
+class Burst:
+    """A projectile's end on an enemy, a voxel, bedrock or its aimed point."""
+
+    at: Point
+    shooter: Mech
     weapon: Weapon
-    damage: float
-    heat: float
-    dx: float
-    dy: float
+    voxel: Voxel | None = None  # the one that it struck
+    destroyed: int = 0
 
 
 @dataclass(eq=False)
 class World:
-    """One battle. `blocks_movement` and `blocks_sight` are (Z, Y, X) bool."""
+    """One battle. `voxels`, `voxel_damage`, `blocks_movement` and `blocks_sight` are (Z, Y, X)."""
 
     config: BattleConfig
     mechs: list[Mech]  # by index
     teams: list[Team]
-    projectiles: list[Projectile]
+    projectiles: list[Projectile]  # oldest first
+    clouds: list[Cloud]
+    paint: dict[tuple[int, int], Mark]  # by (pack, mech)
+    voxels: NDArray[np.uint8]
+    voxel_damage: NDArray[np.int64]
     blocks_movement: NDArray[np.bool_]
     blocks_sight: NDArray[np.bool_]
     zone_x: float
@@ -129,7 +194,7 @@ class World:
     over: bool
     winner: int
     reason: int
-    log: list[tuple[Any, ...]] = field(default_factory=list)  # (kind, tick, actor, target, weapon, amount)
+    log: list[tuple[Any, ...]] = field(default_factory=list)  # see `record`
     cases: Counter[str] = field(default_factory=Counter)  # what happened how often, for tests to see what they covered
 
     @property
@@ -146,21 +211,43 @@ class World:
     @property
     def size(self) -> tuple[int, int, int]:
         """The map's extent along x, y and z."""
-        height, depth, width = self.blocks_movement.shape
+        height, depth, width = self.voxels.shape
         return width, depth, height
 
+    def record(
+        self,
+        kind: int,
+        actor: Mech | None = None,
+        target: Mech | None = None,
+        weapon: Weapon | None = None,
+        amount: float = 0.0,
+        place: Point | None = None,
+        direction: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        """Log an event: (kind, tick, actor, target, weapon, amount, place or None, direction)."""
+        who = [NO_MECH if mech is None else mech.index for mech in (actor, target)]
+        which = -1 if weapon is None else self.config.catalog.weapons.index(weapon)
+        self.log.append((kind, self.tick, *who, which, amount, place, direction))
 
-def material_mask(voxels: NDArray[np.uint8], attribute: str) -> NDArray[np.bool_]:
+    def doubt(self, value: float, bound: float, margin: float = 1e-9) -> None:
+        """Count a comparison of two numbers that rounding may turn over."""
+        self.cases[GRAZING] += abs(value - bound) < margin
+
+
+def material_mask(
+    voxels: NDArray[np.uint8], attribute: str, materials: Sequence[Material] = MATERIALS
+) -> NDArray[np.bool_]:
     """Which voxels are of a material with the attribute."""
-    return np.array([getattr(material, attribute) for material in MATERIALS])[voxels]
+    return np.array([getattr(material, attribute) for material in materials])[voxels]
 
 
 def load(state: State, battle: int, config: BattleConfig) -> World:
     """Copy one battle out of the engine's state."""
-    row = state.battles[battle]
+    row, materials = state.battles[battle], config.catalog.materials
+    voxels = state.voxels[battle].copy()
     return World(
         config=config,
-        mechs=[_load_mech(config, index, mech) for index, mech in enumerate(state.mechs[battle])],
+        mechs=[_load_mech(config, state, battle, index) for index in range(config.num_mechs)],
         teams=[
             Team(float(team["score"]), float(team["share"]), float(team["tonnage"]), int(team["quarter_turns"]))
             for team in state.teams[battle]
@@ -168,8 +255,22 @@ def load(state: State, battle: int, config: BattleConfig) -> World:
         projectiles=[
             _load_projectile(config, shot) for shot in state.projectiles[battle, : int(row["num_projectiles"])]
         ],
-        blocks_movement=material_mask(state.voxels[battle], "blocks_movement"),
-        blocks_sight=material_mask(state.voxels[battle], "blocks_sight"),
+        clouds=[
+            Cloud(
+                (float(cloud["x"]), float(cloud["y"]), float(cloud["z"])), float(cloud["radius"]), int(cloud["ticks"])
+            )
+            for cloud in state.clouds[battle, : int(row["num_clouds"])]
+        ],
+        paint={
+            (int(pack), int(mech)): Mark(
+                int(state.paint["ticks"][battle, pack, mech]), int(state.paint["painter"][battle, pack, mech])
+            )
+            for pack, mech in np.argwhere(state.paint["ticks"][battle] > 0)
+        },
+        voxels=voxels,
+        voxel_damage=state.voxel_damage[battle].astype(np.int64),
+        blocks_movement=material_mask(voxels, "blocks_movement", materials),
+        blocks_sight=material_mask(voxels, "blocks_sight", materials),
         zone_x=float(row["zone_x"]),
         zone_y=float(row["zone_y"]),
         zone_radius=float(row["zone_radius"]),
@@ -182,41 +283,51 @@ def load(state: State, battle: int, config: BattleConfig) -> World:
     )
 
 
-def _load_mech(config: BattleConfig, index: int, row: Any) -> Mech:
+def _point(row: Any) -> Point:
+    return float(row["x"]), float(row["y"]), float(row["z"])
+
+
+_FLOATS = (
+    *("x", "y", "z", "yaw", "vx", "vy", "vz", "armour", "legs", "stability", "heat", "quality", "jam", "potential"),
+    *("throttle", "strafe", "jet", "turn", "speed_factor"),
+)
+_INTEGERS = (
+    *("place", "team", "pack", "anti_missile_cooldown", "suppressed", "fallen", "radiates", "target"),
+    *("wreck_ticks", "wreck_low", "wreck_high"),
+)
+_FLAGS = ("alive", "shutdown", "on_ground", "vent")
+_LISTS = ("cooldown", "charges", "contacts", "sounds")
+
+
+def _load_mech(config: BattleConfig, state: State, battle: int, index: int) -> Mech:
+    row = state.mechs[battle, index]
     kind = config.catalog.mech_classes[int(row["mech_class"])]
     weapons = {weapon.name: weapon for weapon in config.catalog.weapons}
     mounted = [getattr(kind, mount) for mount in MOUNTS]
-    numbers = ("x", "y", "z", "yaw", "vx", "vy", "vz", "armour", "heat", "potential", "total_damage", "total_kills")
+    fields: dict[str, Any] = {name: float(row[name]) for name in _FLOATS}
+    fields |= {name: int(row[name]) for name in _INTEGERS}
+    fields |= {name: bool(row[name]) for name in _FLAGS}
+    fields |= {name: row[name].tolist() for name in _LISTS}
     return Mech(
         index=index,
-        place=int(row["place"]),
-        team=int(row["team"]),
-        pack=int(row["pack"]),
         kind=kind,
         weapons=[None if name is None else weapons[name] for name in mounted],
-        alive=bool(row["alive"]),
-        shutdown=bool(row["shutdown"]),
-        on_ground=bool(row["on_ground"]),
-        cooldown=[int(ticks) for ticks in row["cooldown"]],
-        contacts=[int(mech) for mech in row["contacts"]],
-        throttle=float(row["throttle"]),
-        strafe=float(row["strafe"]),
-        jet=float(row["jet"]),
-        turn=float(row["turn"]),
-        vent=bool(row["vent"]),
         trigger=[bool(on) for on in row["trigger"]],
-        target=int(row["target"]),
-        **{name: float(row[name]) for name in numbers},
+        statistics=Counter({name: state.statistics[name][battle, index].item() for name in COUNTED}),
+        shots=state.shots[battle, index].tolist(),
+        hits=state.hits[battle, index].tolist(),
+        **fields,
     )
 
 
 def _load_projectile(config: BattleConfig, row: Any) -> Projectile:
-    velocity = np.array([row["vx"], row["vy"], row["vz"]], dtype=float)
-    direction = velocity / np.linalg.norm(velocity)
     return Projectile(
-        position=(float(row["x"]), float(row["y"]), float(row["z"])),
-        direction=(float(direction[0]), float(direction[1]), float(direction[2])),
+        position=_point(row),
+        velocity=(float(row["vx"]), float(row["vy"]), float(row["vz"])),
         reach=float(row["reach"]),
         owner=int(row["owner"]),
         weapon=config.catalog.weapons[int(row["weapon"])],
+        aim=float(row["aim"]),
+        target=int(row["target"]),
+        phase=int(row["phase"]),
     )

@@ -1,0 +1,40 @@
+"""Electronic warfare: who radiates, and what it does to the quality of sensors."""
+
+from __future__ import annotations
+
+import math
+
+from echelon_env.engine.state import ECCM, ECM, SILENT
+from oracles.world import Mech, World
+
+
+def radiation(mech: Mech) -> int:
+    """SILENT, ECM or ECCM: what a mech really radiates."""
+    carries = mech.alive and not mech.shutdown and mech.kind.electronics
+    return mech.radiates if carries else SILENT
+
+
+def _strength(world: World, mech: Mech, sources: list[Mech]) -> float:
+    """What is left at a mech of the nearest source."""
+    nearest = min((math.dist(mech.centre, source.centre) for source in sources), default=math.inf)
+    return max(0.0, 1 - nearest / world.config.sensors.electronics_range)
+
+
+def measure_quality(world: World) -> None:
+    """The sensor quality of every living mech, and the jamming at its place."""
+    sensors = world.config.sensors
+    for mech in world.living():
+        others = [other for other in world.living() if other is not mech]
+        jammers = [other for other in others if other.team != mech.team and radiation(other) == ECM]
+        helpers = [other for other in others if other.team == mech.team and radiation(other) == ECCM]
+        mech.jam = _strength(world, mech, jammers)
+        eccm = _strength(world, mech, helpers)
+        quality = 1 - sensors.jamming * mech.jam + sensors.counter * eccm
+        mech.quality = min(max(quality, sensors.min_quality), sensors.max_quality)
+        if mech.shutdown:
+            mech.quality = sensors.min_quality
+        world.cases["jammed"] += mech.jam > 0
+        world.cases["helped by ECCM"] += eccm > 0
+        world.cases["jammed and helped"] += mech.jam > 0 and eccm > 0
+        world.cases["quality at its least"] += quality <= sensors.min_quality
+        world.cases["quality at its most"] += quality >= sensors.max_quality
