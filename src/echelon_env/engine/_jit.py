@@ -127,7 +127,8 @@ def entry_point(function: Function) -> Function:
         return _uncompiled(function)
     directory = cache_directory()
     if directory is None:
-        return kernel(function)
+        uncached: Function = numba.njit(**_OPTIONS)(function)
+        return uncached
     previous = numba_config.CACHE_DIR
     numba_config.CACHE_DIR = str(directory)
     try:
