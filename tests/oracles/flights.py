@@ -108,7 +108,7 @@ def advance_missile(world: World, shot: Projectile) -> bool:
     if shot.phase == CRUISE and math.hypot(dx, dy) <= world.config.combat.dive_distance:
         shot.phase = DIRECT
         world.cases["missile dives"] += 1
-    step = min(shot.weapon.speed * world.config.dt, shot.reach)
+    budget = min(shot.weapon.speed * world.config.dt, shot.reach)
     reaches_aim = False
     if shot.phase == CLIMB:
         direction, leg = (0.0, 0.0, 1.0), cruising_height - shot.position[2]
@@ -116,13 +116,13 @@ def advance_missile(world: World, shot: Projectile) -> bool:
         direction, leg = unit((dx, dy, 0.0)), math.hypot(dx, dy)
     else:
         direction, leg = unit((dx, dy, dz)), math.hypot(dx, dy, dz)
-        reaches_aim = leg <= step
+        reaches_aim = leg <= budget
         world.cases["missile homes on the dead"] += not world.mechs[shot.target].alive
     world.cases[f"missile in phase {shot.phase}"] += 1
-    step = min(step, leg)
+    step = min(budget, leg)
     shot.velocity = times(direction, shot.weapon.speed)
     shot.position = plus(shot.position, times(direction, step))
-    shot.reach -= step
+    shot.reach -= budget  # the whole of it: a lifetime is time
     return reaches_aim
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from echelon_env.catalog import MISSILES
 from echelon_env.config import PACK
-from scenarios.arena import HEIGHT, Arena, of_kind
+from scenarios.arena import HEIGHT, Arena, changed, of_kind
 
 DT = 0.05
 EAST, WEST = 0, 180
@@ -313,3 +313,20 @@ def test_three_of_five_missiles_are_shot_down():
         arena.run()
         arena.state.battles["num_projectiles"][0] = 0
     assert abs(len(of_kind(arena.log, "interception")) - 240) < 4 * 9.8
+
+
+def test_one_that_hovers_over_its_target_is_spent_after_its_lifetime():
+    """Without a dive it hangs over a target that walks slower than it flies: its time runs all the same."""
+    catalog = changed(missiles={"unaided_range": 0.0, "heat": 0.0, "cooldown": 3.0})
+    arena = battery(target=(22, 30, WEST), wall=False, catalog=catalog, combat={"dive_distance": 0.0})
+    arena.paint("red scout", by="blue scout")
+    arena.state.paint["ticks"] = 10**6
+    arena.order("heavy", secondary=1)
+    arena.order("red scout", throttle=0.3, turn=1)
+    most = 0
+    for _ in range(400):
+        arena.run()
+        most = max(most, len(arena.projectiles))
+    assert len(of_kind(arena.log, "shot")) >= 6
+    assert 0 < most <= arena.state.projectiles.shape[1]
+    assert most == math.ceil(MISSILES.lifetime / 3.0)

@@ -23,7 +23,8 @@ def _home(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float,
     """A homing projectile's step: climb, cruise or straight at the aimed point; and whether it arrives there."""
     rules, target = tables.rules[0], state.mechs[b, projectile.target]
     speed = tables.weapons[projectile.weapon].speed
-    step = speed * rules.dt
+    step = min(speed * rules.dt, projectile.reach)
+    projectile.reach -= step  # its lifetime: a step that ends short costs a whole tick
     dx, dy = target.x - projectile.x, target.y - projectile.y
     dz = target.z + projectile.aim * tables.classes[target.mech_class].height - projectile.z
     if projectile.phase == CLIMB:
@@ -48,7 +49,10 @@ def _home(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float,
 
 @kernel
 def next_step(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float, float, float, bool]:
-    """A projectile's displacement in this tick, and whether it is at its aimed point then; moves its velocity on."""
+    """A projectile's displacement in this tick, and whether it is at its aimed point then.
+
+    Moves its velocity on and takes the step from its reach.
+    """
     dt, flight = tables.rules[0].dt, tables.weapons[projectile.weapon].flight
     if flight == HOMING:
         return _home(tables, state, b, projectile)
@@ -56,4 +60,9 @@ def next_step(tables: Tables, state: State, b: int, projectile: Row) -> tuple[fl
     if flight == BALLISTIC:
         dz -= 0.5 * tables.rules[0].gravity * dt * dt
         projectile.vz -= tables.rules[0].gravity * dt
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if length > projectile.reach:
+        share = projectile.reach / length
+        dx, dy, dz, length = dx * share, dy * share, dz * share, projectile.reach
+    projectile.reach -= length
     return dx, dy, dz, False

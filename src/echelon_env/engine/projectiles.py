@@ -116,11 +116,6 @@ def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
     if tables.weapons[projectile.weapon].flight == HOMING and shot_down(tables, state, b, projectile):
         return False
     dx, dy, dz, arrives = next_step(tables, state, b, projectile)
-    length = math.sqrt(dx * dx + dy * dy + dz * dz)
-    spent = length >= projectile.reach - TINY
-    if length > projectile.reach:
-        share = projectile.reach / length
-        dx, dy, dz, length, arrives = dx * share, dy * share, dz * share, projectile.reach, False
     x, y, z = projectile.x, projectile.y, projectile.z
     team = mechs[projectile.owner].team
     target, t_mech = first_enemy(tables, mechs, state.order[b], team, x, y, z, dx, dy, dz)
@@ -132,13 +127,12 @@ def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
         burst(tables, state, b, projectile, target, BEDROCK, at_x, at_y, at_z)
     elif t_terrain < NEVER:
         if struck != OUTSIDE:
-            t = max(0.0, t - BURST_SETBACK / length)
+            t = max(0.0, t - BURST_SETBACK / math.sqrt(dx * dx + dy * dy + dz * dz))
             burst(tables, state, b, projectile, NO_MECH, struck, x + dx * t, y + dy * t, z + dz * t)
     elif arrives:
         burst(tables, state, b, projectile, NO_MECH, BEDROCK, x + dx, y + dy, z + dz)
-    elif not spent:
+    elif projectile.reach > TINY:
         projectile.x, projectile.y, projectile.z = x + dx, y + dy, z + dz
-        projectile.reach -= length
         return True
     leave_smoke(tables, state, b, projectile, x + dx * t, y + dy * t, z + dz * t)
     return False
