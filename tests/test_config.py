@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from echelon_env import PRESETS, BattleConfig, ConfigError, make_config
+from echelon_env import PRESETS, BattleConfig, BattleEngine, ConfigError, make_config
 from echelon_env.catalog import DEFAULT_CATALOG, MEDIUM, Catalog
 
 
@@ -81,6 +81,7 @@ def test_impossible_configurations_are_refused(overrides, message):
         ({"height": 21.0}, "terrain.height 20 is less than the height of 'medium'"),
         ({"contact_slots": 13}, "contact_slots of 'medium': expected 1 to 12, got 13"),
         ({"tonnage": float("inf")}, "tonnage"),
+        ({"length": 1e-17}, "length': expected a number from 0.1 to 16"),
         ({"legs": 0.0}, "legs of 'medium': expected more than 0"),
         ({"special": "smok"}, "special of 'medium': unknown weapon 'smok'; did you mean 'smoke'"),
         ({"wreck_probability": 1.1}, "wreck_probability': expected a number from 0"),
@@ -102,10 +103,13 @@ def test_catalogues_with_doubles_are_refused():
 @pytest.mark.parametrize(
     ("weapon", "change", "message"),
     [
-        ("autocannon", {"speed": 1e-7}, "'autocannon' can fly for .* ticks, expected at most 1000"),
-        ("missiles", {"lifetime": 51.0}, "'missiles' can fly for 1021 ticks"),
+        ("autocannon", {"speed": 1e-7}, "speed of 'autocannon': expected at least 0.1 m/s, got 1e-07"),
+        ("autocannon", {"range": 1e5}, "'autocannon' can fly for 80001 ticks of 0.05 s, expected at most 10000"),
+        ("missiles", {"lifetime": 501.0}, "'missiles' can fly for 10021 ticks"),
         ("missiles", {"lifetime": 0.0}, "lifetime of 'missiles': expected more than 0"),
-        ("gauss", {"speed": 0.0}, "speed of 'gauss': expected more than 0"),
+        ("gauss", {"speed": 0.0}, "speed of 'gauss': expected at least"),
+        ("gauss", {"cooldown": 1e308}, "cooldown': expected a number from 0.* to 1000000"),
+        ("smoke", {"charges": 2**31}, "charges': expected a number from 0.* to 1000000"),
         ("laser", {"splash_radius": 1.0}, "'laser': a hitscan weapon has neither splash nor smoke"),
         ("smoke", {"smoke_duration": 0.0}, "smoke_duration of 'smoke': expected more than 0"),
         ("laser", {"arc": 361.0}, r"arc'?: expected a number from 0.* to 360"),
@@ -125,6 +129,15 @@ def test_impossible_materials_and_combat_rules_are_refused():
     swapped = DEFAULT_CATALOG.materials[1], DEFAULT_CATALOG.materials[0], *DEFAULT_CATALOG.materials[2:]
     with pytest.raises(ConfigError, match=r"expected the names \['air', 'dirt'.* in this order, got \['dirt', 'air'"):
         make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, materials=swapped))
+    air = dataclasses.replace(DEFAULT_CATALOG.materials[0], blocks_movement=True), *DEFAULT_CATALOG.materials[1:]
+    with pytest.raises(ConfigError, match="blocks_movement of 'air': expected False, which maps rely on, got True"):
+        make_config("duel", catalog=dataclasses.replace(DEFAULT_CATALOG, materials=air))
+    with pytest.raises(ConfigError, match=r"sensors.max_quality 0.1 is less than sensors.min_quality 0.25"):
+        make_config("duel", sensors={"max_quality": 0.1})
+    with pytest.raises(ConfigError, match=r"physics.max_stability 100.0 is less than physics.risen_stability 500.0"):
+        make_config("duel", physics={"risen_stability": 500.0})
+    with pytest.raises(ConfigError, match=r"'physics.max_heat': expected a number from 1.01"):
+        make_config("duel", physics={"max_heat": 1.0})
     with pytest.raises(ConfigError, match=r"aim_high 0.1 is less than combat.aim_low 0.5"):
         make_config("duel", combat={"aim_low": 0.5, "aim_high": 0.1})
     with pytest.raises(ConfigError, match=r"'combat.friendly_fire': expected bool, got 1"):
@@ -148,3 +161,19 @@ def test_durations_are_whole_ticks():
     assert config.ticks(0.6) == 12
     assert config.ticks(0.001) == 1
     assert config.decision_seconds == 0.25
+
+
+def test_catalogues_of_absurd_extent_are_refused():
+    many = tuple(dataclasses.replace(MEDIUM, name=f"m{i}") for i in range(200))
+    with pytest.raises(ConfigError, match="expected at most 100 mech classes, got 201"):
+        make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(MEDIUM, *many)))
+    shower = dataclasses.replace(DEFAULT_CATALOG.weapons[2], cooldown=0.05, heat=0.0)
+    weapons = tuple(shower if weapon.name == "missiles" else weapon for weapon in DEFAULT_CATALOG.weapons)
+    catalog = dataclasses.replace(DEFAULT_CATALOG, weapons=weapons)
+    config = make_config(blue=["heavy"] * 64, red=["heavy"] * 64, catalog=catalog, terrain={"size": 400})
+    with pytest.raises(ConfigError, match=r"can hold .* events in a decision, expected at most 1000000"):
+        BattleEngine(config)
+
+
+def test_short_ticks_are_possible():
+    assert make_config("battle", dt=0.001).ticks(1.0) == 1000

@@ -80,9 +80,9 @@ class MechClass:
     """A class of mechs: its body, its heat and what it carries."""
 
     name: str
-    length: float = measure("m")  # along x
-    width: float = measure("m")  # along y
-    height: float = measure("m")  # along z
+    length: float = measure("m", 0.1, 16)  # along x
+    width: float = measure("m", 0.1, 16)  # along y
+    height: float = measure("m", 0.1, 32)  # along z
     top_speed: float = measure("m/s")
     turn_rate: float = measure("rad/s")
     jet_acceleration: float = measure("m/s2")  # 0 without jump jets
@@ -109,7 +109,7 @@ class Catalog:
 
     weapons: tuple[Weapon, ...]
     mech_classes: tuple[MechClass, ...]
-    materials: tuple[Material, ...] = MATERIALS  # the game's names in the game's order, with any numbers
+    materials: tuple[Material, ...] = MATERIALS  # the game's names in the game's order, as solid, with any numbers
 
     def weapon_index(self, name: str | None) -> int:
         """Index of a weapon in `weapons`, or -1 for an empty mount. Raises KeyError for an unknown name."""
@@ -128,8 +128,14 @@ def _index(names: list[str], name: str) -> int:
     return names.index(name)
 
 
-MAX_FLIGHT_TICKS = 1000
+MAX_FLIGHT_TICKS = 10_000
 """Longest time that a projectile can fly; bounds the projectiles that there can be."""
+
+LEAST_SPEED = 0.1
+"""m/s, of a projectile."""
+
+MOST_ENTRIES = 100
+"""Mech classes, or weapons, of a catalogue."""
 
 SLOWEST_BALLISTIC = 0.4
 """Least mean speed of a shell in a ballistic flight, as a share of its speed at the muzzle; 0.414 straight upwards."""
@@ -153,6 +159,12 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
     materials, known = [m.name for m in catalog.materials], [m.name for m in MATERIALS]
     if materials != known:
         raise ConfigError(f"config key 'catalog.materials': expected the names {known} in this order, got {materials}")
+    for material, known_material in zip(catalog.materials, MATERIALS, strict=True):
+        if material.blocks_movement != known_material.blocks_movement:
+            raise ConfigError(
+                f"blocks_movement of {material.name!r}: expected {known_material.blocks_movement}, which maps rely on, "
+                f"got {material.blocks_movement}"
+            )
     for mech_class in catalog.mech_classes:
         _check_class(mech_class, names, dt)
     for weapon in catalog.weapons:
@@ -160,6 +172,8 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
 
 
 def _check_names(what: str, names: list[str]) -> None:
+    if len(names) > MOST_ENTRIES:
+        raise ConfigError(f"config key 'catalog': expected at most {MOST_ENTRIES} {what}, got {len(names)}")
     if len(set(names)) < len(names):
         raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}")
 
@@ -173,7 +187,7 @@ def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
             )
     if mech_class.top_speed * dt >= 1.0:
         raise ConfigError(f"{mech_class.name!r} moves {mech_class.top_speed * dt} m a tick, must be less than 1 m")
-    for name in ("length", "width", "height", "armour", "legs", "heat_capacity", "heat_dissipation", "tonnage"):
+    for name in ("armour", "legs", "heat_capacity", "heat_dissipation", "tonnage"):
         if getattr(mech_class, name) <= 0:
             raise ConfigError(f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}")
     if not 1 <= mech_class.contact_slots <= CONTACT_ROWS:
@@ -187,14 +201,14 @@ def _check_weapon(weapon: Weapon, dt: float) -> None:
         if weapon.splash_radius > 0 or weapon.smoke_radius > 0:
             raise ConfigError(f"{weapon.name!r}: a hitscan weapon has neither splash nor smoke")
         return
-    if weapon.speed <= 0:
-        raise ConfigError(f"speed of {weapon.name!r}: expected more than 0, got {weapon.speed}")
+    if weapon.speed < LEAST_SPEED:
+        raise ConfigError(f"speed of {weapon.name!r}: expected at least {LEAST_SPEED} m/s, got {weapon.speed}")
     if weapon.flight == "homing" and weapon.lifetime <= 0:
         raise ConfigError(f"lifetime of {weapon.name!r}: expected more than 0, got {weapon.lifetime}")
     if flight_ticks(weapon, dt) > MAX_FLIGHT_TICKS:
         raise ConfigError(
-            f"{weapon.name!r} can fly for {flight_ticks(weapon, dt)} ticks, expected at most {MAX_FLIGHT_TICKS}: "
-            f"give it more speed, or less range or lifetime"
+            f"{weapon.name!r} can fly for {flight_ticks(weapon, dt)} ticks of {dt} s, expected at most "
+            f"{MAX_FLIGHT_TICKS}: give it more speed, or less range or lifetime"
         )
     if weapon.smoke_radius > 0 and weapon.smoke_duration <= 0:
         raise ConfigError(f"smoke_duration of {weapon.name!r}: expected more than 0, got {weapon.smoke_duration}")

@@ -64,7 +64,7 @@ class PhysicsConfig:
     jet_heat: float = quantity(20.0, "heat/s")
     vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
-    max_heat: float = quantity(1.5, "share of capacity", 1, 2)
+    max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)
     max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)
     legged_speed: float = quantity(0.4, "x", 0, 1)  # multiplies the top speed of a mech without leg hit points
     max_stability: float = quantity(100.0, "points", 1)
@@ -106,8 +106,8 @@ class SensorConfig:
     bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are seen through terrain
     jamming: float = quantity(0.85, "sensor quality")  # taken by enemy ECM at no distance
     counter: float = quantity(0.65, "sensor quality")  # given by friendly ECCM at no distance
-    min_quality: float = quantity(0.25, "sensor quality")
-    max_quality: float = quantity(1.5, "sensor quality")
+    min_quality: float = quantity(0.25, "sensor quality", 0, 100)
+    max_quality: float = quantity(1.5, "sensor quality", 0.01, 100)
     electronics_range: float = quantity(50.0, "m", 0.1)  # at which ECM and ECCM have no effect
     ecm_heat: float = quantity(3.0, "heat/s")
     eccm_heat: float = quantity(2.0, "heat/s")
@@ -213,6 +213,16 @@ def _check_consistency(config: BattleConfig) -> None:
     if config.combat.aim_high < config.combat.aim_low:
         raise ConfigError(
             f"combat.aim_high {config.combat.aim_high} is less than combat.aim_low {config.combat.aim_low}"
+        )
+    sensors, physics = config.sensors, config.physics
+    if sensors.max_quality < sensors.min_quality:
+        raise ConfigError(
+            f"sensors.max_quality {sensors.max_quality} is less than sensors.min_quality {sensors.min_quality}"
+        )
+    if physics.max_stability < physics.risen_stability:
+        raise ConfigError(
+            f"physics.max_stability {physics.max_stability} is less than physics.risen_stability "
+            f"{physics.risen_stability}"
         )
     for mech_class in config.catalog.mech_classes:
         if mech_class.height > terrain.height:

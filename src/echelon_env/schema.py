@@ -23,12 +23,16 @@ class ConfigError(ValueError):
     """A configuration that cannot be: an unknown key or preset, a value out of range, an impossible combination."""
 
 
-def quantity(default: float, unit: str, low: float = 0.0, high: float = math.inf) -> Any:
+MOST = 1e6
+"""Largest value of a quantity that says nothing else: far beyond any game, and no product of a few overflows."""
+
+
+def quantity(default: float, unit: str, low: float = 0.0, high: float = MOST) -> Any:
     """Declare a numeric field with its default, its unit and its inclusive range."""
     return field(default=default, metadata={"unit": unit, "low": low, "high": high})
 
 
-def measure(unit: str, low: float = 0.0, high: float = math.inf) -> Any:
+def measure(unit: str, low: float = 0.0, high: float = MOST) -> Any:
     """Declare a numeric field without a default, with its unit and its inclusive range."""
     return field(metadata={"unit": unit, "low": low, "high": high})
 

@@ -50,15 +50,15 @@ class TrainConfig:
 
     battle: BattleConfig
     opponent: str = "novice"
-    steps: int = quantity(1_000_000, "samples", 1)  # decisions of learner mechs
+    steps: int = quantity(1_000_000, "samples", 1, 10**15)  # decisions of learner mechs
     seed: int = quantity(0, "", 0, 2**32 - 1)  # NumPy's global generator, which SB3 seeds, takes no more
     battles: int = quantity(64, "battles", 1, 10**5)  # stepped at once
     threads: int = quantity(1, "threads", 1, 1024)  # that step the battles
     device: str = "auto"
     torch_threads: int = quantity(1, "threads", 1, 1024)  # more than 1 stalls on small matrices and busy machines
-    eval_every: int = quantity(200_000, "samples", 0)  # 0: never
+    eval_every: int = quantity(200_000, "samples", 0, 10**15)  # 0: never
     eval_battles: int = quantity(50, "battles", 1, 10**6)
-    checkpoint_every: int = quantity(200_000, "samples", 0)  # 0: only at the end
+    checkpoint_every: int = quantity(200_000, "samples", 0, 10**15)  # 0: only at the end
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
 

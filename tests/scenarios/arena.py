@@ -24,7 +24,7 @@ PLAIN = {"decision_repeat": 1, "max_steps": 10**6}
 PARTS: dict[str, dict[str, Any]] = {
     "terrain": {"size": SIZE, "height": HEIGHT, "biomes": ("barrens",)},
     "combat": {"aim_low": 0.5, "aim_high": 0.5},
-    "zone": {"score_to_win": 1e9},
+    "zone": {"score_to_win": 1e6},
 }
 EXACT = {0: (1.0, 0.0), 90: (0.0, 1.0), 180: (-1.0, 0.0), -90: (0.0, -1.0)}  # facings without rounding
 

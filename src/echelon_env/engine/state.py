@@ -15,8 +15,13 @@ from echelon_env.catalog import MOUNTS, MechClass, Weapon, flight_ticks
 from echelon_env.config import PACK, BattleConfig
 from echelon_env.engine._jit import integer
 from echelon_env.observations import CONTACT_ROWS
+from echelon_env.schema import ConfigError
 
 NO_MECH = integer(-1)
+
+MOST_RECORDS = 1_000_000
+"""Projectiles, or events of a decision, that a battle may need room for."""
+
 BLUE, RED = 0, 1
 DRAW = -1
 
@@ -332,9 +337,15 @@ def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
 
 
 def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
-    """Zeroed state arrays for `num_battles` battles."""
+    """Zeroed state arrays for `num_battles` battles. Raises `ConfigError` where a battle needs absurdly much room."""
     mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
-    weapons, projectiles = len(config.catalog.weapons), max_projectiles(config)
+    weapons, projectiles, events = len(config.catalog.weapons), max_projectiles(config), max_events(config)
+    for what, number in (("projectiles in flight", projectiles), ("events in a decision", events)):
+        if number > MOST_RECORDS:
+            raise ConfigError(
+                f"a battle of this configuration can hold {number} {what}, expected at most {MOST_RECORDS}: "
+                "give its weapons longer cooldowns or shorter flights, or agents more frequent decisions"
+            )
     return State(
         mechs=np.zeros((num_battles, mechs), MECH),
         teams=np.zeros((num_battles, 2), TEAM),
@@ -346,7 +357,7 @@ def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> S
         statistics=np.zeros((num_battles, mechs), STATISTICS),
         shots=np.zeros((num_battles, mechs, weapons), np.int32),
         hits=np.zeros((num_battles, mechs, weapons), np.int32),
-        events=np.zeros((num_battles, max_events(config)), EVENT),
+        events=np.zeros((num_battles, events), EVENT),
         order=np.zeros((num_battles, mechs), np.int16),
         move_order=np.zeros((num_battles, mechs), np.int16),
         pending=np.zeros((num_battles, mechs, 4), np.float64),
