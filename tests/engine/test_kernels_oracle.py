@@ -25,7 +25,7 @@ from oracles.world import load
 def _aim(inputs, out):
     for i in range(inputs.shape[0]):
         row = inputs[i]
-        out[i, 0], out[i, 1], out[i, 2] = ballistic_aim(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
+        out[i, 0], out[i, 1], out[i, 2] = ballistic_aim(row[0], row[1], 1e6, row[2], row[3], row[4], row[5], row[6])
 
 
 @kernel

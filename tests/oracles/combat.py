@@ -70,7 +70,7 @@ def launch(world: World, mech: Mech, weapon: Weapon, target: Mech | None, share:
         return Projectile(muzzle, times(ahead, weapon.speed), weapon.range, mech.index, weapon)
     aimed = aimed_point(target, share)
     if weapon.flight == "ballistic":
-        velocity = ballistic_velocity(world, muzzle, aimed, (target.vx, target.vy), weapon.speed)
+        velocity = ballistic_velocity(world, muzzle, aimed, (target.vx, target.vy), weapon)
         return Projectile(muzzle, velocity, weapon.range, mech.index, weapon)
     if weapon.flight == "straight":
         velocity = times(unit(minus(aimed, muzzle)), weapon.speed)
@@ -82,14 +82,15 @@ def launch(world: World, mech: Mech, weapon: Weapon, target: Mech | None, share:
     return Projectile(muzzle, (0.0, 0.0, 0.0), reach, mech.index, weapon, share, target.index, phase)
 
 
-def ballistic_velocity(world: World, muzzle: Point, aimed: Point, target: tuple[float, float], speed: float) -> Point:
+def ballistic_velocity(world: World, muzzle: Point, aimed: Point, target: tuple[float, float], weapon: Weapon) -> Point:
     """The velocity at the muzzle that leads a target of a planar velocity and makes up for the drop."""
-    gravity = world.config.physics.gravity
+    gravity, speed = world.config.physics.gravity, weapon.speed
     vx, vy = target
     dx, dy, dz = minus(aimed, muzzle)
     t = math.hypot(dx, dy, dz) / speed
     for _ in range(8):
         t = math.hypot(dx + vx * t, dy + vy * t, dz + gravity * t * t / 2) / speed
+        t = min(t, weapon.range / (0.4 * speed))
     w = (dx / t + vx, dy / t + vy, dz / t + gravity * t / 2)
     return times(unit(w), speed)
 

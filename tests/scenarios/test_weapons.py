@@ -319,3 +319,22 @@ def test_shots_and_hits_are_counted_by_weapon():
     assert shots[index("autocannon")] == 4
     assert 0 < landed[index("autocannon")] < 4
     assert shots.sum() == 6
+
+
+@pytest.mark.parametrize("facing", [0.1, 1.0, 37.3, 90.0, 123.4, 179.9, -0.3, -88.8])
+def test_an_arc_of_360_degrees_has_no_gap_behind(facing):
+    arena = Arena({"medium": (20, 20, facing)}, {"scout": (20, 20)}, catalog=changed(laser={"arc": 360.0}))
+    behind = math.radians(facing)
+    arena.put("scout", 20 - 5 * math.cos(behind), 20 - 5 * math.sin(behind))
+    arena.order("medium", primary=1)
+    assert [event.target for event in of_kind(arena.run(), "hit")] == ["scout"]
+
+
+@pytest.mark.parametrize("speed", [0.5, 2.0, 5.0])
+def test_a_shell_too_slow_for_its_range_is_fired_all_the_same(speed):
+    arena = Arena({"heavy": (20, 20, 0)}, {"scout": (35, 20)}, catalog=changed(gauss={"speed": speed}))
+    arena.order("heavy", tertiary=1)
+    arena.run(40)
+    assert len(of_kind(arena.log, "shot")) == 1
+    assert all(math.isfinite(part) for event in arena.log for part in event.place)
+    assert of_kind(arena.log, "hit") == []

@@ -163,6 +163,15 @@ def covered_cells(centre: float, half: float) -> tuple[int, int]:
 
 
 @kernel
+def unit_in_plane(dx: float, dy: float) -> tuple[float, float]:
+    """The unit vector along (dx, dy), the zero vector where that has no direction."""
+    length = math.sqrt(dx * dx + dy * dy)
+    if length < TINY:
+        return 0.0, 0.0
+    return dx / length, dy / length
+
+
+@kernel
 def segment_distance_squared(px: float, py: float, pz: float, dx: float, dy: float, dz: float) -> float:
     """Squared distance of the point (px, py, pz) from the segment from the origin by (dx, dy, dz)."""
     length_squared = dx * dx + dy * dy + dz * dz

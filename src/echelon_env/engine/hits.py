@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.events import record
-from echelon_env.engine.geometry import TINY, clip
+from echelon_env.engine.geometry import clip, unit_in_plane
 from echelon_env.engine.paint import is_painted
 from echelon_env.engine.raycast import line_is_clear
 from echelon_env.engine.state import BODY, HEAT, HIT, LEGS, SPLASH, STABILITY, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height
-
-
-@kernel
-def plane_direction(dx: float, dy: float) -> tuple[float, float]:
-    """The unit vector along (dx, dy), the zero vector where that has no direction."""
-    length = math.sqrt(dx * dx + dy * dy)
-    if length <= TINY:
-        return 0.0, 0.0
-    return dx / length, dy / length
 
 
 @kernel
@@ -41,7 +30,7 @@ def hit(
     rules, mech, weapon = tables.rules[0], state.mechs[b, target], tables.weapons[w]
     mech_class, pending = tables.classes[mech.mech_class], state.pending[b, target]
     damage = damage_against(tables, state, b, actor, target, weapon.damage)
-    dx, dy = plane_direction(dx, dy)
+    dx, dy = unit_in_plane(dx, dy)
     if (dx != 0.0 or dy != 0.0) and dx * mech.facing_x + dy * mech.facing_y >= rules.rear_cos:
         damage *= rules.rear_damage
     if clip((z - mech.z) / mech_class.height, 0.0, 1.0) < rules.legs_height:
@@ -55,7 +44,7 @@ def hit(
 
 
 @kernel
-def _distance_to_box(mech_class: Row, mech: Row, x: float, y: float, z: float) -> float:
+def _squared_distance_to_box(mech_class: Row, mech: Row, x: float, y: float, z: float) -> float:
     """Squared distance in m2 of a point from the nearest point of a mech's box."""
     dx = max(0.0, abs(x - mech.x) - mech_class.half_length)
     dy = max(0.0, abs(y - mech.y) - mech_class.half_width)
@@ -73,12 +62,12 @@ def splash(tables: Tables, state: State, b: int, actor: int, struck: int, w: int
         mech = mechs[m]
         if m == struck or not mech.alive or (mech.team == team and not rules.friendly_fire):
             continue
-        if _distance_to_box(tables.classes[mech.mech_class], mech, x, y, z) > weapon.splash_radius**2:
+        if _squared_distance_to_box(tables.classes[mech.mech_class], mech, x, y, z) > weapon.splash_radius**2:
             continue
         if not line_is_clear(state.columns[b], False, x, y, z, mech.x, mech.y, centre_height(tables, mech)):
             continue
         damage = damage_against(tables, state, b, actor, m, weapon.damage * weapon.splash_share)
         state.pending[b, m, BODY] += damage
         state.pending[b, m, STABILITY] += weapon.stability * weapon.splash_share
-        dx, dy = plane_direction(mech.x - x, mech.y - y)
+        dx, dy = unit_in_plane(mech.x - x, mech.y - y)
         record(state, b, SPLASH, actor, m, w, x, y, z, dx, dy, damage)

@@ -7,7 +7,7 @@ from typing import Any
 
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
-from echelon_env.engine.geometry import TINY, clip
+from echelon_env.engine.geometry import clip, unit_in_plane
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
 from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
 from echelon_env.engine.tables import HOMING, Tables
@@ -30,14 +30,6 @@ BATTLE_MAP_AT = STREAMS["battle_map"].start
 def forward_left(mech: Row, dx: float, dy: float) -> tuple[float, float]:
     """A vector of the plane in a mech's own frame."""
     return dx * mech.facing_x + dy * mech.facing_y, dy * mech.facing_x - dx * mech.facing_y
-
-
-@kernel
-def _unit(dx: float, dy: float) -> tuple[float, float]:
-    length = math.sqrt(dx * dx + dy * dy)
-    if length < TINY:
-        return 0.0, 0.0
-    return dx / length, dy / length
 
 
 @kernel
@@ -112,7 +104,7 @@ def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> N
     own, enemy = state.teams[b, mech.team], state.teams[b, 1 - mech.team]
     at = OBJECTIVE_AT
     distance = distance_to_centre(battle, mech)
-    dx, dy = _unit(battle.zone_x - mech.x, battle.zone_y - mech.y)
+    dx, dy = unit_in_plane(battle.zone_x - mech.x, battle.zone_y - mech.y)
     forward, left = forward_left(mech, dx, dy)
     row[at + Objective.IN_ZONE] = is_inside(rules, battle, mech)
     row[at + Objective.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
@@ -141,7 +133,7 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
         at = CONTACTS_AT + slot * CONTACT_WIDTH
         row[CONTACTS_MASK_AT + slot] = 1.0
         distance = math.sqrt(squared_distance(tables, mech, other))
-        dx, dy = _unit(other.x - mech.x, other.y - mech.y)
+        dx, dy = unit_in_plane(other.x - mech.x, other.y - mech.y)
         forward, left = forward_left(mech, dx, dy)
         row[at + Contact.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
         row[at + Contact.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
@@ -173,7 +165,7 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
     other_class = tables.classes[other.mech_class]
     at = SQUAD_AT + slot * SQUAD_WIDTH
     row[SQUAD_MASK_AT + slot] = 1.0
-    dx, dy = _unit(other.x - mech.x, other.y - mech.y)
+    dx, dy = unit_in_plane(other.x - mech.x, other.y - mech.y)
     forward, left = forward_left(mech, dx, dy)
     row[at + Squad.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
     row[at + Squad.DIRECTION_LEFT] = clip(left, -1.0, 1.0)

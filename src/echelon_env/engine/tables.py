@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MOUNTS
+from echelon_env.catalog import MOUNTS, SLOWEST_BALLISTIC
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig, zone_radius_limit
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 
@@ -114,6 +114,7 @@ WEAPON = np.dtype(
         ("range", "f8"),  # m
         ("unaided_range", "f8"),  # m, of line of sight; the range but for homing weapons
         ("reach", "f8"),  # m that a projectile flies
+        ("longest_flight", "f8"),  # s that a ballistic shell can fly
         ("damage", "f8"),  # hit points
         ("stability", "f8"),
         ("heat", "f8"),
@@ -236,6 +237,8 @@ def _weapons(config: BattleConfig) -> NDArray[Any]:
         row["cooldown"] = config.ticks(weapon.cooldown)
         for name in ("suppression", "paint"):
             row[name] = config.ticks(getattr(weapon, name)) if getattr(weapon, name) > 0 else 0
+        if weapon.flight == "ballistic":
+            row["longest_flight"] = weapon.range / (SLOWEST_BALLISTIC * weapon.speed)
         row["smoke_ticks"] = config.ticks(weapon.smoke_duration)
         row["arc_cos"] = _half_arc_cos(weapon.arc)
     return table
@@ -261,4 +264,7 @@ def _sound_scale(config: BattleConfig) -> float:
 
 
 def _half_arc_cos(arc_degrees: float) -> float:
+    """Cosine of half an arc; for the full circle less than any cosine, so that rounding excludes nothing."""
+    if arc_degrees >= 360.0:
+        return -2.0
     return float(cosine_sine(arc_degrees / 2 * PI / 180)[0])

@@ -25,13 +25,16 @@ def drawn_aim(rules: Row, battle: Row, place: int, mount: int) -> float:
 
 @kernel
 def ballistic_aim(
-    gravity: float, speed: float, dx: float, dy: float, dz: float, vx: float, vy: float
+    gravity: float, speed: float, longest: float, dx: float, dy: float, dz: float, vx: float, vy: float
 ) -> tuple[float, float, float]:
-    """Direction, as a vector of any length, in which a shell meets a point at (dx, dy, dz) that moves with (vx, vy)."""
+    """Direction, as a vector of any length, in which a shell meets a point at (dx, dy, dz) that moves with (vx, vy).
+
+    It flies for `longest` seconds at most; where it is too slow to meet the point it is fired as if it could.
+    """
     t = math.sqrt(dx * dx + dy * dy + dz * dz) / speed
     for _ in range(AIM_ROUNDS):
         ahead_x, ahead_y, up = dx + vx * t, dy + vy * t, dz + 0.5 * gravity * t * t
-        t = math.sqrt(ahead_x * ahead_x + ahead_y * ahead_y + up * up) / speed
+        t = min(longest, math.sqrt(ahead_x * ahead_x + ahead_y * ahead_y + up * up) / speed)
     return dx + vx * t, dy + vy * t, dz + 0.5 * gravity * t * t
 
 
@@ -46,7 +49,8 @@ def launch(tables: Tables, state: State, b: int, m: int, w: int, target: int, ai
         dx, dy = enemy.x - x, enemy.y - y
         dz = enemy.z + aim * tables.classes[enemy.mech_class].height - z
         if weapon.flight == BALLISTIC:
-            dx, dy, dz = ballistic_aim(tables.rules[0].gravity, weapon.speed, dx, dy, dz, enemy.vx, enemy.vy)
+            gravity = tables.rules[0].gravity
+            dx, dy, dz = ballistic_aim(gravity, weapon.speed, weapon.longest_flight, dx, dy, dz, enemy.vx, enemy.vy)
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     projectile = state.projectiles[b, battle.num_projectiles]
     battle.num_projectiles += 1
