@@ -49,10 +49,10 @@ class Self(Feature):
     COOLDOWN_SECONDARY = "time until the secondary weapon is ready", "cooldowns", 0, 1
     COOLDOWN_TERTIARY = "time until the tertiary weapon is ready", "cooldowns", 0, 1
     COOLDOWN_SPECIAL = "time until the special weapon is ready", "cooldowns", 0, 1
-    HAS_PRIMARY = "1 if a weapon is on the primary mount", "", 0, 1
-    HAS_SECONDARY = "1 if a weapon is on the secondary mount", "", 0, 1
-    HAS_TERTIARY = "1 if a weapon is on the tertiary mount", "", 0, 1
-    HAS_SPECIAL = "1 if a weapon with charges left, or without a limit, is on the special mount", "", 0, 1
+    HAS_PRIMARY = "1 if a weapon with shots left is on the primary mount", "", 0, 1
+    HAS_SECONDARY = "1 if a weapon with shots left is on the secondary mount", "", 0, 1
+    HAS_TERTIARY = "1 if a weapon with shots left is on the tertiary mount", "", 0, 1
+    HAS_SPECIAL = "1 if a weapon with shots left is on the special mount", "", 0, 1
     VELOCITY_FORWARD = "speed forward", "fastest class's top speed"
     VELOCITY_LEFT = "speed to the left", "fastest class's top speed"
     VELOCITY_UP = "speed upward, clipped", "fastest class's top speed"
