@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
@@ -26,14 +27,19 @@ def squared_distance(tables: Tables, a: Row, b: Row) -> float:
 
 
 @kernel
+def _by_place(mechs: Any, m: int, o: int) -> tuple[int, int]:
+    """Two mechs, the one of the lower spawn place first: lines between them are measured the same from both ends."""
+    return (o, m) if mechs[o].place < mechs[m].place else (m, o)
+
+
+@kernel
 def smoke_between(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
-    """Whether smoke lies on the line between two mechs' centres; measured from the lower spawn place: symmetric."""
+    """Whether smoke lies on the line between two mechs' centres."""
     count = state.battles[b].num_clouds
     if count == 0:
         return False
+    m, o = _by_place(state.mechs[b], m, o)
     one, two = state.mechs[b, m], state.mechs[b, o]
-    if two.place < one.place:
-        one, two = two, one
     return crosses_smoke(
         state.clouds[b], count, one.x, one.y, centre_height(tables, one), two.x, two.y, centre_height(tables, two)
     )
@@ -41,10 +47,9 @@ def smoke_between(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
 
 @kernel
 def terrain_is_clear(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
-    """Whether no terrain blocks the line between two mechs' centres; cast from the lower spawn place: symmetric."""
+    """Whether no terrain blocks the line between two mechs' centres."""
+    m, o = _by_place(state.mechs[b], m, o)
     one, two = state.mechs[b, m], state.mechs[b, o]
-    if two.place < one.place:
-        one, two = two, one
     return line_is_clear(
         state.columns[b], True, one.x, one.y, centre_height(tables, one), two.x, two.y, centre_height(tables, two)
     )
