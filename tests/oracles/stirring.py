@@ -31,7 +31,8 @@ def stir(state: State, battle: int, config: BattleConfig, rng: Random) -> None:
 
 def _stir_mech(row: Any, config: BattleConfig, rng: Random) -> None:
     kind, physics = config.catalog.mech_classes[int(row["mech_class"])], config.physics
-    row["heat"] = rng.choice([0.0, rng.uniform(0, 1.2), rng.uniform(0, 1.2), physics.max_heat]) * kind.heat_capacity
+    warm = min(1.2, physics.max_heat)
+    row["heat"] = rng.choice([0.0, rng.uniform(0, warm), rng.uniform(0, warm), physics.max_heat]) * kind.heat_capacity
     row["shutdown"] = row["heat"] > 0.8 * kind.heat_capacity and rng.random() < 0.5
     row["armour"] = rng.choice([rng.uniform(0.005, 0.1), rng.uniform(0.05, 1)]) * kind.armour
     row["legs"] = rng.choice([0.0, rng.uniform(0, 1), rng.uniform(0, 1)]) * kind.legs

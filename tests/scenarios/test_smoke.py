@@ -134,3 +134,22 @@ def test_smoke_stops_no_shell():
     arena.run(10)
     assert of_kind(arena.log, "shot")[0].target is None
     assert of_kind(arena.log, "hit")[0].target == "scout"
+
+
+@pytest.mark.parametrize("array", ["clouds", "projectiles"])
+def test_what_has_no_room_is_counted_and_harms_nothing(array):
+    """No battle comes to it by itself; a state that was written by hand can."""
+    arena = Arena({"medium": (20, 20, 0)}, {"scout": (60, 60)})
+    rows = getattr(arena.state, array)
+    arena.state.battles[f"num_{array}"] = rows.shape[1]
+    rows["x"], rows["y"], rows["z"] = 5.0, 5.0, 5.0
+    if array == "clouds":
+        rows["ticks"] = 1000
+    else:
+        rows["vx"], rows["reach"], rows["weapon"] = 0.1, 100.0, arena.config.catalog.weapon_index("autocannon")
+    arena.order("medium", special=1)
+    arena.run()
+    arena.order("medium")
+    arena.run(seconds=2.0)
+    assert arena.state.battles["lost_events"][0] == 1
+    assert arena.state.battles[f"num_{array}"][0] == rows.shape[1]

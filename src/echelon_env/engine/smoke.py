@@ -29,6 +29,9 @@ def leave_smoke(tables: Tables, state: State, b: int, projectile: Row, x: float,
     weapon = tables.weapons[w]
     if weapon.smoke_radius <= 0.0:
         return
+    if battle.num_clouds == state.clouds.shape[1]:
+        battle.lost_events += 1  # only in a state that no battle comes to by itself
+        return
     cloud = state.clouds[b, battle.num_clouds]
     battle.num_clouds += 1
     cloud.x, cloud.y, cloud.z, cloud.radius, cloud.ticks = x, y, z, weapon.smoke_radius, weapon.smoke_ticks

@@ -224,7 +224,7 @@ BATTLE = record_dtype(
         ("num_bursts", "i4"),  # of the tick
         ("num_hazards", "i4"),  # hazardous voxels on the map
         ("num_events", "i4"),  # events of the last decision
-        ("lost_events", "i4"),  # events that did not fit; capacities are such that it stays 0
+        ("lost_events", "i4"),  # events, clouds and projectiles that did not fit; capacities are such that it stays 0
         ("over", "i1"),
         ("winner", "i1"),  # BLUE, RED or DRAW, once over
         ("reason", "i1"),  # RUNNING, ZONE_CONTROL, ELIMINATION or TIME_LIMIT

@@ -52,6 +52,9 @@ def launch(tables: Tables, state: State, b: int, m: int, w: int, target: int, ai
             gravity = tables.rules[0].gravity
             dx, dy, dz = ballistic_aim(gravity, weapon.speed, weapon.longest_flight, dx, dy, dz, enemy.vx, enemy.vy)
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    if battle.num_projectiles == state.projectiles.shape[1]:
+        battle.lost_events += 1  # only in a state that no battle comes to by itself
+        return
     projectile = state.projectiles[b, battle.num_projectiles]
     battle.num_projectiles += 1
     projectile.x, projectile.y, projectile.z = x, y, z
