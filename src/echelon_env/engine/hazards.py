@@ -22,7 +22,6 @@ class Hazards(NamedTuple):
     speed_factor: float
     heating: float  # heat/s
     cooling: float  # heat/s
-    damage: float  # hit points/s
 
 
 @kernel
@@ -65,4 +64,4 @@ def feel_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
         hit_points = damage * tables.rules[0].dt
         state.pending[b, m, BODY] += hit_points
         record(state, b, HAZARD, NO_MECH, m, -1, mech.x, mech.y, mech.z, 0.0, 0.0, hit_points)
-    return Hazards(speed_factor, heating, cooling, damage)
+    return Hazards(speed_factor, heating, cooling)
