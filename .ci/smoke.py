@@ -27,7 +27,7 @@ parallel = echelon_env.parallel_env("skirmish")
 observations, infos = parallel.reset(seed=0)
 parallel.step({agent: parallel.action_space(agent).sample() for agent in parallel.agents})
 
-bench = subprocess.run(["echelon", "bench", "--presets", "duel", "--seconds", "0.2"], capture_output=True, text=True)
+bench = subprocess.run(["echelon", "bench", "--scenarios", "duel", "--seconds", "0.2"], capture_output=True, text=True)
 assert bench.returncode == 0, bench.stderr
 assert "duel" in bench.stdout
 

@@ -62,15 +62,15 @@ def run(engine: BattleEngine, step: Callable[[np.ndarray], None], restart: Calla
     return agent_steps / busy
 
 
-def engine_face(preset: str, seconds: float) -> float:
-    engine = BattleEngine(preset, BATCH)
+def engine_face(scenario: str, seconds: float) -> float:
+    engine = BattleEngine(scenario, BATCH)
     return run(engine, engine.step, lambda: engine.reset(np.arange(BATCH)), seconds)
 
 
-def vector_face(preset: str, seconds: float) -> float:
+def vector_face(scenario: str, seconds: float) -> float:
     """All mechs of blue through the vector env, red inside; both replay what the novices chose."""
     replay = Replay()
-    envs = BattleVectorEnv(preset, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP")
+    envs = BattleVectorEnv(scenario, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP")
     engine = envs._battles.engine
     blue = len(engine.config.blue)
 
@@ -81,8 +81,8 @@ def vector_face(preset: str, seconds: float) -> float:
     return run(engine, step, lambda: envs.reset(seed=0), seconds)
 
 
-def parallel_face(preset: str, seconds: float) -> float:
-    env = echelon_env.parallel_env(preset)
+def parallel_face(scenario: str, seconds: float) -> float:
+    env = echelon_env.parallel_env(scenario)
     engine = env._engine
     row = {agent: i for i, agent in enumerate(env.possible_agents)}
 
@@ -96,8 +96,8 @@ def parallel_face(preset: str, seconds: float) -> float:
 FACES = {"engine, 16 battles": engine_face, "vector env, 16": vector_face, "parallel env, 1": parallel_face}
 
 
-def reset_milliseconds(preset: str) -> float:
-    engine = BattleEngine(preset, 1)
+def reset_milliseconds(scenario: str) -> float:
+    engine = BattleEngine(scenario, 1)
     times = []
     for seed in range(30):
         start = time.perf_counter()
@@ -130,16 +130,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    presets = ("skirmish", "battle")
-    results: dict[tuple[str, str], list[float]] = {(face, preset): [] for face in FACES for preset in presets}
+    scenarios = ("skirmish", "battle")
+    results: dict[tuple[str, str], list[float]] = {(face, scenario): [] for face in FACES for scenario in scenarios}
     for _ in range(options.rounds):
-        for face, preset in results:
-            results[face, preset].append(FACES[face](preset, options.seconds))
-    print(f"{'live agent-steps/s, one thread':32}" + "".join(f"{preset:>12}" for preset in presets))
+        for face, scenario in results:
+            results[face, scenario].append(FACES[face](scenario, options.seconds))
+    print(f"{'live agent-steps/s, one thread':32}" + "".join(f"{scenario:>12}" for scenario in scenarios))
     for face in FACES:
-        medians = (statistics.median(results[face, preset]) for preset in presets)
+        medians = (statistics.median(results[face, scenario]) for scenario in scenarios)
         print(f"{face:32}" + "".join(f"{median:12,.0f}" for median in medians))
-    print(f"{'reset, ms':32}" + "".join(f"{reset_milliseconds(preset):12.2f}" for preset in presets))
+    print(f"{'reset, ms':32}" + "".join(f"{reset_milliseconds(scenario):12.2f}" for scenario in scenarios))
     cold, warm = first_step_seconds()
     print(f"import to first step: {cold:.1f} s with a cold kernel cache, {warm:.2f} s with a warm one")
 

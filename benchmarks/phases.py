@@ -1,6 +1,6 @@
 """What each phase of a decision costs, in microseconds a battle, between scripted novices.
 
-Run ``python benchmarks/phases.py [--presets skirmish battle] [--decisions 1500]``. The phases are the engine's own
+Run ``python benchmarks/phases.py [--scenarios skirmish battle] [--decisions 1500]``. The phases are the engine's own
 kernels, each compiled into a loop over the batch and called one after the other from Python, in the engine's order;
 an empty call before each is timed too and taken off.
 """
@@ -115,9 +115,9 @@ TICK = (body, movement, shots, projectiles, settlement)
 AFTER = (outcome, sensors, observations)
 
 
-def measure(preset: str, decisions: int) -> dict[str, float]:
+def measure(scenario: str, decisions: int) -> dict[str, float]:
     """Microseconds a live battle and decision by phase, and the number of live mechs a battle."""
-    engine = BattleEngine(preset, BATCH)
+    engine = BattleEngine(scenario, BATCH)
     player = opponents.make("novice", 0, engine.config)
     spent: dict[str, float] = defaultdict(float)
     battles = mechs = seed = 0
@@ -146,13 +146,13 @@ def measure(preset: str, decisions: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--presets", nargs="+", default=["skirmish", "battle"])
+    parser.add_argument("--scenarios", nargs="+", default=["skirmish", "battle"])
     parser.add_argument("--decisions", type=int, default=1500)
     options = parser.parse_args()
-    for preset in options.presets:
-        measure(preset, 2)  # compiles
-    results = {preset: measure(preset, options.decisions) for preset in options.presets}
-    print(f"{'us a battle and decision':26}" + "".join(f"{preset:>12}" for preset in results))
+    for scenario in options.scenarios:
+        measure(scenario, 2)  # compiles
+    results = {scenario: measure(scenario, options.decisions) for scenario in options.scenarios}
+    print(f"{'us a battle and decision':26}" + "".join(f"{scenario:>12}" for scenario in results))
     for name in next(iter(results.values())):
         print(f"{name:26}" + "".join(f"{result[name]:12.1f}" for result in results.values()))
 

@@ -12,8 +12,8 @@ from echelon_env.observations import OBSERVATION_DIM, describe_observation
 
 OBSERVATIONS = f"""# Observations
 
-The flat observation of one mech: {OBSERVATION_DIM} float32 values, finite and within the ranges below. Widths are the
-same for every class and preset; rows that a class's suite or a roster does not fill are zeros with a zero in the mask.
+The flat observation of one mech: {OBSERVATION_DIM} float32 values, finite and within the ranges below. Widths are
+the same for every class and scenario; rows that a suite or a roster does not fill are zeros with a zero in the mask.
 Positions and velocities are in the mech's own frame (forward, left), so one policy can play either side. A stream with
 several rows repeats its features row by row from the index given; `echelon_env.observations.STREAMS` has the slices and
 `feature_names()` a name for every entry. The cells of `ego_map` go from behind to ahead, and within that from right to

@@ -15,8 +15,8 @@ import numpy as np
 
 from echelon_env import BattleEngine
 from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.config import PRESETS
 from echelon_env.observations import CONTACT_ROWS, STREAMS, Contact, Objective, Self
+from playing import SIZES
 
 HASHES = pathlib.Path(__file__).parent / "engine" / "golden.json"
 SEEDS = (1, 2, 3, 4, 5)
@@ -82,9 +82,9 @@ def digest(engine: BattleEngine, b: int, hashed: Any) -> None:
         hashed.update(array[b : b + 1].view(np.uint8).reshape(-1).data)
 
 
-def play(preset: str) -> tuple[dict[str, str], list[np.ndarray], BattleEngine]:
-    """The hash of each golden battle of a preset by its seed, the events of all, and the engine at their ends."""
-    engine = BattleEngine(preset, num_battles=len(SEEDS))
+def play(scenario: str) -> tuple[dict[str, str], list[np.ndarray], BattleEngine]:
+    """The hash of each golden battle of a scenario by its seed, the events of all, and the engine at their ends."""
+    engine = BattleEngine(scenario, num_battles=len(SEEDS))
     engine.reset(SEEDS)
     players = [GoldenPlayer(seed) for seed in SEEDS]
     hashes = [hashlib.sha256() for _ in SEEDS]
@@ -101,4 +101,4 @@ def play(preset: str) -> tuple[dict[str, str], list[np.ndarray], BattleEngine]:
 
 
 if __name__ == "__main__":
-    HASHES.write_text(json.dumps({preset: play(preset)[0] for preset in PRESETS}, indent=2) + "\n")
+    HASHES.write_text(json.dumps({scenario: play(scenario)[0] for scenario in SIZES}, indent=2) + "\n")

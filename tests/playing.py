@@ -4,6 +4,9 @@ import numpy as np
 
 from echelon_env import BattleEngine, opponents
 
+SIZES = ("duel", "skirmish", "battle", "company")
+"""The scenarios of every biome on maps of the usual size, from 1 v 1 to 20 v 20."""
+
 
 def scripted_actions(engine: BattleEngine, players: tuple[opponents.Policy, opponents.Policy]) -> np.ndarray:
     """Actions (B, M, A) of two scripted teams for the engine's present observations."""

@@ -29,15 +29,15 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["bnch"], "did you mean 'bench'"),
         (["bench", "--seconds", "x"], "--seconds"),
         (["bench", "--seconds", "-1"], "--seconds"),
-        (["bench", "--presets", "dule"], "did you mean 'duel'"),
+        (["bench", "--scenarios", "dule"], "did you mean 'duel'"),
         (["train"], "--out"),
         (["train", "--out", "x", "--steps", "0"], "--steps"),
-        (["train", "--out", "x", "--preset", "dule"], "did you mean 'duel'"),
+        (["train", "--out", "x", "--scenario", "dule"], "did you mean 'duel'"),
         (["train", "--out", "x", "--opponent", "novic"], "did you mean 'novice'"),
         (["train", "--out", "x", "--device", "tpu"], "unknown device 'tpu'"),
         (["evaluate", "nowhere"], "nowhere: no such file"),
         (["evaluate", "random", "--opponent", "novic"], "did you mean 'novice'"),
-        (["evaluate", "random", "--preset", "dule"], "did you mean 'duel'"),
+        (["evaluate", "random", "--scenario", "dule"], "did you mean 'duel'"),
         (["evaluate", "random", "--battles", "none"], "--battles"),
         (["demo", "--minutes", "0"], "--minutes"),
     ],
@@ -91,25 +91,25 @@ def test_without_the_extra_the_other_commands_say_what_to_install(tmp_path):
 
 def test_without_the_extra_bench_and_help_work():
     assert run_without_train("--help").returncode == 0
-    result = run_without_train("bench", "--presets", "duel", "--seconds", "0.01")
+    result = run_without_train("bench", "--scenarios", "duel", "--seconds", "0.01")
     assert result.returncode == 0, result.stderr
 
 
 def test_bench_measures_what_it_is_asked_to(capsys):
-    assert main(["bench", "--presets", "duel", "skirmish", "--seconds", "0.02", "--json"]) == 0
+    assert main(["bench", "--scenarios", "duel", "skirmish", "--seconds", "0.02", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     measurements = document["measurements"]
-    assert {m["preset"] for m in measurements} == {"duel", "skirmish"}
+    assert {m["scenario"] for m in measurements} == {"duel", "skirmish"}
     assert {m["num_threads"] for m in measurements} >= {1}
     for m in measurements:
-        mechs = {"duel": 2, "skirmish": 10}[m["preset"]]
+        mechs = {"duel": 2, "skirmish": 10}[m["scenario"]]
         assert 0 < m["agent_steps"] <= mechs * m["env_steps"] * (1 + 1e-9)
         assert m["reset_ms"] > 0
     assert "cores" in document["machine"]
 
 
 def test_bench_prints_a_table(capsys):
-    assert main(["bench", "--presets", "duel", "--seconds", "0.01"]) == 0
+    assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == bench.machine()
     assert "agent-steps/s" in lines[1]

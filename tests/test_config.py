@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from echelon_env import PRESETS, BattleConfig, BattleEngine, ConfigError, make_config
+from echelon_env import BattleConfig, BattleEngine, ConfigError, make_config
 from echelon_env.catalog import DEFAULT_CATALOG, MEDIUM, Catalog
 
 
 @pytest.mark.parametrize(
-    ("preset", "sizes"), [("duel", (1, 1)), ("skirmish", (5, 5)), ("battle", (10, 10)), ("company", (20, 20))]
+    ("scenario", "sizes"), [("duel", (1, 1)), ("skirmish", (5, 5)), ("battle", (10, 10)), ("company", (20, 20))]
 )
-def test_presets(preset, sizes):
-    config = make_config(preset)
+def test_scenarios(scenario, sizes):
+    config = make_config(scenario)
     assert tuple(len(roster) for roster in config.rosters) == sizes
     assert make_config(config) is config
     assert make_config(config.to_dict()) == config
@@ -33,7 +33,7 @@ def test_a_configuration_survives_json(size, dt, biomes, zone):
 
 def test_nested_overrides_change_only_what_they_name():
     config = make_config("duel", terrain={"size": np.int64(64)}, max_steps=10)
-    assert config.terrain == dataclasses.replace(PRESETS["duel"].terrain, size=64)
+    assert config.terrain == dataclasses.replace(make_config("duel").terrain, size=64)
     assert config.max_steps == 10
     assert config.blue == ("medium",)
 
@@ -149,10 +149,10 @@ def test_numpy_numbers_become_plain():
     assert json.loads(json.dumps(config.to_dict()))["max_steps"] == 3
 
 
-def test_presets_that_do_not_exist():
-    with pytest.raises(ConfigError, match=r"unknown preset 'skirmsh'; did you mean 'skirmish'\? \(valid: battle,"):
+def test_scenarios_that_do_not_exist():
+    with pytest.raises(ConfigError, match=r"unknown scenario 'skirmsh'; did you mean 'skirmish'\? \(valid: ambush,"):
         make_config("skirmsh")
-    with pytest.raises(ConfigError, match="expected a preset's name, a BattleConfig or its dict, got int"):
+    with pytest.raises(ConfigError, match="expected a scenario's name or file, a BattleConfig or its dict, got int"):
         make_config(3)
 
 

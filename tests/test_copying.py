@@ -10,7 +10,7 @@ import pytest
 import echelon_env
 
 CUT, END = 25, 60
-PRESET = {"preset": "skirmish", "terrain": {"size": 60}, "max_steps": 40}
+SCENARIO = {"scenario": "skirmish", "terrain": {"size": 60}, "max_steps": 40}
 
 
 def walk_parallel(env, noise, steps):
@@ -48,11 +48,11 @@ def walk_gymnasium(env, noise, steps):
 
 
 ENVS = {
-    "parallel": (lambda: echelon_env.parallel_env(**PRESET), walk_parallel),
-    "aec": (lambda: echelon_env.env(**PRESET), walk_aec),
+    "parallel": (lambda: echelon_env.parallel_env(**SCENARIO), walk_parallel),
+    "aec": (lambda: echelon_env.env(**SCENARIO), walk_aec),
     "pilot": (lambda: gymnasium.make("echelon/Skirmish-v0", control="pilot", max_steps=40), walk_gymnasium),
-    "team": (lambda: echelon_env.BattleEnv(**PRESET, control="team", opponent="trivial"), walk_gymnasium),
-    "vector": (lambda: echelon_env.BattleVectorEnv(**PRESET, num_envs=3, num_threads=2), walk_gymnasium),
+    "team": (lambda: echelon_env.BattleEnv(**SCENARIO, control="team", opponent="trivial"), walk_gymnasium),
+    "vector": (lambda: echelon_env.BattleVectorEnv(**SCENARIO, num_envs=3, num_threads=2), walk_gymnasium),
 }
 
 

@@ -22,17 +22,17 @@ def act(env):
     return {agent: env.action_space(agent).sample() for agent in env.agents}
 
 
-@pytest.mark.parametrize("preset", ["duel", "skirmish"])
+@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
-def test_official_checkers(preset, dead_agents):
+def test_official_checkers(scenario, dead_agents):
     def make():
-        return echelon_env.parallel_env(preset, dead_agents=dead_agents, max_steps=40)
+        return echelon_env.parallel_env(scenario, dead_agents=dead_agents, max_steps=40)
 
     parallel_api_test(make(), num_cycles=100)
     parallel_seed_test(make)
     with warnings.catch_warnings():  # it warns of spaces that are not [0, 1] or of images
         warnings.simplefilter("ignore")
-        api_test(echelon_env.env(preset, dead_agents=dead_agents, max_steps=40), num_cycles=100)
+        api_test(echelon_env.env(scenario, dead_agents=dead_agents, max_steps=40), num_cycles=100)
 
 
 def test_max_cycles():
@@ -177,9 +177,9 @@ def test_render_modes(mode):
     env.close()
 
 
-def test_the_registry_of_pettingzoo_knows_the_presets():
+def test_the_registry_of_pettingzoo_knows_the_scenarios():
     if not hasattr(pettingzoo, "make"):
         return  # PettingZoo before 1.27 has no registry
     env = pettingzoo.make("parallel", "echelon/Skirmish-v0")
-    assert env.unwrapped.config == echelon_env.PRESETS["skirmish"]
+    assert env.unwrapped.config == echelon_env.make_config("skirmish")
     pettingzoo.make("aec", "echelon/Duel-v0").reset(seed=0)

@@ -3,11 +3,12 @@
 from importlib.metadata import version
 
 from echelon_env import opponents
-from echelon_env.config import PRESETS, BattleConfig, make_config
+from echelon_env.config import BattleConfig
 from echelon_env.controlled import ControlledBattles
 from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.pettingzoo_env import env, parallel_env
 from echelon_env.registration import register_all
+from echelon_env.scenario import Scenario, load_scenario, make_config, scenarios
 from echelon_env.schema import ConfigError
 from echelon_env.single_env import BattleEnv
 from echelon_env.vector_env import BattleVectorEnv
@@ -17,7 +18,6 @@ __version__ = version("echelon-env")
 register_all()
 
 __all__ = [
-    "PRESETS",
     "BattleConfig",
     "BattleEngine",
     "BattleEnv",
@@ -25,9 +25,12 @@ __all__ = [
     "ConfigError",
     "ControlledBattles",
     "NotResetError",
+    "Scenario",
     "__version__",
     "env",
+    "load_scenario",
     "make_config",
     "opponents",
     "parallel_env",
+    "scenarios",
 ]

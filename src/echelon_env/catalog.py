@@ -158,12 +158,15 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
     _check_names("weapons", names)
     materials, known = [m.name for m in catalog.materials], [m.name for m in MATERIALS]
     if materials != known:
-        raise ConfigError(f"config key 'catalog.materials': expected the names {known} in this order, got {materials}")
+        raise ConfigError(
+            f"config key 'catalog.materials': expected the names {known} in this order, got {materials}", "catalog"
+        )
     for material, known_material in zip(catalog.materials, MATERIALS, strict=True):
         if material.blocks_movement != known_material.blocks_movement:
             raise ConfigError(
                 f"blocks_movement of {material.name!r}: expected {known_material.blocks_movement}, which maps rely on, "
-                f"got {material.blocks_movement}"
+                f"got {material.blocks_movement}",
+                "catalog",
             )
     for mech_class in catalog.mech_classes:
         _check_class(mech_class, names, dt)
@@ -173,9 +176,9 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
 
 def _check_names(what: str, names: list[str]) -> None:
     if len(names) > MOST_ENTRIES:
-        raise ConfigError(f"config key 'catalog': expected at most {MOST_ENTRIES} {what}, got {len(names)}")
+        raise ConfigError(f"config key 'catalog': expected at most {MOST_ENTRIES} {what}, got {len(names)}", "catalog")
     if len(set(names)) < len(names):
-        raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}")
+        raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}", "catalog")
 
 
 def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
@@ -183,35 +186,45 @@ def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
         weapon = getattr(mech_class, mount)
         if weapon is not None and weapon not in weapons:
             raise ConfigError(
-                f"{mount} of {mech_class.name!r}: unknown weapon {weapon!r}{nearest_name(weapon, weapons)}"
+                f"{mount} of {mech_class.name!r}: unknown weapon {weapon!r}{nearest_name(weapon, weapons)}", "catalog"
             )
     if mech_class.top_speed * dt >= 1.0:
-        raise ConfigError(f"{mech_class.name!r} moves {mech_class.top_speed * dt} m a tick, must be less than 1 m")
+        raise ConfigError(
+            f"{mech_class.name!r} moves {mech_class.top_speed * dt} m a tick, must be less than 1 m", "catalog"
+        )
     for name in ("armour", "legs", "heat_capacity", "heat_dissipation", "tonnage"):
         if getattr(mech_class, name) <= 0:
-            raise ConfigError(f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}")
+            raise ConfigError(
+                f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}", "catalog"
+            )
     if not 1 <= mech_class.contact_slots <= CONTACT_ROWS:
         raise ConfigError(
-            f"contact_slots of {mech_class.name!r}: expected 1 to {CONTACT_ROWS}, got {mech_class.contact_slots}"
+            f"contact_slots of {mech_class.name!r}: expected 1 to {CONTACT_ROWS}, got {mech_class.contact_slots}",
+            "catalog",
         )
 
 
 def _check_weapon(weapon: Weapon, dt: float) -> None:
     if weapon.flight == "hitscan":
         if weapon.splash_radius > 0 or weapon.smoke_radius > 0:
-            raise ConfigError(f"{weapon.name!r}: a hitscan weapon has neither splash nor smoke")
+            raise ConfigError(f"{weapon.name!r}: a hitscan weapon has neither splash nor smoke", "catalog")
         return
     if weapon.speed < LEAST_SPEED:
-        raise ConfigError(f"speed of {weapon.name!r}: expected at least {LEAST_SPEED} m/s, got {weapon.speed}")
+        raise ConfigError(
+            f"speed of {weapon.name!r}: expected at least {LEAST_SPEED} m/s, got {weapon.speed}", "catalog"
+        )
     if weapon.flight == "homing" and weapon.lifetime <= 0:
-        raise ConfigError(f"lifetime of {weapon.name!r}: expected more than 0, got {weapon.lifetime}")
+        raise ConfigError(f"lifetime of {weapon.name!r}: expected more than 0, got {weapon.lifetime}", "catalog")
     if flight_ticks(weapon, dt) > MAX_FLIGHT_TICKS:
         raise ConfigError(
             f"{weapon.name!r} can fly for {flight_ticks(weapon, dt)} ticks of {dt} s, expected at most "
-            f"{MAX_FLIGHT_TICKS}: give it more speed, or less range or lifetime"
+            f"{MAX_FLIGHT_TICKS}: give it more speed, or less range or lifetime",
+            "catalog",
         )
     if weapon.smoke_radius > 0 and weapon.smoke_duration <= 0:
-        raise ConfigError(f"smoke_duration of {weapon.name!r}: expected more than 0, got {weapon.smoke_duration}")
+        raise ConfigError(
+            f"smoke_duration of {weapon.name!r}: expected more than 0, got {weapon.smoke_duration}", "catalog"
+        )
 
 
 LASER = Weapon(

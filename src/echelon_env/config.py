@@ -1,19 +1,18 @@
 """The configuration of a battle: frozen dataclasses whose fields carry their unit and range.
 
-`make_config` turns what users write (a preset's name, a configuration, keyword overrides) into a valid
-`BattleConfig`, or raises `ConfigError` with what was expected, what came, and the nearest valid name.
+`scenario.make_config` turns what users write into a valid `BattleConfig`; an impossible one raises `ConfigError` with
+what was expected, what came, and the nearest valid name.
 """
 
 from __future__ import annotations
 
 import math
-import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
 
-from echelon_env.catalog import DEFAULT_CATALOG, Catalog, check_catalog
-from echelon_env.schema import ConfigError, build, check_fields, nearest_name, override, quantity, to_plain
+from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS, Catalog, MechClass, check_catalog
+from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 
 PACK = ("heavy", "medium", "medium", "light", "scout")
 """Classes of the five mechs of a pack, in the order of their places."""
@@ -37,6 +36,7 @@ class TerrainConfig:
     )  # how far the quadrants' common corner may lie off centre
     spawn_margin: float = quantity(2.0, "m", 0, 64)  # free space between the map's edge and a spawn area
     spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places
+    max_spawn_distance: float = quantity(1000.0, "m", 1)  # between the teams' areas; the corners where those are nearer
     direct_lane_width: float = quantity(8.0, "m", 4, 32)
     flank_lane_width: float = quantity(6.0, "m", 4, 32)
     mirrored: bool = False  # the map is its own image under half a turn, which exchanges the teams
@@ -146,6 +146,7 @@ class BattleConfig:
     max_steps: int = quantity(480, "decisions", 1, 10**6)  # the battle's time limit
     time_limit: Literal["truncate", "terminate"] = "truncate"  # terminate: the clock is part of the game
     observability: Literal["partial", "full"] = "partial"
+    banned_weapons: tuple[str, ...] = ()  # weapons that no mech carries; their mounts stay empty
     dead_agents: Literal["terminate", "persist"] = "terminate"
     terrain: TerrainConfig = field(default_factory=TerrainConfig)
     zone: ZoneConfig = field(default_factory=ZoneConfig)
@@ -167,6 +168,14 @@ class BattleConfig:
         return self.blue, self.red
 
     @property
+    def mech_classes(self) -> tuple[MechClass, ...]:
+        """The catalogue's mech classes without the banned weapons."""
+        return tuple(
+            replace(mech_class, **dict.fromkeys(_mounts_of(mech_class, self.banned_weapons), cast("Any", None)))
+            for mech_class in self.catalog.mech_classes
+        )
+
+    @property
     def num_mechs(self) -> int:
         """Mechs of both teams."""
         return len(self.blue) + len(self.red)
@@ -182,12 +191,16 @@ class BattleConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as nested dicts, lists and plain values, fit for JSON."""
-        return typing.cast("dict[str, Any]", to_plain(self))
+        return cast("dict[str, Any]", to_plain(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BattleConfig:
         """The inverse of `to_dict`; keys that are absent keep their defaults. Raises `ConfigError`."""
-        return typing.cast("BattleConfig", build(cls, data, ""))
+        return cast("BattleConfig", build(cls, data, ""))
+
+
+def _mounts_of(mech_class: MechClass, weapons: tuple[str, ...]) -> list[str]:
+    return [mount for mount in MOUNTS if getattr(mech_class, mount) in weapons]
 
 
 def _check_rosters(config: BattleConfig) -> None:
@@ -195,57 +208,96 @@ def _check_rosters(config: BattleConfig) -> None:
     for team in ("blue", "red"):
         roster = getattr(config, team)
         if not 1 <= len(roster) <= 64:
-            raise ConfigError(f"config key {team!r}: expected 1 to 64 mech classes, got {len(roster)}")
+            raise ConfigError(f"config key {team!r}: expected 1 to 64 mech classes, got {len(roster)}", team)
         for name in roster:
             if name not in classes:
-                raise ConfigError(f"config key {team!r}: unknown mech class {name!r}{nearest_name(name, classes)}")
+                hint = nearest_name(name, classes)
+                raise ConfigError(f"config key {team!r}: unknown mech class {name!r}{hint}", team)
+
+    weapons = [weapon.name for weapon in config.catalog.weapons]
+    for name in config.banned_weapons:
+        if name not in weapons:
+            raise ConfigError(
+                f"config key 'banned_weapons': unknown weapon {name!r}{nearest_name(name, weapons)}", "banned_weapons"
+            )
 
 
 def _check_consistency(config: BattleConfig) -> None:
     terrain, zone = config.terrain, config.zone
     if not terrain.biomes:
-        raise ConfigError("config key 'terrain.biomes': expected at least one biome, got none")
+        raise ConfigError("config key 'terrain.biomes': expected at least one biome, got none", "terrain.biomes")
     for biome in terrain.biomes:
         if biome not in BIOMES:
-            raise ConfigError(f"config key 'terrain.biomes': unknown biome {biome!r}{nearest_name(biome, BIOMES)}")
+            raise ConfigError(
+                f"config key 'terrain.biomes': unknown biome {biome!r}{nearest_name(biome, BIOMES)}", "terrain.biomes"
+            )
     if zone.max_radius < zone.min_radius:
-        raise ConfigError(f"zone.max_radius {zone.max_radius} is less than zone.min_radius {zone.min_radius}")
+        raise ConfigError(
+            f"zone.max_radius {zone.max_radius} is less than zone.min_radius {zone.min_radius}",
+            "zone.max_radius",
+            "zone.min_radius",
+        )
     if config.combat.aim_high < config.combat.aim_low:
         raise ConfigError(
-            f"combat.aim_high {config.combat.aim_high} is less than combat.aim_low {config.combat.aim_low}"
+            f"combat.aim_high {config.combat.aim_high} is less than combat.aim_low {config.combat.aim_low}",
+            "combat.aim_high",
+            "combat.aim_low",
         )
     sensors, physics = config.sensors, config.physics
     if sensors.max_quality < sensors.min_quality:
         raise ConfigError(
-            f"sensors.max_quality {sensors.max_quality} is less than sensors.min_quality {sensors.min_quality}"
+            f"sensors.max_quality {sensors.max_quality} is less than sensors.min_quality {sensors.min_quality}",
+            "sensors.max_quality",
+            "sensors.min_quality",
         )
     if physics.max_stability < physics.risen_stability:
         raise ConfigError(
             f"physics.max_stability {physics.max_stability} is less than physics.risen_stability "
-            f"{physics.risen_stability}"
+            f"{physics.risen_stability}",
+            "physics.max_stability",
+            "physics.risen_stability",
         )
     for mech_class in config.catalog.mech_classes:
         if mech_class.height > terrain.height:
-            raise ConfigError(f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}")
+            raise ConfigError(
+                f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}", "terrain.height"
+            )
     fielded = [config.catalog.mech_classes[config.catalog.class_index(name)] for name in {*config.blue, *config.red}]
     widest = max(max(mech_class.length, mech_class.width) for mech_class in fielded)
     if terrain.spawn_spacing < widest:
         raise ConfigError(
             f"config key 'terrain.spawn_spacing': expected at least the {widest} m of the widest mech, "
-            f"got {terrain.spawn_spacing}"
+            f"got {terrain.spawn_spacing}",
+            "terrain.spawn_spacing",
         )
-    needed = 2 * spawn_extent(config) + 2 * zone_radius_limit(config)
-    if terrain.size < needed:
+    taken = 2 * spawn_extent(config) + 2 * zone_radius_limit(config)
+    if terrain.size < taken:
         raise ConfigError(
             f"terrain.size {terrain.size} m is too small: two spawn areas for {len(config.blue)} v {len(config.red)} "
-            f"mechs and the zone between them need {math.ceil(needed)} m"
+            f"mechs and the zone between them need {math.ceil(taken)} m",
+            "terrain.size",
+            "blue",
+            "red",
+        )
+    if terrain.size < taken + 2 * spawn_offset(config):
+        raise ConfigError(
+            f"config key 'terrain.max_spawn_distance': {terrain.max_spawn_distance} m leave no room for the zone "
+            "between the spawn areas",
+            "terrain.max_spawn_distance",
         )
 
 
 def spawn_extent(config: BattleConfig) -> float:
-    """Edge length in metres of the square in a map's corner that holds a team's spawn places, its margin included."""
+    """Edge length in metres of the square that holds a team's spawn places, with the margin on its outer sides."""
     per_edge = math.ceil(math.sqrt(max(len(config.blue), len(config.red))))
     return config.terrain.spawn_margin + per_edge * config.terrain.spawn_spacing
+
+
+def spawn_offset(config: BattleConfig) -> float:
+    """Metres along each axis that the spawn areas are moved from the map's corners towards its centre."""
+    terrain = config.terrain
+    apart = terrain.size - spawn_extent(config) - terrain.spawn_margin  # along each axis, of the areas' middles
+    return max(0.0, (apart - terrain.max_spawn_distance / math.sqrt(2.0)) / 2)
 
 
 def zone_radius_limit(config: BattleConfig) -> float:
@@ -256,39 +308,3 @@ def zone_radius_limit(config: BattleConfig) -> float:
 def zone_scale(config: BattleConfig) -> float:
     """Factor on the zone's radius: the square root of mechs per team over five."""
     return math.sqrt(max(len(config.blue), len(config.red)) / 5)
-
-
-PRESETS: dict[str, BattleConfig] = {
-    "duel": BattleConfig(blue=("medium",), red=("medium",)),
-    "skirmish": BattleConfig(blue=PACK, red=PACK),
-    "battle": BattleConfig(),
-    "company": BattleConfig(blue=PACK * 4, red=PACK * 4),
-}
-"""Configurations by name: 1 v 1, 5 v 5, 10 v 10 and 20 v 20."""
-
-
-def make_config(preset_or_config: str | BattleConfig | Mapping[str, Any] = "battle", **overrides: Any) -> BattleConfig:
-    """A valid configuration from a preset's name, a configuration or its dict, with fields overridden.
-
-    A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``.
-    Raises `ConfigError` for an unknown preset or key (with the nearest valid name) and for impossible values.
-
-    >>> make_config("duel", max_steps=240).max_steps
-    240
-    >>> make_config("duel", max_step=240)
-    Traceback (most recent call last):
-    echelon_env.schema.ConfigError: unknown config key 'max_step'; did you mean 'max_steps'? (valid: blue, catalog, ...
-    """
-    if isinstance(preset_or_config, str):
-        if preset_or_config not in PRESETS:
-            raise ConfigError(f"unknown preset {preset_or_config!r}{nearest_name(preset_or_config, PRESETS)}")
-        config = PRESETS[preset_or_config]
-    elif isinstance(preset_or_config, BattleConfig):
-        config = preset_or_config
-    elif isinstance(preset_or_config, Mapping):
-        config = BattleConfig.from_dict(preset_or_config)
-    else:
-        raise ConfigError(
-            f"expected a preset's name, a BattleConfig or its dict, got {type(preset_or_config).__name__}"
-        )
-    return typing.cast("BattleConfig", override(config, overrides, "")) if overrides else config

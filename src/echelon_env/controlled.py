@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env import opponents
-from echelon_env.config import BattleConfig, make_config
+from echelon_env.config import BattleConfig
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.state import BLUE, DRAW, RED
 from echelon_env.opponents import Policy
+from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, check_integer, nearest_name
 
 Control = Literal["pilot", "team"]
@@ -25,8 +25,8 @@ class ControlledBattles:
 
     Parameters
     ----------
-    preset_or_config
-        A preset's name, a `BattleConfig` or its dict.
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
     num_battles
         Battles B.
     control
@@ -54,7 +54,7 @@ class ControlledBattles:
 
     def __init__(
         self,
-        preset_or_config: str | BattleConfig | Mapping[str, Any] = "battle",
+        scenario: ScenarioLike = "battle",
         num_battles: int = 1,
         *,
         control: Control = "team",
@@ -68,7 +68,7 @@ class ControlledBattles:
     ) -> None:
         if control not in CONTROLS:
             raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), CONTROLS)}")
-        config = make_config(preset_or_config, **overrides)
+        config = make_config(scenario, **overrides)
         self.engine = BattleEngine(config, num_battles, num_threads)
         self.config = config
         self.num_battles = num_battles

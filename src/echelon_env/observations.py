@@ -3,8 +3,8 @@
 The flat observation is the streams' rows one after the other. Kernels index with the enums of this module, spaces take
 their bounds from it and `describe` prints it: there is no other place where a width or an index is written down.
 
-Positions and velocities are in the mech's own frame: forward and left. Widths are the same for every class and preset,
-so that one policy can play them all; rows that a class's suite or a roster does not fill are zero and masked.
+Positions and velocities are in the mech's own frame: forward and left. Widths are the same for every class and
+scenario, so that one policy can play them all; rows that a class's suite or a roster does not fill are zero and masked.
 """
 
 from __future__ import annotations

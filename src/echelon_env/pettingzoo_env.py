@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from pettingzoo.utils import parallel_to_aec, wrappers
 
 from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.observations import observation_bounds
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.scenario import ScenarioLike
 from echelon_env.schema import check_integer
 
 Floats = NDArray[np.float32]
@@ -35,8 +36,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
 
     Parameters
     ----------
-    preset
-        A preset's name, a `BattleConfig` or its dict.
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
     max_cycles
         Decisions after which everybody is truncated, whatever the battle's own limit; none by default.
     render_mode
@@ -59,7 +60,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
 
     def __init__(
         self,
-        preset: str | BattleConfig | Mapping[str, Any] = "battle",
+        scenario: ScenarioLike = "battle",
         *,
         max_cycles: int | None = None,
         render_mode: str | None = None,
@@ -67,7 +68,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         self.max_cycles = None if max_cycles is None else check_integer("max_cycles", max_cycles)
-        self._engine = BattleEngine(preset, 1, **overrides)
+        self._engine = BattleEngine(scenario, 1, **overrides)
         self.config = self._engine.config
         self.possible_agents = [f"blue_{i}" for i in range(len(self.config.blue))]
         self.possible_agents += [f"red_{i}" for i in range(len(self.config.red))]
@@ -185,23 +186,23 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
 
 
 def parallel_env(
-    preset: str | BattleConfig | Mapping[str, Any] = "battle",
+    scenario: ScenarioLike = "battle",
     *,
     max_cycles: int | None = None,
     render_mode: str | None = None,
     **overrides: Any,
 ) -> BattleParallelEnv:
     """PettingZoo's parallel environment of a battle; see `BattleParallelEnv`."""
-    return BattleParallelEnv(preset, max_cycles=max_cycles, render_mode=render_mode, **overrides)
+    return BattleParallelEnv(scenario, max_cycles=max_cycles, render_mode=render_mode, **overrides)
 
 
 def env(
-    preset: str | BattleConfig | Mapping[str, Any] = "battle",
+    scenario: ScenarioLike = "battle",
     *,
     max_cycles: int | None = None,
     render_mode: str | None = None,
     **overrides: Any,
 ) -> Any:
     """PettingZoo's agent-environment cycle of a battle, converted from `parallel_env` and order-enforcing."""
-    parallel = BattleParallelEnv(preset, max_cycles=max_cycles, render_mode=render_mode, **overrides)
+    parallel = BattleParallelEnv(scenario, max_cycles=max_cycles, render_mode=render_mode, **overrides)
     return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel))

@@ -5,20 +5,23 @@ from __future__ import annotations
 import gymnasium
 import pettingzoo
 
-from echelon_env.config import PRESETS
+from echelon_env.scenario import scenario_names
 
 
 def register_all() -> None:
-    """Register every preset, such as ``echelon/Duel-v0``, with Gymnasium and with PettingZoo (from its 1.27 on)."""
-    for preset in PRESETS:
-        name = f"echelon/{preset.capitalize()}-v0"
+    """Register every shipped scenario with Gymnasium, and with PettingZoo (from its 1.27 on).
+
+    ``duel-open`` is known as ``echelon/DuelOpen-v0``.
+    """
+    for scenario in scenario_names():
+        name = f"echelon/{scenario.title().replace('-', '')}-v0"
         gymnasium.register(
             id=name,
             entry_point="echelon_env.single_env:BattleEnv",
             vector_entry_point="echelon_env.vector_env:BattleVectorEnv",
-            kwargs={"preset": preset},
+            kwargs={"scenario": scenario},
         )
         if hasattr(pettingzoo, "register"):
-            kwargs = {"preset": preset}
+            kwargs = {"scenario": scenario}
             pettingzoo.register("parallel", name, "echelon_env.pettingzoo_env:parallel_env", kwargs=kwargs)
             pettingzoo.register("aec", name, "echelon_env.pettingzoo_env:env", kwargs=kwargs)

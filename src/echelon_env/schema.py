@@ -20,7 +20,14 @@ import numpy as np
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be: an unknown key or preset, a value out of range, an impossible combination."""
+    """A configuration that cannot be: an unknown key or scenario, a value out of range, an impossible combination.
+
+    `keys` are the dotted keys of the configuration that are to blame, the likeliest first; often there are none.
+    """
+
+    def __init__(self, message: str, *keys: str) -> None:
+        super().__init__(message)
+        self.keys = keys
 
 
 MOST = 1e6
@@ -59,7 +66,7 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
     hints = typing.get_type_hints(type(part))
     for key, value in overrides.items():
         if key not in names:
-            raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}")
+            raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}", path + str(key))
         current = getattr(part, key)
         if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
             changes[key] = override(current, value, f"{path}{key}.")
@@ -71,18 +78,21 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
 def build(cls: type[Any], data: Any, path: str) -> Any:
     """A configuration from plain data; keys that are absent keep their defaults."""
     if not isinstance(data, Mapping):
-        raise ConfigError(f"config key {path.rstrip('.') or 'config'!r}: expected a mapping, got {type(data).__name__}")
+        raise ConfigError(
+            f"config key {path.rstrip('.') or 'config'!r}: expected a mapping, got {type(data).__name__}",
+            path.rstrip("."),
+        )
     names = [f.name for f in dataclasses.fields(cls)]
     hints = typing.get_type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in data.items():
         if key not in names:
-            raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}")
+            raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}", path + str(key))
         values[key] = _convert(hints[key], value, path + key)
     try:
         return cls(**values)
     except TypeError as error:  # a catalogue entry has no defaults
-        raise ConfigError(f"config key {path.rstrip('.')!r}: {error}") from None
+        raise ConfigError(f"config key {path.rstrip('.')!r}: {error}", path.rstrip(".")) from None
 
 
 def _convert(hint: Any, value: Any, path: str) -> Any:
@@ -91,7 +101,7 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
         return build(typing.cast("type[Any]", hint), value, path + ".")
     if typing.get_origin(hint) is tuple:
         if isinstance(value, str) or not isinstance(value, (list, tuple)):
-            raise ConfigError(f"config key {path!r}: expected a sequence, got {value!r}")
+            raise ConfigError(f"config key {path!r}: expected a sequence, got {value!r}", path)
         item_hint = typing.get_args(hint)[0]
         return tuple(_convert(item_hint, item, f"{path}[{index}]") for index, item in enumerate(value))
     if isinstance(value, np.generic):
@@ -121,33 +131,32 @@ def _check_value(value: Any, hint: Any, metadata: Mapping[str, Any], path: str) 
     origin = typing.get_origin(hint)
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, typing.cast("type[Any]", hint)):
-            raise ConfigError(f"config key {path!r}: expected {getattr(hint, '__name__', hint)}, got {value!r}")
+            raise ConfigError(f"config key {path!r}: expected {getattr(hint, '__name__', hint)}, got {value!r}", path)
         check_fields(value, path + ".")
     elif origin is Literal:
         if not isinstance(value, str) or value not in typing.get_args(hint):
-            raise ConfigError(
-                f"config key {path!r}: got {value!r}{nearest_name(str(value), [str(a) for a in typing.get_args(hint)])}"
-            )
+            choices = [str(choice) for choice in typing.get_args(hint)]
+            raise ConfigError(f"config key {path!r}: got {value!r}{nearest_name(str(value), choices)}", path)
     elif origin is tuple:
         if not isinstance(value, tuple):
-            raise ConfigError(f"config key {path!r}: expected a tuple, got {value!r}")
+            raise ConfigError(f"config key {path!r}: expected a tuple, got {value!r}", path)
         for index, item in enumerate(value):
             _check_value(item, typing.get_args(hint)[0], {}, f"{path}[{index}]")
     elif origin is types.UnionType:
         if not isinstance(value, hint):
-            raise ConfigError(f"config key {path!r}: expected {hint}, got {value!r}")
+            raise ConfigError(f"config key {path!r}: expected {hint}, got {value!r}", path)
     elif hint in (int, float):
         _check_number(value, hint, metadata, path)
     elif not isinstance(value, hint):
-        raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}")
+        raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}", path)
 
 
 def _check_number(value: Any, hint: type, metadata: Mapping[str, Any], path: str) -> None:
     accepted = (int, np.integer) if hint is int else (int, float, np.integer, np.floating)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, accepted):
-        raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}")
+        raise ConfigError(f"config key {path!r}: expected {hint.__name__}, got {value!r}", path)
     low, high = metadata.get("low", 0.0), metadata.get("high", math.inf)
     largest = sys.float_info.max
     if not max(low, -largest) <= value <= min(high, largest):
         unit = metadata.get("unit", "")
-        raise ConfigError(f"config key {path!r}: expected a number from {low} to {high} {unit}, got {value!r}")
+        raise ConfigError(f"config key {path!r}: expected a number from {low} to {high} {unit}, got {value!r}", path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -12,13 +11,14 @@ from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 
 from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.controlled import Control, ControlledBattles
 from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.observations import observation_bounds
 from echelon_env.opponents import Policy
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.scenario import ScenarioLike
 from echelon_env.schema import ConfigError
 
 Floats = NDArray[np.float32]
@@ -32,13 +32,11 @@ def make_spaces(mechs: int) -> tuple[Space[Floats], Space[Floats]]:
     return observations, actions
 
 
-def make_battles(
-    preset: str | BattleConfig | Mapping[str, Any], num_battles: int, control: Control, **kwargs: Any
-) -> ControlledBattles:
+def make_battles(scenario: ScenarioLike, num_battles: int, control: Control, **kwargs: Any) -> ControlledBattles:
     """Battles as single-agent faces need them: a team is one agent, whose dead stay in it until the battle ends."""
     if control == "team" and kwargs.setdefault("dead_agents", "persist") != "persist":
         raise ConfigError("control 'team' needs dead_agents 'persist': the team plays on when a mech dies")
-    return ControlledBattles(preset, num_battles, control=control, **kwargs)
+    return ControlledBattles(scenario, num_battles, control=control, **kwargs)
 
 
 class BattleEnv(gymnasium.Env[Floats, Floats]):
@@ -52,8 +50,8 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
 
     Parameters
     ----------
-    preset
-        A preset's name, a `BattleConfig` or its dict.
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
     control
         ``"pilot"``: one mech, whose death terminates (unless ``dead_agents="persist"``); ``"team"``: all mechs of a
         team as one agent, always with ``dead_agents="persist"``.
@@ -78,7 +76,7 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
 
     def __init__(
         self,
-        preset: str | BattleConfig | Mapping[str, Any] = "battle",
+        scenario: ScenarioLike = "battle",
         *,
         control: Control = "pilot",
         opponent: str | Policy = "novice",
@@ -90,7 +88,7 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         self._battles = make_battles(
-            preset, 1, control, opponent=opponent, teammate=teammate, pilot=pilot, side=side, **overrides
+            scenario, 1, control, opponent=opponent, teammate=teammate, pilot=pilot, side=side, **overrides
         )
         self.config = self._battles.config
         self.observation_space, self.action_space = make_spaces(self._battles.num_controlled)

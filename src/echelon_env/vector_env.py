@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from echelon_env.actions import ACTION_DIM
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.controlled import Control
 from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.opponents import Policy
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.scenario import ScenarioLike
 from echelon_env.schema import ConfigError, check_integer, nearest_name
 from echelon_env.single_env import make_battles, make_spaces
 
@@ -44,7 +45,7 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
 
     def __init__(
         self,
-        preset: str | BattleConfig | Mapping[str, Any] = "battle",
+        scenario: ScenarioLike = "battle",
         num_envs: int = 1,
         *,
         control: Control = "pilot",
@@ -61,7 +62,7 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         self._mode = _check_autoreset_mode(autoreset_mode)
         num_envs = check_integer("num_envs", num_envs)
         self._battles = make_battles(
-            preset, num_envs, control, opponent=opponent, teammate=teammate, pilot=pilot, side=side,
+            scenario, num_envs, control, opponent=opponent, teammate=teammate, pilot=pilot, side=side,
             num_threads=num_threads, **overrides,
         )  # fmt: skip
         self.config = self._battles.config

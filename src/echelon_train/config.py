@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from echelon_env import opponents
-from echelon_env.config import BattleConfig, make_config
+from echelon_env.config import BattleConfig
+from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 
 
@@ -85,6 +86,6 @@ class TrainConfig:
         return typing.cast("TrainConfig", build(cls, data, ""))
 
 
-def battle_config(preset_or_config: str | BattleConfig | Mapping[str, Any]) -> BattleConfig:
+def battle_config(scenario: ScenarioLike) -> BattleConfig:
     """A battle as training plays it: the dead keep their rows, and the clock is part of the game."""
-    return dataclasses.replace(make_config(preset_or_config), dead_agents="persist", time_limit="terminate")
+    return dataclasses.replace(make_config(scenario), dead_agents="persist", time_limit="terminate")

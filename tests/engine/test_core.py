@@ -11,7 +11,7 @@ from echelon_env.config import PACK, REWARD_COMPONENTS
 from echelon_env.engine import state as st
 from playing import record_battle, scripted_actions
 
-PRESET = {"preset_or_config": "skirmish", "terrain": {"size": 60}, "time_limit": "terminate"}
+SCENARIO = {"scenario": "skirmish", "terrain": {"size": 60}, "time_limit": "terminate"}
 SEEDS = (3, 4)
 
 
@@ -28,7 +28,7 @@ def digest(engine: BattleEngine, b: int) -> bytes:
 @pytest.fixture(scope="module")
 def recorded():
     """Two battles in a row on one engine: their actions, the hash after every decision, and what happened."""
-    engine = BattleEngine(num_battles=1, **PRESET)
+    engine = BattleEngine(num_battles=1, **SCENARIO)
     actions = {seed: record_battle(engine, seed) for seed in SEEDS}
     digests, happened = [], Counter()
     for seed in SEEDS:
@@ -53,7 +53,7 @@ def test_the_recorded_battles_hold_what_could_break_determinism(recorded):
 )
 def test_same_seed_and_actions_give_the_same_bytes(recorded, num_battles, position, num_threads):
     actions, digests, _ = recorded
-    engine = BattleEngine(num_battles=num_battles, num_threads=num_threads, **PRESET)
+    engine = BattleEngine(num_battles=num_battles, num_threads=num_threads, **SCENARIO)
     noise = np.random.default_rng(position)
     mask = np.zeros(num_battles, bool)
     mask[position] = True
@@ -76,7 +76,7 @@ def test_same_seed_and_actions_give_the_same_bytes(recorded, num_battles, positi
 
 def test_swapping_the_colours_swaps_the_labels_and_nothing_else():
     """The same corners, places and actions with the colours exchanged give the same battle."""
-    engine = BattleEngine(num_battles=2, **PRESET)
+    engine = BattleEngine(num_battles=2, **SCENARIO)
     engine.reset([5, 5])
     team = len(engine.config.blue)
     swap = np.r_[team : 2 * team, 0:team]
@@ -102,7 +102,7 @@ def test_swapping_the_colours_swaps_the_labels_and_nothing_else():
 
 def test_continuing_from_a_snapshot_equals_never_having_stopped(recorded):
     actions, digests, _ = recorded
-    engine = BattleEngine(num_battles=1, **PRESET)
+    engine = BattleEngine(num_battles=1, **SCENARIO)
     engine.reset([SEEDS[0]])
     half = len(actions[SEEDS[0]]) // 2
     for action in actions[SEEDS[0]][:half]:
@@ -201,8 +201,8 @@ def test_the_callers_actions_may_be_read_only_and_of_any_real_dtype():
 def test_entry_points_are_compiled_for_one_signature_each():
     from echelon_env.engine.tick import begin_battle, step_range
 
-    for preset in ("duel", "skirmish"):
-        engine = BattleEngine(preset, 2)
+    for scenario in ("duel", "skirmish"):
+        engine = BattleEngine(scenario, 2)
         engine.reset([1, 2])
         engine.step(np.zeros((2, engine.num_mechs, engine.action_dim)))
     for entry in (begin_battle, step_range):
@@ -279,7 +279,7 @@ def test_rosters_of_different_sizes_play_to_the_end():
 
 def test_statistics_add_up_to_the_teams(recorded):
     actions, _, _ = recorded
-    engine = BattleEngine(num_battles=1, **PRESET)
+    engine = BattleEngine(num_battles=1, **SCENARIO)
     engine.reset([SEEDS[0]])
     for action in actions[SEEDS[0]]:
         engine.step(action[None])

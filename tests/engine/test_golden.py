@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from echelon_env.catalog import DEBRIS, MOUNTS, WRECK
-from echelon_env.config import PRESETS
 from echelon_env.engine import state as st
 from golden_player import HASHES, play
+from playing import SIZES
 
 DUEL_LACKS = {"splash", "interception", "fall", "rise", "legged", "hazard"}
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_golden_battles(preset):
-    hashes, decisions, engine = play(preset)
+@pytest.mark.parametrize("scenario", SIZES)
+def test_golden_battles(scenario):
+    hashes, decisions, engine = play(scenario)
     events = np.concatenate(decisions)
     happened = {name: int((events["kind"] == code).sum()) for code, name in enumerate(st.EVENT_KINDS)}
     assert not engine.state.battles["lost_events"].any()
@@ -36,4 +36,4 @@ def test_golden_battles(preset):
     assert missing == [], happened
     assert np.isin(engine.state.voxels, (DEBRIS, WRECK)).any()
 
-    assert hashes == json.loads(HASHES.read_text())[preset]
+    assert hashes == json.loads(HASHES.read_text())[scenario]

@@ -1,12 +1,12 @@
-"""Observations after a reset and in contact, for every preset; the battlefield map; the bounds of every feature."""
+"""Observations after a reset and in contact, for every scenario; the battlefield map; the bounds of every feature."""
 
 import numpy as np
 import pytest
 
-from echelon_env.config import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import NO_MECH
 from echelon_env.observations import MAP_SIDE, STREAMS, Self, feature_names, observation_bounds
+from echelon_env.scenario import make_config
 from oracles.compare import play
 from oracles.configs import odd_config
 from oracles.observation import battle_map, observe
@@ -22,9 +22,9 @@ def assert_within_bounds(observations):
     assert not len(outside), [(names[index[-1]], float(observations[tuple(index)])) for index in outside[:10]]
 
 
-@pytest.mark.parametrize("preset", ["duel", "skirmish", "battle", "company", "odd"])
-def test_observations_after_reset(preset):
-    config = odd_config() if preset == "odd" else make_config(preset)
+@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company", "odd"])
+def test_observations_after_reset(scenario):
+    config = odd_config() if scenario == "odd" else make_config(scenario)
     engine = BattleEngine(config, 2)
     observations = engine.reset([1, 2])
     assert_within_bounds(observations)
@@ -40,9 +40,9 @@ def test_observations_after_reset(preset):
             np.testing.assert_allclose(observations[battle, mech.index], expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("preset", ["battle", "company"])
-def test_more_enemies_and_mates_than_rows(preset):
-    config = make_config(preset, observability="full")
+@pytest.mark.parametrize("scenario", ["battle", "company"])
+def test_more_enemies_and_mates_than_rows(scenario):
+    config = make_config(scenario, observability="full")
     engine = arranged_engine(config, 2, seed=4, arena=30.0)
     rng = np.random.default_rng(0)
     compared = 0
@@ -54,7 +54,7 @@ def test_more_enemies_and_mates_than_rows(preset):
         assert_within_bounds(engine.out.observations)
     assert compared > 2
     filled = (engine.state.mechs["contacts"] != NO_MECH).sum(axis=-1)
-    assert filled.max() == (10 if preset == "battle" else 12)
+    assert filled.max() == (10 if scenario == "battle" else 12)
     assert engine.out.observations[..., STREAMS["squad_mask"].part].sum(axis=-1).max() == 9
 
 

@@ -24,9 +24,9 @@ class Noise(Still):
         return self.rng.uniform(-1, 1, (len(observations), ACTION_DIM)).astype(np.float32)
 
 
-def wins(preset, first, second, battles=40, **overrides):
+def wins(scenario, first, second, battles=40, **overrides):
     """Wins and losses of `first`, which plays every map from both sides."""
-    engine = BattleEngine(preset, battles, time_limit="terminate", **overrides)
+    engine = BattleEngine(scenario, battles, time_limit="terminate", **overrides)
     team = len(engine.config.blue)
     seeds = np.repeat(np.arange(battles // 2) + 10_000, 2)
     observations = engine.reset(seeds)
@@ -48,16 +48,16 @@ def wins(preset, first, second, battles=40, **overrides):
     return won.sum(), lost.sum()
 
 
-@pytest.mark.parametrize("preset", ["duel", "skirmish"])
+@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
 @pytest.mark.parametrize("passive", [Still, Noise])
-def test_trivial_beats_doing_nothing_and_chance(preset, passive):
-    won, _ = wins(preset, opponents.make("trivial"), passive())
+def test_trivial_beats_doing_nothing_and_chance(scenario, passive):
+    won, _ = wins(scenario, opponents.make("trivial"), passive())
     assert won >= 36  # of 40
 
 
-@pytest.mark.parametrize("preset", ["duel", "skirmish"])
-def test_novice_beats_trivial(preset):
-    won, _ = wins(preset, opponents.make("novice"), opponents.make("trivial"))
+@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
+def test_novice_beats_trivial(scenario):
+    won, _ = wins(scenario, opponents.make("novice"), opponents.make("trivial"))
     assert won >= 28  # of 40
 
 

@@ -30,7 +30,8 @@ from echelon_env.catalog import (
     WRECK,
     Catalog,
 )
-from echelon_env.config import BattleConfig, make_config
+from echelon_env.config import BattleConfig
+from echelon_env.scenario import make_config
 
 ODD_MATERIALS = (
     MATERIALS[AIR],

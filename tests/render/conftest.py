@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from echelon_env.catalog import CONCRETE, DIRT
-from echelon_env.config import BattleConfig, make_config
+from echelon_env.config import BattleConfig
 from echelon_env.engine.state import BLUE, RED, State, allocate
+from echelon_env.scenario import make_config
 
 SIZE = 50
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from echelon_env.actions import Action
 from echelon_env.catalog import DEFAULT_CATALOG, MATERIALS, MOUNTS, Catalog
-from echelon_env.config import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH
+from echelon_env.scenario import make_config
 
 SIZE, HEIGHT = 64, 20
 PLAIN = {"decision_repeat": 1, "max_steps": 10**6}

@@ -2,9 +2,12 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from echelon_env import config
 from echelon_env.catalog import AIR, FOLIAGE, MATERIALS
-from echelon_env.config import BIOMES
-from echelon_env.terrain.biomes import BRUSHES, Plot, barrens, forest, urban
+from echelon_env.terrain.biomes import BIOMES, Plot
+from echelon_env.terrain.biomes.barrens import barrens
+from echelon_env.terrain.biomes.forest import forest
+from echelon_env.terrain.biomes.urban import urban
 
 SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
 
@@ -25,7 +28,7 @@ def tops(voxels):
 
 
 def test_there_is_a_brush_for_every_biome():
-    assert set(BRUSHES) == set(BIOMES)
+    assert set(BIOMES) == set(config.BIOMES)
 
 
 @pytest.mark.parametrize("biome", BIOMES)
@@ -33,7 +36,7 @@ def test_there_is_a_brush_for_every_biome():
 @pytest.mark.parametrize("max_height", [1, 2, 3, 15])
 def test_brushes_keep_to_the_greatest_height_on_any_plot(biome, shape, max_height):
     for seed in range(5):
-        voxels = paint(BRUSHES[biome], shape=shape, max_height=max_height, seed=seed)
+        voxels = paint(BIOMES[biome].brush, shape=shape, max_height=max_height, seed=seed)
         assert not voxels[max_height:].any()
         tops(voxels)
 

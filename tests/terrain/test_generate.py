@@ -10,26 +10,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from echelon_env.catalog import CONCRETE, FOLIAGE, GLASS, MATERIALS
-from echelon_env.config import BIOMES, PACK, PRESETS, BattleConfig, TerrainConfig, make_config, spawn_extent
+from echelon_env.config import BIOMES, PACK, BattleConfig, TerrainConfig, spawn_extent
+from echelon_env.scenario import make_config
 from echelon_env.schema import ConfigError
 from echelon_env.terrain import generate
+from playing import SIZES
 
 SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
 
 
-def smallest(preset):
-    """A preset on the smallest map that the configuration permits."""
+def smallest(scenario):
+    """A scenario on the smallest map that the configuration permits."""
     for size in range(24, 513):
         try:
-            return make_config(preset, terrain={"size": size})
+            return make_config(scenario, terrain={"size": size})
         except ConfigError:
             continue
     raise AssertionError
 
 
 CONFIGS = {
-    **PRESETS,
-    **{f"smallest {name}": smallest(name) for name in PRESETS},
+    **{name: make_config(name) for name in SIZES},
+    **{f"smallest {name}": smallest(name) for name in SIZES},
     **{biome: make_config("skirmish", terrain={"biomes": (biome,)}) for biome in BIOMES},
     "1 v 3": BattleConfig(blue=("heavy",), red=("scout", "light", "medium")),
     "low": make_config("battle", terrain={"height": 8}),
@@ -171,7 +173,7 @@ def test_widest_mech_walks_from_every_spawn_place_to_the_zone(maps):
 
 @pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
 def test_same_seed_gives_the_same_bytes(seed):
-    first, second = (generate(PRESETS["battle"], seed) for _ in range(2))
+    first, second = (generate(make_config("battle"), seed) for _ in range(2))
     assert first.voxels.tobytes() == second.voxels.tobytes()
     assert first.spawns.tobytes() == second.spawns.tobytes()
     assert (first.zone_x, first.zone_y, first.zone_radius) == (second.zone_x, second.zone_y, second.zone_radius)
@@ -184,7 +186,7 @@ def test_different_seeds_differ(maps):
 
 def test_corners_and_sides_are_drawn():
     """Both areas lie in each of the four corners, and the zone on either side of the line between them."""
-    terrains = [generate(PRESETS["duel"], seed) for seed in range(60)]
+    terrains = [generate(make_config("duel"), seed) for seed in range(60)]
     corners = [tuple((terrain.spawns[0, 0] > 50).tolist()) for terrain in terrains]
     assert all(corners.count((x, y)) >= 5 for x in (False, True) for y in (False, True))
     assert len({terrain.zone_x > 50 for terrain in terrains}) == 2
@@ -205,7 +207,7 @@ def test_maps_keep_cover():
 
 
 def test_ring_has_cover_off_the_lanes():
-    config = PRESETS["battle"]
+    config = make_config("battle")
     found = 0
     for seed in range(10):
         terrain = generate(config, seed)
@@ -248,14 +250,14 @@ def test_whatever_is_permitted_generates(data):
 @pytest.mark.parametrize("seed", [-1, 2**64])
 def test_seed_out_of_range_is_refused(seed):
     with pytest.raises(ValueError, match="seed"):
-        generate(PRESETS["duel"], seed)
+        generate(make_config("duel"), seed)
 
 
 def test_golden_hash():
     """Maps are the same on every machine; a change of the generator changes them on purpose."""
     digest = hashlib.sha256()
     for seed in range(8):
-        terrain = generate(PRESETS["battle"], seed)
+        terrain = generate(make_config("battle"), seed)
         digest.update(terrain.voxels.tobytes())
         digest.update(terrain.spawns.tobytes())
         digest.update(np.array([terrain.zone_x, terrain.zone_y, terrain.zone_radius]).tobytes())

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from echelon_env.config import make_config
+from echelon_env.scenario import make_config
 from echelon_env.terrain.lanes import disc, distance_to_segment, lanes
 
 

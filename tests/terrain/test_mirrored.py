@@ -6,10 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from echelon_env.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS
-from echelon_env.config import BIOMES, PACK, PRESETS, BattleConfig, TerrainConfig, make_config
+from echelon_env.config import BIOMES, PACK, BattleConfig, TerrainConfig
+from echelon_env.scenario import make_config
 from echelon_env.schema import ConfigError
 from echelon_env.terrain import generate
 from echelon_env.terrain.connectivity import connected, obstacles
+from playing import SIZES
 
 SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
 MIRRORED = {"mirrored": True}
@@ -26,10 +28,10 @@ def assert_own_image(terrain, size):
     np.testing.assert_allclose(terrain.spawns[0] + terrain.spawns[1], size, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("scenario", SIZES)
 @pytest.mark.parametrize("size", [100, 101])
-def test_a_mirrored_map_is_its_own_image(preset, size):
-    config = make_config(preset, terrain={"size": size, **MIRRORED})
+def test_a_mirrored_map_is_its_own_image(scenario, size):
+    config = make_config(scenario, terrain={"size": size, **MIRRORED})
     for seed in range(15):
         assert_own_image(generate(config, seed), size)
 
@@ -107,7 +109,7 @@ def test_the_ring_has_cover_on_both_sides():
 
 
 def test_mirroring_is_off_by_default_and_changes_only_what_it_must():
-    plain, mirrored = PRESETS["battle"], make_config("battle", terrain=MIRRORED)
+    plain, mirrored = make_config("battle"), make_config("battle", terrain=MIRRORED)
     for seed in range(5):
         one, other = generate(plain, seed), generate(mirrored, seed)
         assert not np.array_equal(one.voxels, turned(one.voxels))

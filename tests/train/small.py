@@ -6,9 +6,9 @@ from echelon_env import BattleConfig, make_config
 from echelon_train.config import NetworkConfig, PPOConfig, TrainConfig, battle_config
 
 
-def small_battle(preset: str = "duel", max_steps: int = 12, **overrides: object) -> BattleConfig:
+def small_battle(scenario: str = "duel", max_steps: int = 12, **overrides: object) -> BattleConfig:
     """A battle that is over after a few decisions."""
-    return make_config(battle_config(preset), max_steps=max_steps, **overrides)
+    return make_config(battle_config(scenario), max_steps=max_steps, **overrides)
 
 
 def small_run(**overrides: object) -> TrainConfig:

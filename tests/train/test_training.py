@@ -131,9 +131,9 @@ def test_a_rollout_that_was_broken_off_does_not_count(tmp_path, quiet, monkeypat
     assert load_checkpoint(tmp_path / "run").steps == 32
 
 
-@pytest.mark.parametrize("preset", ["duel", "skirmish"])
-def test_teams_train_as_rows(preset):
-    config = small_run(battle=small_battle(preset, max_steps=5))
+@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
+def test_teams_train_as_rows(scenario):
+    config = small_run(battle=small_battle(scenario, max_steps=5))
     env = BattleVecEnv(config.battle, config.battles, opponent=config.opponent)
     model = build_model(config, env, "cpu")
     rows = config.battles * len(config.battle.blue)

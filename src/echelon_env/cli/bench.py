@@ -14,19 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.cli.arguments import positive_number
-from echelon_env.config import PRESETS, make_config
 from echelon_env.engine.core import BattleEngine
+from echelon_env.scenario import make_config
 
-_MECHS = 160  # mechs in a batch, whatever the preset
+SIZES = ("duel", "skirmish", "battle", "company")
+_MECHS = 160  # mechs in a batch, whatever the scenario
 _STEP_SHARE = 0.7  # of a measurement's time; resets have the rest
 _STEPS_PER_SAMPLE = 10
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Speed of a preset on a number of threads; medians over a measurement's samples."""
+    """Speed of a scenario on a number of threads; medians over a measurement's samples."""
 
-    preset: str
+    scenario: str
     num_battles: int
     num_threads: int
     env_steps: float  # battle decisions per second
@@ -38,26 +39,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
     add("--seconds", type=positive_number, default=14.0, help="of measuring in all (default: %(default)s)")
-    add("--presets", nargs="+", default=list(PRESETS), metavar="PRESET", help="(default: all)")
+    add("--scenarios", nargs="+", default=list(SIZES), metavar="SCENARIO", help="(default: %(default)s)")
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measure the presets and print a table or JSON."""
-    for name in args.presets:
+    """Measure the scenarios and print a table or JSON."""
+    for name in args.scenarios:
         make_config(name)
     threads = sorted({1, os.cpu_count() or 1})
-    seconds = args.seconds / (len(args.presets) * len(threads))
+    seconds = args.seconds / (len(args.scenarios) * len(threads))
     if not args.json:
-        print(f"{machine()}\n{'preset':<10} battles threads {'env-steps/s':>13} {'agent-steps/s':>15} {'reset ms':>10}")
+        print(
+            f"{machine()}\n{'scenario':<14} battles threads {'env-steps/s':>13} {'agent-steps/s':>15} {'reset ms':>10}"
+        )
     measurements = []
-    for name in args.presets:
+    for name in args.scenarios:
         for num_threads in threads:
             m = measure(name, num_threads, seconds)
             measurements.append(m)
             if not args.json:
                 print(
-                    f"{m.preset:<10} {m.num_battles:>7} {m.num_threads:>7} {m.env_steps:>13,.0f} "
+                    f"{m.scenario:<14} {m.num_battles:>7} {m.num_threads:>7} {m.env_steps:>13,.0f} "
                     f"{m.agent_steps:>15,.0f} {m.reset_ms:>10.2f}",
                     flush=True,
                 )
@@ -66,12 +69,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def measure(preset: str, num_threads: int, seconds: float) -> Measurement:
-    """Step and reset a batch of a preset for about `seconds`, after a warm-up that compiles the kernels.
+def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
+    """Step and reset a batch of a scenario for about `seconds`, after a warm-up that compiles the kernels.
 
     Battles play uniformly random actions, are counted while they run and begin anew, off the clock, when they are over.
     """
-    config = make_config(preset)
+    config = make_config(scenario)
     num_battles = max(num_threads, _MECHS // config.num_mechs)
     engine = BattleEngine(config, num_battles, num_threads)
     rng = np.random.default_rng(0)
@@ -81,7 +84,7 @@ def measure(preset: str, num_threads: int, seconds: float) -> Measurement:
     reset_seconds = _sample_resets(engine, seconds * (1 - _STEP_SHARE))
     env_steps, agent_steps = _sample_steps(engine, actions, seconds * _STEP_SHARE)
     engine.close()
-    return Measurement(preset, num_battles, num_threads, env_steps, agent_steps, 1000 * reset_seconds / num_battles)
+    return Measurement(scenario, num_battles, num_threads, env_steps, agent_steps, 1000 * reset_seconds / num_battles)
 
 
 def machine() -> str:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.actions import ACTION_DIM
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig, make_config
+from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.rng import check_seed
 from echelon_env.engine.state import STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import check_integer
 from echelon_env.terrain import generate
 
@@ -34,8 +35,8 @@ class BattleEngine:
 
     Parameters
     ----------
-    preset_or_config
-        A preset's name, a `BattleConfig` or its dict.
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
     num_battles
         Battles B in the batch.
     num_threads
@@ -61,12 +62,12 @@ class BattleEngine:
 
     def __init__(
         self,
-        preset_or_config: str | BattleConfig | Mapping[str, Any] = "battle",
+        scenario: ScenarioLike = "battle",
         num_battles: int = 1,
         num_threads: int = 1,
         **overrides: Any,
     ) -> None:
-        self.config: BattleConfig = make_config(preset_or_config, **overrides)
+        self.config: BattleConfig = make_config(scenario, **overrides)
         self.num_battles = check_integer("num_battles", num_battles)
         self.num_threads = check_integer("num_threads", num_threads)
         self.num_mechs = self.config.num_mechs

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MOUNTS, MechClass, Weapon, flight_ticks
+from echelon_env.catalog import MOUNTS, Weapon, flight_ticks
 from echelon_env.config import PACK, BattleConfig
 from echelon_env.engine._jit import integer
 from echelon_env.observations import CONTACT_ROWS
@@ -328,11 +328,11 @@ def max_events(config: BattleConfig) -> int:
 
 def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
     """The catalogue's weapons with the number of mounts of both teams that carry each."""
-    catalog = config.catalog
-    classes: list[MechClass] = [catalog.mech_classes[catalog.class_index(n)] for n in (*config.blue, *config.red)]
+    fitted = {mech_class.name: mech_class for mech_class in config.mech_classes}
+    classes = [fitted[name] for name in (*config.blue, *config.red)]
     return [
         (weapon, sum(getattr(mech_class, mount) == weapon.name for mech_class in classes for mount in MOUNTS))
-        for weapon in catalog.weapons
+        for weapon in config.catalog.weapons
     ]
 
 

@@ -215,7 +215,7 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
 
 def _classes(config: BattleConfig) -> NDArray[Any]:
     table = np.zeros(len(config.catalog.mech_classes), MECH_CLASS)
-    for row, mech_class in zip(table, config.catalog.mech_classes, strict=True):
+    for row, mech_class in zip(table, config.mech_classes, strict=True):
         row["half_length"] = mech_class.length / 2
         row["half_width"] = mech_class.width / 2
         for name in set(MECH_CLASS.names or ()) & {f.name for f in fields(mech_class)}:

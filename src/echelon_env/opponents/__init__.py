@@ -1,6 +1,6 @@
 """Scripted players that read observations only."""
 
-from echelon_env.config import PRESETS, BattleConfig
+from echelon_env.config import BattleConfig
 from echelon_env.engine.rng import check_seed
 from echelon_env.opponents.policy import Policy
 from echelon_env.opponents.scripted import Novice, Scripted, Trivial
@@ -10,7 +10,7 @@ LEVELS = {"trivial": Trivial, "novice": Novice}
 """The scripted levels, weakest first."""
 
 
-def make(name: str, seed: int = 0, config: BattleConfig = PRESETS["battle"]) -> Scripted:
+def make(name: str, seed: int = 0, config: BattleConfig | None = None) -> Scripted:
     """A scripted player of a level for any number of mechs.
 
     Parameters
@@ -21,7 +21,8 @@ def make(name: str, seed: int = 0, config: BattleConfig = PRESETS["battle"]) -> 
         What the player's own choices are drawn from; the same seed plays the same.
     config
         The battle's configuration: a player knows the rules (how long a decision is, what its sensors' scales are),
-        as any would, and nothing of a battle's state. Needed where these differ from the presets'.
+        as any would, and nothing of a battle's state. The default is that of the scenario `battle`; needed where the
+        rules or the map's size differ from those.
 
     Raises
     ------
@@ -33,7 +34,7 @@ def make(name: str, seed: int = 0, config: BattleConfig = PRESETS["battle"]) -> 
     """
     if name not in LEVELS:
         raise ValueError(f"unknown opponent {name!r}{nearest_name(name, LEVELS)}")
-    return LEVELS[name](check_seed(seed), config)
+    return LEVELS[name](check_seed(seed), config or BattleConfig())
 
 
 __all__ = ["LEVELS", "Novice", "Policy", "Scripted", "Trivial", "make"]

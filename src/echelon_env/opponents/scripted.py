@@ -135,7 +135,7 @@ class Arsenal:
         diagonal = config.terrain.size * math.sqrt(2.0)
         sight, lock = np.zeros((2, len(ONE_HOT) + 1, len(MOUNTS)))
         for row, name in enumerate(ONE_HOT):
-            for mech_class in catalog.mech_classes:
+            for mech_class in config.mech_classes:
                 for mount, mounted in enumerate(MOUNTS if mech_class.name == name else ()):
                     weapon = weapons.get(getattr(mech_class, mounted))
                     if weapon is not None:

@@ -12,7 +12,7 @@ from scipy import ndimage
 
 from echelon_env.catalog import AIR, CONCRETE, DIRT
 from echelon_env.config import BattleConfig, TerrainConfig
-from echelon_env.terrain.biomes import BRUSHES, Plot
+from echelon_env.terrain.biomes import BIOMES, Plot
 from echelon_env.terrain.connectivity import clearance, connected, obstacles
 from echelon_env.terrain.lanes import disc, lanes
 from echelon_env.terrain.placement import place_spawns, place_zone, spawn_areas
@@ -85,7 +85,7 @@ def _paint(
         for columns in (slice(0, middle_x), slice(middle_x, size)):
             biome = terrain.biomes[int(rng.integers(len(terrain.biomes)))]
             plot = Plot(voxels=canvas[:, rows, columns], open_ground=kept_open[rows, columns], max_height=max_height)
-            BRUSHES[biome](plot, rng)
+            BIOMES[biome].brush(plot, rng)
     if terrain.mirrored:
         _mirror(canvas)
     return voxels

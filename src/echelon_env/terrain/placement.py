@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig, spawn_extent, zone_scale
+from echelon_env.config import BattleConfig, spawn_extent, spawn_offset, zone_scale
 from echelon_env.terrain.lanes import Point
 
 ZONE_SPREAD = 0.22  # map sizes that the zone may lie off the map's centre, along each axis
@@ -17,26 +17,28 @@ ZONE_CANDIDATES = 64
 def place_spawns(config: BattleConfig, rng: np.random.Generator) -> NDArray[np.float64]:
     """Spawn places (2, K, 2), the centres (x, y) in metres, K of the larger team.
 
-    The first area lies in a drawn corner; the second is the first turned by half a turn about the map's centre. The
-    places that are nearest to the enemy come first.
+    The first area lies in a drawn corner, or nearer to the centre where `max_spawn_distance` wants that; the second is
+    the first turned by half a turn about the map's centre. The places that are nearest to the enemy come first.
     """
     terrain = config.terrain
     count = max(len(config.blue), len(config.red))
     row, column = np.indices((math.ceil(math.sqrt(count)),) * 2).reshape(2, -1)
     foremost = np.argsort(-(row + column), kind="stable")[:count]
     grid = np.stack((column, row), axis=1)[foremost]
-    places = terrain.spawn_margin + (grid + 0.5) * terrain.spawn_spacing
+    places = spawn_offset(config) + terrain.spawn_margin + (grid + 0.5) * terrain.spawn_spacing
     first = np.where(rng.random(2) < 0.5, places, terrain.size - places)
     return np.stack((first, terrain.size - first))
 
 
 def spawn_areas(config: BattleConfig, spawns: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Columns (Y, X) of both spawn areas, margins included."""
-    size, extent = config.terrain.size, math.ceil(spawn_extent(config))
+    size = config.terrain.size
+    first = math.floor(spawn_offset(config))
+    last = math.ceil(spawn_offset(config) + spawn_extent(config))
     mask = np.zeros((size, size), np.bool_)
     for x, y in spawns[:, 0]:
-        columns = slice(extent) if x < size / 2 else slice(size - extent, size)
-        rows = slice(extent) if y < size / 2 else slice(size - extent, size)
+        columns = slice(first, last) if x < size / 2 else slice(size - last, size - first)
+        rows = slice(first, last) if y < size / 2 else slice(size - last, size - first)
         mask[rows, columns] = True
     return mask
 
@@ -58,8 +60,10 @@ def place_zone(config: BattleConfig, spawns: NDArray[np.float64], rng: np.random
     distances = np.sqrt((offsets**2).sum(axis=2))  # (candidates, 2)
     even = np.ptp(distances, axis=1) <= config.terrain.max_distance_difference * distances.min(axis=1)
 
-    corners = np.where(spawns[:, 0] < size / 2, 0.0, float(size))
-    gaps = np.maximum(np.abs(candidates[:, None] - corners) - spawn_extent(config), 0.0)
+    half = spawn_extent(config) / 2
+    middle = spawn_offset(config) + half
+    middles = np.where(spawns[:, 0] < size / 2, middle, size - middle)
+    gaps = np.maximum(np.abs(candidates[:, None] - middles) - half, 0.0)
     clear = ((gaps**2).sum(axis=2) > radius * radius).all(axis=1)
     x, y = candidates[np.argmax(even & clear)]
     return (float(x), float(y)), radius

@@ -71,7 +71,7 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "Next:",
             f"  tensorboard --logdir {out}",
             f"  echelon evaluate {out} --opponent novice --battles 200 --seed 7",
-            "  echelon train --preset skirmish --opponent novice --steps 2000000 \\",
+            "  echelon train --scenario skirmish --opponent novice --steps 2000000 \\",
             "      --out runs/skirmish",
         ]
     )

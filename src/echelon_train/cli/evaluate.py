@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--opponent", default="novice", help="scripted level to play against (default: %(default)s)")
     add("--battles", type=positive, default=200, help="(default: %(default)s)")
     add("--seed", type=non_negative, default=0, help="of the maps and choices (default: %(default)s)")
-    add("--preset", help="battle to play (default: the one that was trained on, or duel)")
+    add("--scenario", help="battle to play (default: the one that was trained on, or duel)")
     add("--deterministic", action="store_true", help="play the mode of the action distribution, do not sample it")
     add("--threads", type=positive, default=1, help="that step the battles (default: %(default)s)")
     add("--json", action="store_true", help="print JSON")
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate and print the outcome."""
     from echelon_train.evaluation import evaluate
 
-    contender, config = _contender(args.player, args.preset, args.seed, args.deterministic)
+    contender, config = _contender(args.player, args.scenario, args.seed, args.deterministic)
     result = evaluate(
         contender, args.opponent, config, num_battles=args.battles, seed=args.seed, num_threads=args.threads
     )
@@ -58,13 +58,13 @@ def format_evaluation(result: Evaluation) -> str:
     )
 
 
-def _contender(player: str, preset: str | None, seed: int, deterministic: bool) -> tuple[Contender, BattleConfig]:
+def _contender(player: str, scenario: str | None, seed: int, deterministic: bool) -> tuple[Contender, BattleConfig]:
     from echelon_train.checkpoint import load_checkpoint
     from echelon_train.players import BASELINES, baseline_contender, network_contender
 
     if player in BASELINES:
-        config = battle_config(preset or "duel")
+        config = battle_config(scenario or "duel")
         return baseline_contender(player, config, seed, deterministic=deterministic), config
     checkpoint = load_checkpoint(Path(player))
-    config = battle_config(preset or checkpoint.battle)
+    config = battle_config(scenario or checkpoint.battle)
     return network_contender(player, checkpoint.policy, checkpoint.network, config, deterministic=deterministic), config

@@ -17,7 +17,7 @@ _DEFAULTS = TrainConfig(battle=battle_config("duel"))
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
-    add("--preset", default="duel", help="battle to train on (default: %(default)s)")
+    add("--scenario", default="duel", help="battle to train on (default: %(default)s)")
     add("--opponent", default=_DEFAULTS.opponent, help="scripted level to train against (default: %(default)s)")
     add("--steps", type=positive, default=_DEFAULTS.steps, help="decisions to train on (default: %(default)s)")
     add("--out", type=Path, required=True, help="new folder for the run")
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train, and say where the checkpoint is. Returns 130 after Ctrl-C."""
     config = TrainConfig(
-        battle=battle_config(args.preset),
+        battle=battle_config(args.scenario),
         opponent=args.opponent,
         steps=args.steps,
         seed=args.seed,

@@ -1,0 +1,82 @@
+"""City blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from echelon_env.catalog import CONCRETE, GLASS, REINFORCED
+from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+
+STOREY = 3  # m, height of a storey of a building
+TOWER, YARD, PODIUM = range(3)
+LOT_KINDS = (TOWER, TOWER, TOWER, TOWER, TOWER, YARD, YARD, PODIUM)  # drawn from with equal weight
+GATE = 5  # m, width of a yard's gates, 1 m less where the wall is an even number of metres long
+
+
+def urban(plot: Plot, rng: np.random.Generator) -> None:
+    """City blocks: streets are firing lanes and corners are ambushes.
+
+    Towers break every long sight line; glass ground floors show (and let lasers reach) who cannot be walked to; walled
+    yards are cover with a gate on each side; stepped podiums are firing positions that every mech can climb.
+    """
+    height, width = plot.shape
+    lot_y, edge_y, middle_y = _lots(height, rng)
+    lot_x, edge_x, middle_x = _lots(width, rng)
+    lots = (lot_y[-1] + 1, lot_x[-1] + 1)
+    pick = np.ix_(lot_y, lot_x)
+    kind = rng.choice(LOT_KINDS, lots)[pick]
+    storeys = rng.integers(1, 6, lots)
+    material = np.where(rng.random(lots) < 0.25, REINFORCED, CONCRETE)[pick]
+    glass_floor = ((rng.random(lots) < 0.3) & (storeys > 1))[pick]
+    edge = np.minimum(edge_y[:, None], edge_x)  # m from the edge of the lot, negative in the streets
+
+    tower = (kind == TOWER) & (edge >= 0)
+    yard = (kind == YARD) & (edge >= 0)
+    podium = (kind == PODIUM) & (edge >= 0)
+    gate = np.minimum(middle_y[:, None], middle_x) < GATE
+    crate = np.maximum(middle_y[:, None], middle_x) <= 1
+    tops = np.where(tower, STOREY * storeys[pick], 0)
+    tops[yard & (edge == 0) & ~gate] = 2
+    tops[yard & crate] = 1
+    tops[podium] = np.minimum(edge[podium] + 1, 3)
+    tops += _front_walls(edge_y, edge_x, rng)
+    raise_columns(plot, tops, material)
+
+    post = (edge_y[:, None] == 0) & (edge_x == 0)
+    plot.voxels[: min(STOREY, plot.max_height), tower & glass_floor & ~post] = GLASS
+    window = tower & (edge == 0) & (np.add.outer(np.arange(height), np.arange(width)) % 2 == 1)
+    for z in range(STOREY + 1, plot.max_height, STOREY):
+        plot.voxels[z][window & (tops > z)] = GLASS
+
+
+def _lots(length: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Split an axis into lots and streets.
+
+    Returns three arrays (length,): the index of the lot, the distance in metres to the lot's nearer edge (0 on the
+    edge, negative in the street), and twice the distance to the lot's middle.
+    """
+    count = length // 12 + 1
+    lot = rng.integers(7, 12, count)  # m
+    street = rng.integers(5, 7, count)  # m
+    ends = np.cumsum(lot + street)
+    starts = ends - lot  # streets come first
+    position = np.arange(length)
+    index = np.searchsorted(ends, position, side="right")
+    offset = position - starts[index]
+    last = np.minimum(lot, length - starts)[index] - 1
+    return index, np.minimum(offset, last - offset), np.abs(2 * offset - last)
+
+
+def _front_walls(edge_y: NDArray[np.int64], edge_x: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Heights (H, W) of low walls beside the lots: 1 m to step over, 2 m for cover. They leave the streets passable."""
+    shape = (len(edge_y), len(edge_x))
+    drawn = np.where(rng.random(shape) < 0.04, rng.integers(1, 3, shape), 0)
+    along_x = np.where((edge_y[:, None] == -1) & (edge_x >= 0), ndimage.maximum_filter1d(drawn, 3, axis=1), 0)
+    along_y = np.where((edge_y[:, None] >= 0) & (edge_x == -1), ndimage.maximum_filter1d(drawn, 3, axis=0), 0)
+    walls: NDArray[np.int64] = along_x + along_y
+    return walls
+
+
+URBAN = Biome(urban, {"concrete": (0.05, 0.6), "reinforced": (0, 0.4), "glass": (0.0, 0.4)})

@@ -1,0 +1,158 @@
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+import echelon_env
+from echelon_env import BattleConfig, BattleEngine, ConfigError, load_scenario, make_config, opponents, scenarios
+from echelon_env.terrain import generate
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(text, name="mine.toml"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write_file
+
+
+def test_the_default_configuration_is_the_scenario_battle():
+    assert BattleConfig() == make_config("battle") == make_config()
+
+
+def test_scenarios_go_from_a_first_lesson_to_a_company():
+    listed = scenarios()
+    assert {"duel", "duel-open", "skirmish", "battle", "company", "company-city"} <= set(listed)
+    sizes = [scenario.config.num_mechs for scenario in listed.values()]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 2
+    assert sizes[-1] == 40
+    assert any(len(scenario.config.blue) != len(scenario.config.red) for scenario in listed.values())
+    for name, scenario in listed.items():
+        assert scenario.name == name
+        assert len(scenario.description) > 20
+        assert "\n" not in scenario.description
+    assert len({scenario.config for scenario in listed.values()}) == len(listed)
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_every_scenario_can_be_played(name):
+    engine = BattleEngine(name, 2)
+    engine.reset([1, 2])
+    player = opponents.make("novice", 0, engine.config)
+    for _ in range(20):
+        actions = player.act(engine.out.observations.reshape(-1, engine.observation_dim))
+        engine.step(actions.reshape(2, engine.num_mechs, -1))
+    assert engine.alive.any()
+
+
+def test_a_file_stands_wherever_a_name_does(write):
+    path = write('description = "x"\nblue = ["heavy"]\nred = ["scout", "light"]\nmax_steps = 3\n[terrain]\nsize = 40\n')
+    for where in (path, str(path)):
+        config = make_config(where)
+        assert (config.blue, config.red) == (("heavy",), ("scout", "light"))
+        assert (config.max_steps, config.terrain.size) == (3, 40)
+    assert make_config(path, max_steps=4).max_steps == 4
+    assert load_scenario(path).name == "mine"
+    assert echelon_env.parallel_env(path).possible_agents == ["blue_0", "red_0", "red_1"]
+    assert echelon_env.BattleEnv(path).config == make_config(path)
+    assert echelon_env.BattleVectorEnv(path, 2).config == make_config(path)
+    assert BattleEngine(path).config == make_config(path)
+
+
+def test_a_file_may_hold_every_key(write):
+    text = (
+        'description = "x"\nmax_steps = 3\nbanned_weapons = ["gauss"]\ntime_limit = "terminate"\n'
+        "[zone]\nmin_radius = 6\nmax_radius = 7\n[rewards]\nkill = 3\n[sensors]\nradar_range = 20\n"
+    )
+    config = make_config(write(text))
+    expected = make_config(
+        "battle",
+        max_steps=3,
+        banned_weapons=["gauss"],
+        time_limit="terminate",
+        zone={"min_radius": 6, "max_radius": 7},
+        rewards={"kill": 3},
+        sensors={"radar_range": 20},
+    )
+    assert config == expected
+
+
+WRONG = [
+    ('description = "x"\nblue = ["heavy"\nred = 3\n', 3, "Unclosed array"),
+    ('description = "x"\n\nmax_step = 3\n', 3, "unknown config key 'max_step'; did you mean 'max_steps'"),
+    ('description = "x"\n[terrain]\n# how large\nsize = 9\n', 4, "'terrain.size': expected a number from 24"),
+    ('description = "x"\n[terrain]\nheight = 20\nsize = "big"\n', 4, "'terrain.size': expected int, got 'big'"),
+    ('description = "x"\n[terain]\nsize = 50\n', 2, "unknown config key 'terain'; did you mean 'terrain'"),
+    ('description = "x"\nterrain.sise = 50\n', 2, "unknown config key 'terrain.sise'"),
+    ('description = "x"\nterrain = 50\n', 2, "'terrain': expected a mapping, got int"),
+    ('description = "x"\nred = ["scout"]\nblue = [\n  "heavy",\n  "hevy",\n]\n', 3, "unknown mech class 'hevy'"),
+    ('description = "x"\nred = [\n  "scout",\n  3,\n]\n', 2, r"'red[1]': expected str, got 3"),
+    ('description = "x"\n[zone]\nmin_radius = 9.0\n', 3, "zone.max_radius 8.0 is less than zone.min_radius 9.0"),
+    ('description = "x"\nbanned_weapons = ["lasser"]\n', 2, "unknown weapon 'lasser'; did you mean 'laser'"),
+    ('description = "x"\n[terrain]\nbiomes = ["urbn"]\n', 3, "unknown biome 'urbn'; did you mean 'urban'"),
+    ('description = "x"\n[terrain]\nmax_spawn_distance = 5.0\n', 3, "leave no room for the zone"),
+    ('description = "x"\n[catalog]\nweapons = 3\n', 3, "'catalog.weapons': expected a sequence"),
+    ('description = "x"\ndt = nan\n', 2, "'dt': expected a number"),
+    ("max_steps = 3\n", 1, "description: expected what the scenario is, got None"),
+    ('max_steps = 3\ndescription = ""\n', 2, "description: expected what the scenario is, got ''"),
+    ("", 1, "description: expected"),
+    ("max_steps 3\n", 1, "Expected '='"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "message"), WRONG)
+def test_errors_name_the_file_and_the_line(write, text, line, message):
+    path = write(text)
+    with pytest.raises(ConfigError, match=f"^{re.escape(f'{path}:{line}: ')}.*{re.escape(message)}"):
+        make_config(path)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(ConfigError, match=r"absent\.toml: No such file"):
+        make_config("absent.toml")
+    with pytest.raises(ConfigError, match="directory"):
+        make_config(tmp_path)
+    path = tmp_path / "bytes.toml"
+    path.write_bytes(b"description = '\xff'")
+    with pytest.raises(ConfigError, match=r"bytes\.toml: is not UTF-8 text"):
+        make_config(path)
+
+
+def test_banned_weapons_are_on_no_mount():
+    allowed = make_config("skirmish", banned_weapons=("missiles", "gauss", "smoke"))
+    heavy = next(mech_class for mech_class in allowed.mech_classes if mech_class.name == "heavy")
+    assert (heavy.primary, heavy.secondary, heavy.tertiary, heavy.special) == ("laser", None, None, None)
+    assert allowed.catalog == BattleConfig().catalog
+    engine = BattleEngine(allowed, 4)
+    engine.reset(range(4))
+    players = [opponents.make("novice", side, allowed) for side in range(2)]
+    blue = len(allowed.blue)
+    for _ in range(300):
+        actions = np.zeros((4, engine.num_mechs, engine.action_dim), np.float32)
+        for player, rows in zip(players, (slice(blue), slice(blue, None)), strict=True):
+            seen = engine.out.observations[:, rows]
+            actions[:, rows] = player.act(seen.reshape(-1, seen.shape[-1])).reshape(*seen.shape[:2], -1)
+        engine.step(actions)
+    names = [weapon.name for weapon in allowed.catalog.weapons]
+    fired = dict(zip(names, engine.shots.sum(axis=(0, 1)), strict=True))
+    assert fired["missiles"] == fired["gauss"] == fired["smoke"] == 0
+    assert fired["laser"] > 0
+    assert fired["autocannon"] > 0
+
+
+@pytest.mark.parametrize("distance", [30.0, 45.5, 80.0])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_spawn_distance(distance, mirrored):
+    config = make_config("duel", terrain={"max_spawn_distance": distance, "mirrored": mirrored})
+    for seed in range(10):
+        terrain = generate(config, seed)
+        first, second = terrain.spawns.mean(axis=1)
+        assert np.hypot(*(first - second)) == pytest.approx(distance)
+        np.testing.assert_allclose(first + second, config.terrain.size)
+    corners = make_config("duel", terrain={"mirrored": mirrored})
+    far = dataclasses.replace(corners, terrain=dataclasses.replace(corners.terrain, max_spawn_distance=500.0))
+    assert np.array_equal(generate(corners, 1).spawns, generate(far, 1).spawns)
