@@ -6,6 +6,7 @@ from echelon_env import opponents
 from echelon_env.config import BattleConfig
 from echelon_env.controlled import ControlledBattles
 from echelon_env.engine.core import BattleEngine, NotResetError
+from echelon_env.engine.maps import MapPool
 from echelon_env.pettingzoo_env import env, parallel_env
 from echelon_env.registration import register_all
 from echelon_env.scenario import Scenario, load_scenario, make_config, scenarios
@@ -24,6 +25,7 @@ __all__ = [
     "BattleVectorEnv",
     "ConfigError",
     "ControlledBattles",
+    "MapPool",
     "NotResetError",
     "Scenario",
     "__version__",

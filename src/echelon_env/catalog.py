@@ -168,6 +168,10 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
                 f"got {material.blocks_movement}",
                 "catalog",
             )
+    if catalog.materials[AIR] != MATERIALS[AIR]:
+        raise ConfigError(
+            f"config key 'catalog.materials': expected air to be nothing, got {catalog.materials[AIR]}", "catalog"
+        )
     for mech_class in catalog.mech_classes:
         _check_class(mech_class, names, dt)
     for weapon in catalog.weapons:

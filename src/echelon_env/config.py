@@ -12,36 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS, Catalog, MechClass, check_catalog
+from echelon_env.map_config import MapConfig, TerrainConfig
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 
 PACK = ("heavy", "medium", "medium", "light", "scout")
 """Classes of the five mechs of a pack, in the order of their places."""
-
-MAX_HEIGHT = 32
-"""Greatest height of a map in voxels: a column's bits must fit 32."""
-
-BIOMES = ("urban", "forest", "barrens")
-"""Names of the terrain biomes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TerrainConfig:
-    """The map: its extent and what the generator draws from."""
-
-    size: int = quantity(100, "m", 24, 512)  # edge length of the square map
-    height: int = quantity(20, "m", 8, MAX_HEIGHT)
-    biomes: tuple[str, ...] = BIOMES  # biomes that quadrants are drawn from
-    centre_jitter: float = quantity(
-        0.12, "map sizes", 0, 0.3
-    )  # how far the quadrants' common corner may lie off centre
-    spawn_margin: float = quantity(2.0, "m", 0, 64)  # free space between the map's edge and a spawn area
-    spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places
-    max_spawn_distance: float = quantity(1000.0, "m", 1)  # between the teams' areas; the corners where those are nearer
-    direct_lane_width: float = quantity(8.0, "m", 4, 32)
-    flank_lane_width: float = quantity(6.0, "m", 4, 32)
-    mirrored: bool = False  # the map is its own image under half a turn, which exchanges the teams
-    ring_width: float = quantity(6.0, "m", 0, 32)  # open ring around the zone
-    max_distance_difference: float = quantity(0.15, "share", 0.01, 1)  # of the teams' walking distances to the zone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +136,7 @@ class BattleConfig:
         check_catalog(self.catalog, self.dt)
         _check_rosters(self)
         _check_consistency(self)
+        _ = self.map_config  # raises if there can be no such map
 
     @property
     def rosters(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -173,6 +149,24 @@ class BattleConfig:
         return tuple(
             replace(mech_class, **dict.fromkeys(_mounts_of(mech_class, self.banned_weapons), cast("Any", None)))
             for mech_class in self.catalog.mech_classes
+        )
+
+    @property
+    def map_config(self) -> MapConfig:
+        """What the battle's maps follow from, but for their seeds."""
+        classes = {mech_class.name: mech_class for mech_class in self.catalog.mech_classes}
+        fielded = [classes[name] for name in {*self.blue, *self.red}]
+        places = max(len(self.blue), len(self.red))
+        zone_scale = math.sqrt(places / 5)
+        walkers = {max(mech.length, mech.width) for mech in fielded if mech.jet_acceleration <= self.physics.gravity}
+        return MapConfig(
+            terrain=self.terrain,
+            places=places,
+            mech_width=max(max(mech_class.length, mech_class.width) for mech_class in fielded),
+            mech_height=max(mech_class.height for mech_class in fielded),
+            walker_widths=tuple(sorted(walkers, reverse=True)),
+            min_zone_radius=self.zone.min_radius * zone_scale,
+            max_zone_radius=self.zone.max_radius * zone_scale,
         )
 
     @property
@@ -224,13 +218,6 @@ def _check_rosters(config: BattleConfig) -> None:
 
 def _check_consistency(config: BattleConfig) -> None:
     terrain, zone = config.terrain, config.zone
-    if not terrain.biomes:
-        raise ConfigError("config key 'terrain.biomes': expected at least one biome, got none", "terrain.biomes")
-    for biome in terrain.biomes:
-        if biome not in BIOMES:
-            raise ConfigError(
-                f"config key 'terrain.biomes': unknown biome {biome!r}{nearest_name(biome, BIOMES)}", "terrain.biomes"
-            )
     if zone.max_radius < zone.min_radius:
         raise ConfigError(
             f"zone.max_radius {zone.max_radius} is less than zone.min_radius {zone.min_radius}",
@@ -262,49 +249,3 @@ def _check_consistency(config: BattleConfig) -> None:
             raise ConfigError(
                 f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}", "terrain.height"
             )
-    fielded = [config.catalog.mech_classes[config.catalog.class_index(name)] for name in {*config.blue, *config.red}]
-    widest = max(max(mech_class.length, mech_class.width) for mech_class in fielded)
-    if terrain.spawn_spacing < widest:
-        raise ConfigError(
-            f"config key 'terrain.spawn_spacing': expected at least the {widest} m of the widest mech, "
-            f"got {terrain.spawn_spacing}",
-            "terrain.spawn_spacing",
-        )
-    taken = 2 * spawn_extent(config) + 2 * zone_radius_limit(config)
-    if terrain.size < taken:
-        raise ConfigError(
-            f"terrain.size {terrain.size} m is too small: two spawn areas for {len(config.blue)} v {len(config.red)} "
-            f"mechs and the zone between them need {math.ceil(taken)} m",
-            "terrain.size",
-            "blue",
-            "red",
-        )
-    if terrain.size < taken + 2 * spawn_offset(config):
-        raise ConfigError(
-            f"config key 'terrain.max_spawn_distance': {terrain.max_spawn_distance} m leave no room for the zone "
-            "between the spawn areas",
-            "terrain.max_spawn_distance",
-        )
-
-
-def spawn_extent(config: BattleConfig) -> float:
-    """Edge length in metres of the square that holds a team's spawn places, with the margin on its outer sides."""
-    per_edge = math.ceil(math.sqrt(max(len(config.blue), len(config.red))))
-    return config.terrain.spawn_margin + per_edge * config.terrain.spawn_spacing
-
-
-def spawn_offset(config: BattleConfig) -> float:
-    """Metres along each axis that the spawn areas are moved from the map's corners towards its centre."""
-    terrain = config.terrain
-    apart = terrain.size - spawn_extent(config) - terrain.spawn_margin  # along each axis, of the areas' middles
-    return max(0.0, (apart - terrain.max_spawn_distance / math.sqrt(2.0)) / 2)
-
-
-def zone_radius_limit(config: BattleConfig) -> float:
-    """Greatest radius in metres that the zone can be drawn with."""
-    return config.zone.max_radius * zone_scale(config)
-
-
-def zone_scale(config: BattleConfig) -> float:
-    """Factor on the zone's radius: the square root of mechs per team over five."""
-    return math.sqrt(max(len(config.blue), len(config.red)) / 5)

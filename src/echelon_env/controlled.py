@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env import opponents
 from echelon_env.config import BattleConfig
 from echelon_env.engine.core import BattleEngine, read_actions
+from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE, DRAW, RED
 from echelon_env.opponents import Policy
 from echelon_env.scenario import ScenarioLike, make_config
@@ -41,6 +42,8 @@ class ControlledBattles:
         The learner's team: 0 (blue) or 1 (red), or (B,) of them; `reset` can change it.
     num_threads
         Threads that share a step.
+    maps
+        The battles' maps, see `BattleEngine`.
     seed
         Seed of the scripted players.
     **overrides
@@ -63,13 +66,14 @@ class ControlledBattles:
         pilot: int = 0,
         side: ArrayLike = BLUE,
         num_threads: int = 1,
+        maps: Maps = None,
         seed: int = 0,
         **overrides: Any,
     ) -> None:
         if control not in CONTROLS:
             raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), CONTROLS)}")
         config = make_config(scenario, **overrides)
-        self.engine = BattleEngine(config, num_battles, num_threads)
+        self.engine = BattleEngine(config, num_battles, num_threads, maps=maps)
         self.config = config
         self.num_battles = num_battles
         self.control = control
@@ -86,7 +90,11 @@ class ControlledBattles:
         self.num_controlled = self._own.shape[1]
 
     def reset(
-        self, seeds: ArrayLike, mask: NDArray[np.bool_] | None = None, side: ArrayLike | None = None
+        self,
+        seeds: ArrayLike,
+        mask: NDArray[np.bool_] | None = None,
+        side: ArrayLike | None = None,
+        map_seeds: ArrayLike | None = None,
     ) -> NDArray[np.float32]:
         """Begin new battles, see `BattleEngine.reset`; `side` (B,) changes the learner's teams of those that begin.
 
@@ -95,7 +103,7 @@ class ControlledBattles:
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
         sides = self._side if side is None else np.where(chosen, _check_sides(side, self.num_battles), self._side)
         shares = self._share_out(sides)
-        self.engine.reset(seeds, chosen)
+        self.engine.reset(seeds, chosen, map_seeds)
         self._side = sides
         self._own, self._mates, self._enemies = shares
         self._opponent.reset(np.repeat(chosen, self._enemies.shape[1]))

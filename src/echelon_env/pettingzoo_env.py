@@ -15,6 +15,7 @@ from pettingzoo.utils import parallel_to_aec, wrappers
 from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine, read_actions
+from echelon_env.engine.maps import Maps, map_seed
 from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.observations import observation_bounds
@@ -31,8 +32,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
     Observations: (D,) float32, see `echelon_env.observations`; actions: (A,) float32 in [-1, 1], see
     `echelon_env.actions`. With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves
     `agents`; with ``"persist"`` it stays, observing zeros, until the battle ends. An agent's info holds
-    ``bad_actions`` (non-finite entries, played as 0), ``alive``, ``reward_components`` and, once the battle is over,
-    ``outcome`` (1 win, 0 draw, -1 loss) and ``reason``.
+    ``bad_actions`` (non-finite entries, played as 0), ``alive``, ``reward_components``, after `reset` ``map_seed``
+    (that the map was made from) and, once the battle is over, ``outcome`` (1 win, 0 draw, -1 loss) and ``reason``.
 
     Parameters
     ----------
@@ -40,6 +41,11 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
         A scenario's name or file, a `BattleConfig` or its dict.
     max_cycles
         Decisions after which everybody is truncated, whatever the battle's own limit; none by default.
+    maps
+        None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
+        made once: their number, a directory of recipes, or a `MapPool`.
+    regenerate
+        Every how many episodes the map changes; between, battles are fought on the same one.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
     **overrides
@@ -63,12 +69,15 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
         scenario: ScenarioLike = "battle",
         *,
         max_cycles: int | None = None,
+        maps: Maps = None,
+        regenerate: int = 1,
         render_mode: str | None = None,
         **overrides: Any,
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         self.max_cycles = None if max_cycles is None else check_integer("max_cycles", max_cycles)
-        self._engine = BattleEngine(scenario, 1, **overrides)
+        self._engine = BattleEngine(scenario, 1, maps=maps, **overrides)
+        self._regenerate = check_integer("regenerate", regenerate)
         self.config = self._engine.config
         self.possible_agents = [f"blue_{i}" for i in range(len(self.config.blue))]
         self.possible_agents += [f"red_{i}" for i in range(len(self.config.red))]
@@ -103,7 +112,10 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
             self._episode = 0
         else:
             self._episode += 1
-        observations = self._engine.reset([episode_seed(self._seed, self._episode)])[0].copy()
+        observations = self._engine.reset(
+            [episode_seed(self._seed, self._episode)],
+            map_seeds=[map_seed(self._seed, self._episode, self._regenerate)],
+        )[0].copy()
         self.agents = self.possible_agents[:]
         self._cycles = 0
         self._screen.show()
@@ -176,6 +188,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
                 "alive": alive[row],
                 "reward_components": dict(zip(REWARD_COMPONENTS, components[row], strict=True)),
             }
+            if not stepped:
+                infos[agent]["map_seed"] = int(engine.state.battles["map_seed"][0])
         if engine.battle_over[0]:
             winner, reason = int(engine.winner[0]), REASONS[engine.reason[0]]
             for agent, info in infos.items():
@@ -185,24 +199,11 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
         return infos
 
 
-def parallel_env(
-    scenario: ScenarioLike = "battle",
-    *,
-    max_cycles: int | None = None,
-    render_mode: str | None = None,
-    **overrides: Any,
-) -> BattleParallelEnv:
-    """PettingZoo's parallel environment of a battle; see `BattleParallelEnv`."""
-    return BattleParallelEnv(scenario, max_cycles=max_cycles, render_mode=render_mode, **overrides)
+def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattleParallelEnv:
+    """PettingZoo's parallel environment of a battle; the parameters are those of `BattleParallelEnv`."""
+    return BattleParallelEnv(scenario, **kwargs)
 
 
-def env(
-    scenario: ScenarioLike = "battle",
-    *,
-    max_cycles: int | None = None,
-    render_mode: str | None = None,
-    **overrides: Any,
-) -> Any:
+def env(scenario: ScenarioLike = "battle", **kwargs: Any) -> Any:
     """PettingZoo's agent-environment cycle of a battle, converted from `parallel_env` and order-enforcing."""
-    parallel = BattleParallelEnv(scenario, max_cycles=max_cycles, render_mode=render_mode, **overrides)
-    return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel))
+    return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel_env(scenario, **kwargs)))

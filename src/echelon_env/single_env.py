@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.controlled import Control, ControlledBattles
+from echelon_env.engine.maps import Maps, map_seed
 from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.observations import observation_bounds
 from echelon_env.opponents import Policy
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.scenario import ScenarioLike
-from echelon_env.schema import ConfigError
+from echelon_env.schema import ConfigError, check_integer
 
 Floats = NDArray[np.float32]
 
@@ -45,8 +46,8 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
     Observation: (n * D,) float32, see `echelon_env.observations`; action: (n * A,) float32 in [-1, 1], see
     `echelon_env.actions`; n is 1 for a pilot and the team's size for a team, vectors one after the other. The reward is
     the pilot's, or the mean over the team. `info` holds ``bad_actions`` (non-finite entries, played as 0),
-    ``alive`` (the agent's living mechs), ``reward_components`` and, when the battle is over, ``outcome`` (1 win,
-    0 draw, -1 loss) and ``reason``.
+    ``alive`` (the agent's living mechs), ``reward_components``, after `reset` ``map_seed`` (that the map was made from)
+    and, when the battle is over, ``outcome`` (1 win, 0 draw, -1 loss) and ``reason``.
 
     Parameters
     ----------
@@ -61,6 +62,11 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
         Index of the pilot's mech in its team's roster.
     side
         The agent's team, 0 blue or 1 red.
+    maps
+        None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
+        made once: their number, a directory of recipes, or a `MapPool`.
+    regenerate
+        Every how many episodes the map changes; between, battles are fought on the same one.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
     **overrides
@@ -83,13 +89,24 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
         teammate: str | Policy = "novice",
         pilot: int = 0,
         side: int = BLUE,
+        maps: Maps = None,
+        regenerate: int = 1,
         render_mode: str | None = None,
         **overrides: Any,
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         self._battles = make_battles(
-            scenario, 1, control, opponent=opponent, teammate=teammate, pilot=pilot, side=side, **overrides
+            scenario,
+            1,
+            control,
+            opponent=opponent,
+            teammate=teammate,
+            pilot=pilot,
+            side=side,
+            maps=maps,
+            **overrides,
         )
+        self._regenerate = check_integer("regenerate", regenerate)
         self.config = self._battles.config
         self.observation_space, self.action_space = make_spaces(self._battles.num_controlled)
         self._seed: int | None = None
@@ -107,7 +124,10 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
             self._episode = 0
         else:
             self._episode += 1
-        observations = self._battles.reset([episode_seed(self._seed, self._episode)])
+        observations = self._battles.reset(
+            [episode_seed(self._seed, self._episode)],
+            map_seeds=[map_seed(self._seed, self._episode, self._regenerate)],
+        )
         self._running = True
         self._screen.show()
         return observations.reshape(-1), self._info(False)
@@ -142,6 +162,8 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
             "alive": int(battles.alive.sum()),
             "reward_components": dict(zip(REWARD_COMPONENTS, components.tolist(), strict=True)),
         }
+        if not stepped:
+            info["map_seed"] = int(battles.engine.state.battles["map_seed"][0])
         if battles.battle_over[0]:
             info["outcome"] = int(battles.learner_won[0])
             info["reason"] = REASONS[battles.engine.reason[0]]

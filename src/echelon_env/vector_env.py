@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.controlled import Control
+from echelon_env.engine.maps import Maps, map_seed
 from echelon_env.engine.rng import check_seed, episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.opponents import Policy
@@ -53,6 +54,8 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         teammate: str | Policy = "novice",
         pilot: int = 0,
         side: int = BLUE,
+        maps: Maps = None,
+        regenerate: int = 1,
         num_threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
@@ -63,8 +66,9 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
         num_envs = check_integer("num_envs", num_envs)
         self._battles = make_battles(
             scenario, num_envs, control, opponent=opponent, teammate=teammate, pilot=pilot, side=side,
-            num_threads=num_threads, **overrides,
+            maps=maps, num_threads=num_threads, **overrides,
         )  # fmt: skip
+        self._regenerate = check_integer("regenerate", regenerate)
         self.config = self._battles.config
         self.num_envs = num_envs
         self.metadata = {
@@ -130,8 +134,10 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
 
     def _begin(self, mask: NDArray[np.bool_]) -> Floats:
         assert self._seeds is not None
-        seeds = [episode_seed(seed, int(k)) for seed, k in zip(self._seeds, self._episodes, strict=True)]
-        observations = self._battles.reset(seeds, mask)
+        places = list(zip(self._seeds, self._episodes.tolist(), strict=True))
+        seeds = [episode_seed(seed, k) for seed, k in places]
+        map_seeds = [map_seed(seed, k, self._regenerate) for seed, k in places]
+        observations = self._battles.reset(seeds, mask, map_seeds=map_seeds)
         self._done[mask] = False
         return observations.reshape(self.num_envs, -1)
 
@@ -178,6 +184,8 @@ class BattleVectorEnv(VectorEnv[Floats, Floats, NDArray[Any]]):
             "_alive": valid,
             "reward_components": dict(zip(REWARD_COMPONENTS, battles.reward_components.mean(axis=1).T, strict=True)),
             "_reward_components": valid,
+            "map_seed": battles.engine.state.battles["map_seed"].copy(),
+            "_map_seed": valid,
             "outcome": np.where(over, battles.learner_won, 0),
             "_outcome": over,
             "reason": np.array(

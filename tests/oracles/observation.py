@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.catalog import MechClass
-from echelon_env.config import zone_radius_limit
 from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT
 from echelon_env.observations import (
     EGO_SIDE,
@@ -173,7 +172,7 @@ def objective_features(world: World, mech: Mech) -> Features:
     distance = math.hypot(dx, dy)
     direction = _bearing(mech, dx, dy)
     own, enemy = world.teams[mech.team], world.teams[1 - mech.team]
-    largest = zone_radius_limit(config)
+    largest = config.zone.max_radius * math.sqrt(max(len(config.blue), len(config.red)) / 5)
     return {
         Objective.IN_ZONE: float(is_inside_zone(world, mech)),
         Objective.DIRECTION_FORWARD: direction[0],

@@ -1,10 +1,11 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 from echelon_env.scenario import make_config
-from echelon_env.terrain.lanes import disc, distance_to_segment, lanes
+from echelon_env.terrain.lanes import STRAIGHT_SHARE, disc, distance_to_segment, lanes
 
 
 def test_distance_to_segment():
@@ -26,21 +27,64 @@ def test_disc_takes_every_column_that_it_touches():
     assert disc(9, (4.5, 4.5), 1.5)[2].tolist() == [c == 4 for c in range(9)]
 
 
+NARROW = {"direct_lane_width": 4.0, "flank_lane_width": 4.0}
+SPAWNS, ZONE = np.array([[[5.0, 5.0]], [[95.0, 95.0]]]), (50.0, 50.0)
+X, Y = np.meshgrid(np.arange(100) + 0.5, np.arange(100) + 0.5)
+HALVES = (X + Y < 80, X + Y > 120)  # of the two teams
+
+
+def beside(mask, half):
+    """Metres that the columns of a mask in a half lie off the straight way."""
+    return np.abs(X - Y)[mask & half] / math.sqrt(2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_direct_lanes_bend_so_that_nobody_looks_along_them(seed):
+    config = make_config("duel", terrain=NARROW).map_config
+    direct, _ = lanes(config, SPAWNS, ZONE, np.random.default_rng(seed))
+    straight = distance_to_segment((100, 100), (5.0, 5.0), (95.0, 95.0)) < 0.5
+    length = math.dist(*SPAWNS[:, 0]) / 2
+    for half in HALVES:
+        assert not direct[straight & half].all()
+        assert 0.05 * length - 1 < beside(direct, half).max() < 0.12 * length + 4
+
+
+@pytest.mark.parametrize("difference", [0.01, 0.05, 0.15, 0.5])
+def test_bends_respect_the_difference_that_is_permitted(difference):
+    """However the lanes bend, a team's way is no longer than what its straight way leaves of the difference."""
+    terrain = {**NARROW, "max_distance_difference": difference}
+    config = make_config("duel", terrain=terrain).map_config
+    longest = (1 + difference) / (1 + STRAIGHT_SHARE * difference) * math.dist(*SPAWNS[:, 0]) / 2
+    for seed in range(30):
+        direct, _ = lanes(config, SPAWNS, ZONE, np.random.default_rng(seed))
+        for half, spawn in zip(HALVES, SPAWNS[:, 0], strict=True):
+            middle = (np.abs(X + Y - sum(spawn) / 2 - 50) < 1) & direct & half
+            rows, columns = np.nonzero(middle)
+            x, y = columns.mean() + 0.5, rows.mean() + 0.5
+            way = math.dist(spawn, (x, y)) + math.dist((x, y), ZONE)
+            assert way <= longest + 0.5
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_each_team_has_a_flank_apart_from_its_direct_lane(seed):
-    config = make_config("duel", terrain={"direct_lane_width": 4.0, "flank_lane_width": 4.0})
-    size = config.terrain.size
-    spawns, zone = np.array([[[5.0, 5.0]], [[95.0, 95.0]]]), (50.0, 50.0)
-    mask = lanes(config, spawns, zone, 4.0, np.random.default_rng(seed))
-    x, y = np.meshgrid(np.arange(size) + 0.5, np.arange(size) + 0.5)
-    for side in (x + y < size - 20, x + y > size + 20):  # the halves of the two teams
-        beside = np.abs(x - y)[mask & side] / math.sqrt(2)
-        assert beside.min() < 1
-        assert beside.max() > 15
+    _, flank = lanes(make_config("duel", terrain=NARROW).map_config, SPAWNS, ZONE, np.random.default_rng(seed))
+    for half in HALVES:
+        assert beside(flank, half).min() < 1
+        assert beside(flank, half).max() > 15
 
 
-def test_lanes_are_never_narrower_than_a_mech_needs():
-    config = make_config("duel", terrain={"direct_lane_width": 4.0, "flank_lane_width": 4.0})
-    spawns, zone = np.array([[[5.0, 50.0]], [[95.0, 50.0]]]), (50.0, 50.0)
-    wide = lanes(config, spawns, zone, 10.0, np.random.default_rng(0))
-    assert wide[45:55, 5:95].all()
+def test_lanes_are_never_narrower_than_the_widest_mech_needs():
+    for width in (2.0, 10.0):
+        config = dataclasses.replace(
+            make_config("duel", terrain={**NARROW, "spawn_spacing": 16.0}).map_config, mech_width=width
+        )
+        spawns = np.array([[[5.0, 50.0]], [[95.0, 50.0]]])
+        for lane in lanes(config, spawns, ZONE, np.random.default_rng(0)):
+            across = lane[:, 5:95].sum(axis=0)
+            assert across.min() >= max(4.0, width * math.sqrt(2))
+
+
+def test_mirrored_lanes_are_each_others_images():
+    config = make_config("duel", terrain={"mirrored": True}).map_config
+    for lane in lanes(config, SPAWNS, ZONE, np.random.default_rng(0)):
+        assert np.array_equal(lane, lane[::-1, ::-1])

@@ -16,6 +16,7 @@ from echelon_env.schema import ConfigError, nearest_name
 
 COMMANDS = {
     "bench": "echelon_env.cli.bench",
+    "maps": "echelon_env.cli.maps",
     "train": "echelon_train.cli.train",
     "evaluate": "echelon_train.cli.evaluate",
     "demo": "echelon_train.cli.demo",

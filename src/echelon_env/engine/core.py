@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.engine.maps import Maps, map_pool
 from echelon_env.engine.rng import check_seed
 from echelon_env.engine.state import STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
@@ -19,7 +20,7 @@ from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.observations import OBSERVATION_DIM, STREAMS
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import check_integer
-from echelon_env.terrain import generate
+from echelon_env.terrain import Terrain, generate
 
 
 class NotResetError(RuntimeError):
@@ -41,6 +42,9 @@ class BattleEngine:
         Battles B in the batch.
     num_threads
         Threads that share the battles of a step.
+    maps
+        None: a battle has a map of its own, made from its map seed (see `reset`). Otherwise the map seed chooses one of
+        a pool: a number of maps, a directory of recipes, or a `MapPool`. Maps of a pool are made once and kept.
     **overrides
         Fields of the configuration to change, as in `make_config`.
 
@@ -65,6 +69,8 @@ class BattleEngine:
         scenario: ScenarioLike = "battle",
         num_battles: int = 1,
         num_threads: int = 1,
+        *,
+        maps: Maps = None,
         **overrides: Any,
     ) -> None:
         self.config: BattleConfig = make_config(scenario, **overrides)
@@ -82,9 +88,13 @@ class BattleEngine:
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
         self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
+        self.maps = map_pool(maps, self.config)
+        self._terrains: list[Terrain | None] = [None] * self.num_battles
         self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
 
-    def reset(self, seeds: ArrayLike, mask: ArrayLike | None = None) -> NDArray[np.float32]:
+    def reset(
+        self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
+    ) -> NDArray[np.float32]:
         """Begin new battles.
 
         Parameters
@@ -93,6 +103,9 @@ class BattleEngine:
             (B,) integers in [0, 2**64): the battles' seeds. Entries of battles that are not reset are ignored.
         mask
             (B,) booleans: the battles to reset; all by default.
+        map_seeds
+            (B,) integers in [0, 2**64) that the battles' maps follow from; the battles' seeds by default. The seed that
+            a battle's map was made from, by this one or by a pool's, is recorded as ``state.battles["map_seed"]``.
 
         Returns
         -------
@@ -105,8 +118,9 @@ class BattleEngine:
             If a shape is wrong or a seed is no integer in range; nothing is reset then.
         """
         seed_list = _check_seeds(seeds, self.num_battles)
+        map_list = seed_list if map_seeds is None else _check_seeds(map_seeds, self.num_battles)
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else _check_mask(mask, self.num_battles)
-        self._for_all(self._reset_battle, [(int(b), seed_list[b]) for b in np.flatnonzero(chosen)])
+        self._for_all(self._reset_battle, [(b, seed_list[b], map_list[b]) for b in np.flatnonzero(chosen).tolist()])
         self._started |= chosen
         return self.out.observations
 
@@ -200,6 +214,18 @@ class BattleEngine:
         """(B, M, K) float32: the last step's reward by component, in the order of `config.REWARD_COMPONENTS`."""
         return self.out.components
 
+    def terrain(self, battle: int = 0) -> Terrain:
+        """The map of a battle as it was at the battle's beginning.
+
+        Raises IndexError if there is no such battle and `NotResetError` if it has never been reset.
+        """
+        if not 0 <= battle < self.num_battles:
+            raise IndexError(f"battle: expected 0 to {self.num_battles - 1}, got {battle}")
+        if not self._started[battle]:
+            raise NotResetError(f"terrain() before reset(): battle {battle} has not been reset")
+        seed, terrain = int(self.state.battles["map_seed"][battle]), self._terrains[battle]
+        return terrain if terrain is not None and terrain.seed == seed else generate(self.config, seed)
+
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Copies of every array that the future depends on, by name; `restore` takes them."""
         arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
@@ -235,12 +261,12 @@ class BattleEngine:
             self._pool.shutdown()
             self._pool = None
 
-    def _reset_battle(self, b: int, seed: int) -> None:
-        terrain = generate(self.config, seed)
+    def _reset_battle(self, b: int, seed: int, map_seed: int) -> None:
+        terrain = self._terrains[b] = self._map_of(b, map_seed)
         for array in (*self.state, *self.out):
             array[b : b + 1].view(np.uint8).fill(0)
         battle = self.state.battles[b]
-        battle["seed"] = seed
+        battle["seed"], battle["map_seed"] = seed, terrain.seed
         battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
             terrain.zone_x,
             terrain.zone_y,
@@ -249,6 +275,12 @@ class BattleEngine:
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
         begin_battle(self.tables, self.state, terrain.spawns, self._classes, self.out, b)
+
+    def _map_of(self, b: int, map_seed: int) -> Terrain:
+        if self.maps is not None:
+            return self.maps[self.maps.number_of(map_seed)]
+        present = self._terrains[b]
+        return present if present is not None and present.seed == map_seed else generate(self.config, map_seed)
 
     def _step_range(self, first: int, last: int) -> None:
         step_range(self.tables, self.state, self._actions, self.out, first, last)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.config import MAX_HEIGHT
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
@@ -15,6 +14,7 @@ from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, covered_
 from echelon_env.engine.raycast import height_mask, surface_below
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables
+from echelon_env.map_config import MAX_HEIGHT
 
 
 @kernel

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.catalog import AIR
 from echelon_env.config import PACK
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, kernel
@@ -26,7 +27,10 @@ def fill_columns(tables: Tables, battle: Row, voxels: Any, columns: Any) -> None
         bit = np.uint32(1 << iz)
         for iy in range(voxels.shape[1]):
             for ix in range(voxels.shape[2]):
-                material = tables.materials[voxels[iz, iy, ix]]
+                code = voxels[iz, iy, ix]
+                if code == AIR:  # most are, and looking them up would take longest
+                    continue
+                material = tables.materials[code]
                 if material.blocks_sight:
                     columns[iy, ix].opaque |= bit
                 if material.hazard:

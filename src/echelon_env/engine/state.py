@@ -214,6 +214,7 @@ TEAM = record_dtype(
 BATTLE = record_dtype(
     [
         ("seed", "u8"),
+        ("map_seed", "u8"),  # that the map was made from
         ("zone_x", "f8"),  # m
         ("zone_y", "f8"),
         ("zone_radius", "f8"),  # m

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.catalog import MOUNTS, SLOWEST_BALLISTIC
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig, zone_radius_limit
+from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 
 RULES = np.dtype(
@@ -203,7 +203,7 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         "speed_scale": max(mech_class.top_speed for mech_class in classes) or 1.0,
         "height_scale": max(mech_class.height for mech_class in classes),
         "range_scale": max((weapon.range for weapon in weapons), default=1.0),
-        "zone_scale": zone_radius_limit(config),
+        "zone_scale": config.map_config.max_zone_radius,
         "sound_scale": _sound_scale(config),
     }
     values |= {f"weight_{name}": getattr(config.rewards, name) for name in REWARD_COMPONENTS}

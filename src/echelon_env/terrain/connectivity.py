@@ -1,40 +1,26 @@
-"""Who can walk where: the space that the largest mechs of a battle need, and whether they get from place to place."""
+"""Who can walk where: which places a mech gets to, and which of them it cannot leave for the zone.
+
+A mech with a square footprint of more than n - 1 and at most n metres always covers n x n columns, and n x n free
+columns always hold it: its places are connected exactly as the windows of n x n columns are, under moves by one column.
+A window is named by its column of lowest x and y.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
+from scipy.sparse import csgraph, csr_array
 
 from echelon_env.catalog import MATERIALS
-from echelon_env.config import BattleConfig
+
+STEP = 1  # m that every mech steps up
+DIGGING = 0.25  # m of walking that digging away a column of obstacles is worth, where a way has to be opened
 
 _BLOCKS_MOVEMENT = np.array([material.blocks_movement for material in MATERIALS])
-
-
-@dataclass(frozen=True)
-class Clearance:
-    """The space in metres that every mech of both rosters fits in."""
-
-    width: float  # the longest edge of a footprint
-    height: float
-
-    @property
-    def walking_width(self) -> float:
-        """Width of a strip that a footprint, whose edges keep to the axes, can walk along in any direction."""
-        return self.width * math.sqrt(2.0)
-
-
-def clearance(config: BattleConfig) -> Clearance:
-    """The space that the mechs of the rosters need."""
-    classes = [config.catalog.mech_classes[config.catalog.class_index(name)] for name in {*config.blue, *config.red}]
-    return Clearance(
-        width=max(max(mech_class.length, mech_class.width) for mech_class in classes),
-        height=max(mech_class.height for mech_class in classes),
-    )
 
 
 def obstacles(voxels: NDArray[np.uint8], height: float) -> NDArray[np.bool_]:
@@ -49,14 +35,136 @@ def obstacles(voxels: NDArray[np.uint8], height: float) -> NDArray[np.bool_]:
 def connected(blocked: NDArray[np.bool_], points: NDArray[np.float64], width: float) -> bool:
     """Whether a mech with a square footprint of `width` metres can walk between all `points` (N, 2), (x, y) in metres.
 
-    `blocked` (Y, X) are the columns that it cannot enter. A footprint of more than n - 1 and at most n metres always
-    covers n x n columns, and n x n free columns always hold it: its free places are connected exactly as the free
-    windows of n x n columns are, under moves by one column.
+    `blocked` (Y, X) are the columns that it cannot enter.
     """
-    window = math.ceil(width)
+    size = math.ceil(width)
     count = np.pad(blocked, ((1, 0), (1, 0))).cumsum(axis=0, dtype=np.int32).cumsum(axis=1, dtype=np.int32)
-    inside = count[window:, window:] - count[:-window, window:] - count[window:, :-window] + count[:-window, :-window]
+    inside = count[size:, size:] - count[:-size, size:] - count[size:, :-size] + count[:-size, :-size]
     labels, _ = ndimage.label(inside == 0)
     corner = np.clip(np.floor(points - width / 2).astype(np.int64), 0, len(labels) - 1)
     found = labels[corner[:, 1], corner[:, 0]]
     return bool(found[0] > 0 and (found == found[0]).all())
+
+
+def open_pockets(
+    voxels: NDArray[np.uint8], home: tuple[float, float], widths: tuple[float, ...], height: float
+) -> NDArray[np.bool_]:
+    """Columns (Y, X) that have to be cleared so that nobody who walks away from `home` is kept from walking back.
+
+    Walkers have square footprints of `widths` metres and are at most `height` metres high; they step up 1 m and drop
+    any height. The zone's middle is `home` (x, y). Ways are cut from each pocket, on the ground, where walking and
+    digging cost least.
+    """
+    cleared = np.zeros(voxels.shape[1:], np.bool_)
+    floor, ceiling = _storey(voxels, height)
+    for width in widths:
+        size = math.ceil(width)
+        start = tuple(min(int(c - width / 2), len(floor) - size) for c in reversed(home))
+        while True:
+            pockets, safe = _pockets(floor, ceiling, size, math.ceil(height), start)
+            if not pockets.any():
+                break
+            ways = _ways(floor, size, pockets, safe)
+            cleared |= ways
+            floor[ways], ceiling[ways] = 0, len(voxels) + math.ceil(height)
+    return cleared
+
+
+def standing_heights(voxels: NDArray[np.uint8], width: float, height: float) -> NDArray[np.int64]:
+    """Height in metres at which a mech of `width` and `height` metres stands in each window; -1 where it has no room."""
+    floor, ceiling = _storey(voxels, height)
+    size = math.ceil(width)
+    stand, head = _windows(floor, size, np.maximum), _windows(ceiling, size, np.minimum)
+    return np.where(head - stand >= math.ceil(height), stand, -1)
+
+
+def _storey(voxels: NDArray[np.uint8], height: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Heights (Y, X) in metres that mechs stand on in a column, and of what is above their heads.
+
+    That is the ground, or the top of what stands on it. Where too little room is left under something that hangs above,
+    mechs stand on top of that.
+    """
+    solid = _BLOCKS_MOVEMENT[voxels]
+    sky = len(solid) + math.ceil(height)
+    floor = np.where(solid.all(axis=0), len(solid), solid.argmin(axis=0))
+    hanging = solid & (np.arange(len(solid))[:, None, None] > floor)
+    roofed = hanging.any(axis=0)
+    ceiling = np.where(roofed, hanging.argmax(axis=0), sky)
+    tight = ceiling - floor < math.ceil(height)
+    floor[tight] = (len(solid) - solid[::-1].argmax(axis=0))[tight]
+    ceiling[tight] = sky
+    return floor, ceiling
+
+
+def _pockets(
+    floor: NDArray[np.int64], ceiling: NDArray[np.int64], size: int, height: int, start: tuple[int, ...]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Windows of `size` columns that walkers get into from the window `start` (y, x) but not back out of.
+
+    Also returns the windows on the ground that they do get back from.
+    """
+    stand, head = _windows(floor, size, np.maximum), _windows(ceiling, size, np.minimum)
+    walkable = (head - stand >= height).ravel()
+    level = stand.ravel()
+    sources, targets = _moves(stand.shape)
+    open_moves = walkable[sources] & walkable[targets] & (level[targets] <= level[sources] + STEP)
+    root = int(np.ravel_multi_index(start, stand.shape))
+    reached = _reached(sources[open_moves], targets[open_moves], root, len(level))
+    returning = _reached(targets[open_moves], sources[open_moves], root, len(level))
+    safe = returning & (level == 0)
+    return (reached & ~returning).reshape(stand.shape), safe.reshape(stand.shape)
+
+
+def _reached(sources: NDArray[np.int32], targets: NDArray[np.int32], root: int, count: int) -> NDArray[np.bool_]:
+    """Which of `count` windows (count,) are reached from `root` by moves."""
+    graph = csr_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(count, count))
+    order = csgraph.breadth_first_order(graph, root, return_predecessors=False)
+    mask = np.zeros(count, np.bool_)
+    mask[order] = True
+    return mask
+
+
+def _ways(
+    floor: NDArray[np.int64], size: int, pockets: NDArray[np.bool_], safe: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Columns (Y, X) of the cheapest ways on the ground from each pocket to the nearest safe window."""
+    if not safe.any():
+        raise RuntimeError("walkers cannot stand on the ground at home")
+    solid = np.pad((floor > 0).astype(np.int32), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
+    inside = solid[size:, size:] - solid[:-size, size:] - solid[size:, :-size] + solid[:-size, :-size]
+    cost = (1.0 + DIGGING * inside).ravel()
+    sources, targets = _moves(pockets.shape)
+    graph = csr_array((cost[targets], (sources, targets)), shape=(len(cost), len(cost)))
+    distance, previous, _ = csgraph.dijkstra(
+        graph, indices=np.flatnonzero(safe), min_only=True, return_predecessors=True
+    )
+    labels, count = ndimage.label(pockets)
+    nearest = distance.reshape(pockets.shape)
+    cleared = np.zeros(floor.shape, np.bool_)
+    for pocket in range(1, count + 1):
+        window = int(np.where(labels == pocket, nearest, np.inf).argmin())
+        while window >= 0:
+            y, x = divmod(window, pockets.shape[1])
+            cleared[y : y + size, x : x + size] = True
+            window = int(previous[window])
+    return cleared
+
+
+def _windows(grid: NDArray[np.int64], size: int, extreme: np.ufunc) -> NDArray[np.int64]:
+    """The least or the greatest value in each window of `size` x `size` columns."""
+    rows, columns = (length - size + 1 for length in grid.shape)
+    along_y = extreme.reduce([grid[k : k + rows] for k in range(size)])
+    result: NDArray[np.int64] = extreme.reduce([along_y[:, k : k + columns] for k in range(size)])
+    return result
+
+
+@lru_cache(maxsize=8)
+def _moves(shape: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The windows that each move by one column begins and ends in, as flat indices."""
+    index = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
+    pairs = [(index[1:], index[:-1]), (index[:-1], index[1:]), (index[:, 1:], index[:, :-1])]
+    pairs.append((index[:, :-1], index[:, 1:]))
+    sources = np.concatenate([source.ravel() for source, _ in pairs])
+    targets = np.concatenate([target.ravel() for _, target in pairs])
+    order = np.argsort(sources, kind="stable")
+    return sources[order], targets[order]

@@ -1,78 +1,147 @@
-"""From a seed to a map."""
+"""Maps, and how they are made from seeds."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import dataclass
+from enum import IntFlag
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
-from echelon_env.catalog import AIR, CONCRETE, DIRT
-from echelon_env.config import BattleConfig, TerrainConfig
+from echelon_env.catalog import AIR, CONCRETE, DIRT, FOLIAGE, REINFORCED
+from echelon_env.config import BattleConfig
+from echelon_env.map_config import MapConfig
 from echelon_env.terrain.biomes import BIOMES, Plot
-from echelon_env.terrain.connectivity import clearance, connected, obstacles
-from echelon_env.terrain.lanes import disc, lanes
+from echelon_env.terrain.connectivity import connected, obstacles, open_pockets
+from echelon_env.terrain.lanes import Point, disc, lanes
 from echelon_env.terrain.placement import place_spawns, place_zone, spawn_areas
+from echelon_env.terrain.recipe import GENERATOR_VERSION, Recipe, RecipeError
 
-RING_COVER_DENSITY = 0.012  # blocks per m2 of the ring around the zone
-RING_COVER_HEIGHT = 2  # m, too high to step on
+COVER_DENSITY = 0.85  # of the grid's cells in the zone and on its ring that hold a block
+COVER_EDGES = (2, 3)  # m, drawn for each edge of a block
+COVER_HEIGHTS = (1, 2, 2, 3)  # m; who is on foot steps up 1 m
+LEAST_ZONE_WITH_COVER = 5.0  # m, radius; in a smaller one there is room for mechs only
+LEAST_SKY = 1  # m above the tallest mech on the highest roof
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-@dataclass(frozen=True, eq=False)
-class Terrain:
-    """A generated map."""
+class Lane(IntFlag):
+    """What a column was kept open for."""
 
+    DIRECT = 1  # the short way from a spawn area to the zone, bare
+    FLANK = 2  # the long way around, where foliage is left standing
+    RING = 4  # the zone and what is around it, with some cover
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Terrain:
+    """A generated map; `generate` makes it."""
+
+    config: MapConfig
+    seed: int
     voxels: NDArray[np.uint8]  # (Z, Y, X) codes of `catalog.MATERIALS`, C-contiguous
-    spawns: NDArray[np.float64]  # (2, K, 2) m, centres (x, y) of both areas' spawn places, K of the larger team
+    spawns: NDArray[np.float64]  # (2, K, 2) m, centres (x, y) of both areas' spawn places
     zone_x: float  # m
     zone_y: float  # m
     zone_radius: float  # m
-    seed: int
+    lanes: NDArray[np.uint8]  # (Y, X) `Lane` flags
+    biomes: tuple[str, ...]  # of the quadrants: south-west, south-east, north-west, north-east
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 of everything that a battle takes from the map: voxels, spawn places and zone."""
+        digest = hashlib.sha256(np.array(self.voxels.shape, "<i8").tobytes())
+        digest.update(np.ascontiguousarray(self.voxels).data)
+        digest.update(self.spawns.astype("<f8").tobytes())
+        digest.update(np.array([self.zone_x, self.zone_y, self.zone_radius], "<f8").tobytes())
+        return digest.hexdigest()
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the map can be made again from."""
+        return Recipe(config=self.config, seed=self.seed, generator=GENERATOR_VERSION, content_hash=self.content_hash)
+
+    @classmethod
+    def from_recipe(cls, recipe: Recipe) -> Terrain:
+        """The map of a recipe, bit for bit.
+
+        Raises `RecipeError` if it cannot be made again: another version of the generator wrote the recipe, or the map
+        has another content hash.
+        """
+        recipe.check_version()
+        terrain = generate(recipe.config, recipe.seed)
+        if terrain.content_hash != recipe.content_hash:
+            raise RecipeError(
+                f"recipe of seed {recipe.seed}: the map that it makes here has the content hash "
+                f"{terrain.content_hash}, expected {recipe.content_hash}"
+            )
+        return terrain
 
 
-def generate(config: BattleConfig, seed: int) -> Terrain:
+def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
     """The map of a seed, 0 <= seed < 2**64. The same configuration and seed give the same bytes.
 
     Raises ValueError for a seed out of range.
     """
     if not 0 <= seed < 2**64:
         raise ValueError(f"expected a seed from 0 to 2**64 - 1, got {seed}")
-    terrain, space = config.terrain, clearance(config)
+    if isinstance(config, BattleConfig):
+        config = config.map_config
+    terrain = config.terrain
     rng = np.random.Generator(np.random.PCG64(seed))
     spawns = place_spawns(config, rng)
     zone, zone_radius = place_zone(config, spawns, rng)
-
-    paths = lanes(config, spawns, zone, space.walking_width, rng) | spawn_areas(config, spawns)
-    zone_disc = disc(terrain.size, zone, zone_radius)
+    direct, flank = lanes(config, spawns, zone, rng)
     ring = disc(terrain.size, zone, zone_radius + terrain.ring_width)
-    open_ground = paths | ring | zone_disc
+    places = spawn_areas(config, spawns) | disc(terrain.size, zone, zone_radius)
+    bare = direct | ring | places
 
-    max_height = max(1, terrain.height - math.ceil(space.height) - 1)  # leaves room to stand on every roof
-    voxels = _paint(terrain, open_ground, max_height, rng)
-    voxels[:, open_ground] = AIR
-    voxels[0, open_ground] = DIRT
-    _add_ring_cover(voxels, ring & ~paths & ~zone_disc, min(RING_COVER_HEIGHT, max_height), rng)
+    max_height = max(1, terrain.height - math.ceil(config.mech_height) - LEAST_SKY)
+    voxels, biomes = _paint(config, bare | flank, max_height, rng)
+    thickets = (voxels == FOLIAGE) & (flank & ~bare & (voxels[0] == FOLIAGE))
+    _clear(voxels, bare | flank)
+    voxels[thickets] = FOLIAGE  # who takes the long way may hide on it
+    _add_cover(config, voxels, zone, zone_radius, direct | flank | places, max_height, rng)
     if terrain.mirrored:
-        _mirror(voxels)  # by now only the ring's cover differs
-
-    if not connected(obstacles(voxels, space.height), np.concatenate(([zone], *spawns)), space.width):
+        _mirror(voxels)  # by now only the cover differs
+    points = np.concatenate(([zone], *spawns))
+    if not connected(obstacles(voxels, config.mech_height), points, config.mech_width):
         raise RuntimeError(f"terrain of seed {seed}: a mech cannot walk from its spawn place to the zone ({terrain})")
-    return Terrain(voxels=voxels, spawns=spawns, zone_x=zone[0], zone_y=zone[1], zone_radius=zone_radius, seed=seed)
+    pockets = open_pockets(voxels, zone, config.walker_widths, config.mech_height)
+    _clear(voxels, pockets | pockets[::-1, ::-1] if terrain.mirrored else pockets)
+    return Terrain(
+        config=config,
+        seed=seed,
+        voxels=voxels,
+        spawns=spawns,
+        zone_x=zone[0],
+        zone_y=zone[1],
+        zone_radius=zone_radius,
+        lanes=(Lane.DIRECT * direct + Lane.FLANK * flank + Lane.RING * ring).astype(np.uint8),
+        biomes=biomes,
+    )
+
+
+def _clear(voxels: NDArray[np.uint8], columns: NDArray[np.bool_]) -> None:
+    """Leave nothing but dirt in columns (Y, X)."""
+    voxels[:, columns] = AIR
+    voxels[0, columns] = DIRT
 
 
 def _paint(
-    terrain: TerrainConfig, open_ground: NDArray[np.bool_], max_height: int, rng: np.random.Generator
-) -> NDArray[np.uint8]:
+    config: MapConfig, open_ground: NDArray[np.bool_], max_height: int, rng: np.random.Generator
+) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
     """Voxels (Z, Y, X) of four quadrants about a jittered centre, each filled by the brush of a drawn biome.
 
     The brushes paint under a drawn symmetry of the square, so that no brush's habits favour a side. On a mirrored map
-    two of the quadrants are the images of the other two.
+    two of the quadrants are the images of the other two. Also returns the biomes' names.
     """
+    terrain = config.terrain
     size = terrain.size
     voxels = np.zeros((terrain.height, size, size), np.uint8)
     symmetry = int(rng.integers(8))
@@ -81,14 +150,16 @@ def _paint(
     if terrain.mirrored:
         jitter[0] = 0.0  # plots end where the map's image begins, so that nothing is cut in two
     middle_y, middle_x = (int(middle) for middle in size * (0.5 + jitter))
+    drawn = []
     for rows in (slice(0, middle_y), slice(middle_y, size)):
         for columns in (slice(0, middle_x), slice(middle_x, size)):
-            biome = terrain.biomes[int(rng.integers(len(terrain.biomes)))]
+            drawn.append(terrain.biomes[int(rng.integers(len(terrain.biomes)))])
             plot = Plot(voxels=canvas[:, rows, columns], open_ground=kept_open[rows, columns], max_height=max_height)
-            BIOMES[biome].brush(plot, rng)
+            BIOMES[drawn[-1]].brush(plot, rng)
     if terrain.mirrored:
         _mirror(canvas)
-    return voxels
+        drawn[2:] = drawn[1::-1]
+    return voxels, tuple(_under_symmetry_of_quadrants(drawn, symmetry))
 
 
 def _under_symmetry(grid: NDArray[Scalar], symmetry: int) -> NDArray[Scalar]:
@@ -102,6 +173,14 @@ def _under_symmetry(grid: NDArray[Scalar], symmetry: int) -> NDArray[Scalar]:
     return grid
 
 
+def _under_symmetry_of_quadrants(drawn: list[str], symmetry: int) -> list[str]:
+    """The quadrants' entries in the order of the map: south-west, south-east, north-west, north-east."""
+    places = np.arange(4).reshape(2, 2)
+    entries = np.empty(4, object)
+    entries[_under_symmetry(places, symmetry).ravel()] = drawn
+    return entries.tolist()
+
+
 def _mirror(grid: NDArray[Scalar]) -> None:
     """Make the last two axes (Y, X) their own image under half a turn: the rows of low y decide."""
     rows, columns = (length // 2 for length in grid.shape[-2:])
@@ -110,7 +189,36 @@ def _mirror(grid: NDArray[Scalar]) -> None:
         grid[..., rows, grid.shape[-1] - columns :] = grid[..., rows, :columns][..., ::-1]
 
 
-def _add_ring_cover(voxels: NDArray[np.uint8], ring: NDArray[np.bool_], height: int, rng: np.random.Generator) -> None:
-    """A few blocks of 2 m x 2 m on the ring (Y, X): who attacks the zone has something to hide behind."""
-    blocks = ndimage.maximum_filter(rng.random(ring.shape) < RING_COVER_DENSITY, 2)
-    voxels[:height, ring & blocks] = CONCRETE
+def _add_cover(
+    config: MapConfig,
+    voxels: NDArray[np.uint8],
+    zone: Point,
+    zone_radius: float,
+    kept_free: NDArray[np.bool_],
+    max_height: int,
+    rng: np.random.Generator,
+) -> None:
+    """Blocks in the zone and on its ring: who takes the zone and who holds it have something to hide behind.
+
+    They stand in the cells of a grid about the zone's middle, so far apart that the widest mech passes between any two.
+    """
+    size, ring_width = config.terrain.size, config.terrain.ring_width
+    margin = math.ceil(math.ceil(config.mech_width) / 2)  # m, from the edge of a cell
+    pitch = 2 * margin + max(COVER_EDGES)
+    allowed = disc(size, zone, zone_radius + ring_width) & ~kept_free
+    if zone_radius >= LEAST_ZONE_WITH_COVER and ring_width >= 2 * margin:
+        allowed |= disc(size, zone, zone_radius) & ~disc(size, zone, config.walking_width / 2)
+    corner_y, corner_x = int(zone[1]), int(zone[0])
+    reach = math.ceil((zone_radius + ring_width) / pitch)
+    cells = [(y, x) for y in range(-reach, reach) for x in range(-reach, reach)]
+    present = rng.random(len(cells)) < COVER_DENSITY
+    edges = rng.choice(COVER_EDGES, (len(cells), 2))
+    offsets = (rng.random((len(cells), 2)) * (pitch - 2 * margin + 1 - edges)).astype(np.int64)
+    heights = np.minimum(rng.choice(COVER_HEIGHTS, len(cells)), max_height)
+    materials = rng.choice((CONCRETE, CONCRETE, REINFORCED), len(cells))
+    for k in np.flatnonzero(present):
+        y = corner_y + pitch * cells[k][0] + margin + offsets[k, 0]
+        x = corner_x + pitch * cells[k][1] + margin + offsets[k, 1]
+        block = slice(y, y + edges[k, 0]), slice(x, x + edges[k, 1])
+        if min(y, x) >= 0 and allowed[block].size == edges[k].prod() and allowed[block].all():
+            voxels[: heights[k], *block] = materials[k]

@@ -8,32 +8,38 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig
+from echelon_env.map_config import MapConfig
 
 HALF_DIAGONAL = math.sqrt(0.5)  # m, from the middle of a column to its corner
+STRAIGHT_SHARE = 0.6  # of the permitted difference of the teams' walking distances that the zone's place takes up
+BEND = (0.05, 0.12)  # lengths of a direct lane that its middle lies off the straight way, where the difference permits
 FLANK_OFFSET = (0.25, 0.4)  # map sizes that a flanking lane's waypoint lies beside the straight way
 
 Point = tuple[float, float]
+Columns = NDArray[np.bool_]
 
 
 def lanes(
-    config: BattleConfig, spawns: NDArray[np.float64], zone: Point, walking_width: float, rng: np.random.Generator
-) -> NDArray[np.bool_]:
-    """Columns (Y, X) of both teams' lanes from the middle of their spawn places (2, K, 2) to the zone (x, y).
+    config: MapConfig, spawns: NDArray[np.float64], zone: Point, rng: np.random.Generator
+) -> tuple[Columns, Columns]:
+    """Columns (Y, X) of the direct and of the flanking lanes from the spawn areas' middles to the zone (x, y).
 
-    Each team gets a straight lane and one over a waypoint to one side; on a mirrored map the second team's are the
-    images of the first's. Lanes are as wide as configured, and at least `walking_width` metres.
+    Each team gets one of each; on a mirrored map the second team's are the images of the first's. A direct lane bends
+    once, so that nobody sees from the spawn area into the zone, and so little that the teams' walking distances stay
+    within `max_distance_difference`. Lanes are as wide as configured, and every mech can walk along them.
     """
     size, mirrored = config.terrain.size, config.terrain.mirrored
-    direct_width = max(config.terrain.direct_lane_width, walking_width)
-    flank_width = max(config.terrain.flank_lane_width, walking_width)
-    mask = np.zeros((size, size), np.bool_)
+    direct_width = max(config.terrain.direct_lane_width, config.walking_width)
+    flank_width = max(config.terrain.flank_lane_width, config.walking_width)
+    direct, flank = np.zeros((2, size, size), np.bool_)
     for x, y in spawns[: 1 if mirrored else 2].mean(axis=1):
         spawn = float(x), float(y)
+        direct |= _lane(size, [spawn, _bend(config, spawn, zone, rng), zone], direct_width)
         waypoint = _flank_waypoint(size, spawn, zone, min(flank_width, size / 2), rng)
-        mask |= _lane(size, [spawn, zone], direct_width)
-        mask |= _lane(size, [spawn, waypoint, zone], flank_width)
-    return mask | mask[::-1, ::-1] if mirrored else mask
+        flank |= _lane(size, [spawn, waypoint, zone], flank_width)
+    if mirrored:
+        return direct | direct[::-1, ::-1], flank | flank[::-1, ::-1]
+    return direct, flank
 
 
 def disc(size: int, centre: Point, radius: float) -> NDArray[np.bool_]:
@@ -58,6 +64,22 @@ def _lane(size: int, points: list[Point], width: float) -> NDArray[np.bool_]:
     for start, end in pairwise(points):
         mask |= distance_to_segment((size, size), start, end) <= width / 2 + HALF_DIAGONAL
     return mask
+
+
+def _bend(config: MapConfig, spawn: Point, zone: Point, rng: np.random.Generator) -> Point:
+    """The middle of a direct lane: beside the middle of the straight way, on a drawn side, inside the map."""
+    difference = config.terrain.max_distance_difference
+    longer = (1 + difference) / (1 + STRAIGHT_SHARE * difference)  # than the straight way, at most
+    least, most = (min(bend, math.sqrt(longer * longer - 1) / 2) for bend in BEND)
+    offset, side = rng.random(2)
+    offset = least + (most - least) * offset
+    dx, dy = zone[0] - spawn[0], zone[1] - spawn[1]
+    margin = config.walking_width / 2
+    for sign in (1, -1) if side < 0.5 else (-1, 1):
+        x, y = spawn[0] + dx / 2 - sign * dy * offset, spawn[1] + dy / 2 + sign * dx * offset
+        if margin <= min(x, y) and max(x, y) <= config.terrain.size - margin:
+            return x, y
+    return zone
 
 
 def _flank_waypoint(size: int, spawn: Point, zone: Point, margin: float, rng: np.random.Generator) -> Point:

@@ -1,0 +1,79 @@
+"""Greenhouses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.catalog import CONCRETE, FOLIAGE, GLASS
+from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+
+HALL, FIELD, BOILER = range(3)
+LOT_KINDS = (HALL, HALL, HALL, HALL, HALL, HALL, HALL, FIELD, BOILER)  # drawn from with equal weight
+WIDTHS = (10, 20)  # m, of lots, the latter excluded: halls hold one to three beds
+LENGTHS = (14, 24)  # m, of lots, the latter excluded
+BED = 3  # m, width
+PATCH = 9  # m, from one gap of a bed to the next, and 2 m of it the gap
+AISLE = 5  # m
+DOOR = 5  # m, width, 1 m more where the wall is an even number of metres long
+EAVES = 5  # m, height of the roof's underside at the walls
+RIDGE = 8  # m, greatest height of the roof's underside
+
+
+def greenhouse(plot: Plot, rng: np.random.Generator) -> None:
+    """Greenhouses: glass halls show who cannot be walked to, and beds hide who can.
+
+    Beams and sight pass through the walls, shells shatter them, steps go round by the doors; pitched roofs keep
+    missiles off. Beds of 2 m hide all but heavies, beds of 3 m everybody. Boiler houses are the only hard cover.
+    """
+    row, near_y, far_y = _lots(plot.shape[0], WIDTHS, rng)
+    column, near_x, far_x = _lots(plot.shape[1], LENGTHS, rng)
+    lots = (row[-1] + 1, column[-1] + 1)
+    pick = np.ix_(row, column)
+    side_y, side_x = np.minimum(near_y, far_y), np.minimum(near_x, far_x)
+    edge = np.minimum(side_y[:, None], side_x)  # m from the edge of the lot, negative on the paths
+    kind = rng.choice(LOT_KINDS, lots)[pick]
+    large = (near_y + far_y >= WIDTHS[0] - 1)[:, None] & (near_x + far_x >= WIDTHS[0] - 1)  # not cut short
+    hall = (kind == HALL) & large & (edge >= 0)
+    field = ((kind == FIELD) | ~large) & (edge >= 0)
+    boiler = (kind == BOILER) & large & (edge >= 2)
+
+    cut = np.zeros(lots, np.bool_)  # by a lane, which would leave roofs without walls
+    cut[tuple(np.broadcast_arrays(*pick)[axis][plot.open_ground] for axis in (0, 1))] = True
+    roofed = ((rng.random(lots) < 0.6) & ~cut)[pick] & hall & (plot.max_height > RIDGE)
+    roof = np.minimum(EAVES + side_y // 2, RIDGE)[:, None]
+    end_door = (side_x == 0) & (np.abs(near_y - far_y) <= DOOR)[:, None]
+    side_door = (side_y == 0)[:, None] & (np.abs(near_x - far_x) <= DOOR) & (rng.random(lots) < 0.3)[pick]
+    wall = hall & (edge == 0) & ~end_door & ~side_door
+    wall_tops = np.where(roofed, EAVES, rng.integers(3, 6, lots)[pick])
+    tops = np.where(wall, wall_tops, np.where(boiler, rng.integers(4, 7, lots)[pick], 0))
+    raise_columns(plot, tops, np.where(boiler, CONCRETE, GLASS))
+    for level in range(EAVES, min(RIDGE + 1, plot.max_height)):
+        plot.voxels[level][roofed & ((roof == level) | ((edge == 0) & (roof > level)))] = GLASS
+
+    beds = (near_y - 1) % (BED + AISLE) < BED
+    rows = hall & (edge > 0) & beds[:, None] & (near_x % PATCH > 1)  # with gaps to see across
+    furrows = field & (near_x % (BED + AISLE) < BED)
+    z = np.arange(plot.max_height)[:, None, None]
+    leaves = (z < rng.integers(2, 4, lots)[pick]) & (rows | furrows)
+    plot.voxels[: plot.max_height][leaves] = FOLIAGE
+
+
+def _lots(
+    length: int, sizes: tuple[int, int], rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Split an axis into lots of sizes[0] to sizes[1] - 1 metres and paths of 5 or 6 m.
+
+    Returns three arrays (length,): the index of the lot, and the metres to its first and to its last column; on the
+    path before the lot the former are negative.
+    """
+    count = (length + AISLE) // (sizes[0] + AISLE) + 1
+    lot = rng.integers(*sizes, count)
+    ends = np.cumsum(lot + rng.integers(AISLE, AISLE + 2, count)) - rng.integers(0, AISLE + 1)
+    position = np.arange(length)
+    index = np.searchsorted(ends, position, side="right")
+    near = position - (ends - lot)[index]
+    return index, near, np.minimum(ends, length)[index] - 1 - position
+
+
+GREENHOUSE = Biome(greenhouse, {"glass": (0.01, 0.33), "foliage": (0.05, 0.17), "concrete": (0.0, 0.12)})

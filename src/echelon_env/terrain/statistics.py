@@ -1,0 +1,198 @@
+"""What a map is like, in numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csgraph, csr_array
+
+from echelon_env.catalog import FOLIAGE, GLASS, MATERIALS
+from echelon_env.terrain.connectivity import STEP, standing_heights
+from echelon_env.terrain.generate import Terrain
+
+EYE_LEVEL = 1.5
+"""m above the ground at which sight is judged."""
+
+SIGHT_GRID = 5  # m between the places that sight lines are measured from
+ARC_STEP = 0.25  # m between neighbouring points of a ring
+RAYS = ((1, 0), (2, 1), (1, 1), (1, 2), (0, 1), (-1, 2), (-1, 1), (-2, 1))
+"""Directions (x, y) of sight lines; the other eight are opposite to these."""
+
+Indices = NDArray[np.intp]
+
+_SOLID = np.array([material.blocks_movement for material in MATERIALS])
+_BLOCKS_SIGHT = np.array([material.blocks_sight for material in MATERIALS])
+_HAZARD = np.array([m.speed_factor < 1 or m.heat != 0 or m.damage > 0 for m in MATERIALS])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapStatistics:
+    """Statistics of a map. A column is a square metre of it; shares are of all columns unless it says otherwise.
+
+    "On foot" is how the widest and tallest mech of the battle moves without jets: up by 1 m at most, down any height.
+    """
+
+    cover: float  # share, of the columns outside the zone, that block sight at `EYE_LEVEL`
+    solid: float  # share with a voxel that blocks movement
+    foliage: float  # share with foliage
+    glass: float  # share with glass
+    hazard: float  # share with a material that slows, heats, cools or burns
+    solid_height: float  # m, mean height of the tops of columns with anything solid; 0 if there are none
+    roughness: float  # m, mean difference of the tops of neighbouring columns, on the ground if nothing is solid
+    sight_line: float  # m, mean length at `EYE_LEVEL`, of all free places of a grid in 16 directions
+    reachable: float  # share that the mech gets to on foot from the middles of the spawn areas
+    lane_count: float  # separate ways out of a spawn area and on to the zone, mean of both areas; see `map_statistics`
+    zone_distance: float  # m on foot from the middle of a spawn area to the zone's middle, mean of both areas
+    zone_distance_difference: float  # share of the shorter one that the longer one is longer
+
+
+def map_statistics(terrain: Terrain) -> MapStatistics:
+    """Statistics of a map.
+
+    Ways on foot go straight and diagonally between columns, so distances are up to 8 % too long. The separate ways of
+    a spawn area are the stretches of a circle about its middle, half the way to the zone's middle large, that the mech
+    can stand on, can get to from the area, and can get from to the zone: open ground is one way, and every obstacle on
+    the circle parts two. Where a middle has no room for the mech nothing is reachable, and distances are infinite.
+    """
+    voxels = terrain.voxels
+    solid = _SOLID[voxels]
+    with_solid = solid.any(axis=0)
+    tops = np.where(with_solid, len(solid) - solid[::-1].argmax(axis=0), 0)
+    blocks_sight = _BLOCKS_SIGHT[voxels[int(EYE_LEVEL)]]
+    centres = np.arange(len(tops)) + 0.5
+    outside = np.hypot((centres - terrain.zone_y)[:, None], centres - terrain.zone_x) > terrain.zone_radius
+    steps = np.concatenate((np.abs(np.diff(tops, axis=0)).ravel(), np.abs(np.diff(tops, axis=1)).ravel()))
+    reachable, lane_count, distances = _walks(terrain)
+    shorter, longer = np.sort(distances).tolist()
+    return MapStatistics(
+        cover=_share(blocks_sight[outside]),
+        solid=_share(with_solid),
+        foliage=_share((voxels == FOLIAGE).any(axis=0)),
+        glass=_share((voxels == GLASS).any(axis=0)),
+        hazard=_share(_HAZARD[voxels].any(axis=0)),
+        solid_height=float(tops[with_solid].mean()) if with_solid.any() else 0.0,
+        roughness=float(steps.mean()),
+        sight_line=_mean_sight_line(blocks_sight, solid[int(EYE_LEVEL)]),
+        reachable=reachable,
+        lane_count=lane_count,
+        zone_distance=(shorter + longer) / 2,
+        zone_distance_difference=longer / shorter - 1 if math.isfinite(longer) else math.inf,
+    )
+
+
+def _share(columns: NDArray[np.bool_] | np.bool_) -> float:
+    return float(columns.mean()) if columns.size else 0.0
+
+
+def _mean_sight_line(blocks_sight: NDArray[np.bool_], solid: NDArray[np.bool_]) -> float:
+    """Mean metres that one sees from the free columns of a grid, until sight is blocked (Y, X) or the map ends."""
+    size = len(blocks_sight)
+    y, x = (
+        places.ravel() for places in np.mgrid[SIGHT_GRID // 2 : size : SIGHT_GRID, SIGHT_GRID // 2 : size : SIGHT_GRID]
+    )
+    free = ~(blocks_sight | solid)[y, x]
+    if not free.any():
+        return 0.0
+    bordered = np.pad(blocks_sight, 1, constant_values=True)
+    lengths = []
+    for ray in RAYS:
+        unit = np.array(ray) / max(abs(ray[0]), abs(ray[1]))
+        ahead = np.arange(1, size + 1)
+        for sign in (1, -1):
+            dx, dy = (np.rint(sign * ahead * along).astype(int) for along in unit)
+            columns, rows = (np.clip(start[free, None] + way, -1, size) + 1 for start, way in ((x, dx), (y, dy)))
+            lengths.append(bordered[rows, columns].argmax(axis=1) * float(np.hypot(*unit)))
+    return float(np.mean(lengths))
+
+
+def _walks(terrain: Terrain) -> tuple[float, float, NDArray[np.float64]]:
+    """The share of columns reached, the mean number of ways, and both areas' distances in metres to the zone."""
+    config = terrain.config
+    stand = standing_heights(terrain.voxels, config.mech_width, config.mech_height)
+    graph = _walking_graph(stand)
+    width = config.mech_width
+    zone = np.array([terrain.zone_x, terrain.zone_y])
+    areas = terrain.spawns.mean(axis=1)
+    window = _windows_around(np.array([zone, *areas]), width, stand.shape)
+    home, starts = int(window[0]), window[1:]
+    from_areas = csgraph.dijkstra(graph, indices=starts)
+    from_areas[:, stand.ravel() < 0] = np.inf
+    homing = np.zeros(stand.size, np.bool_)
+    homing[csgraph.breadth_first_order(graph.T.tocsr(), home, return_predecessors=False)] = True
+
+    ways = []
+    for middle, distance in zip(areas, from_areas, strict=True):
+        usable = np.isfinite(distance) & homing
+        ways.append(_arcs(usable, middle, float(np.hypot(*(zone - middle))) / 2, width, stand.shape))
+    reached = np.asarray(np.isfinite(from_areas).any(axis=0)).reshape(stand.shape)
+    return _share(_covered(reached, math.ceil(width))), float(np.mean(ways)), from_areas[:, home]
+
+
+def _windows_around(points: NDArray[np.float64], width: float, shape: tuple[int, ...]) -> Indices:
+    """Flat indices of the windows that a mech of `width` metres takes about points (N, 2), (x, y)."""
+    column, row = np.clip(np.floor(points - width / 2).astype(np.intp), 0, shape[0] - 1).T
+    windows: Indices = row * shape[1] + column
+    return windows
+
+
+def _walking_graph(stand: NDArray[np.int64]) -> csr_array[np.float64]:
+    """Metres of the moves between windows, straight and diagonal; `stand` are their heights, -1 without room."""
+    index = np.arange(stand.size).reshape(stand.shape)
+    sources, targets, metres = [], [], []
+    for dy, dx in ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)):
+        open_moves = np.ones_like(_shifted(stand, dy, dx)[0], np.bool_)
+        for first, second in _ways_of_a_move(stand, dy, dx):
+            open_moves &= (first >= 0) & (second >= 0) & (second <= first + STEP)
+        here, there = _shifted(index, dy, dx)
+        sources.append(here[open_moves])
+        targets.append(there[open_moves])
+        metres.append(np.full(len(sources[-1]), math.hypot(dy, dx)))
+    places = (np.concatenate(sources), np.concatenate(targets))
+    return csr_array((np.concatenate(metres), places), shape=(stand.size, stand.size))
+
+
+def _shifted(grid: NDArray[np.int64], dy: int, dx: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where moves by (dy, dx) within a grid begin, and where they end."""
+    rows, columns = grid.shape
+    begin = grid[max(0, -dy) : rows - max(0, dy), max(0, -dx) : columns - max(0, dx)]
+    return begin, grid[max(0, dy) : rows - max(0, -dy), max(0, dx) : columns - max(0, -dx)]
+
+
+def _ways_of_a_move(
+    stand: NDArray[np.int64], dy: int, dx: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Heights before and after the straight moves that a move needs open: for a diagonal one, both ways around."""
+    here, there = _shifted(stand, dy, dx)
+    if not (dy and dx):
+        yield here, there
+        return
+    rows, columns = stand.shape
+    beside_y = stand[max(0, dy) : rows - max(0, -dy), max(0, -dx) : columns - max(0, dx)]
+    beside_x = stand[max(0, -dy) : rows - max(0, dy), max(0, dx) : columns - max(0, -dx)]
+    yield from ((here, beside_y), (beside_y, there), (here, beside_x), (beside_x, there))
+
+
+def _arcs(
+    usable: NDArray[np.bool_], middle: NDArray[np.float64], radius: float, width: float, shape: tuple[int, ...]
+) -> int:
+    """Stretches of the circle about a middle (x, y) whose windows are usable; the map's edge ends one too."""
+    size = shape[0] + math.ceil(width) - 1  # m, of the map
+    angles = np.linspace(0, 2 * math.pi, max(8, math.ceil(2 * math.pi * radius / ARC_STEP)), endpoint=False)
+    points = middle + radius * np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    on_map = ((points >= width / 2) & (points <= size - width / 2)).all(axis=1)
+    open_points = on_map & usable[_windows_around(points, width, shape)]
+    begins = open_points & ~np.roll(open_points, 1)
+    return int(begins.sum()) if not open_points.all() else 1
+
+
+def _covered(windows: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
+    """Columns (Y, X) that any of the windows of `size` columns covers."""
+    columns = np.zeros((windows.shape[0] + size - 1, windows.shape[1] + size - 1), np.bool_)
+    for dy in range(size):
+        for dx in range(size):
+            columns[dy : dy + windows.shape[0], dx : dx + windows.shape[1]] |= windows
+    return columns

@@ -1,0 +1,259 @@
+"""Pools of maps: which one a seed chooses, that it is made once, and what is refused."""
+
+import copy
+import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import echelon_env
+from echelon_env import BattleEngine, BattleEnv, BattleVectorEnv, ConfigError, MapPool, make_config
+from echelon_env.engine.maps import map_seed
+from echelon_env.engine.rng import episode_seed
+from echelon_env.terrain import GENERATOR_VERSION, RecipeError, generate
+
+SMALL = make_config("duel", terrain={"size": 48}, max_steps=3)
+
+
+def voxels(engine, b=0):
+    return engine.state.voxels[b].tobytes()
+
+
+def write_recipes(folder, config=SMALL, seeds=(5, 6, 7)):
+    for seed in seeds:
+        (folder / f"{seed:020d}.json").write_text(generate(config, seed).recipe.to_json())
+    return folder
+
+
+def test_without_a_pool_a_battle_has_the_map_of_its_seed():
+    engine = BattleEngine(SMALL, 2)
+    engine.reset([3, 4])
+    assert engine.state.battles["map_seed"].tolist() == [3, 4]
+    assert voxels(engine, 1) == generate(SMALL, 4).voxels.tobytes()
+
+
+def test_the_map_seed_decides_the_map_and_the_seed_everything_else():
+    engine = BattleEngine(SMALL, 3)
+    engine.reset([3, 3, 4], map_seeds=[8, 9, 8])
+    assert voxels(engine, 0) == voxels(engine, 2) == generate(SMALL, 8).voxels.tobytes()
+    assert voxels(engine, 1) == generate(SMALL, 9).voxels.tobytes()
+    assert engine.state.battles["seed"].tolist() == [3, 3, 4]
+
+
+def test_a_seed_chooses_a_map_of_the_pool_by_the_rule():
+    engine = BattleEngine(SMALL, 2, maps=7)
+    pool = engine.maps
+    assert len(pool) == len(set(pool.seeds)) == 7
+    chosen = set()
+    for seed in range(40):
+        engine.reset([seed, seed + 100])
+        for b, battle_seed in enumerate((seed, seed + 100)):
+            number = episode_seed(battle_seed, 1) % 7
+            assert number == pool.number_of(battle_seed)
+            assert engine.state.battles["map_seed"][b] == pool.seeds[number]
+            assert voxels(engine, b) == pool[number].voxels.tobytes()
+            chosen.add(number)
+    assert chosen == set(range(7))
+
+
+def test_a_pool_is_chosen_from_evenly():
+    pool = MapPool.generate(SMALL, 1000)
+    numbers = np.bincount([pool.number_of(seed) for seed in range(100_000)], minlength=1000)
+    assert numbers.min() > 50
+    assert numbers.max() < 160
+
+
+def test_maps_of_a_pool_are_made_once_and_shared(monkeypatch):
+    made = []
+    monkeypatch.setattr("echelon_env.engine.maps.generate", lambda c, seed: made.append(seed) or generate(c, seed))
+    pool = MapPool.generate(SMALL, 3)
+    engines = [BattleEngine(SMALL, 2, maps=pool) for _ in range(2)]
+    for seed in range(20):
+        for engine in engines:
+            engine.reset([seed, seed + 1])
+    assert sorted(made) == sorted(pool.seeds)
+
+
+def test_battles_do_not_wear_the_maps_of_a_pool():
+    engine = BattleEngine("duel", 1, maps=1)
+    engine.reset([1])
+    before = engine.terrain().voxels.copy()
+    engine.state.voxels[:] = 2
+    assert np.array_equal(engine.terrain().voxels, before)
+    engine.reset([2])
+    assert np.array_equal(engine.state.voxels[0], before)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_make_the_same_maps(threads):
+    engine = BattleEngine(SMALL, 8, threads, maps=5)
+    engine.reset(np.arange(8))
+    pool = MapPool.generate(SMALL, 5)
+    for b in range(8):
+        assert voxels(engine, b) == pool[pool.number_of(b)].voxels.tobytes()
+    engine.close()
+
+
+def test_generation_in_many_threads_is_generation_in_one():
+    config = make_config("battle")
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda seed: generate(config, seed).content_hash, range(12)))
+    assert together == [generate(config, seed).content_hash for seed in range(12)]
+
+
+def test_a_directory_of_recipes_is_a_pool(tmp_path):
+    write_recipes(tmp_path)
+    pool = MapPool.load(tmp_path)
+    assert pool.seeds == (5, 6, 7)
+    engine = BattleEngine(SMALL, 1, maps=str(tmp_path))
+    engine.reset([1])
+    assert voxels(engine) == generate(SMALL, pool.seeds[pool.number_of(1)]).voxels.tobytes()
+
+
+def test_other_rules_on_the_same_maps_are_fine(tmp_path):
+    write_recipes(tmp_path)
+    for config in (make_config(SMALL, max_steps=9, rewards={"kill": 1.0}), make_config(SMALL, observability="full")):
+        BattleEngine(config, 1, maps=tmp_path).reset([0])
+
+
+def test_regenerate_keeps_the_map_for_some_episodes():
+    assert [map_seed(9, k, 3) == map_seed(9, k - 1, 3) for k in range(1, 10)] == [k % 3 != 0 for k in range(1, 10)]
+    assert [map_seed(9, k, 1) for k in range(4)] == [episode_seed(9, k) for k in range(4)]
+
+
+FACES = ("parallel", "aec", "gymnasium", "vector")
+
+
+def maps_of_episodes(face, episodes, **kwargs):
+    """The map seeds of a face's first episodes from seed 11."""
+    seeds = []
+    if face == "vector":
+        envs = BattleVectorEnv(SMALL, 1, **kwargs)
+        _, infos = envs.reset(seed=11)
+        seeds.append(int(infos["map_seed"][0]))
+        while len(seeds) < episodes:
+            _, _, terminated, truncated, infos = envs.step(np.zeros(envs.action_space.shape, np.float32))
+            if (terminated | truncated)[0]:
+                _, _, _, _, infos = envs.step(np.zeros(envs.action_space.shape, np.float32))
+                seeds.append(int(infos["map_seed"][0]))
+        envs.close()
+        return seeds
+    env = {"parallel": echelon_env.parallel_env, "aec": echelon_env.env, "gymnasium": BattleEnv}[face](SMALL, **kwargs)
+    for episode in range(episodes):
+        result = env.reset(seed=11 if episode == 0 else None)
+        if face == "aec":
+            seeds.append(env.infos["red_0"]["map_seed"])
+        else:
+            seeds.append((result[1]["red_0"] if face == "parallel" else result[1])["map_seed"])
+    env.close()
+    return seeds
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_chooses_the_same_maps(face):
+    expected = [episode_seed(11, k) for k in range(6)]
+    assert maps_of_episodes(face, 6) == expected
+    assert maps_of_episodes(face, 6, regenerate=3) == [expected[0]] * 3 + [expected[3]] * 3
+    pool = MapPool.generate(SMALL, 4)
+    assert maps_of_episodes(face, 6, maps=4) == [pool.seeds[pool.number_of(seed)] for seed in expected]
+    kept = [pool.seeds[pool.number_of(expected[k])] for k in (0, 0, 2, 2, 4, 4)]
+    assert maps_of_episodes(face, 6, maps=pool, regenerate=2) == kept
+
+
+def test_regenerated_maps_are_made_when_they_change_only(monkeypatch):
+    made = []
+    monkeypatch.setattr("echelon_env.engine.core.generate", lambda c, seed: made.append(seed) or generate(c, seed))
+    env = BattleEnv(SMALL, regenerate=4)
+    env.reset(seed=1)
+    for _ in range(7):
+        env.reset()
+    assert len(made) == 2
+
+
+def test_terrain_gives_the_map_as_it_was_at_the_beginning():
+    engine = BattleEngine(SMALL, 2)
+    with pytest.raises(echelon_env.NotResetError, match="battle 0"):
+        engine.terrain()
+    engine.reset([1, 2])
+    snapshot = engine.snapshot()
+    engine.reset([3, 4])
+    engine.restore(snapshot)
+    assert [engine.terrain(b).seed for b in range(2)] == [1, 2]
+    assert engine.terrain(1).content_hash == generate(SMALL, 2).content_hash
+    with pytest.raises(IndexError, match="expected 0 to 1, got 2"):
+        engine.terrain(2)
+
+
+def test_copies_share_a_pool_and_pickles_make_it_anew():
+    pool = MapPool.generate(SMALL, 3)
+    first = pool[0]
+    assert copy.copy(pool) is copy.deepcopy(pool) is pool
+    assert copy.deepcopy(BattleEngine(SMALL, maps=pool)).maps is pool
+    other = pickle.loads(pickle.dumps(pool))
+    assert len(pickle.dumps(pool)) < 10_000
+    assert other[0].content_hash == first.content_hash
+
+
+@pytest.mark.parametrize(
+    ("maps", "message"),
+    [
+        (0, "maps: expected an integer of at least 1, got 0"),
+        (-3, "maps: expected an integer of at least 1"),
+        (True, "maps: expected an integer of at least 1"),
+        (2.5, "maps: expected an integer of at least 1, got 2.5"),
+        (10**9, "maps: expected 1 to 1000000 maps, got 1000000000"),
+        ("/does/not/exist", r"maps: no recipes \(\*.json\) in '/does/not/exist'"),
+        (MapPool("duel", [1]), r"maps are not for this battle: terrain.size: expected 48, got 100"),
+        (MapPool("skirmish", [1]), "terrain.size: expected 48, got 100"),
+        (MapPool(make_config(SMALL, blue=["medium"] * 2), [1]), "places: expected 1, got 2"),
+    ],
+)
+def test_maps_that_cannot_be(maps, message):
+    for face in (BattleEngine, BattleEnv, BattleVectorEnv, echelon_env.parallel_env, echelon_env.env):
+        with pytest.raises(ConfigError, match=message):
+            face(SMALL, maps=maps)
+
+
+def test_pools_that_cannot_be():
+    with pytest.raises(ConfigError, match="expected 1 to 1000000 maps, got 0"):
+        MapPool("duel", [])
+    with pytest.raises(ConfigError, match="different seeds"):
+        MapPool("duel", [1, 1])
+    with pytest.raises(ValueError, match="seed: expected an integer"):
+        MapPool("duel", [-1])
+    with pytest.raises(ConfigError, match="regenerate: expected an integer of at least 1, got 0"):
+        BattleEnv("duel", regenerate=0)
+
+
+def edited(folder, number, **changes):
+    path = sorted(folder.glob("*.json"))[number]
+    content = json.loads(path.read_text())
+    content.update(changes)
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_directories_of_recipes_that_cannot_be(tmp_path):
+    write_recipes(tmp_path)
+    path = edited(tmp_path, 1, generator=GENERATOR_VERSION + 1)
+    with pytest.raises(ConfigError, match=f"{path.name}: .*version {GENERATOR_VERSION + 1} of the generator"):
+        MapPool.load(tmp_path)
+    edited(tmp_path, 1, generator=GENERATOR_VERSION, config=make_config("duel").map_config.to_dict())
+    with pytest.raises(ConfigError, match=r"are of different battles: terrain\.size: expected 48, got 100"):
+        MapPool.load(tmp_path)
+    path.write_text("{")
+    with pytest.raises(ConfigError, match=f"{path.name}: recipe: not JSON"):
+        MapPool.load(tmp_path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match=path.name):
+        MapPool.load(tmp_path)
+
+
+def test_a_map_that_is_not_its_recipes_is_refused(tmp_path):
+    write_recipes(tmp_path, seeds=[5])
+    edited(tmp_path, 0, content_hash="0" * 64)
+    engine = BattleEngine(SMALL, maps=tmp_path)
+    with pytest.raises(RecipeError, match=r"seed 5: .* expected 0000"):
+        engine.reset([0])
