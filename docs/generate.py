@@ -9,6 +9,8 @@ from echelon_env.actions import ACTION_DIM, describe_action
 from echelon_env.catalog import DEFAULT_CATALOG
 from echelon_env.engine.state import EVENT_MEANINGS
 from echelon_env.observations import OBSERVATION_DIM, describe_observation
+from echelon_env.scenario import scenarios
+from echelon_env.terrain.biomes import BIOMES
 
 OBSERVATIONS = f"""# Observations
 
@@ -62,6 +64,21 @@ TABLES = {
     "mechs": _transposed(DEFAULT_CATALOG.mech_classes),
     "weapons": _transposed(DEFAULT_CATALOG.weapons),
     "materials": _transposed(DEFAULT_CATALOG.materials),
+    "scenarios": _markdown(
+        ("scenario", "mechs", "map, m", "what it is"),
+        (
+            (
+                f"`{scenario.name}`",
+                f"{len(scenario.config.blue)} v {len(scenario.config.red)}",
+                str(scenario.config.terrain.size),
+                scenario.description,
+            )
+            for scenario in scenarios().values()
+        ),
+    ),
+    "biomes": _markdown(
+        ("biome", "what it is and what it teaches"), ((f"`{name}`", biome.summary) for name, biome in BIOMES.items())
+    ),
     "events": _markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
     ),
@@ -78,8 +95,9 @@ def _with_tables(page: Path) -> str:
 
 
 GAME = _with_tables(Path(__file__).parent / "game.md")
+MAPS = _with_tables(Path(__file__).parent / "maps.md")
 
-PAGES = {"observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME}
+PAGES = {"observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS}
 
 
 def main() -> None:

@@ -5,6 +5,8 @@ from importlib.metadata import version
 from echelon_env import opponents
 from echelon_env.config import BattleConfig
 from echelon_env.controlled import ControlledBattles
+from echelon_env.curriculum import Curriculum, Progress, make_curriculum
+from echelon_env.curriculum_env import CurriculumEnv, CurriculumParallelEnv
 from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.engine.maps import MapPool
 from echelon_env.pettingzoo_env import env, parallel_env
@@ -25,13 +27,18 @@ __all__ = [
     "BattleVectorEnv",
     "ConfigError",
     "ControlledBattles",
+    "Curriculum",
+    "CurriculumEnv",
+    "CurriculumParallelEnv",
     "MapPool",
     "NotResetError",
+    "Progress",
     "Scenario",
     "__version__",
     "env",
     "load_scenario",
     "make_config",
+    "make_curriculum",
     "opponents",
     "parallel_env",
     "scenarios",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, cast
 
 from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS, Catalog, MechClass, check_catalog
@@ -151,7 +152,7 @@ class BattleConfig:
             for mech_class in self.catalog.mech_classes
         )
 
-    @property
+    @cached_property
     def map_config(self) -> MapConfig:
         """What the battle's maps follow from, but for their seeds."""
         classes = {mech_class.name: mech_class for mech_class in self.catalog.mech_classes}

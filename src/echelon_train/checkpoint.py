@@ -3,7 +3,7 @@
 A checkpoint is a folder with two files, written whole or not at all::
 
     policy.safetensors   the policy's weights
-    checkpoint.json      format, layouts, battle, network, SHA-256 of the weights, versions, commit, steps
+    checkpoint.json      format, layouts, battle, network, SHA-256 of the weights, versions, commit, steps, maps
 
 A run keeps its checkpoints under ``checkpoints/<steps>`` and names the newest in ``last.json``.
 """
@@ -30,11 +30,11 @@ from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.provenance import action_layout_hash, git_commit, observation_layout_hash, package_versions
 
 FORMAT = "echelon-checkpoint"
-VERSION = 1
+VERSION = 2
 WEIGHTS_FILE = "policy.safetensors"
 JSON_FILE = "checkpoint.json"
 LAST_FILE = "last.json"
-MAX_JSON_BYTES = 1 << 20
+MAX_JSON_BYTES = 1 << 21
 MAX_WEIGHTS_BYTES = 1 << 30
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
@@ -48,6 +48,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "weights_bytes": int,
     "steps": int,
     "opponent": str,
+    "trained_maps": (list, type(None)),
     "packages": dict,
     "git_commit": (str, type(None)),
 }
@@ -62,6 +63,7 @@ class Checkpoint:
     battle: BattleConfig
     opponent: str  # that it trained against
     steps: int  # samples that it trained on
+    trained_maps: frozenset[str] | None = None  # content hashes of those maps; None: every battle had a map of its own
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
@@ -83,6 +85,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "weights_bytes": len(data),
         "steps": checkpoint.steps,
         "opponent": checkpoint.opponent,
+        "trained_maps": None if checkpoint.trained_maps is None else sorted(checkpoint.trained_maps),
         "packages": package_versions(),
         "git_commit": git_commit(),
     }
@@ -134,7 +137,9 @@ def load_checkpoint(path: Path) -> Checkpoint:
     for name, tensor in weights_of(policy).items():
         tensor.copy_(weights[name])
     policy.set_training_mode(False)
-    return Checkpoint(policy, network, battle, document["opponent"], document["steps"])
+    maps = document["trained_maps"]
+    trained_maps = None if maps is None else frozenset(str(content_hash) for content_hash in maps)
+    return Checkpoint(policy, network, battle, document["opponent"], document["steps"], trained_maps)
 
 
 def weights_of(policy: BattlePolicy) -> dict[str, torch.Tensor]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from echelon_env import opponents
 from echelon_env.config import BattleConfig
+from echelon_env.curriculum import Curriculum, CurriculumLike, make_curriculum
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 
@@ -45,16 +46,22 @@ class PPOConfig:
         check_fields(self, "ppo.")
 
 
+MOST_MAPS = 20_000
+"""Maps that a run can train on; a kept map takes 200 kB of memory."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """Everything that a training run is made from. Raises `ConfigError` when a value is impossible."""
 
-    battle: BattleConfig
+    battle: BattleConfig  # with a curriculum, that of its first stage
+    curriculum: Curriculum | None = None
     opponent: str = "novice"
     steps: int = quantity(1_000_000, "samples", 1, 10**15)  # decisions of learner mechs
     seed: int = quantity(0, "", 0, 2**32 - 1)  # NumPy's global generator, which SB3 seeds, takes no more
-    battles: int = quantity(64, "battles", 1, 10**5)  # stepped at once
+    battles: int = quantity(64, "battles", 1, 10**5)  # stepped at once; with a curriculum, in its first stage
     threads: int = quantity(1, "threads", 1, 1024)  # that step the battles
+    maps: int | str = 1000  # to train on, or a directory of their recipes; 0: every battle has a map of its own
     device: str = "auto"
     torch_threads: int = quantity(1, "threads", 1, 1024)  # more than 1 stalls on small matrices and busy machines
     eval_every: int = quantity(200_000, "samples", 0, 10**15)  # 0: never
@@ -67,6 +74,15 @@ class TrainConfig:
         check_fields(self, "")
         if self.battle.dead_agents != "persist":
             raise ConfigError("training needs dead_agents = 'persist': a row's episode is the battle")
+        if len(self.battle.blue) != len(self.battle.red):
+            raise ConfigError(
+                f"training needs teams of equal size, got {len(self.battle.blue)} and {len(self.battle.red)}: "
+                "the learner plays both"
+            )
+        if not isinstance(self.maps, str) and not (type(self.maps) is int and 0 <= self.maps <= MOST_MAPS):
+            raise ConfigError(f"maps: expected 0 to {MOST_MAPS}, or a directory of recipes, got {self.maps!r}", "maps")
+        if isinstance(self.maps, str) and self.curriculum is not None and len(self.curriculum.scenarios) > 1:
+            raise ConfigError("maps: the stages of a curriculum have different maps; give a number of them", "maps")
         if self.opponent not in opponents.LEVELS:
             raise ConfigError(f"unknown opponent {self.opponent!r}{nearest_name(self.opponent, opponents.LEVELS)}")
         samples = self.battles * len(self.battle.blue) * self.ppo.rollout_steps
@@ -75,6 +91,17 @@ class TrainConfig:
                 f"ppo.minibatch {self.ppo.minibatch} leaves a minibatch of one of the {samples} samples of a rollout, "
                 "whose advantage cannot be normalised"
             )
+        if self.curriculum is not None:
+            self._check_stages(self.curriculum)
+
+    def stage(self, index: int) -> TrainConfig:
+        """The plain run of a stage of the curriculum, with about as many rows as the first stage has."""
+        if self.curriculum is None:
+            return self
+        battle = self.curriculum.scenarios[index].config
+        rows = self.battles * len(self.battle.blue)
+        battles = max(1, round(rows / len(battle.blue)))
+        return dataclasses.replace(self, battle=battle, battles=battles, curriculum=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as nested dicts, lists and plain values, fit for JSON."""
@@ -83,9 +110,27 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainConfig:
         """The inverse of `to_dict`. Raises `ConfigError`."""
+        if isinstance(data, Mapping) and data.get("curriculum") is not None:
+            data = {**data, "curriculum": build(Curriculum, data["curriculum"], "curriculum.")}
         return typing.cast("TrainConfig", build(cls, data, ""))
+
+    def _check_stages(self, curriculum: Curriculum) -> None:
+        if self.battle != curriculum.scenarios[0].config:
+            raise ConfigError("battle: with a curriculum it must be that of the first stage")
+        for index, scenario in enumerate(curriculum.scenarios):
+            try:
+                self.stage(index)
+            except ConfigError as error:
+                raise ConfigError(f"curriculum stage {index} ({scenario.name}): {error}", *error.keys) from None
 
 
 def battle_config(scenario: ScenarioLike) -> BattleConfig:
     """A battle as training plays it: the dead keep their rows, and the clock is part of the game."""
     return dataclasses.replace(make_config(scenario), dead_agents="persist", time_limit="terminate")
+
+
+def training_curriculum(curriculum: CurriculumLike, **overrides: Any) -> Curriculum:
+    """A curriculum as `make_curriculum` makes it, of battles as training plays them; see `battle_config`."""
+    made = make_curriculum(curriculum, **overrides)
+    scenarios = [dataclasses.replace(each, config=battle_config(each.config)) for each in made.scenarios]
+    return dataclasses.replace(made, scenarios=tuple(scenarios))

@@ -58,7 +58,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
     """
     claim_folder(out)
 
-    def judge(contender: Contender) -> Evaluation:
+    def judge(contender: Contender, trained_maps: frozenset[str] | None = None) -> Evaluation:
         console.print(f"Evaluating the {contender.name} policy: {num_battles} battles on unseen maps ...")
         return evaluate(
             contender,
@@ -67,6 +67,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
             num_battles=num_battles,
             seed=EVALUATION_SEED,
             num_threads=config.threads,
+            trained_maps=trained_maps,
         )
 
     untrained = network_contender("untrained", initial_policy(config), config.network, config.battle)
@@ -75,11 +76,10 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
     training = train(config, out, console=console, max_seconds=max_seconds)
     console.print(f"Checkpoint: {training.checkpoint}")
     if training.interrupted:
-        console.print(f"Checkpoint: {training.checkpoint}")
         raise KeyboardInterrupt
-    policy = load_checkpoint(training.checkpoint).policy
-    trained = network_contender("trained", policy, config.network, config.battle)
-    after = judge(trained)
+    checkpoint = load_checkpoint(training.checkpoint)
+    trained = network_contender("trained", checkpoint.policy, config.network, config.battle)
+    after = judge(trained, checkpoint.trained_maps)
     write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
     curve, film = out / "learning_curve.png", out / "battle.gif"
     evaluations = [(0, before), (training.steps, after)]

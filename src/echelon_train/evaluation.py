@@ -41,6 +41,8 @@ class Evaluation:
     opponent: str
     seed: int
     outcomes: tuple[int, ...]  # 1 win, 0 draw, -1 loss; even numbers as blue, odd ones as red on the same map
+    maps: int  # different ones, by content
+    maps_trained_on: int | None  # of them; None: not known by content, but training never has evaluation's seeds
 
     @property
     def wins(self) -> Share:
@@ -66,6 +68,8 @@ class Evaluation:
             "opponent": self.opponent,
             "seed": self.seed,
             "battles": len(self.outcomes),
+            "maps": self.maps,
+            "maps_trained_on": self.maps_trained_on,
             "confidence": CONFIDENCE,
             **{name: {"count": s.count, "share": s.share, "interval": [s.low, s.high]} for name, s in shares.items()},
             "outcomes": list(self.outcomes),
@@ -90,6 +94,7 @@ def evaluate(
     seed: int,
     batch_size: int = 64,
     num_threads: int = 1,
+    trained_maps: frozenset[str] | None = None,
 ) -> Evaluation:
     """Play a contender against a scripted level on evaluation seeds and count how it ends.
 
@@ -112,6 +117,8 @@ def evaluate(
         Battles stepped at once, rounded up to whole blocks of `BLOCK`; changes speed and memory, not the result.
     num_threads
         Threads that step the battles; changes speed, not the result.
+    trained_maps
+        Content hashes of the maps that the contender trained on, if they are known.
 
     Raises
     ------
@@ -124,11 +131,14 @@ def evaluate(
         raise ValueError(f"expected at least one battle at a time and in all, got {batch_size} and {num_battles}")
     batch_size = -(-batch_size // BLOCK) * BLOCK
     outcomes: list[int] = []
+    maps: set[str] = set()
     for first in range(0, num_battles, batch_size):
         count = min(batch_size, num_battles - first)
         battles = deque(play(contender, opponent, config, seed, first, count, num_threads), maxlen=1)[0]
         outcomes.extend(battles.learner_won.tolist())
-    return Evaluation(contender.name, contender.action_mode, opponent, seed, tuple(outcomes))
+        maps.update(battles.engine.terrain(b).content_hash for b in range(0, count, 2))
+    known = None if trained_maps is None else len(maps & trained_maps)
+    return Evaluation(contender.name, contender.action_mode, opponent, seed, tuple(outcomes), len(maps), known)
 
 
 def play(

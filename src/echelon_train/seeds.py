@@ -16,10 +16,17 @@ TRAINING_SEEDS = range(2**62)
 EVALUATION_SEEDS = range(2**62, 2**63)
 """Seeds of battles that a policy is judged on."""
 
+_MAPS = 2**32  # a place beyond those of any batch
+
 
 def training_seed(run_seed: int, place: int, episode: int) -> int:
     """Seed of the `episode`-th battle at a place of the batch, in `TRAINING_SEEDS`."""
     return TRAINING_SEEDS[_hash(_hash(run_seed, place), episode) % len(TRAINING_SEEDS)]
+
+
+def training_map_seed(run_seed: int, number: int) -> int:
+    """Seed of the `number`-th map that a run trains on, in `TRAINING_SEEDS`."""
+    return training_seed(run_seed, _MAPS, number)
 
 
 def evaluation_seed(seed: int, index: int) -> int:

@@ -1,4 +1,4 @@
-"""A training run: recurrent PPO on battles against a scripted opponent."""
+"""A training run: recurrent PPO on battles against a scripted opponent, in one scenario or through a curriculum."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import tensorboard  # noqa: F401  (SB3 would hide that it is missing)
 from rich.console import Console
-from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import JSONOutputFormat, Logger, TensorBoardOutputFormat
 
+from echelon_env import MapPool
 from echelon_train.callbacks import (
     BattleStatistics,
     CheckpointCallback,
+    CurriculumCallback,
     EvaluationCallback,
     ProgressCallback,
     StopCallback,
@@ -25,7 +26,9 @@ from echelon_train.device import resolve_device, torch_threads
 from echelon_train.evaluation import Evaluation, evaluate
 from echelon_train.players import network_contender
 from echelon_train.policy import BattlePolicy, build_policy, policy_kwargs
+from echelon_train.ppo import BattlePPO
 from echelon_train.run_folder import METRICS_FILE, run_folder
+from echelon_train.seeds import training_map_seed
 from echelon_train.vec_env import BattleVecEnv
 
 _FINAL_LEARNING_RATE = 0.1  # of the initial one
@@ -69,14 +72,7 @@ def train(
 
 
 def _run(config: TrainConfig, out: Path, device: Any, console: Console, max_seconds: float | None) -> TrainResult:
-    env = BattleVecEnv(
-        config.battle,
-        config.battles,
-        opponent=config.opponent,
-        seed=config.seed,
-        num_threads=config.threads,
-        reward_scale=config.ppo.reward_scale,
-    )
+    env = make_env(config)
     formats = [JSONOutputFormat(str(out / METRICS_FILE)), TensorBoardOutputFormat(str(out / "tensorboard"))]
     logger = Logger(str(out), formats)
     try:
@@ -89,20 +85,45 @@ def _run(config: TrainConfig, out: Path, device: Any, console: Console, max_seco
         env.close()
 
 
+def training_maps(config: TrainConfig) -> MapPool | None:
+    """The maps that a plain run or a stage trains on; None if every battle has a map of its own.
+
+    Raises `ConfigError` for a directory of recipes that cannot be used.
+    """
+    if isinstance(config.maps, str):
+        return MapPool.load(config.maps)
+    if config.maps == 0:
+        return None
+    return MapPool(config.battle, [training_map_seed(config.seed, number) for number in range(config.maps)])
+
+
+def make_env(config: TrainConfig, moves: int = 0) -> BattleVecEnv:
+    """The battles of a plain run, or of a stage after a number of moves: a stage that comes again has new ones."""
+    return BattleVecEnv(
+        config.battle,
+        config.battles,
+        opponent=config.opponent,
+        seed=config.seed + moves * 2**32,  # beyond any run's seed
+        num_threads=config.threads,
+        maps=training_maps(config),
+        reward_scale=config.ppo.reward_scale,
+    )
+
+
 def initial_policy(config: TrainConfig) -> BattlePolicy:
     """The policy that a run starts from: random weights that follow from the run's seed."""
     return build_policy(config.network, config.seed)
 
 
 def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> Any:
-    """The stock RecurrentPPO of a run, with `initial_policy`'s weights."""
+    """The algorithm of a run, with `initial_policy`'s weights."""
     ppo = config.ppo
 
     def learning_rate(remaining: float) -> float:
         remaining = max(remaining, 0.0)  # the last rollout goes beyond the requested steps
         return ppo.learning_rate * (_FINAL_LEARNING_RATE + (1 - _FINAL_LEARNING_RATE) * remaining)
 
-    model = RecurrentPPO(
+    model = BattlePPO(
         BattlePolicy,
         env,
         learning_rate=learning_rate,
@@ -126,27 +147,44 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> Any:
 
 
 def _learn(model: Any, config: TrainConfig, out: Path, console: Console, max_seconds: float | None) -> TrainResult:
+    curriculum = CurriculumCallback(config, console)
+    left_behind: set[str] = set()  # content hashes of the maps of stages that are over
+
+    def trained_maps() -> frozenset[str] | None:
+        pool = model.get_env().battles.engine.maps
+        return None if pool is None else pool.content_hashes | left_behind
+
+    def change_stage() -> None:
+        if curriculum.advance():
+            left_behind.update(trained_maps() or ())
+            model.get_env().close()
+            model.replace_env(make_env(curriculum.config, curriculum.moves), curriculum.config.battle.rewards.gamma)
+
     def save(steps: int) -> Path:
-        return save_in_run(out, Checkpoint(model.policy, config.network, config.battle, config.opponent, steps))
+        battle = curriculum.config.battle
+        checkpoint = Checkpoint(model.policy, config.network, battle, config.opponent, steps, trained_maps())
+        return save_in_run(out, checkpoint)
 
     def judge() -> Evaluation:
-        contender = network_contender("policy", model.policy, config.network, config.battle)
+        battle = curriculum.config.battle
         return evaluate(
-            contender,
+            network_contender("policy", model.policy, config.network, battle),
             config.opponent,
-            config.battle,
+            battle,
             num_battles=config.eval_battles,
             seed=config.seed,
             num_threads=config.threads,
+            trained_maps=trained_maps(),
         )
 
-    statistics = BattleStatistics(len(config.battle.blue))
+    statistics = BattleStatistics()
     checkpoints = CheckpointCallback(config.checkpoint_every, save)
     progress = ProgressCallback(config.steps, statistics, console)
     stop = StopCallback(console, max_seconds)
-    callbacks: list[BaseCallback] = [statistics, checkpoints, progress, stop]
+    callbacks: list[BaseCallback] = [statistics, curriculum, checkpoints, progress, stop]
     if config.eval_every:
         callbacks.append(EvaluationCallback(config.eval_every, judge, lambda: stop.interrupted))
+    model.before_rollout = change_stage
     try:
         with stop:
             model.learn(config.steps, callback=callbacks)
@@ -156,3 +194,4 @@ def _learn(model: Any, config: TrainConfig, out: Path, console: Console, max_sec
             return TrainResult(save(steps), steps, stop.interrupted)
     finally:
         progress.close()
+        model.get_env().close()

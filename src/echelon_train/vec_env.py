@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config import BattleConfig
 from echelon_env.controlled import ControlledBattles
+from echelon_env.engine.maps import Maps
 from echelon_env.schema import ConfigError, check_integer
 from echelon_train.policy import action_space, observation_space
 from echelon_train.seeds import TRAINING_SEEDS, check_seeds, training_seed
@@ -40,6 +41,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Seed of everything that is drawn, at least 0.
     num_threads
         Threads that step the battles.
+    maps
+        The battles' maps, see `BattleEngine`; None: every battle has a map of its own.
     reward_scale
         Factor on the rewards that the learner is given.
 
@@ -57,6 +60,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         opponent: str = "novice",
         seed: int = 0,
         num_threads: int = 1,
+        maps: Maps = None,
         reward_scale: float = 1.0,
     ) -> None:
         if config.dead_agents != "persist":
@@ -70,7 +74,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self.reward_scale = reward_scale
         super().__init__(num_battles * self.team_size, observation_space(), action_space())
         self.battles = ControlledBattles(
-            config, num_battles, control="team", opponent=opponent, num_threads=num_threads, seed=seed
+            config, num_battles, control="team", opponent=opponent, num_threads=num_threads, maps=maps, seed=seed
         )
         self._run_seed = seed
         self._episodes = np.zeros(num_battles, np.int64)

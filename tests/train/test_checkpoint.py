@@ -12,6 +12,7 @@ from echelon_train import checkpoint as module
 from echelon_train.checkpoint import (
     JSON_FILE,
     LAST_FILE,
+    MAX_JSON_BYTES,
     WEIGHTS_FILE,
     Checkpoint,
     find_checkpoint,
@@ -104,8 +105,8 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
         (lambda f: (f / JSON_FILE).write_bytes(b"\xff\xfe"), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text("[" * 100_000), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text('{"a": 1}'), "not an Echelon checkpoint"),
-        (lambda f: (f / JSON_FILE).write_text(" " * (1 << 20) + "{}"), "larger than"),
-        (lambda f: edit(f, version=2), "format version 2"),
+        (lambda f: (f / JSON_FILE).write_text(" " * MAX_JSON_BYTES + "{}"), "larger than"),
+        (lambda f: edit(f, version=3), "format version 3"),
         (lambda f: edit(f, version="1"), "format version '1'"),
         (lambda f: remove(f, "steps"), "'steps' is missing"),
         (lambda f: edit(f, steps="many"), "'steps' has the wrong type str"),

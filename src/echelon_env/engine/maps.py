@@ -97,6 +97,11 @@ class MapPool:
             self._kept[seed] = terrain
         return self._kept[seed]
 
+    @property
+    def content_hashes(self) -> frozenset[str]:
+        """Content hashes of the maps that have been made so far."""
+        return frozenset(terrain.content_hash for terrain in list(self._kept.values()))
+
     def number_of(self, seed: int) -> int:
         """The number of the map that a seed chooses."""
         return episode_seed(seed, 1) % len(self.seeds)

@@ -85,14 +85,20 @@ def _storey(voxels: NDArray[np.uint8], height: float) -> tuple[NDArray[np.int64]
     mechs stand on top of that.
     """
     solid = _BLOCKS_MOVEMENT[voxels]
-    sky = len(solid) + math.ceil(height)
-    floor = np.where(solid.all(axis=0), len(solid), solid.argmin(axis=0))
-    hanging = solid & (np.arange(len(solid))[:, None, None] > floor)
-    roofed = hanging.any(axis=0)
-    ceiling = np.where(roofed, hanging.argmax(axis=0), sky)
-    tight = ceiling - floor < math.ceil(height)
-    floor[tight] = (len(solid) - solid[::-1].argmax(axis=0))[tight]
-    ceiling[tight] = sky
+    room = math.ceil(height)
+    floor = np.zeros(solid.shape[1:], np.int64)
+    standing = np.ones(floor.shape, np.bool_)
+    for layer in solid:
+        standing &= layer
+        floor += standing
+    ceiling = np.full(floor.shape, len(solid) + room)
+    roofed = solid.sum(axis=0) > floor
+    columns = solid[:, roofed]
+    hanging = columns & (np.arange(len(solid))[:, None] > floor[roofed])
+    lowest, top = hanging.argmax(axis=0), len(solid) - columns[::-1].argmax(axis=0)
+    tight = lowest - floor[roofed] < room
+    floor[roofed] = np.where(tight, top, floor[roofed])
+    ceiling[roofed] = np.where(tight, len(solid) + room, lowest)
     return floor, ceiling
 
 

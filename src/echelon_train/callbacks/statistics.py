@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
 
 WINDOW = 100
 """Battles that the running statistics look back on."""
 
 
+def finished_battles(env: VecEnv, infos: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The rows' infos of every battle of a `BattleVecEnv` that ended in a step."""
+    team_size = env.get_attr("team_size", 0)[0]
+    for row in range(0, len(infos), team_size):
+        if "outcome" in infos[row]:
+            yield infos[row : row + team_size]
+
+
 class BattleStatistics(BaseCallback):  # type: ignore[misc]
-    """Outcomes, returns and lengths of the last `WINDOW` battles, logged once a rollout.
+    """Outcomes, returns and lengths of the last `WINDOW` battles of the present environment, logged once a rollout."""
 
-    Parameters
-    ----------
-    team_size
-        Rows of a battle.
-    """
-
-    def __init__(self, team_size: int) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._team_size = team_size
+        self._env: VecEnv | None = None
         self._outcomes: deque[int] = deque(maxlen=WINDOW)
         self._returns: deque[float] = deque(maxlen=WINDOW)
         self._lengths: deque[int] = deque(maxlen=WINDOW)
@@ -38,15 +43,18 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
         """Mean return of a mech over the last battles; None before the first."""
         return float(np.mean(self._returns)) if self._returns else None
 
+    def _on_rollout_start(self) -> None:
+        if self._env is not self.training_env:
+            self._env = self.training_env
+            for battles in (self._outcomes, self._returns, self._lengths):
+                battles.clear()
+
     def _on_step(self) -> bool:
-        infos = self.locals["infos"]
-        for row in range(0, len(infos), self._team_size):
-            if "outcome" in infos[row]:
-                episodes = [info["episode"] for info in infos[row : row + self._team_size]]
-                self._outcomes.append(infos[row]["outcome"])
-                self._returns.append(float(np.mean([episode["r"] for episode in episodes])))
-                self._lengths.append(episodes[0]["l"])
-                self.num_battles += 1
+        for infos in finished_battles(self.training_env, self.locals["infos"]):
+            self._outcomes.append(infos[0]["outcome"])
+            self._returns.append(float(np.mean([info["episode"]["r"] for info in infos])))
+            self._lengths.append(infos[0]["episode"]["l"])
+            self.num_battles += 1
         return True
 
     def _on_rollout_end(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.cli.arguments import non_negative, positive, positive_number
+from echelon_train.cli.evaluate import describe_maps
 from echelon_train.config import TrainConfig, battle_config
 from echelon_train.errors import TrainError
 
@@ -58,7 +59,8 @@ def format_demo(result: DemoResult, out: Path) -> str:
     return "\n".join(
         [
             "",
-            f"Duel against {before.opponent!r}: {len(before.outcomes)} battles on maps that training never saw,",
+            f"Duel against {before.opponent!r}: {len(before.outcomes)} battles",
+            f"{describe_maps(after)},",
             f"the same ones before and after, {before.action_mode} actions, 95 % intervals:",
             "",
             f"        {'untrained':<26}  trained on {result.training.steps:,} decisions",

@@ -36,9 +36,15 @@ def run(args: argparse.Namespace) -> int:
     """Evaluate and print the outcome."""
     from echelon_train.evaluation import evaluate
 
-    contender, config = _contender(args.player, args.scenario, args.seed, args.deterministic)
+    contender, config, trained_maps = _contender(args.player, args.scenario, args.seed, args.deterministic)
     result = evaluate(
-        contender, args.opponent, config, num_battles=args.battles, seed=args.seed, num_threads=args.threads
+        contender,
+        args.opponent,
+        config,
+        num_battles=args.battles,
+        seed=args.seed,
+        num_threads=args.threads,
+        trained_maps=trained_maps,
     )
     print(json.dumps(result.to_dict()) if args.json else format_evaluation(result))
     return 0
@@ -50,6 +56,7 @@ def format_evaluation(result: Evaluation) -> str:
         [
             f"{result.player} ({result.action_mode} actions) against {result.opponent}, "
             f"{len(result.outcomes)} battles, seed {result.seed}",
+            describe_maps(result),
             "        share  95 % interval",
             f"win   {result.wins}",
             f"draw  {result.draws}",
@@ -58,13 +65,24 @@ def format_evaluation(result: Evaluation) -> str:
     )
 
 
-def _contender(player: str, scenario: str | None, seed: int, deterministic: bool) -> tuple[Contender, BattleConfig]:
+def describe_maps(result: Evaluation) -> str:
+    """On which maps an evaluation was played, in a line."""
+    maps = f"on {result.maps} {'map' if result.maps == 1 else 'maps'}"
+    if result.maps_trained_on is None:
+        return maps
+    return f"{maps}, {result.maps_trained_on or 'none'} of which the policy trained on"
+
+
+def _contender(
+    player: str, scenario: str | None, seed: int, deterministic: bool
+) -> tuple[Contender, BattleConfig, frozenset[str] | None]:
     from echelon_train.checkpoint import load_checkpoint
     from echelon_train.players import BASELINES, baseline_contender, network_contender
 
     if player in BASELINES:
         config = battle_config(scenario or "duel")
-        return baseline_contender(player, config, seed, deterministic=deterministic), config
+        return baseline_contender(player, config, seed, deterministic=deterministic), config, None
     checkpoint = load_checkpoint(Path(player))
     config = battle_config(scenario or checkpoint.battle)
-    return network_contender(player, checkpoint.policy, checkpoint.network, config, deterministic=deterministic), config
+    contender = network_contender(player, checkpoint.policy, checkpoint.network, config, deterministic=deterministic)
+    return contender, config, checkpoint.trained_maps
