@@ -24,7 +24,7 @@ def test_complete_battles(name):
     """The oracle plays on by itself; it takes over the engine's state only after a decision within rounding."""
     config = CONFIGS[name]
     rng = np.random.default_rng(3)
-    engine = arranged_engine(config, 4, seed=11)
+    engine = arranged_engine(config, 4, seed=12)
     worlds = {battle: load(engine.state, battle, config) for battle in range(engine.num_battles)}
     kinds: Counter[str] = Counter()
     played = grazing = 0

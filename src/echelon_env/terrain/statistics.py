@@ -19,6 +19,7 @@ EYE_LEVEL = 1.5
 
 SIGHT_GRID = 5  # m between the places that sight lines are measured from
 ARC_STEP = 0.25  # m between neighbouring points of a ring
+OVERLAP = 1.0  # m on either side of a ring that belong to both its inside and its outside
 RAYS = ((1, 0), (2, 1), (1, 1), (1, 2), (0, 1), (-1, 2), (-1, 1), (-2, 1))
 """Directions (x, y) of sight lines; the other eight are opposite to these."""
 
@@ -55,8 +56,9 @@ def map_statistics(terrain: Terrain) -> MapStatistics:
 
     Ways on foot go straight and diagonally between columns, so distances are up to 8 % too long. The separate ways of
     a spawn area are the stretches of a circle about its middle, half the way to the zone's middle large, that the mech
-    can stand on, can get to from the area, and can get from to the zone: open ground is one way, and every obstacle on
-    the circle parts two. Where a middle has no room for the mech nothing is reachable, and distances are infinite.
+    gets to from the area within the circle and from which it gets to the zone outside of it: open ground is one way,
+    and every obstacle on the circle parts two. Where a middle has no room for the mech nothing is reachable, and
+    distances are infinite.
     """
     voxels = terrain.voxels
     solid = _SOLID[voxels]
@@ -121,15 +123,29 @@ def _walks(terrain: Terrain) -> tuple[float, float, NDArray[np.float64]]:
     home, starts = int(window[0]), window[1:]
     from_areas = csgraph.dijkstra(graph, indices=starts)
     from_areas[:, stand.ravel() < 0] = np.inf
-    homing = np.zeros(stand.size, np.bool_)
-    homing[csgraph.breadth_first_order(graph.T.tocsr(), home, return_predecessors=False)] = True
+    homeward = graph.T.tocsr()
+    rows, columns = np.indices(stand.shape).reshape(2, -1) + math.ceil(width) / 2  # m, middles of the windows
 
     ways = []
-    for middle, distance in zip(areas, from_areas, strict=True):
-        usable = np.isfinite(distance) & homing
-        ways.append(_arcs(usable, middle, float(np.hypot(*(zone - middle))) / 2, width, stand.shape))
+    for middle, start in zip(areas, starts.tolist(), strict=True):
+        radius = float(np.hypot(*(zone - middle))) / 2
+        distance = np.hypot(rows - middle[1], columns - middle[0])
+        usable = _reached(graph, distance <= radius + OVERLAP, start)
+        usable &= _reached(homeward, distance >= radius - OVERLAP, home) & (stand.ravel() >= 0)
+        ways.append(_arcs(usable, middle, radius, width, stand.shape))
     reached = np.asarray(np.isfinite(from_areas).any(axis=0)).reshape(stand.shape)
     return _share(_covered(reached, math.ceil(width))), float(np.mean(ways)), from_areas[:, home]
+
+
+def _reached(graph: csr_array[np.float64], within: NDArray[np.bool_], root: int) -> NDArray[np.bool_]:
+    """Which windows (N,) are reached from a root by moves `within` some of them."""
+    windows = np.flatnonzero(within)
+    order = csgraph.breadth_first_order(
+        graph[windows][:, windows], int(np.searchsorted(windows, root)), return_predecessors=False
+    )
+    reached = np.zeros(len(within), np.bool_)
+    reached[windows[order]] = True
+    return reached
 
 
 def _windows_around(points: NDArray[np.float64], width: float, shape: tuple[int, ...]) -> Indices:

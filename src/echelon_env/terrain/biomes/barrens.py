@@ -31,4 +31,4 @@ def barrens(plot: Plot, rng: np.random.Generator) -> None:
     raise_columns(plot, np.maximum(tops, boulders), np.where(boulders > 0, REINFORCED, CONCRETE))
 
 
-BARRENS = Biome(barrens, {"concrete": (0.02, 0.4), "reinforced": (0.0, 0.1)})
+BARRENS = Biome(barrens, {"concrete": (0.01, 0.16), "reinforced": (0.001, 0.035)})

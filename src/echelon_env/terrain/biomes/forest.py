@@ -46,4 +46,4 @@ def _trees(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.int64
     return trunks[: shape[0], : shape[1]]
 
 
-FOREST = Biome(forest, {"concrete": (0.01, 0.2), "foliage": (0.1, 0.6)})
+FOREST = Biome(forest, {"concrete": (0.035, 0.065), "foliage": (0.47, 0.615)})

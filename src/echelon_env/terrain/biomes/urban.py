@@ -79,4 +79,4 @@ def _front_walls(edge_y: NDArray[np.int64], edge_x: NDArray[np.int64], rng: np.r
     return walls
 
 
-URBAN = Biome(urban, {"concrete": (0.05, 0.6), "reinforced": (0, 0.4), "glass": (0.0, 0.4)})
+URBAN = Biome(urban, {"concrete": (0.07, 0.23), "reinforced": (0.0, 0.145), "glass": (0.0, 0.14)})

@@ -1,0 +1,217 @@
+"""Look at the maps of a scenario or of biomes, measure them, or write their recipes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.atomic import free_path, new_file, new_folder
+from echelon_env.cli.arguments import non_negative, positive
+from echelon_env.map_config import MapConfig
+from echelon_env.render.map_sheet import MapView, biome_page, contact_sheet
+from echelon_env.scenario import make_config
+from echelon_env.schema import ConfigError
+from echelon_env.terrain import Terrain, generate
+from echelon_env.terrain.biomes import BIOMES
+from echelon_env.terrain.statistics import MapStatistics, map_statistics
+
+MOST_PICTURES = 64
+"""Maps on a sheet: more would be too small to see anything."""
+
+MOST_MAPS = 100_000
+"""Maps that recipes are written of or that are measured: a quarter of an hour, or an hour."""
+
+_DEFAULT_MAPS = 12
+_DEFAULT_SHEET, _DEFAULT_FOLDER = Path("maps.png"), Path("biomes")
+_REPORT_EVERY = 500  # maps
+
+
+@dataclass(frozen=True)
+class _Column:
+    """How a statistic is printed."""
+
+    name: str
+    width: int
+    digits: int
+    factor: int  # on the value
+    meaning: str
+
+
+_COLUMNS = (
+    _Column("cover", 6, 0, 100, "% of columns out of the zone that block sight at 1.5 m"),
+    _Column("solid", 6, 0, 100, "% of columns with anything solid"),
+    _Column("foliage", 8, 0, 100, "% of columns with foliage"),
+    _Column("glass", 6, 0, 100, "% of columns with glass"),
+    _Column("harm", 5, 1, 100, "% of columns with water, lava or debris"),
+    _Column("high", 5, 1, 1, "m, mean height of columns with anything solid"),
+    _Column("rough", 6, 2, 1, "m, mean step between neighbouring columns"),
+    _Column("sight", 6, 0, 1, "m, mean sight line at 1.5 m"),
+    _Column("reach", 6, 0, 100, "% of the map that the widest mech gets to on foot"),
+    _Column("lanes", 6, 1, 1, "separate ways from a spawn area to the zone"),
+    _Column("walk", 5, 0, 1, "m, way of the widest mech to the zone"),
+    _Column("skew", 5, 1, 100, "% that the farther team walks more"),
+)
+"""One for each field of `MapStatistics`, in that order."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add = parser.add_argument
+    add("--scenario", default="battle", help="name or file of the battle (default: %(default)s)")
+    add("--maps", type=positive, metavar="N", help="how many (default: 12)")
+    add("--seed", type=non_negative, default=0, help="of the first map; the next seeds follow (default: %(default)s)")
+    add("--biomes", nargs="*", metavar="NAME", help="maps of one biome alone, for each of these (default: of all)")
+    add("--view", choices=("above", "isometric"), help="of a sheet (default: above)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--out",
+        type=Path,
+        help=f"new picture, with --biomes new folder of pictures (default: {_DEFAULT_SHEET} or {_DEFAULT_FOLDER}, or "
+        "the next name that is free)",
+    )
+    what.add_argument("--recipes", type=Path, metavar="DIR", help="write the maps' recipes into a new folder instead")
+    what.add_argument("--statistics", action="store_true", help="measure the maps instead")
+    add("--json", action="store_true", help="print the statistics as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw, measure or write down the maps."""
+    _check(args)
+    count = args.maps or (1 if _draws_biomes(args) else _DEFAULT_MAPS)
+    seeds = range(args.seed, args.seed + count)
+    if seeds[-1] >= 2**64:
+        raise ConfigError(f"--seed: expected seeds below 2**64, got {seeds[0]} to {seeds[-1]}")
+    battle = make_config(args.scenario)
+    name = Path(args.scenario).stem
+    configs = {name: battle.map_config}
+    if args.biomes is not None:
+        biomes = args.biomes or BIOMES
+        configs = {biome: make_config(battle, terrain={"biomes": (biome,)}).map_config for biome in biomes}
+    if args.recipes:
+        write_recipes(configs[name], seeds, args.recipes)
+        print(f"{args.recipes}: recipes of {describe(name, seeds)}")
+    elif args.statistics:
+        table = measure(configs, seeds)
+        print(json.dumps(to_json(name, seeds, table), indent=2) if args.json else format_statistics(name, seeds, table))
+    elif args.biomes is None:
+        out = args.out or free_path(_DEFAULT_SHEET)
+        draw_sheet(configs[name], seeds, args.view or "above", describe(name, seeds), out)
+        print(f"{out}: {describe(name, seeds)}")
+    else:
+        out = args.out or free_path(_DEFAULT_FOLDER)
+        draw_biomes(configs, args.seed, out)
+        print(f"{out}: {', '.join(configs)}")
+    return 0
+
+
+def describe(scenario: str, seeds: range) -> str:
+    """Maps in words."""
+    if len(seeds) == 1:
+        return f"{scenario}, map of seed {seeds[0]}"
+    return f"{scenario}, {len(seeds):,} maps, seeds {seeds[0]} to {seeds[-1]}"
+
+
+def draw_sheet(config: MapConfig, seeds: range, view: MapView, title: str, out: Path) -> None:
+    """Write a contact sheet of maps as PNG. Raises OSError, also if there is something at `out` already."""
+    with new_file(out) as temporary:
+        contact_sheet(_made(config, seeds), len(seeds), view=view, title=title).save(temporary, "PNG")
+
+
+def draw_biomes(configs: Mapping[str, MapConfig], seed: int, out: Path) -> None:
+    """Write a picture of a map of each biome into a new folder. Raises OSError, also if `out` is no empty folder."""
+    with new_folder(out) as folder:
+        for name, config in configs.items():
+            page = biome_page(generate(config, seed), name, BIOMES[name].summary)
+            page.save(folder / f"{name}.png", "PNG")
+
+
+def write_recipes(config: MapConfig, seeds: range, out: Path) -> None:
+    """Write a recipe of each map into a new folder, named by its seed, so that names sort as seeds do.
+
+    All or nothing: a pool of maps that lacks some would be another pool. Raises OSError, also if `out` is no empty
+    folder.
+    """
+    digits = len(str(seeds[-1]))
+    with new_folder(out) as folder:
+        for terrain in _made(config, seeds):
+            name = f"{terrain.seed:0{digits}}.json"
+            (folder / name).write_text(terrain.recipe.to_json(), encoding="utf-8")
+
+
+def measure(configs: Mapping[str, MapConfig], seeds: range) -> dict[str, NDArray[np.float64]]:
+    """Statistics (maps, statistics) of the maps of each configuration, in the order of `MapStatistics`' fields."""
+    return {
+        name: np.array([astuple(map_statistics(terrain)) for terrain in _made(config, seeds)])
+        for name, config in configs.items()
+    }
+
+
+def to_json(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
+    """Mean, standard deviation, least and greatest value of every statistic over the maps."""
+    names = [field.name for field in fields(MapStatistics)]
+    summaries: dict[str, Callable[..., Any]] = {
+        "mean": np.mean,
+        "deviation": np.std,
+        "least": np.min,
+        "greatest": np.max,
+    }
+    statistics = {
+        subject: {
+            summary: dict(zip(names, reduce(values, axis=0).tolist(), strict=True))
+            for summary, reduce in summaries.items()
+        }
+        for subject, values in table.items()
+    }
+    return {"scenario": scenario, "seeds": [seeds[0], seeds[-1]], "statistics": statistics}
+
+
+def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> str:
+    """A row of means for each biome, or mean, least and greatest values of a scenario, and what the columns are."""
+    rows = {subject: values.mean(axis=0) for subject, values in table.items()}
+    if list(rows) == [scenario]:
+        values = table[scenario]
+        rows = {"mean": values.mean(axis=0), "least": values.min(axis=0), "greatest": values.max(axis=0)}
+    header = "".join(f"{column.name:>{column.width}}" for column in _COLUMNS)
+    lines = [describe(scenario, seeds), "", f"{'':<10}{header}"]
+    for subject, values in rows.items():
+        cells = zip(_COLUMNS, values.tolist(), strict=True)
+        lines.append(
+            f"{subject:<10}" + "".join(f"{column.factor * v:{column.width}.{column.digits}f}" for column, v in cells)
+        )
+    return "\n".join([*lines, "", *(f"{column.name:<8}{column.meaning}" for column in _COLUMNS)])
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise `ConfigError` for options that do not go together, and for more maps than are of use."""
+    if args.biomes is not None and args.recipes:
+        raise ConfigError("--recipes: goes without --biomes; a scenario's file can name the biomes")
+    if args.json and not args.statistics:
+        raise ConfigError("--json: goes with --statistics only")
+    if args.view and (args.biomes is not None or args.recipes or args.statistics):
+        raise ConfigError("--view: goes with a sheet of maps only; pictures of biomes have both views")
+    if args.maps and _draws_biomes(args):
+        raise ConfigError("--maps: one map of each biome is drawn; choose it with --seed")
+    sheet = not (args.recipes or args.statistics)
+    most = MOST_PICTURES if sheet else MOST_MAPS
+    if args.maps and args.maps > most:
+        raise ConfigError(f"--maps: expected at most {most:,}{' on a sheet' if sheet else ''}, got {args.maps:,}")
+
+
+def _draws_biomes(args: argparse.Namespace) -> bool:
+    return args.biomes is not None and not args.statistics
+
+
+def _made(config: MapConfig, seeds: range) -> Iterator[Terrain]:
+    """The maps of seeds, one by one; says now and then how many there are."""
+    for number, seed in enumerate(seeds):
+        if number and number % _REPORT_EVERY == 0:
+            print(f"{number:,} of {len(seeds):,} maps", file=sys.stderr)
+        yield generate(config, seed)
