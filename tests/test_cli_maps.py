@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from echelon_env.atomic import free_path, new_file, new_folder
 from echelon_env.cli import main, maps
 from echelon_env.scenario import make_config
 from echelon_env.terrain import Recipe, Terrain, generate
@@ -189,35 +188,3 @@ def test_progress_of_many_maps_goes_to_the_error_stream(monkeypatch, capsys):
     monkeypatch.setattr(maps, "_REPORT_EVERY", 2)
     assert main(["maps", *SMALL, "--maps", "5", "--recipes", "pool"]) == 0
     assert capsys.readouterr().err == "2 of 5 maps\n4 of 5 maps\n"
-
-
-def test_free_paths():
-    assert free_path(Path("a.png")) == Path("a.png")
-    Path("a.png").touch()
-    Path("a-2.png").mkdir()
-    assert free_path(Path("a.png")) == Path("a-3.png")
-
-
-def test_an_empty_folder_is_taken_and_kept_if_the_work_fails():
-    Path("empty").mkdir()
-
-    def half_done():
-        with new_folder(Path("empty")) as folder:
-            (folder / "half").touch()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        half_done()
-    assert [path.name for path in Path().rglob("*")] == ["empty"]
-    with new_folder(Path("empty")) as folder:
-        (folder / "whole").touch()
-        assert list(Path("empty").iterdir()) == []
-    assert [path.name for path in Path("empty").iterdir()] == ["whole"]
-
-
-def test_a_file_appears_whole():
-    with new_file(Path("file")) as temporary:
-        temporary.write_text("whole")
-        assert not Path("file").exists()
-    assert Path("file").read_text() == "whole"
-    assert len(list(Path().iterdir())) == 1

@@ -1,18 +1,42 @@
-"""Files and folders that appear whole or not at all."""
+"""Files and folders that appear whole or not at all, also when the machine stops in the middle."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
-import uuid
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file under a temporary name, flush it to the disk, and rename it. Raises OSError."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())  # mkstemp makes files that only the owner reads
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(path.parent)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write data as indented JSON, atomically. Raises OSError, and ValueError for a number that is not finite."""
+    write_bytes(path, (json.dumps(data, indent=2, allow_nan=False) + "\n").encode())
 
 
 def free_path(path: Path) -> Path:
-    """The path itself, or the first of ``name-2.end``, ``name-3.end``, ... that nothing is at yet."""
+    """The path itself, or the first of ``name-2.end``, ``name-3.end``, ... where there is nothing yet."""
     number, candidate = 1, path
     while candidate.exists():
         number += 1
@@ -21,47 +45,42 @@ def free_path(path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def new_file(path: Path) -> Iterator[Path]:
-    """A temporary name to write a file under, renamed to `path` at the end of the block, gone if the block fails.
-
-    An OSError that names no file, or the temporary one, is made to name `path`. Raises FileExistsError if there is
-    something at `path` already, and FileNotFoundError if its folder is missing.
-    """
-    if path.exists():
-        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
-    with _renamed(path) as temporary:
-        yield temporary
-
-
-@contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to fill, renamed to `path` at the end of the block, gone with its files if the block fails.
+    """A temporary folder to fill, renamed to `path` at the end of the block, and removed if the block fails.
 
-    Errors as of `new_file`; an empty folder may be at `path` already, and the folders above it are made.
+    Raises FileExistsError if there is something at `path` already that is no empty folder. An OSError in the block that
+    names a temporary file, or none, is made to name `path`.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _renamed(path) as temporary:
-        temporary.mkdir()
-        yield temporary
-        if path.exists():
-            path.rmdir()
-
-
-@contextlib.contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
         yield temporary
+        os.chmod(temporary, 0o777 & ~_umask())
+        _sync_folder(temporary)
+        if path.exists():
+            path.rmdir()  # an empty one
         os.rename(temporary, path)
-    except OSError as error:
-        if error.filename is None or Path(error.filename).is_relative_to(temporary):
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno and Path(error.filename or temporary).is_relative_to(temporary):
             error.filename = str(path)
-        raise
-    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush a folder's entries, where the system can open folders."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -21,9 +21,9 @@ import safetensors
 import safetensors.torch
 import torch
 
+from echelon_env.atomic import new_folder, write_bytes, write_json
 from echelon_env.config import BattleConfig
 from echelon_env.schema import ConfigError, build, to_plain
-from echelon_train.atomic import new_folder, write_bytes, write_json
 from echelon_train.config import NetworkConfig
 from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from echelon_train.atomic import write_json
+from echelon_env.atomic import write_json
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.config import TrainConfig
 from echelon_train.evaluation import WIN, Evaluation, evaluate

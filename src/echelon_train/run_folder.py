@@ -19,23 +19,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from echelon_train.atomic import write_json
+from echelon_env.atomic import write_json
 from echelon_train.checkpoint import LAST_FILE
 from echelon_train.config import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.provenance import git_commit, package_versions
 
 METRICS_FILE = "metrics.jsonl"
-
-
-def free_folder(path: Path) -> Path:
-    """The path itself, or the first of ``path-2``, ``path-3``, ... that does not exist or is empty."""
-    number = 1
-    candidate = path
-    while candidate.exists() and not (candidate.is_dir() and not any(candidate.iterdir())):
-        number += 1
-        candidate = path.with_name(f"{path.name}-{number}")
-    return candidate
 
 
 def claim_folder(path: Path) -> None:

@@ -11,7 +11,6 @@ from echelon_train.evaluation import Evaluation, play
 from echelon_train.film import END_FRAMES, FPS, film_battle
 from echelon_train.players import BLOCK, baseline_contender
 from echelon_train.plots import save_learning_curve
-from echelon_train.run_folder import free_folder
 
 from .small import small_battle, small_run
 
@@ -40,15 +39,6 @@ def test_a_folder_in_use_is_refused_before_anything(tmp_path, quiet):
     (tmp_path / "x").write_text("")
     with pytest.raises(RunFolderError):
         run_demo(small_run(), tmp_path, quiet, max_seconds=1.0, num_battles=2)
-
-
-def test_the_default_folder_is_the_next_that_is_free(tmp_path):
-    assert free_folder(tmp_path / "demo") == tmp_path / "demo"
-    for name in ("demo", "demo-2"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "run.json").write_text("{}")
-    (tmp_path / "demo-3").mkdir()  # empty, from a demo that was stopped at once
-    assert free_folder(tmp_path / "demo") == tmp_path / "demo-3"
 
 
 def test_the_demos_lines_fit_80_columns(tmp_path, quiet):

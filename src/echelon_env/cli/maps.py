@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.atomic import free_path, new_file, new_folder
+from echelon_env.atomic import free_path, new_folder, write_bytes
 from echelon_env.cli.arguments import non_negative, positive
 from echelon_env.map_config import MapConfig
 from echelon_env.render.map_sheet import MapView, biome_page, contact_sheet
@@ -121,8 +123,13 @@ def describe(scenario: str, seeds: range) -> str:
 
 def draw_sheet(config: MapConfig, seeds: range, view: MapView, title: str, out: Path) -> None:
     """Write a contact sheet of maps as PNG. Raises OSError, also if there is something at `out` already."""
-    with new_file(out) as temporary:
-        contact_sheet(_made(config, seeds), len(seeds), view=view, title=title).save(temporary, "PNG")
+    if out.exists():
+        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(out))
+    if not out.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(out.parent))
+    png = io.BytesIO()
+    contact_sheet(_made(config, seeds), len(seeds), view=view, title=title).save(png, "PNG")
+    write_bytes(out, png.getvalue())
 
 
 def draw_biomes(configs: Mapping[str, MapConfig], seed: int, out: Path) -> None:

@@ -57,21 +57,22 @@ def open_pockets(
     """
     cleared = np.zeros(voxels.shape[1:], np.bool_)
     floor, ceiling = _storey(voxels, height)
-    for width in widths:
+    unproven = list(widths)
+    while unproven:
+        width = unproven.pop(0)
         size = math.ceil(width)
         start = tuple(min(int(c - width / 2), len(floor) - size) for c in reversed(home))
-        while True:
-            pockets, safe = _pockets(floor, ceiling, size, math.ceil(height), start)
-            if not pockets.any():
-                break
+        pockets, safe = _pockets(floor, ceiling, size, math.ceil(height), start)
+        if pockets.any():
             ways = _ways(floor, size, pockets, safe)
             cleared |= ways
             floor[ways], ceiling[ways] = 0, len(voxels) + math.ceil(height)
+            unproven = list(widths)  # a way for one may lead another into a pocket
     return cleared
 
 
 def standing_heights(voxels: NDArray[np.uint8], width: float, height: float) -> NDArray[np.int64]:
-    """Height in metres at which a mech of `width` and `height` metres stands in each window; -1 where it has no room."""
+    """Metres above the ground that a mech of `width` and `height` metres stands at in each window; -1: no room."""
     floor, ceiling = _storey(voxels, height)
     size = math.ceil(width)
     stand, head = _windows(floor, size, np.maximum), _windows(ceiling, size, np.minimum)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from echelon_env.atomic import free_path
 from echelon_env.cli.arguments import non_negative, positive, positive_number
 from echelon_train.cli.evaluate import describe_maps
 from echelon_train.config import TrainConfig, battle_config
@@ -38,9 +39,8 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from echelon_train.demo import run_demo
-    from echelon_train.run_folder import free_folder
 
-    out = args.out or free_folder(_DEFAULT_OUT)
+    out = args.out or free_path(_DEFAULT_OUT)
     console = Console(highlight=False)
     result = run_demo(config, out, console, max_seconds=60 * args.minutes, num_battles=args.battles)
     print(format_demo(result, out))

@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from echelon_train import atomic
+from echelon_env import atomic
 
 
 def test_json_is_replaced_whole(tmp_path):
@@ -67,5 +67,33 @@ def test_a_folder_that_fails_leaves_nothing(tmp_path):
 
 def test_a_folder_is_never_overwritten(tmp_path):
     (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "file").touch()
     with pytest.raises(FileExistsError), atomic.new_folder(tmp_path / "old"):
         pass
+
+
+def test_an_empty_folder_is_taken_and_kept_if_the_work_fails(tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_folder(empty)
+    assert [path.name for path in tmp_path.rglob("*")] == ["empty"]
+    with atomic.new_folder(empty) as folder:
+        (folder / "whole").touch()
+        assert list(empty.iterdir()) == []
+    assert [path.name for path in empty.iterdir()] == ["whole"]
+
+
+def test_errors_name_the_folder_and_not_the_temporary_one(tmp_path):
+    with pytest.raises(OSError, match="full") as caught, atomic.new_folder(tmp_path / "new") as folder:
+        raise OSError(28, "full", str(folder / "file"))
+    assert caught.value.filename == str(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_free_paths(tmp_path):
+    path = tmp_path / "a.png"
+    assert atomic.free_path(path) == path
+    path.touch()
+    (tmp_path / "a-2.png").mkdir()
+    assert atomic.free_path(path) == tmp_path / "a-3.png"
