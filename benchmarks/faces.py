@@ -1,7 +1,7 @@
 """Live agent-steps per second through every face, on one core, between scripted novices (their own cost apart).
 
 Run ``python benchmarks/faces.py``; ``--seconds`` sets the time per row. Rows are interleaved over several rounds and
-medians are printed, beside the time of a reset and the time from import to the first step, cache cold and warm.
+medians are printed, beside the times of a map and of resets and the time from import to the first step, cache cold and warm.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections.abc import Callable
 import numpy as np
 
 import echelon_env
-from echelon_env import BattleEngine, BattleVectorEnv, opponents
+from echelon_env import BattleEngine, BattleVectorEnv, make_config, opponents
+from echelon_env.terrain import generate
 
 BATCH = 16
 
@@ -96,14 +97,26 @@ def parallel_face(scenario: str, seconds: float) -> float:
 FACES = {"engine, 16 battles": engine_face, "vector env, 16": vector_face, "parallel env, 1": parallel_face}
 
 
-def reset_milliseconds(scenario: str) -> float:
-    engine = BattleEngine(scenario, 1)
-    times = []
-    for seed in range(30):
+def milliseconds(act: Callable[[int], object], times: int) -> float:
+    taken = []
+    for seed in range(times):
         start = time.perf_counter()
-        engine.reset([seed])
-        times.append(1000 * (time.perf_counter() - start))
-    return statistics.median(times)
+        act(seed)
+        taken.append(1000 * (time.perf_counter() - start))
+    return statistics.median(taken)
+
+
+def map_milliseconds(scenario: str) -> float:
+    config = make_config(scenario)
+    return milliseconds(lambda seed: generate(config, seed), 100)
+
+
+def reset_milliseconds(scenario: str, maps: int | None) -> float:
+    engine = BattleEngine(scenario, 1, maps=maps)
+    if engine.maps is not None:
+        for number in range(len(engine.maps)):
+            _ = engine.maps[number]
+    return milliseconds(lambda seed: engine.reset([seed]), 100)
 
 
 def first_step_seconds() -> tuple[float, float]:
@@ -139,7 +152,12 @@ def main() -> None:
     for face in FACES:
         medians = (statistics.median(results[face, scenario]) for scenario in scenarios)
         print(f"{face:32}" + "".join(f"{median:12,.0f}" for median in medians))
-    print(f"{'reset, ms':32}" + "".join(f"{reset_milliseconds(scenario):12.2f}" for scenario in scenarios))
+    for what, measure in (
+        ("making a map, ms", map_milliseconds),
+        ("reset, ms", lambda scenario: reset_milliseconds(scenario, None)),
+        ("reset on a map of a pool, ms", lambda scenario: reset_milliseconds(scenario, 20)),
+    ):
+        print(f"{what:32}" + "".join(f"{measure(scenario):12.2f}" for scenario in scenarios))
     cold, warm = first_step_seconds()
     print(f"import to first step: {cold:.1f} s with a cold kernel cache, {warm:.2f} s with a warm one")
 

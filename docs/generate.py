@@ -76,8 +76,8 @@ TABLES = {
             for scenario in scenarios().values()
         ),
     ),
-    "biomes": _markdown(
-        ("biome", "what it is and what it teaches"), ((f"`{name}`", biome.summary) for name, biome in BIOMES.items())
+    "biomes": "\n\n".join(
+        f"`{name}`: {biome.summary}\n\n![{name}](pictures/{name}.png)" for name, biome in BIOMES.items()
     ),
     "events": _markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())

@@ -144,3 +144,13 @@ def test_train_then_evaluate(tmp_path, capsys):
 def test_the_console_script_is_this_function():
     (script,) = importlib.metadata.entry_points(group="console_scripts", name="echelon")
     assert script.load() is main
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    program = "import sys; from echelon_env.cli import main; sys.exit(main())"
+    arguments = ["maps", "--scenario", "duel-open", "--maps", "2", "--statistics"]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""

@@ -82,6 +82,11 @@ class MapConfig:
                 f"got {terrain.spawn_spacing}",
                 "terrain.spawn_spacing",
             )
+        if terrain.height < self.mech_height:
+            raise ConfigError(
+                f"terrain.height {terrain.height} is less than the {self.mech_height} m of the tallest mech",
+                "terrain.height",
+            )
         taken = 2 * self.spawn_extent + 2 * self.max_zone_radius
         if terrain.size < taken:
             raise ConfigError(

@@ -106,6 +106,7 @@ def make_env(config: TrainConfig, moves: int = 0) -> BattleVecEnv:
         seed=config.seed + moves * 2**32,  # beyond any run's seed
         num_threads=config.threads,
         maps=training_maps(config),
+        regenerate=config.regenerate,
         reward_scale=config.ppo.reward_scale,
     )
 

@@ -43,6 +43,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Threads that step the battles.
     maps
         The battles' maps, see `BattleEngine`; None: every battle has a map of its own.
+    regenerate
+        Every how many battles a place's map changes.
     reward_scale
         Factor on the rewards that the learner is given.
 
@@ -61,6 +63,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         seed: int = 0,
         num_threads: int = 1,
         maps: Maps = None,
+        regenerate: int = 1,
         reward_scale: float = 1.0,
     ) -> None:
         if config.dead_agents != "persist":
@@ -72,13 +75,14 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self.num_battles = num_battles
         self.team_size = len(config.blue)
         self.reward_scale = reward_scale
+        self._regenerate = check_integer("regenerate", regenerate)
         super().__init__(num_battles * self.team_size, observation_space(), action_space())
         self.battles = ControlledBattles(
             config, num_battles, control="team", opponent=opponent, num_threads=num_threads, maps=maps, seed=seed
         )
         self._run_seed = seed
         self._episodes = np.zeros(num_battles, np.int64)
-        self._seeds_of_battles = np.zeros(num_battles, np.uint64)
+        self._seeds_of_battles, self._map_seeds = np.zeros((2, num_battles), np.uint64)
         self._sides = np.zeros(num_battles, np.int8)
         self._returns = np.zeros(self.num_envs)
         self._lengths = np.zeros(num_battles, np.int64)
@@ -142,11 +146,13 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def _begin(self, mask: NDArray[np.bool_]) -> None:
         """Begin the next battle of the masked places: its seed and the learner's side follow from the run's seed."""
         for place in np.flatnonzero(mask).tolist():
-            seed = training_seed(self._run_seed, place, int(self._episodes[place]))
+            episode = int(self._episodes[place])
+            seed = training_seed(self._run_seed, place, episode)
+            self._map_seeds[place] = training_seed(self._run_seed, place, episode - episode % self._regenerate)
             self._seeds_of_battles[place] = seed
             self._sides[place] = learner_side(seed)
         check_seeds(self._seeds_of_battles.tolist(), TRAINING_SEEDS)
-        self._observations = self.battles.reset(self._seeds_of_battles, mask, side=self._sides)
+        self._observations = self.battles.reset(self._seeds_of_battles, mask, self._sides, self._map_seeds)
         self._episodes[mask] += 1
         self._lengths[mask] = 0
         self._returns[np.repeat(mask, self.team_size)] = 0.0

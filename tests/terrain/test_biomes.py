@@ -1,8 +1,10 @@
+import math
+
 import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env import config
+from echelon_env import map_config
 from echelon_env.catalog import AIR, FOLIAGE, MATERIALS
 from echelon_env.terrain.biomes import BIOMES, Plot
 from echelon_env.terrain.biomes.barrens import barrens
@@ -10,6 +12,7 @@ from echelon_env.terrain.biomes.forest import forest
 from echelon_env.terrain.biomes.urban import urban
 
 SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
+HEADROOM = 5  # m, that everything that hangs leaves: the tallest mech walks under it, up steps too
 
 
 def paint(brush, shape=(50, 50), height=20, max_height=15, open_ground=None, seed=0):
@@ -19,16 +22,20 @@ def paint(brush, shape=(50, 50), height=20, max_height=15, open_ground=None, see
     return voxels
 
 
-def tops(voxels):
-    """Height of the solid columns; nothing solid hangs in the air."""
+def tops(voxels, headroom=math.inf):
+    """Height of what stands on the ground; solids that hang leave `headroom` metres below them, by default none do."""
     solid = np.isin(voxels, SOLID)
-    height = solid.sum(axis=0)
-    assert (solid == (np.arange(len(voxels))[:, None, None] < height)).all()
+    height = solid.argmin(axis=0)
+    gap = np.zeros(height.shape, int)  # m of room above the last solid voxel
+    for z, layer in enumerate(solid):
+        hanging = layer & (z >= height)
+        assert (gap[hanging & (gap > 0)] >= headroom).all()
+        gap = np.where(layer, 0, gap + 1)
     return height
 
 
 def test_there_is_a_brush_for_every_biome():
-    assert set(BIOMES) == set(config.BIOMES)
+    assert tuple(BIOMES) == map_config.BIOMES
 
 
 @pytest.mark.parametrize("biome", BIOMES)
@@ -38,7 +45,14 @@ def test_brushes_keep_to_the_greatest_height_on_any_plot(biome, shape, max_heigh
     for seed in range(5):
         voxels = paint(BIOMES[biome].brush, shape=shape, max_height=max_height, seed=seed)
         assert not voxels[max_height:].any()
-        tops(voxels)
+        tops(voxels, HEADROOM)
+
+
+@pytest.mark.parametrize("biome", BIOMES)
+@pytest.mark.parametrize("max_height", [7, 10, 15])
+def test_whatever_hangs_leaves_room_for_every_mech(biome, max_height):
+    for seed in range(5):
+        tops(paint(BIOMES[biome].brush, max_height=max_height, seed=seed), HEADROOM)
 
 
 @pytest.mark.parametrize("seed", range(5))

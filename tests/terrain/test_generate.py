@@ -2,18 +2,18 @@
 
 import hashlib
 import math
-from collections import deque
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from scipy import ndimage
 
-from echelon_env.catalog import CONCRETE, FOLIAGE, GLASS, MATERIALS
-from echelon_env.config import BIOMES, PACK, BattleConfig, TerrainConfig, spawn_extent
+from echelon_env.catalog import AIR, CONCRETE, DIRT, FOLIAGE, MATERIALS, REINFORCED
+from echelon_env.config import BattleConfig
+from echelon_env.map_config import BIOMES
 from echelon_env.scenario import make_config
 from echelon_env.schema import ConfigError
-from echelon_env.terrain import generate
+from echelon_env.terrain import Lane, generate
+from oracles.walking import Walker
 from playing import SIZES
 
 SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
@@ -37,6 +37,7 @@ CONFIGS = {
     "low": make_config("battle", terrain={"height": 8}),
     "narrow lanes": make_config("battle", terrain={"direct_lane_width": 4.0, "flank_lane_width": 4.0}),
     "no ring, no margin": make_config("skirmish", terrain={"ring_width": 0.0, "spawn_margin": 0.0}),
+    "near": make_config("skirmish", terrain={"max_spawn_distance": 60.0}),
     "even zone": make_config("battle", terrain={"max_distance_difference": 0.01}),
 }
 
@@ -45,11 +46,6 @@ CONFIGS = {
 def maps(request):
     config = CONFIGS[request.param]
     return config, [generate(config, seed) for seed in range(20)]
-
-
-def blocked_columns(config, terrain):
-    """(Y, X) columns with a solid voxel below the tallest mech's head."""
-    return np.isin(terrain.voxels[: math.ceil(largest(config)[1])], SOLID).any(axis=0)
 
 
 def largest(config):
@@ -84,24 +80,27 @@ def test_arrays_and_materials(maps):
 
 def test_spawn_places_are_free_apart_and_in_opposite_corners(maps):
     config, terrains = maps
-    size, extent, width = config.terrain.size, spawn_extent(config), largest(config)[0]
+    size, width = config.terrain.size, largest(config)[0]
+    offset, extent = config.map_config.spawn_offset, config.map_config.spawn_extent
     for terrain in terrains:
         clear = ~np.isin(terrain.voxels, [*SOLID, FOLIAGE]).any(axis=0)
         for places in terrain.spawns:
             low_corner = places.min(axis=0) < size / 2
             distance = np.where(low_corner, places, size - places)  # from the corner
-            assert (distance >= width / 2).all()
-            assert (distance <= extent - width / 2).all()
+            assert (distance >= offset + width / 2).all()
+            assert (distance <= offset + extent - width / 2).all()
             for x, y in places:
                 assert clear[footprint(x, y, width)].all()
             gaps = np.abs(places[:, None] - places).max(axis=2)[~np.eye(len(places), dtype=bool)]
             assert (gaps >= width).all()
         np.testing.assert_allclose(terrain.spawns[0] + terrain.spawns[1], size)
+        assert math.dist(*terrain.spawns.mean(axis=1)) <= max(config.terrain.max_spawn_distance, size / 2)
 
 
-def test_zone_lies_inside_clear_of_spawns_and_solids(maps):
+def test_zone_lies_inside_and_clear_of_the_spawn_areas(maps):
     config, terrains = maps
-    size, extent = config.terrain.size, spawn_extent(config)
+    rules = config.map_config
+    size, middle, half = config.terrain.size, rules.spawn_offset + rules.spawn_extent / 2, rules.spawn_extent / 2
     scale = math.sqrt(terrains[0].spawns.shape[1] / 5)
     for terrain in terrains:
         x, y, radius = terrain.zone_x, terrain.zone_y, terrain.zone_radius
@@ -109,66 +108,98 @@ def test_zone_lies_inside_clear_of_spawns_and_solids(maps):
         assert radius <= min(x, y)
         assert max(x, y) <= size - radius
         for places in terrain.spawns:
-            corner_x, corner_y = np.where(places[0] < size / 2, 0, size)
-            gap = math.hypot(max(abs(x - corner_x) - extent, 0), max(abs(y - corner_y) - extent, 0))
-            assert gap > radius
-        rows, columns = np.nonzero(np.isin(terrain.voxels, SOLID).any(axis=0))
-        nearest = np.hypot(np.clip(x, columns, columns + 1) - x, np.clip(y, rows, rows + 1) - y)
-        assert (nearest >= radius).all()
+            area_x, area_y = np.where(places[0] < size / 2, middle, size - middle)
+            assert math.hypot(max(abs(x - area_x) - half, 0), max(abs(y - area_y) - half, 0)) > radius
 
 
-def test_direct_lane_is_free_in_its_whole_width(maps):
+def distance_from_zone(terrain):
+    """Metres (Y, X) from the middles of columns to the zone's middle."""
+    centres = np.arange(terrain.voxels.shape[1]) + 0.5
+    return np.hypot((centres - terrain.zone_y)[:, None], centres - terrain.zone_x)
+
+
+def test_blocks_in_and_around_the_zone_are_low_and_let_every_mech_pass(maps):
+    """A mech's footprint fits between any two, and in the middle of the zone; nothing else is there."""
     config, terrains = maps
-    size, width = config.terrain.size, config.terrain.direct_lane_width
+    width = math.ceil(largest(config)[0])
     for terrain in terrains:
-        blocked = blocked_columns(config, terrain)
-        goal = np.array([terrain.zone_x, terrain.zone_y])
-        for start in terrain.spawns.mean(axis=1):
-            along = np.linspace(0, 1, 4 * size)[:, None, None] * (goal - start)
-            across = np.linspace(-width / 2, width / 2, 33)[:, None] * ((goal - start) @ [[0, 1], [-1, 0]])
-            points = start + along + across / np.linalg.norm(goal - start)
-            x, y = points.reshape(-1, 2)[((points > 0) & (points < size)).all(axis=2).ravel()].astype(int).T
-            assert not blocked[y, x].any()
+        distance = distance_from_zone(terrain)
+        ring = distance < terrain.zone_radius + config.terrain.ring_width
+        here = terrain.voxels[:, ring]
+        assert set(np.unique(here)) <= {AIR, DIRT, CONCRETE, REINFORCED}
+        assert not here[3:].any()
+        blocked = np.where(ring, np.isin(terrain.voxels, SOLID).any(axis=0), False)
+        assert not blocked[distance < width / 2].any()
+        labels, count = ndimage.label(blocked)
+        within = width + 1  # columns, of which both ends may touch a block when there are `width` - 1 between them
+        nearest = [ndimage.maximum_filter(np.where(labels > 0, sign * labels, -count - 1), within) for sign in (1, -1)]
+        assert not ((nearest[0] > -nearest[1]) & (nearest[0] > 0)).any()
 
 
-def test_walking_distances_are_alike(maps):
-    """The widest mech can walk the straight line to the zone, so the straight line is its walking distance."""
+def test_zones_with_room_have_cover():
+    config = make_config("battle")
+    for seed in range(20):
+        terrain = generate(config, seed)
+        solid = np.isin(terrain.voxels, SOLID).any(axis=0)
+        distance = distance_from_zone(terrain)
+        for place in (distance < terrain.zone_radius, (terrain.lanes == Lane.RING)):
+            assert 0.01 < solid[place].mean() < 0.4
+
+
+def test_direct_lanes_are_bare_in_their_whole_width(maps):
+    """Outside the zone; from each spawn area a strip of the configured width leads to it, wide enough for everybody."""
     config, terrains = maps
-    width = largest(config)[0]
+    width = max(config.terrain.direct_lane_width, largest(config)[0] * math.sqrt(2))
     for terrain in terrains:
-        blocked = blocked_columns(config, terrain)
-        goal = np.array([terrain.zone_x, terrain.zone_y])
-        distances = []
-        for start in terrain.spawns.mean(axis=1):
-            distances.append(math.dist(start, goal))
-            for share in np.linspace(0, 1, 5 * config.terrain.size):
-                assert not blocked[footprint(*(start + share * (goal - start)), width)].any()
-        assert max(distances) - min(distances) <= config.terrain.max_distance_difference * min(distances) + 1e-9
+        lane = (terrain.lanes & Lane.DIRECT) > 0
+        in_zone = distance_from_zone(terrain) < terrain.zone_radius + 1
+        on_lane = terrain.voxels[:, lane & ~in_zone]
+        assert set(np.unique(on_lane[:1])) <= {AIR, DIRT}
+        assert not on_lane[1:].any()
+        clearance = ndimage.distance_transform_edt(np.pad(lane, 1, constant_values=True))[1:-1, 1:-1]
+        labels, _ = ndimage.label(clearance >= width / 2 - 1)  # the lane's middle, where the walls are half as far
+        ends = [(terrain.zone_x, terrain.zone_y), *terrain.spawns.mean(axis=1)]
+        assert len({labels[int(y), int(x)] for x, y in ends} - {0}) == 1
+        assert all(labels[int(y), int(x)] for x, y in ends)
 
 
-def test_widest_mech_walks_from_every_spawn_place_to_the_zone(maps):
+def test_flanking_lanes_hold_nothing_that_stops_a_step(maps):
+    _, terrains = maps
+    for terrain in terrains:
+        flank = (terrain.lanes & Lane.FLANK > 0) & (distance_from_zone(terrain) > terrain.zone_radius + 1)
+        assert set(np.unique(terrain.voxels[:, flank])) <= {AIR, DIRT, FOLIAGE}
+
+
+def test_every_class_walks_from_every_spawn_place_to_the_zone(maps):
     config, terrains = maps
-    width = largest(config)[0]
-    cells = math.ceil(width)
-    for terrain in terrains[:6]:
-        blocked = blocked_columns(config, terrain).tolist()
-        size = config.terrain.size
+    for terrain in terrains[:4]:
+        for width in widths(config):
+            walker = Walker(terrain.voxels, width, largest(config)[1])
+            starts = walker.on_ground(terrain.spawns.reshape(-1, 2))
+            assert (starts >= 0).all()
+            goal = walker.near(terrain.zone_x, terrain.zone_y, 0.0)
+            assert walker.reached(goal, ground_only=True)[starts].all()
 
-        def free(x, y, blocked=blocked, size=size):
-            inside = 0 <= x <= size - cells and 0 <= y <= size - cells
-            return inside and not any(any(row[x : x + cells]) for row in blocked[y : y + cells])
 
-        start = int(terrain.zone_x - width / 2), int(terrain.zone_y - width / 2)
-        assert free(*start)
-        reached, queue = {start}, deque([start])
-        while queue:
-            x, y = queue.popleft()
-            for step in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
-                if step not in reached and free(*step):
-                    reached.add(step)
-                    queue.append(step)
-        for x, y in terrain.spawns.reshape(-1, 2):
-            assert (int(x - width / 2), int(y - width / 2)) in reached
+def test_the_ways_from_the_spawn_areas_to_the_zone_are_alike(maps):
+    """To the permitted difference, for what lanes and terrain make of them: the blocks at the zone are cleared first.
+
+    `oracles.walking` finds ways up to 1.4 % too long, and begins and ends them on whole metres.
+    """
+    config, terrains = maps
+    for terrain in terrains[:4]:
+        voxels = terrain.voxels.copy()
+        voxels[:, distance_from_zone(terrain) < terrain.zone_radius + config.terrain.ring_width] = AIR
+        for width in widths(config):
+            walker = Walker(voxels, width, largest(config)[1])
+            seconds = walker.seconds(walker.near(terrain.zone_x, terrain.zone_y, 0.0))
+            shorter, longer = np.sort(seconds[walker.on_ground(terrain.spawns.mean(axis=1))].mean(axis=1))
+            assert longer - 1 <= (1 + config.terrain.max_distance_difference) * 1.014 * shorter
+
+
+def widths(config):
+    """Longest edges of the footprints of the classes in play."""
+    return {max(c.length, c.width) for c in config.catalog.mech_classes if c.name in config.blue + config.red}
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
@@ -191,60 +222,6 @@ def test_corners_and_sides_are_drawn():
     assert all(corners.count((x, y)) >= 5 for x in (False, True) for y in (False, True))
     assert len({terrain.zone_x > 50 for terrain in terrains}) == 2
     assert len({terrain.zone_y > 50 for terrain in terrains}) == 2
-
-
-def test_maps_keep_cover():
-    """Every biome leaves solids or foliage to hide behind after the lanes are cut."""
-    cover = {}
-    for biome in BIOMES:
-        voxels = [generate(make_config("battle", terrain={"biomes": (biome,)}), seed).voxels for seed in range(10)]
-        cover[biome] = np.mean([np.isin(v[:2], SOLID).any(axis=0) for v in voxels])
-        assert any((v == FOLIAGE).any() for v in voxels) == (biome == "forest")
-        assert any((v == GLASS).any() for v in voxels) == (biome == "urban")
-    assert cover["urban"] > 0.15
-    assert cover["barrens"] > 0.06
-    assert cover["forest"] > 0.03
-
-
-def test_ring_has_cover_off_the_lanes():
-    config = make_config("battle")
-    found = 0
-    for seed in range(10):
-        terrain = generate(config, seed)
-        rows, columns = np.nonzero(terrain.voxels[0] == CONCRETE)
-        distance = np.hypot(columns + 0.5 - terrain.zone_x, rows + 0.5 - terrain.zone_y)
-        on_ring = distance < terrain.zone_radius + config.terrain.ring_width
-        found += np.count_nonzero(on_ring)
-        assert not terrain.voxels[2][rows[on_ring], columns[on_ring]].any()
-    assert found > 50
-
-
-@given(data=st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much], derandomize=True)
-def test_whatever_is_permitted_generates(data):
-    """Generation ends in its own check that every mech can walk to the zone."""
-    roster = st.lists(st.sampled_from(PACK), min_size=1, max_size=24).map(tuple)
-    metres = st.floats(4, 32)
-    try:
-        config = BattleConfig(
-            blue=data.draw(roster),
-            red=data.draw(roster),
-            terrain=TerrainConfig(
-                size=data.draw(st.integers(24, 160)),
-                height=data.draw(st.integers(8, 32)),
-                biomes=tuple(data.draw(st.lists(st.sampled_from(BIOMES), min_size=1, max_size=3))),
-                centre_jitter=data.draw(st.floats(0, 0.3)),
-                spawn_margin=data.draw(st.floats(0, 10)),
-                spawn_spacing=data.draw(st.floats(3.5, 8)),
-                direct_lane_width=data.draw(metres),
-                flank_lane_width=data.draw(metres),
-                ring_width=data.draw(st.floats(0, 32)),
-                max_distance_difference=data.draw(st.floats(0.01, 1)),
-            ),
-        )
-    except ConfigError:
-        return
-    generate(config, data.draw(st.integers(0, 2**64 - 1)))
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64])

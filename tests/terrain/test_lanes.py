@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from echelon_env.scenario import make_config
-from echelon_env.terrain.lanes import STRAIGHT_SHARE, disc, distance_to_segment, lanes
+from echelon_env.terrain.lanes import BENT_SHARE, STRAIGHT_SHARE, disc, distance_to_segment, lanes
 
 
 def test_distance_to_segment():
@@ -40,13 +40,11 @@ def beside(mask, half):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_direct_lanes_bend_so_that_nobody_looks_along_them(seed):
-    config = make_config("duel", terrain=NARROW).map_config
-    direct, _ = lanes(config, SPAWNS, ZONE, np.random.default_rng(seed))
+    direct, _ = lanes(make_config("duel").map_config, SPAWNS, ZONE, np.random.default_rng(seed))
     straight = distance_to_segment((100, 100), (5.0, 5.0), (95.0, 95.0)) < 0.5
-    length = math.dist(*SPAWNS[:, 0]) / 2
     for half in HALVES:
         assert not direct[straight & half].all()
-        assert 0.05 * length - 1 < beside(direct, half).max() < 0.12 * length + 4
+        assert 0.6 * 8 + 4 - 1 < beside(direct, half).max() < 8 + 4 + 1
 
 
 @pytest.mark.parametrize("difference", [0.01, 0.05, 0.15, 0.5])
@@ -54,7 +52,7 @@ def test_bends_respect_the_difference_that_is_permitted(difference):
     """However the lanes bend, a team's way is no longer than what its straight way leaves of the difference."""
     terrain = {**NARROW, "max_distance_difference": difference}
     config = make_config("duel", terrain=terrain).map_config
-    longest = (1 + difference) / (1 + STRAIGHT_SHARE * difference) * math.dist(*SPAWNS[:, 0]) / 2
+    longest = (1 + BENT_SHARE * difference) / (1 + STRAIGHT_SHARE * difference) * math.dist(*SPAWNS[:, 0]) / 2
     for seed in range(30):
         direct, _ = lanes(config, SPAWNS, ZONE, np.random.default_rng(seed))
         for half, spawn in zip(HALVES, SPAWNS[:, 0], strict=True):

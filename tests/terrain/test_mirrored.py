@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from echelon_env.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS
-from echelon_env.config import BIOMES, PACK, BattleConfig, TerrainConfig
+from echelon_env.config import PACK, BattleConfig
+from echelon_env.map_config import BIOMES, TerrainConfig
 from echelon_env.scenario import make_config
 from echelon_env.schema import ConfigError
 from echelon_env.terrain import generate

@@ -3,9 +3,11 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 from echelon_env import ConfigError
+from echelon_env.actions import ACTION_DIM
 from echelon_env.cli import main
 from echelon_env.terrain import generate
 from echelon_train.checkpoint import load_checkpoint
@@ -14,6 +16,7 @@ from echelon_train.evaluation import evaluate
 from echelon_train.players import baseline_contender, network_contender
 from echelon_train.seeds import EVALUATION_SEEDS, TRAINING_SEEDS, evaluation_seed
 from echelon_train.training import train, training_maps
+from echelon_train.vec_env import BattleVecEnv
 
 from .small import small_battle, small_run
 
@@ -104,3 +107,20 @@ def test_the_command_line_says_on_which_maps(tmp_path, capsys):
     assert "on 2 maps, none of which the policy trained on" in capsys.readouterr().out
     assert main(["evaluate", "random", "--scenario", "duel-open", "--opponent", "trivial", "--battles", "2"]) == 0
     assert "on 1 map\n" in capsys.readouterr().out
+
+
+def test_places_keep_their_map_for_some_battles():
+    env = BattleVecEnv(small_battle(max_steps=1), 2, opponent="trivial", regenerate=3)
+    env.reset()
+    still = np.zeros((2, ACTION_DIM), np.float32)
+    maps, battles = [], []
+    for _ in range(7):
+        state = env.battles.engine.state.battles
+        maps.append(state["map_seed"].tolist())
+        battles.append(state["seed"].tolist())
+        env.step(still)
+    for place in range(2):
+        seeds = [seeds[place] for seeds in maps]
+        assert seeds == [seeds[0]] * 3 + [seeds[3]] * 3 + [seeds[6]]
+        assert len(set(seeds)) == 3
+    assert len({seed for seeds in battles for seed in seeds}) == 14

@@ -47,7 +47,7 @@ class _Column:
     meaning: str
 
 
-_COLUMNS = (
+COLUMNS = (
     _Column("cover", 6, 0, 100, "% of columns out of the zone that block sight at 1.5 m"),
     _Column("solid", 6, 0, 100, "% of columns with anything solid"),
     _Column("foliage", 8, 0, 100, "% of columns with foliage"),
@@ -186,14 +186,14 @@ def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[n
     if list(rows) == [scenario]:
         values = table[scenario]
         rows = {"mean": values.mean(axis=0), "least": values.min(axis=0), "greatest": values.max(axis=0)}
-    header = "".join(f"{column.name:>{column.width}}" for column in _COLUMNS)
+    header = "".join(f"{column.name:>{column.width}}" for column in COLUMNS)
     lines = [describe(scenario, seeds), "", f"{'':<10}{header}"]
     for subject, values in rows.items():
-        cells = zip(_COLUMNS, values.tolist(), strict=True)
+        cells = zip(COLUMNS, values.tolist(), strict=True)
         lines.append(
             f"{subject:<10}" + "".join(f"{column.factor * v:{column.width}.{column.digits}f}" for column, v in cells)
         )
-    return "\n".join([*lines, "", *(f"{column.name:<8}{column.meaning}" for column in _COLUMNS)])
+    return "\n".join([*lines, "", *(f"{column.name:<8}{column.meaning}" for column in COLUMNS)])
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from echelon_env.map_config import MapConfig
 
 HALF_DIAGONAL = math.sqrt(0.5)  # m, from the middle of a column to its corner
-STRAIGHT_SHARE = 0.6  # of the permitted difference of the teams' walking distances that the zone's place takes up
-BEND = (0.05, 0.12)  # lengths of a direct lane that its middle lies off the straight way, where the difference permits
+STRAIGHT_SHARE = 0.4  # of the permitted difference of the teams' walking distances that the zone's place takes up
+BENT_SHARE = 0.75  # of it that the direct lanes' bends may add up to; the rest is for ways around the zone's cover
+BEND = (0.6, 1.0)  # lane widths that a direct lane's middle lies off the straight way, where the difference permits
 FLANK_OFFSET = (0.25, 0.4)  # map sizes that a flanking lane's waypoint lies beside the straight way
 
 Point = tuple[float, float]
@@ -34,7 +35,8 @@ def lanes(
     direct, flank = np.zeros((2, size, size), np.bool_)
     for x, y in spawns[: 1 if mirrored else 2].mean(axis=1):
         spawn = float(x), float(y)
-        direct |= _lane(size, [spawn, _bend(config, spawn, zone, rng), zone], direct_width)
+        bend = _bend(config, spawn, zone, direct_width, rng)
+        direct |= _lane(size, [spawn, bend, zone], direct_width)
         waypoint = _flank_waypoint(size, spawn, zone, min(flank_width, size / 2), rng)
         flank |= _lane(size, [spawn, waypoint, zone], flank_width)
     if mirrored:
@@ -66,14 +68,15 @@ def _lane(size: int, points: list[Point], width: float) -> NDArray[np.bool_]:
     return mask
 
 
-def _bend(config: MapConfig, spawn: Point, zone: Point, rng: np.random.Generator) -> Point:
+def _bend(config: MapConfig, spawn: Point, zone: Point, width: float, rng: np.random.Generator) -> Point:
     """The middle of a direct lane: beside the middle of the straight way, on a drawn side, inside the map."""
     difference = config.terrain.max_distance_difference
-    longer = (1 + difference) / (1 + STRAIGHT_SHARE * difference)  # than the straight way, at most
-    least, most = (min(bend, math.sqrt(longer * longer - 1) / 2) for bend in BEND)
+    longer = (1 + BENT_SHARE * difference) / (1 + STRAIGHT_SHARE * difference)  # than the straight way, at most
     offset, side = rng.random(2)
-    offset = least + (most - least) * offset
     dx, dy = zone[0] - spawn[0], zone[1] - spawn[1]
+    least, most = BEND
+    offset = width * (least + (most - least) * offset) / math.sqrt(dx * dx + dy * dy)
+    offset = min(offset, math.sqrt(longer * longer - 1) / 2)
     margin = config.walking_width / 2
     for sign in (1, -1) if side < 0.5 else (-1, 1):
         x, y = spawn[0] + dx / 2 - sign * dy * offset, spawn[1] + dy / 2 + sign * dx * offset

@@ -60,7 +60,7 @@ class Recipe:
         """The inverse of `to_json`. Raises `RecipeError` for anything that is no recipe."""
         try:
             content = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RecipeError(f"recipe: not JSON: {error}") from None
         if not isinstance(content, dict) or sorted(content) != list(_KEYS):
             found = sorted(content) if isinstance(content, dict) else type(content).__name__

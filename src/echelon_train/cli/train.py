@@ -42,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=str(_DEFAULTS.maps),
         help="how many to train on, 0 for a new one in every battle, or a directory of recipes (default: %(default)s)",
     )
+    add(
+        "--regenerate",
+        type=positive,
+        default=_DEFAULTS.regenerate,
+        metavar="N",
+        help="battles in a row on one map (default: %(default)s)",
+    )
     add("--threads", type=positive, default=_DEFAULTS.threads, help="that step the battles (default: %(default)s)")
     add("--device", default=_DEFAULTS.device, help="cpu, cuda or auto (default: %(default)s)")
     add(
@@ -69,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
         battles=args.battles,
         threads=args.threads,
+        regenerate=args.regenerate,
         maps=int(args.maps) if args.maps.isdecimal() else args.maps,
         device=args.device,
         eval_every=args.eval_every,

@@ -35,8 +35,8 @@ class Biome:
     """A kind of terrain: how it is painted, and what a map of it alone is made of.
 
     `shares` are the least and the greatest share of such a map's columns that hold a voxel of each material, lanes and
-    zone included; of materials that are not named it has none, but for the dirt of lanes and the concrete of the
-    ring's cover.
+    zone included; of materials that are not named it has none, but for the dirt of lanes and the concrete and
+    reinforced blocks in the zone.
     """
 
     brush: Brush

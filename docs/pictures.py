@@ -1,0 +1,56 @@
+"""Draws the pictures of maps.md and measures its statistics anew: ``python docs/pictures.py`` (a few minutes)."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from PIL import Image
+
+from echelon_env.cli.maps import COLUMNS, measure
+from echelon_env.map_config import BIOMES, MapConfig
+from echelon_env.render.map_sheet import biome_page, contact_sheet
+from echelon_env.scenario import make_config, scenarios
+from echelon_env.terrain import biomes, generate
+
+PAGE = Path(__file__).parent / "maps.md"
+PICTURES = Path(__file__).parent / "pictures"
+SEEDS = range(100)
+
+
+def save(picture: Image.Image, name: str, width: int) -> None:
+    """Write a picture, small enough for a repository: scaled down, in 128 colours."""
+    small = picture.resize((width, picture.height * width // picture.width), Image.Resampling.LANCZOS)
+    small.quantize(128).save(PICTURES / f"{name}.png", optimize=True)
+
+
+def main() -> None:
+    """Draw and measure."""
+    PICTURES.mkdir(exist_ok=True)
+    battle = make_config("battle").map_config
+    save(contact_sheet((generate(battle, seed) for seed in range(8)), 8, view="above", title="battle"), "above", 1600)
+    iso = contact_sheet((generate(battle, seed) for seed in range(4)), 4, view="isometric", title="battle")
+    save(iso, "isometric", 1600)
+    alone = {name: make_config("battle", terrain={"biomes": (name,)}).map_config for name in BIOMES}
+    for number, (name, config) in enumerate(alone.items()):
+        save(biome_page(generate(config, number), name, biomes.BIOMES[name].summary), name, 1000)
+    page = PAGE.read_text(encoding="utf-8")
+    for name, configs in {
+        "biomes": alone,
+        "scenarios": {name: scenario.config.map_config for name, scenario in scenarios().items()},
+    }.items():
+        table = f"<!-- measured: {name} -->\n{to_markdown(configs)}\n<!-- end -->"
+        page = re.sub(rf"<!-- measured: {name} -->.*?<!-- end -->", table, page, flags=re.DOTALL)
+    PAGE.write_text(page, encoding="utf-8")
+
+
+def to_markdown(configs: Mapping[str, MapConfig]) -> str:
+    """A table of mean statistics, a row for each configuration."""
+    lines = [["", *(column.name for column in COLUMNS)], ["---"] * (1 + len(COLUMNS))]
+    for name, values in measure(configs, SEEDS).items():
+        means = zip(COLUMNS, values.mean(axis=0), strict=True)
+        lines.append([f"`{name}`", *(f"{column.factor * mean:.{column.digits}f}" for column, mean in means)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    main()
