@@ -1,7 +1,8 @@
 """Live agent-steps per second through every face, on one core, between scripted novices (their own cost apart).
 
 Run ``python benchmarks/faces.py``; ``--seconds`` sets the time per row. Rows are interleaved over several rounds and
-medians are printed, beside the times of a map and of resets and the time from import to the first step, cache cold and warm.
+medians are printed, beside the times of a map and of resets, and the time from import to the first step, cache cold and
+warm.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from echelon_env.observations import CONTACT_ROWS, STREAMS, Contact, Objective, 
 from playing import SIZES
 
 HASHES = pathlib.Path(__file__).parent / "engine" / "golden.json"
-SEEDS = (1, 2, 3, 4, 5)
+SEEDS = (2, 4, 6, 7, 21)
 _OBJECTIVE = STREAMS["objective"].start
 
 

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
@@ -274,4 +274,13 @@ def test_many_at_once_each_make_their_own_way():
         _, _, _, _, infos = envs.step(np.zeros((3, ACTION_DIM), np.float32))
     assert infos["stage"].tolist() == [1, 1, 1]
     assert [env.progress.battles for env in envs.envs] == [0, 1, 0]
+    envs.close()
+
+
+@pytest.mark.parametrize("vectorize", [SyncVectorEnv, AsyncVectorEnv])
+def test_many_at_once_as_the_documentation_says(vectorize):
+    envs = vectorize([lambda: CurriculumEnv(["duel-open", "duel-cover"]) for _ in range(2)])
+    _, infos = envs.reset()
+    assert infos["stage"].tolist() == [0, 0]
+    envs.step(envs.action_space.sample())
     envs.close()

@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import re
 
 import numpy as np
@@ -35,6 +36,8 @@ def test_scenarios_go_from_a_first_lesson_to_a_company():
         assert scenario.name == name
         assert len(scenario.description) > 20
         assert "\n" not in scenario.description
+    with pytest.raises(TypeError):
+        listed["mine"] = listed["duel"]
     assert len({scenario.config for scenario in listed.values()}) == len(listed)
 
 
@@ -81,7 +84,41 @@ def test_a_file_may_hold_every_key(write):
     assert config == expected
 
 
+def to_toml(value, path=()):
+    """A nested dict of plain values as TOML with an array of tables for every list of dicts; None is left out."""
+    lines, tables = [], []
+    for key, entry in value.items():
+        if isinstance(entry, dict):
+            tables += [f"[{'.'.join((*path, key))}]", *to_toml(entry, (*path, key))]
+        elif isinstance(entry, list) and entry and isinstance(entry[0], dict):
+            for one in entry:
+                tables += [f"[[{'.'.join((*path, key))}]]", *to_toml(one, (*path, key))]
+        elif entry is not None:
+            lines.append(f"{key} = {json.dumps(entry)}")
+    return lines + tables
+
+
+def test_a_file_may_hold_a_whole_configuration(write):
+    config = make_config("hunt", banned_weapons=["gauss"])
+    lines = to_toml({"description": "x", **config.to_dict()})
+    assert make_config(write("\n".join(lines))) == config
+    wrong = lines.index('name = "heavy"')
+    lines[wrong + 3] = "lenght = 3.0"
+    with pytest.raises(ConfigError, match=rf"mine\.toml:{wrong + 4}: unknown config key 'catalog.mech_classes\[3\]"):
+        make_config(write("\n".join(lines)))
+
+
+@pytest.mark.parametrize("text", ["\ufeff{}", "# \u2028 \x85\n{}"])
+def test_files_of_other_editors(write, text):
+    path = write("")
+    path.write_bytes(text.format('description = "x\u2028y"\r\nmax_steps = 3\r\nred = ["medim"]').encode())
+    line = 3 + text.count("# ")
+    with pytest.raises(ConfigError, match=f":{line}: config key 'red'"):
+        make_config(path)
+
+
 WRONG = [
+    ('description = "x"\n[[catalog.weapons]]\nname = "laser"\n', 2, "'catalog.weapons[0]': keys are missing: flight"),
     ('description = "x"\nblue = ["heavy"\nred = 3\n', 3, "Unclosed array"),
     ('description = "x"\n\nmax_step = 3\n', 3, "unknown config key 'max_step'; did you mean 'max_steps'"),
     ('description = "x"\n[terrain]\n# how large\nsize = 9\n', 4, "'terrain.size': expected a number from 24"),

@@ -93,10 +93,10 @@ class MechClass:
     tonnage: float = measure("t")
     noise: float = measure("per m/s")
     wreck_probability: float = measure("0 to 1", 0, 1)  # that it leaves a hard wreck, not debris
-    primary: str | None  # name of the weapon on the mount
-    secondary: str | None
-    tertiary: str | None
-    special: str | None
+    primary: str | None = None  # name of the weapon on the mount
+    secondary: str | None = None
+    tertiary: str | None = None
+    special: str | None = None
     electronics: bool  # carries ECM and ECCM
     anti_missile: bool  # carries an anti-missile system
     contact_slots: int = measure("")  # of the contact table that the sensor suite fills

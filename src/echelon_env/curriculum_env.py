@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from echelon_env.config import BattleConfig
 from echelon_env.curriculum import CurriculumLike, Progress, make_curriculum
-from echelon_env.engine.rng import check_seed
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.pettingzoo_env import BattleParallelEnv
-from echelon_env.schema import ConfigError
+from echelon_env.schema import ConfigError, check_seed
 from echelon_env.single_env import BattleEnv
 
 Floats = NDArray[np.float32]
@@ -51,8 +50,7 @@ class _Stages(Generic[_Env]):
     def enter(self, seed: int | None) -> int | None:
         """Enter the stage that the progress has come to; returns the seed that its environment is to be reset with."""
         if seed is not None or self._seed is None:
-            drawn = np.random.SeedSequence().generate_state(1, np.uint64)[0]
-            self._seed = check_seed(drawn if seed is None else seed)
+            self._seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
             self._unseeded = set(range(len(self.envs)))
         if self._playing != self.progress.stage:
             self.env.close()

@@ -61,11 +61,11 @@ class MapConfig:
 
     terrain: TerrainConfig
     places: int = measure("mechs", 1, 64)  # spawn places of a team
-    mech_width: float = measure("m")  # longest edge of a footprint in the rosters
-    mech_height: float = measure("m")  # of the tallest mech in the rosters
+    mech_width: float = measure("m", 1e-3)  # longest edge of a footprint in the rosters
+    mech_height: float = measure("m", 1e-3)  # of the tallest mech in the rosters
     walker_widths: tuple[float, ...]  # m, longest edges of the footprints of classes that cannot fly, widest first
-    min_zone_radius: float = measure("m")
-    max_zone_radius: float = measure("m")
+    min_zone_radius: float = measure("m", 1e-3)
+    max_zone_radius: float = measure("m", 1e-3)
 
     def __post_init__(self) -> None:
         check_fields(self, "")
@@ -76,6 +76,18 @@ class MapConfig:
             if biome not in BIOMES:
                 hint = nearest_name(biome, BIOMES)
                 raise ConfigError(f"config key 'terrain.biomes': unknown biome {biome!r}{hint}", "terrain.biomes")
+        possible = {width for width in self.walker_widths if 0 < width <= self.mech_width}
+        if list(self.walker_widths) != sorted(possible, reverse=True):
+            raise ConfigError(
+                f"config key 'walker_widths': expected widths up to {self.mech_width} m, widest first, "
+                f"got {self.walker_widths}",
+                "walker_widths",
+            )
+        if self.max_zone_radius < self.min_zone_radius:
+            raise ConfigError(
+                f"max_zone_radius {self.max_zone_radius} is less than min_zone_radius {self.min_zone_radius}",
+                "max_zone_radius",
+            )
         if terrain.spawn_spacing < self.mech_width:
             raise ConfigError(
                 f"config key 'terrain.spawn_spacing': expected at least the {self.mech_width} m of the widest mech, "

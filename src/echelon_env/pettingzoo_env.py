@@ -16,12 +16,12 @@ from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.maps import Maps, map_seed
-from echelon_env.engine.rng import check_seed, episode_seed
+from echelon_env.engine.rng import episode_seed
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.observations import observation_bounds
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.scenario import ScenarioLike
-from echelon_env.schema import check_integer
+from echelon_env.schema import check_integer, check_seed
 
 Floats = NDArray[np.float32]
 
@@ -107,8 +107,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
     ) -> tuple[dict[str, Floats], dict[str, dict[str, Any]]]:
         """Begin a battle. A seed names the battle; without one, battles follow from the last seed given."""
         if seed is not None or self._seed is None:
-            drawn = np.random.SeedSequence().generate_state(1, np.uint64)[0]
-            self._seed = check_seed(drawn if seed is None else seed)
+            self._seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
             self._episode = 0
         else:
             self._episode += 1
@@ -189,7 +188,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
                 "reward_components": dict(zip(REWARD_COMPONENTS, components[row], strict=True)),
             }
             if not stepped:
-                infos[agent]["map_seed"] = int(engine.state.battles["map_seed"][0])
+                infos[agent]["map_seed"] = engine.state.battles["map_seed"][0]
         if engine.battle_over[0]:
             winner, reason = int(engine.winner[0]), REASONS[engine.reason[0]]
             for agent, info in infos.items():

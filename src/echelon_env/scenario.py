@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from echelon_env.config import BattleConfig
@@ -43,11 +44,11 @@ def scenarios() -> Mapping[str, Scenario]:
     """
     shipped = [_read(path) for path in _SHIPPED.glob(f"*{_SUFFIX}")]
     ordered = sorted(shipped, key=lambda scenario: (scenario.config.num_mechs, scenario.name))
-    return {scenario.name: scenario for scenario in ordered}
+    return MappingProxyType({scenario.name: scenario for scenario in ordered})
 
 
 def scenario_names() -> tuple[str, ...]:
-    """The names of `scenarios`, without reading their files."""
+    """The names of `scenarios` in the order of the alphabet, without reading their files."""
     return tuple(sorted(path.stem for path in _SHIPPED.glob(f"*{_SUFFIX}")))
 
 
@@ -98,15 +99,16 @@ def _shipped(name: str) -> Scenario:
 def _read(path: Path) -> Scenario:
     """The scenario of a file. Raises `ConfigError`, which names the file and the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise ConfigError(f"scenario {path}: {reason}") from None
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        raise ConfigError(f"{path}:{line[1] if line else len(text.splitlines())}: {error}") from None
+        found = re.search(r"at line (\d+)", str(error))
+        line = int(found[1]) if found else text.count("\n") + 1  # at the end of the document
+        raise ConfigError(f"{path}:{line}: {error}") from None
     try:
         description = data.pop("description", None)
         if not isinstance(description, str) or not description.strip():
@@ -118,7 +120,7 @@ def _read(path: Path) -> Scenario:
 
 def _line_of(text: str, keys: tuple[str, ...]) -> int:
     """The line at which the first of the dotted keys that the file has begins; 1 if it has none of them."""
-    paths = [[re.sub(r"\[\d+\]$", "", part) for part in key.split(".")] for key in keys]
+    paths = [re.findall(r"[^.\[\]]+", key) for key in keys]
     tables = [path[:length] for path in paths for length in range(len(path) - 1, 0, -1)]
     for path in [*paths, *tables]:  # a key that is absent is missed in the table that should hold it
         line = _first_line_with(text, path)
@@ -129,16 +131,23 @@ def _line_of(text: str, keys: tuple[str, ...]) -> int:
 
 def _first_line_with(text: str, key: list[str]) -> int | None:
     """The line at which a key begins: the parser itself says after which line the key is there."""
-    lines = text.splitlines(keepends=True)
+    lines = text.split("\n")
     complete = 0  # lines that are a valid file, without the key
     for count in range(1, len(lines) + 1):
         try:
-            data: Any = tomllib.loads("".join(lines[:count]))
+            data: Any = tomllib.loads("\n".join(lines[:count]) + "\n")
         except tomllib.TOMLDecodeError:
             continue  # within a value of several lines
         for part in key:
-            data = data.get(part) if isinstance(data, dict) else None
+            data = _entry(data, part)
         if data is not None:
             return complete + 1
         complete = count
     return None
+
+
+def _entry(data: Any, key: str) -> Any:
+    """What a table holds under a key, or a list at an index; None if that is nothing."""
+    if isinstance(data, list):
+        return data[int(key)] if key.isdecimal() and int(key) < len(data) else None
+    return data.get(key) if isinstance(data, dict) else None

@@ -59,6 +59,13 @@ def check_integer(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def check_seed(seed: Any) -> int:
+    """A seed as an int. Raises ValueError unless it is an integer in [0, 2**64)."""
+    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed: expected an integer in [0, 2**64), got {seed!r}")
+    return int(seed)
+
+
 def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
     """A copy of a configuration with fields changed; a nested one takes a mapping. `path` begins the keys in errors."""
     names = [f.name for f in dataclasses.fields(part)]
@@ -89,10 +96,14 @@ def build(cls: type[Any], data: Any, path: str) -> Any:
         if key not in names:
             raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}", path + str(key))
         values[key] = _convert(hints[key], value, path + key)
-    try:
-        return cls(**values)
-    except TypeError as error:  # a catalogue entry has no defaults
-        raise ConfigError(f"config key {path.rstrip('.')!r}: {error}", path.rstrip(".")) from None
+    missing = [f.name for f in dataclasses.fields(cls) if _is_required(f) and f.name not in values]
+    if missing:
+        raise ConfigError(f"config key {path.rstrip('.')!r}: keys are missing: {', '.join(missing)}", path.rstrip("."))
+    return cls(**values)
+
+
+def _is_required(f: dataclasses.Field[Any]) -> bool:
+    return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
 
 
 def _convert(hint: Any, value: Any, path: str) -> Any:

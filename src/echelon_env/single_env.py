@@ -14,13 +14,13 @@ from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.controlled import Control, ControlledBattles
 from echelon_env.engine.maps import Maps, map_seed
-from echelon_env.engine.rng import check_seed, episode_seed
+from echelon_env.engine.rng import episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.observations import observation_bounds
 from echelon_env.opponents import Policy
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.scenario import ScenarioLike
-from echelon_env.schema import ConfigError, check_integer
+from echelon_env.schema import ConfigError, check_integer, check_seed
 
 Floats = NDArray[np.float32]
 
@@ -163,7 +163,7 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
             "reward_components": dict(zip(REWARD_COMPONENTS, components.tolist(), strict=True)),
         }
         if not stepped:
-            info["map_seed"] = int(battles.engine.state.battles["map_seed"][0])
+            info["map_seed"] = battles.engine.state.battles["map_seed"][0]
         if battles.battle_over[0]:
             info["outcome"] = int(battles.learner_won[0])
             info["reason"] = REASONS[battles.engine.reason[0]]

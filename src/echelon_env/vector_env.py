@@ -16,12 +16,12 @@ from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.controlled import Control
 from echelon_env.engine.maps import Maps, map_seed
-from echelon_env.engine.rng import check_seed, episode_seed
+from echelon_env.engine.rng import episode_seed
 from echelon_env.engine.state import BLUE, REASONS
 from echelon_env.opponents import Policy
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.scenario import ScenarioLike
-from echelon_env.schema import ConfigError, check_integer, nearest_name
+from echelon_env.schema import ConfigError, check_integer, check_seed, nearest_name
 from echelon_env.single_env import make_battles, make_spaces
 
 Floats = NDArray[np.float32]

@@ -82,6 +82,9 @@ class TrainConfig:
             )
         if not isinstance(self.maps, str) and not (type(self.maps) is int and 0 <= self.maps <= MOST_MAPS):
             raise ConfigError(f"maps: expected 0 to {MOST_MAPS}, or a directory of recipes, got {self.maps!r}", "maps")
+        stages = 1 if self.curriculum is None else len(self.curriculum.scenarios)
+        if not isinstance(self.maps, str) and self.maps * stages > MOST_MAPS:
+            raise ConfigError(f"maps: expected at most {MOST_MAPS} in all stages, got {stages} x {self.maps}", "maps")
         if isinstance(self.maps, str) and self.curriculum is not None and len(self.curriculum.scenarios) > 1:
             raise ConfigError("maps: the stages of a curriculum have different maps; give a number of them", "maps")
         if self.opponent not in opponents.LEVELS:

@@ -43,6 +43,7 @@ class Evaluation:
     outcomes: tuple[int, ...]  # 1 win, 0 draw, -1 loss; even numbers as blue, odd ones as red on the same map
     maps: int  # different ones, by content
     maps_trained_on: int | None  # of them; None: not known by content, but training never has evaluation's seeds
+    trained_maps: int | None  # that the player trained on in all
 
     @property
     def wins(self) -> Share:
@@ -70,6 +71,7 @@ class Evaluation:
             "battles": len(self.outcomes),
             "maps": self.maps,
             "maps_trained_on": self.maps_trained_on,
+            "trained_maps": self.trained_maps,
             "confidence": CONFIDENCE,
             **{name: {"count": s.count, "share": s.share, "interval": [s.low, s.high]} for name, s in shares.items()},
             "outcomes": list(self.outcomes),
@@ -137,8 +139,8 @@ def evaluate(
         battles = deque(play(contender, opponent, config, seed, first, count, num_threads), maxlen=1)[0]
         outcomes.extend(battles.learner_won.tolist())
         maps.update(battles.engine.terrain(b).content_hash for b in range(0, count, 2))
-    known = None if trained_maps is None else len(maps & trained_maps)
-    return Evaluation(contender.name, contender.action_mode, opponent, seed, tuple(outcomes), len(maps), known)
+    met, known = (None, None) if trained_maps is None else (len(maps & trained_maps), len(trained_maps))
+    return Evaluation(contender.name, contender.action_mode, opponent, seed, tuple(outcomes), len(maps), met, known)
 
 
 def play(

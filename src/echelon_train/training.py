@@ -11,7 +11,7 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import JSONOutputFormat, Logger, TensorBoardOutputFormat
 
-from echelon_env import MapPool
+from echelon_env import ConfigError, MapPool
 from echelon_train.callbacks import (
     BattleStatistics,
     CheckpointCallback,
@@ -21,14 +21,14 @@ from echelon_train.callbacks import (
     StopCallback,
 )
 from echelon_train.checkpoint import Checkpoint, save_in_run, weights_of
-from echelon_train.config import TrainConfig
+from echelon_train.config import MOST_MAPS, TrainConfig
 from echelon_train.device import resolve_device, torch_threads
 from echelon_train.evaluation import Evaluation, evaluate
 from echelon_train.players import network_contender
 from echelon_train.policy import BattlePolicy, build_policy, policy_kwargs
 from echelon_train.ppo import BattlePPO
 from echelon_train.run_folder import METRICS_FILE, run_folder
-from echelon_train.seeds import training_map_seed
+from echelon_train.seeds import EVALUATION_SEEDS, training_map_seed
 from echelon_train.vec_env import BattleVecEnv
 
 _FINAL_LEARNING_RATE = 0.1  # of the initial one
@@ -88,10 +88,17 @@ def _run(config: TrainConfig, out: Path, device: Any, console: Console, max_seco
 def training_maps(config: TrainConfig) -> MapPool | None:
     """The maps that a plain run or a stage trains on; None if every battle has a map of its own.
 
-    Raises `ConfigError` for a directory of recipes that cannot be used.
+    Maps of a directory are made here, all of them. Raises `ConfigError` for a directory of recipes that cannot be used.
     """
     if isinstance(config.maps, str):
-        return MapPool.load(config.maps)
+        pool = MapPool.load(config.maps)
+        if len(pool) > MOST_MAPS:
+            raise ConfigError(f"maps: expected at most {MOST_MAPS} recipes in {config.maps!r}, got {len(pool)}", "maps")
+        for number, seed in enumerate(pool.seeds):
+            if seed in EVALUATION_SEEDS:
+                raise ConfigError(f"maps: seed {seed} in {config.maps!r} is kept for evaluation", "maps")
+            _ = pool[number]  # better that it fails now than when a battle first has the map
+        return pool
     if config.maps == 0:
         return None
     return MapPool(config.battle, [training_map_seed(config.seed, number) for number in range(config.maps)])

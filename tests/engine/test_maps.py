@@ -5,6 +5,7 @@ import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -216,7 +217,41 @@ def test_maps_that_cannot_be(maps, message):
             face(SMALL, maps=maps)
 
 
+def test_nobody_can_change_the_maps_of_a_pool():
+    terrain = MapPool(SMALL, [5])[0]
+    for array in (terrain.voxels, terrain.spawns, terrain.lanes):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+
+
+def test_nothing_is_reset_if_a_map_is_not_its_recipes(tmp_path):
+    write_recipes(tmp_path, seeds=[5, 6])
+    edited(tmp_path, 1, content_hash="0" * 64)
+    engine = BattleEngine(SMALL, 2, 2, maps=tmp_path)
+    chosen = {engine.maps.number_of(seed): seed for seed in range(20)}
+    engine.reset([chosen[0]] * 2)
+    before = engine.snapshot()
+    with pytest.raises(RecipeError):
+        engine.reset([chosen[0] + 2**40, chosen[1]])
+    after = engine.snapshot()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    engine.close()
+
+
+@pytest.mark.parametrize("vectorize", [gymnasium.vector.SyncVectorEnv, gymnasium.vector.AsyncVectorEnv])
+def test_large_map_seeds_go_through_gymnasiums_vector_environments(vectorize):
+    pool = MapPool(SMALL, [2**64 - 1])
+    envs = vectorize([lambda: BattleEnv(SMALL, maps=pool)] * 2)
+    _, infos = envs.reset()
+    assert infos["map_seed"].tolist() == [2**64 - 1] * 2
+    envs.close()
+
+
 def test_pools_that_cannot_be():
+    with pytest.raises(ConfigError, match=r"expected a sequence of seeds, got 5; MapPool\.generate takes a number"):
+        MapPool("duel", 5)
+    with pytest.raises(TypeError):
+        MapPool("duel", [1, 2])[0:1]
     with pytest.raises(ConfigError, match="expected 1 to 1000000 maps, got 0"):
         MapPool("duel", [])
     with pytest.raises(ConfigError, match="different seeds"):
@@ -242,6 +277,10 @@ def test_directories_of_recipes_that_cannot_be(tmp_path):
         MapPool.load(tmp_path)
     edited(tmp_path, 1, generator=GENERATOR_VERSION, config=make_config("duel").map_config.to_dict())
     with pytest.raises(ConfigError, match=r"are of different battles: terrain\.size: expected 48, got 100"):
+        MapPool.load(tmp_path)
+    (tmp_path / "again.json").write_text((tmp_path / f"{5:020d}.json").read_text())
+    edited(tmp_path, 1, config=SMALL.map_config.to_dict())
+    with pytest.raises(ConfigError, match=r"again\.json and .*5\.json are of the same map"):
         MapPool.load(tmp_path)
     path.write_text("{")
     with pytest.raises(ConfigError, match=f"{path.name}: recipe: not JSON"):

@@ -74,7 +74,9 @@ def test_each_team_has_a_flank_apart_from_its_direct_lane(seed):
 def test_lanes_are_never_narrower_than_the_widest_mech_needs():
     for width in (2.0, 10.0):
         config = dataclasses.replace(
-            make_config("duel", terrain={**NARROW, "spawn_spacing": 16.0}).map_config, mech_width=width
+            make_config("duel", terrain={**NARROW, "spawn_spacing": 16.0}).map_config,
+            mech_width=width,
+            walker_widths=(),
         )
         spawns = np.array([[[5.0, 50.0]], [[95.0, 50.0]]])
         for lane in lanes(config, spawns, ZONE, np.random.default_rng(0)):

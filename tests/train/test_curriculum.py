@@ -158,7 +158,7 @@ def test_evaluations_play_the_present_stage(tmp_path, quiet, monkeypatch):
 
     def evaluate(contender, opponent, config, **kwargs):
         played.append(len(config.blue))
-        return Evaluation(contender.name, contender.action_mode, opponent, 0, (1,), 1, None)
+        return Evaluation(contender.name, contender.action_mode, opponent, 0, (1,), 1, None, None)
 
     monkeypatch.setattr(training, "evaluate", evaluate)
     train(staged_run(eval_every=1, steps=112), tmp_path / "run", console=quiet)

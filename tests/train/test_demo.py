@@ -63,7 +63,7 @@ def test_a_film_shows_the_battle_that_was_evaluated(tmp_path):
 
 
 def test_a_learning_curve_needs_no_battles(tmp_path):
-    evaluation = Evaluation("untrained", "sampled", "novice", 0, (-1, -1), 1, None)
+    evaluation = Evaluation("untrained", "sampled", "novice", 0, (-1, -1), 1, None, None)
     save_learning_curve(tmp_path / "curve.png", [{"time/total_timesteps": 10}], [(0, evaluation)], "short")
     assert (tmp_path / "curve.png").stat().st_size > 0
 

@@ -60,7 +60,7 @@ def test_wilson_intervals(count, total, low, high):
 
 
 def test_an_evaluation_counts_its_outcomes():
-    result = Evaluation("policy", "sampled", "novice", 3, (1, 1, 0, -1, -1, -1), 3, None)
+    result = Evaluation("policy", "sampled", "novice", 3, (1, 1, 0, -1, -1, -1), 3, None, None)
     assert (result.wins.count, result.draws.count, result.losses.count) == (2, 1, 3)
     document = json.loads(json.dumps(result.to_dict()))
     assert document["battles"] == 6

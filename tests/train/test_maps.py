@@ -11,8 +11,9 @@ from echelon_env.actions import ACTION_DIM
 from echelon_env.cli import main
 from echelon_env.terrain import generate
 from echelon_train.checkpoint import load_checkpoint
+from echelon_train.cli.evaluate import describe_maps
 from echelon_train.config import TrainConfig, training_curriculum
-from echelon_train.evaluation import evaluate
+from echelon_train.evaluation import Evaluation, evaluate
 from echelon_train.players import baseline_contender, network_contender
 from echelon_train.seeds import EVALUATION_SEEDS, TRAINING_SEEDS, evaluation_seed
 from echelon_train.training import train, training_maps
@@ -40,7 +41,7 @@ def test_a_checkpoint_knows_the_maps_it_was_trained_on(tmp_path, quiet):
     config = small_run().battle
     contender = network_contender("policy", checkpoint.policy, checkpoint.network, config)
     result = evaluate(contender, "trivial", config, num_battles=6, seed=0, trained_maps=checkpoint.trained_maps)
-    assert (result.maps, result.maps_trained_on) == (3, 0)
+    assert (result.maps, result.maps_trained_on, result.trained_maps) == (3, 0, len(checkpoint.trained_maps))
     assert result.to_dict()["maps_trained_on"] == 0
 
 
@@ -79,6 +80,28 @@ def test_a_directory_of_recipes_can_be_trained_on(tmp_path, quiet):
     assert load_checkpoint(result.checkpoint).trained_maps == {terrain.content_hash}
 
 
+def test_recipes_are_checked_before_training(tmp_path, quiet):
+    config = small_run()
+    recipe = generate(config.battle, 7).recipe
+    recipes = tmp_path / "maps"
+    recipes.mkdir()
+    (recipes / "7.json").write_text(dataclasses.replace(recipe, content_hash="0" * 64).to_json())
+    with pytest.raises(ConfigError, match="recipe of seed 7: the map that it makes here has"):
+        train(dataclasses.replace(config, maps=str(recipes)), tmp_path / "run", console=quiet)
+    judged = generate(config.battle, evaluation_seed(0, 0)).recipe
+    (recipes / "7.json").write_text(judged.to_json())
+    with pytest.raises(ConfigError, match=f"seed {judged.seed} in .* is kept for evaluation"):
+        train(dataclasses.replace(config, maps=str(recipes)), tmp_path / "run", console=quiet)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("maps", [1000, 999])
+def test_too_few_maps_are_called_so(maps):
+    result = Evaluation("policy", "sampled", "novice", 0, (1, 1), 1, 0, maps)
+    assert describe_maps(result).startswith(f"on 1 map, none of the {maps:,} trained on")
+    assert ("too few" in describe_maps(result)) == (maps < 1000)
+
+
 @pytest.mark.parametrize("maps", [-1, True, 20_001])
 def test_numbers_of_maps_that_cannot_be(maps):
     with pytest.raises(ConfigError, match="maps: expected 0 to 20000, or a directory of recipes"):
@@ -89,6 +112,8 @@ def test_maps_that_do_not_fit_are_refused_before_anything_is_computed(tmp_path, 
     with pytest.raises(ConfigError, match=r"no recipes \(\*.json\) in 'nowhere'"):
         train(small_run(maps="nowhere"), tmp_path / "run", console=quiet)
     curriculum = training_curriculum([small_battle(), small_battle("skirmish")])
+    with pytest.raises(ConfigError, match="at most 20000 in all stages, got 2 x 10001"):
+        small_run(maps=10_001, curriculum=curriculum, battle=curriculum.scenarios[0].config)
     with pytest.raises(ConfigError, match="stages of a curriculum have different maps"):
         small_run(maps="somewhere", curriculum=curriculum, battle=curriculum.scenarios[0].config)
 
@@ -104,7 +129,7 @@ def test_the_command_line_says_on_which_maps(tmp_path, capsys):
     train_command = ["train", "--scenario", "duel-open", "--opponent", "trivial", "--steps", "2048", "--out", str(out)]
     assert main([*train_command, "--battles", "4", "--maps", "4", "--eval-every", "0"]) == 0
     assert main(["evaluate", str(out), "--opponent", "trivial", "--battles", "4"]) == 0
-    assert "on 2 maps, none of which the policy trained on" in capsys.readouterr().out
+    assert "on 2 maps, none of the 4 trained on: too few to speak of unseen maps\n" in capsys.readouterr().out
     assert main(["evaluate", "random", "--scenario", "duel-open", "--opponent", "trivial", "--battles", "2"]) == 0
     assert "on 1 map\n" in capsys.readouterr().out
 

@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.maps import Maps, map_pool
-from echelon_env.engine.rng import check_seed
 from echelon_env.engine.state import STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.observations import OBSERVATION_DIM, STREAMS
 from echelon_env.scenario import ScenarioLike, make_config
-from echelon_env.schema import check_integer
+from echelon_env.schema import check_integer, check_seed
 from echelon_env.terrain import Terrain, generate
 
 
@@ -115,12 +114,16 @@ class BattleEngine:
         Raises
         ------
         ValueError
-            If a shape is wrong or a seed is no integer in range; nothing is reset then.
+            If a shape is wrong or a seed is no integer in range, and `RecipeError` if a map of a pool is not what its
+            recipe says; nothing is reset then.
         """
         seed_list = _check_seeds(seeds, self.num_battles)
         map_list = seed_list if map_seeds is None else _check_seeds(map_seeds, self.num_battles)
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else _check_mask(mask, self.num_battles)
-        self._for_all(self._reset_battle, [(b, seed_list[b], map_list[b]) for b in np.flatnonzero(chosen).tolist()])
+        places = np.flatnonzero(chosen).tolist()
+        terrains: dict[int, Terrain] = {}
+        self._for_all(self._find_map, [(b, map_list[b], terrains) for b in places])
+        self._for_all(self._reset_battle, [(b, seed_list[b], terrains[b]) for b in places])
         self._started |= chosen
         return self.out.observations
 
@@ -261,8 +264,8 @@ class BattleEngine:
             self._pool.shutdown()
             self._pool = None
 
-    def _reset_battle(self, b: int, seed: int, map_seed: int) -> None:
-        terrain = self._terrains[b] = self._map_of(b, map_seed)
+    def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
+        self._terrains[b] = terrain
         for array in (*self.state, *self.out):
             array[b : b + 1].view(np.uint8).fill(0)
         battle = self.state.battles[b]
@@ -274,13 +277,17 @@ class BattleEngine:
         )
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
-        begin_battle(self.tables, self.state, terrain.spawns, self._classes, self.out, b)
+        spawns = terrain.spawns.copy()  # to Numba a read-only array is of another type
+        begin_battle(self.tables, self.state, spawns, self._classes, self.out, b)
 
-    def _map_of(self, b: int, map_seed: int) -> Terrain:
-        if self.maps is not None:
-            return self.maps[self.maps.number_of(map_seed)]
+    def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         present = self._terrains[b]
-        return present if present is not None and present.seed == map_seed else generate(self.config, map_seed)
+        if self.maps is not None:
+            found[b] = self.maps[self.maps.number_of(map_seed)]
+        elif present is not None and present.seed == map_seed:
+            found[b] = present
+        else:
+            found[b] = generate(self.config, map_seed)
 
     def _step_range(self, first: int, last: int) -> None:
         step_range(self.tables, self.state, self._actions, self.out, first, last)

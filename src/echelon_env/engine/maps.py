@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from echelon_env.config import BattleConfig
-from echelon_env.engine.rng import check_seed, episode_seed
+from echelon_env.engine.rng import episode_seed
 from echelon_env.map_config import MapConfig
 from echelon_env.scenario import ScenarioLike, make_config
-from echelon_env.schema import ConfigError, check_integer
+from echelon_env.schema import ConfigError, check_integer, check_seed
 from echelon_env.terrain import Recipe, RecipeError, Terrain, generate
 
 MOST_MAPS = 10**6
@@ -45,6 +46,8 @@ class MapPool:
         self, scenario: ScenarioLike | MapConfig, seeds: Sequence[int], hashes: Mapping[int, str] | None = None
     ) -> None:
         self.config = scenario if isinstance(scenario, MapConfig) else make_config(scenario).map_config
+        if not isinstance(seeds, Sequence):
+            raise ConfigError(f"maps: expected a sequence of seeds, got {seeds!r}; MapPool.generate takes a number")
         self.seeds = tuple(check_seed(seed) for seed in seeds)
         if not 1 <= len(self.seeds) <= MOST_MAPS:
             raise ConfigError(f"maps: expected 1 to {MOST_MAPS} maps, got {len(self.seeds)}")
@@ -78,22 +81,22 @@ class MapPool:
             if recipe.config != recipes[0].config:
                 difference = _difference(recipes[0].config, recipe.config)
                 raise ConfigError(f"maps: {file} and {files[0]} are of different battles: {difference}")
-        seeds = [recipe.seed for recipe in recipes]
-        return cls(recipes[0].config, seeds, {recipe.seed: recipe.content_hash for recipe in recipes})
+        by_seed: dict[int, Path] = {}
+        for file, recipe in zip(files, recipes, strict=True):
+            if by_seed.setdefault(recipe.seed, file) != file:
+                raise ConfigError(f"maps: {file} and {by_seed[recipe.seed]} are of the same map")
+        return cls(recipes[0].config, list(by_seed), {recipe.seed: recipe.content_hash for recipe in recipes})
 
     def __len__(self) -> int:
         return len(self.seeds)
 
     def __getitem__(self, number: int) -> Terrain:
         """Map `number`. Raises IndexError, and `RecipeError` if it is not what its recipe says."""
-        seed = self.seeds[number]
+        seed = self.seeds[operator.index(number)]
         if seed not in self._kept:
             terrain = generate(self.config, seed)
-            if self._hashes.get(seed, terrain.content_hash) != terrain.content_hash:
-                raise RecipeError(
-                    f"recipe of seed {seed}: the map that it makes here has the content hash {terrain.content_hash}, "
-                    f"expected {self._hashes[seed]}"
-                )
+            if seed in self._hashes:
+                terrain.check_content(self._hashes[seed])
             self._kept[seed] = terrain
         return self._kept[seed]
 

@@ -56,13 +56,6 @@ def random_unit_of_voxel(seed: Any, tick: int, voxel: int, purpose: int) -> floa
     return random_unit(random_bits(seed, tick, 0, purpose), voxel >> 16, voxel & 0xFFFF, purpose)
 
 
-def check_seed(seed: Any) -> int:
-    """A battle's seed as an int. Raises ValueError unless it is an integer in [0, 2**64)."""
-    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
-        raise ValueError(f"seed: expected an integer in [0, 2**64), got {seed!r}")
-    return int(seed)
-
-
 def episode_seed(seed: int, episode: int) -> int:
     """Seed of a place's k-th battle: the place's own seed for k = 0, then a hash of both, below 2**63."""
     if episode == 0:

@@ -1,10 +1,9 @@
 """Scripted players that read observations only."""
 
 from echelon_env.config import BattleConfig
-from echelon_env.engine.rng import check_seed
 from echelon_env.opponents.policy import Policy
 from echelon_env.opponents.scripted import Novice, Scripted, Trivial
-from echelon_env.schema import nearest_name
+from echelon_env.schema import check_seed, nearest_name
 
 LEVELS = {"trivial": Trivial, "novice": Novice}
 """The scripted levels, weakest first."""

@@ -1,6 +1,6 @@
 """Maps: from a seed to voxels, spawn places and a zone."""
 
-from echelon_env.terrain.generate import Lane, Terrain, generate
+from echelon_env.terrain.generator import Lane, Terrain, generate
 from echelon_env.terrain.recipe import GENERATOR_VERSION, Recipe, RecipeError
 
 __all__ = ["GENERATOR_VERSION", "Lane", "Recipe", "RecipeError", "Terrain", "generate"]

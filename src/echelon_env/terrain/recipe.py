@@ -16,7 +16,7 @@ GENERATOR_VERSION = 1
 _KEYS = ("config", "content_hash", "generator", "seed")
 
 
-class RecipeError(ValueError):
+class RecipeError(ConfigError):
     """A recipe that is no recipe, or that does not make the map it was written for."""
 
 

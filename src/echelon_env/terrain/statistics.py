@@ -12,7 +12,7 @@ from scipy.sparse import csgraph, csr_array
 
 from echelon_env.catalog import FOLIAGE, GLASS, MATERIALS
 from echelon_env.terrain.connectivity import STEP, standing_heights
-from echelon_env.terrain.generate import Terrain
+from echelon_env.terrain.generator import Terrain
 
 EYE_LEVEL = 1.5
 """m above the ground at which sight is judged."""

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from echelon_train.evaluation import Evaluation
     from echelon_train.players import Contender
 
+ENOUGH_MAPS = 1000
+"""Maps that a policy must have trained on, for what it does on others to say something about unseen maps."""
+
 EXPECTED_ERRORS = (TrainError,)
 
 
@@ -68,9 +71,10 @@ def format_evaluation(result: Evaluation) -> str:
 def describe_maps(result: Evaluation) -> str:
     """On which maps an evaluation was played, in a line."""
     maps = f"on {result.maps} {'map' if result.maps == 1 else 'maps'}"
-    if result.maps_trained_on is None:
+    if result.maps_trained_on is None or result.trained_maps is None:
         return maps
-    return f"{maps}, {result.maps_trained_on or 'none'} of which the policy trained on"
+    few = "" if result.trained_maps >= ENOUGH_MAPS else ": too few to speak of unseen maps"
+    return f"{maps}, {result.maps_trained_on or 'none'} of the {result.trained_maps:,} trained on{few}"
 
 
 def _contender(

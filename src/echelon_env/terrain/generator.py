@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from echelon_env.catalog import AIR, CONCRETE, DIRT, FOLIAGE, REINFORCED
 from echelon_env.config import BattleConfig
 from echelon_env.map_config import MapConfig
+from echelon_env.schema import check_seed
 from echelon_env.terrain.biomes import BIOMES, Plot
 from echelon_env.terrain.connectivity import connected, obstacles, open_pockets
 from echelon_env.terrain.lanes import Point, disc, lanes
@@ -75,21 +76,24 @@ class Terrain:
         """
         recipe.check_version()
         terrain = generate(recipe.config, recipe.seed)
-        if terrain.content_hash != recipe.content_hash:
-            raise RecipeError(
-                f"recipe of seed {recipe.seed}: the map that it makes here has the content hash "
-                f"{terrain.content_hash}, expected {recipe.content_hash}"
-            )
+        terrain.check_content(recipe.content_hash)
         return terrain
+
+    def check_content(self, expected: str) -> None:
+        """Raise `RecipeError` unless the map has a content hash."""
+        if self.content_hash != expected:
+            raise RecipeError(
+                f"recipe of seed {self.seed}: the map that it makes here has the content hash {self.content_hash}, "
+                f"expected {expected}"
+            )
 
 
 def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
     """The map of a seed, 0 <= seed < 2**64. The same configuration and seed give the same bytes.
 
-    Raises ValueError for a seed out of range.
+    Its arrays are read-only. Raises ValueError for a seed that is no integer in range.
     """
-    if not 0 <= seed < 2**64:
-        raise ValueError(f"expected a seed from 0 to 2**64 - 1, got {seed}")
+    seed = check_seed(seed)
     if isinstance(config, BattleConfig):
         config = config.map_config
     terrain = config.terrain
@@ -114,6 +118,9 @@ def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
         raise RuntimeError(f"terrain of seed {seed}: a mech cannot walk from its spawn place to the zone ({terrain})")
     pockets = open_pockets(voxels, zone, config.walker_widths, config.mech_height)
     _clear(voxels, pockets | pockets[::-1, ::-1] if terrain.mirrored else pockets)
+    lane_flags = (Lane.DIRECT * direct + Lane.FLANK * flank + Lane.RING * ring).astype(np.uint8)
+    for array in (voxels, spawns, lane_flags):
+        array.setflags(write=False)
     return Terrain(
         config=config,
         seed=seed,
@@ -122,7 +129,7 @@ def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
         zone_x=zone[0],
         zone_y=zone[1],
         zone_radius=zone_radius,
-        lanes=(Lane.DIRECT * direct + Lane.FLANK * flank + Lane.RING * ring).astype(np.uint8),
+        lanes=lane_flags,
         biomes=biomes,
     )
 
