@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 import echelon_env
-from echelon_env import BattleEngine, BattleVectorEnv, make_config, opponents
+from echelon_env import BattleEngine, BattleVectorEnv, MapPool, make_config, opponents
 from echelon_env.terrain import generate
 
 BATCH = 16
@@ -70,9 +70,14 @@ def engine_face(scenario: str, seconds: float) -> float:
 
 
 def vector_face(scenario: str, seconds: float) -> float:
-    """All mechs of blue through the vector env, red inside; both replay what the novices chose."""
+    """All mechs of blue through the vector env, red inside; both replay what the novices chose.
+
+    Its battles begin anew by themselves, which is timed; on maps of a pool, as one would train.
+    """
     replay = Replay()
-    envs = BattleVectorEnv(scenario, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP")
+    envs = BattleVectorEnv(
+        scenario, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP", maps=MapPool.generate(scenario, 20)
+    )
     engine = envs._battles.engine
     blue = len(engine.config.blue)
 

@@ -278,7 +278,7 @@ class BattleEngine:
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
         spawns = terrain.spawns.copy()  # to Numba a read-only array is of another type
-        begin_battle(self.tables, self.state, spawns, self._classes, self.out, b)
+        begin_battle(self.tables, self.state, spawns, self._classes, terrain.top, self.out, b)
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         present = self._terrains[b]

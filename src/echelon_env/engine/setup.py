@@ -21,9 +21,9 @@ MAP_CELL_WIDTH = len(MapCell)
 
 
 @kernel
-def fill_columns(tables: Tables, battle: Row, voxels: Any, columns: Any) -> None:
-    """Pack voxels (Z, Y, X) into empty columns (Y, X) and count the hazards."""
-    for iz in range(voxels.shape[0]):
+def fill_columns(tables: Tables, battle: Row, voxels: Any, top: int, columns: Any) -> None:
+    """Pack voxels (Z, Y, X), air from `top` on, into empty columns (Y, X) and count the hazards."""
+    for iz in range(top):
         bit = np.uint32(1 << iz)
         for iy in range(voxels.shape[1]):
             for ix in range(voxels.shape[2]):
@@ -93,15 +93,11 @@ def _touched(cell: int, size: int) -> int:
 
 
 @kernel
-def draw_battle_map(tables: Tables, state: State, b: int, team: int) -> None:
-    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, turned so that the team's spawn is in row and column 0."""
+def draw_battle_maps(tables: Tables, state: State, b: int) -> None:
+    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, turned for each team so that its spawn is in cell (0, 0)."""
     size, battle, columns = tables.rules[0].map_size, state.battles[b], state.columns[b]
-    cells = state.battle_maps[b, team]
-    for row in range(MAP_SIDE):
-        for column in range(MAP_SIDE):
-            cx, cy = column, row
-            for _ in range(state.teams[b, team].quarter_turns):
-                cx, cy = cy, MAP_SIDE - 1 - cx
+    for cy in range(MAP_SIDE):
+        for cx in range(MAP_SIDE):
             total, inside, count = 0, 0, 0
             for iy in range(cy * size // MAP_SIDE, _touched(cy + 1, size)):
                 for ix in range(cx * size // MAP_SIDE, _touched(cx + 1, size)):
@@ -110,18 +106,23 @@ def draw_battle_map(tables: Tables, state: State, b: int, team: int) -> None:
                     dx, dy = ix + 0.5 - battle.zone_x, iy + 0.5 - battle.zone_y
                     if dx * dx + dy * dy <= battle.zone_radius**2:
                         inside += 1
-            at = (row * MAP_SIDE + column) * MAP_CELL_WIDTH
-            cells[at + MapCell.HEIGHT] = total / (count * tables.rules[0].map_height)
-            cells[at + MapCell.ZONE] = inside / count
+            for team in range(2):
+                column, row = cx, cy
+                for _ in range(state.teams[b, team].quarter_turns):
+                    column, row = MAP_SIDE - 1 - row, column
+                at = (row * MAP_SIDE + column) * MAP_CELL_WIDTH
+                cells = state.battle_maps[b, team]
+                cells[at + MapCell.HEIGHT] = total / (count * tables.rules[0].map_height)
+                cells[at + MapCell.ZONE] = inside / count
 
 
 @kernel
-def place_all(tables: Tables, state: State, spawns: Any, classes: Any, b: int) -> None:
+def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
     """Begin a battle of zeroed arrays whose voxels, seed, zone and numbers of mechs (`mechs_alive`) are set."""
     battle = state.battles[b]
-    fill_columns(tables, battle, state.voxels[b], state.columns[b])
+    fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team
         _place_team(tables, state, spawns, classes, b, area, team)
-        draw_battle_map(tables, state, b, team)
+    draw_battle_maps(tables, state, b)

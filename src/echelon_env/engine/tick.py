@@ -87,10 +87,11 @@ def step_range(tables: Tables, state: State, actions: Any, out: Outputs, first: 
 
 
 @entry_point
-def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, out: Outputs, b: int) -> None:
+def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, top: int, out: Outputs, b: int) -> None:
     """Begin battle b, its arrays zeroed and its voxels, seed, zone and `mechs_alive` set; all mechs look around.
 
-    `spawns` (2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes.
+    `spawns` (2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes;
+    above `top` metres there is nothing but air.
     """
-    place_all(tables, state, spawns, classes, b)
+    place_all(tables, state, spawns, classes, top, b)
     perceive(tables, state, out, b)

@@ -54,6 +54,11 @@ class Terrain:
     biomes: tuple[str, ...]  # of the quadrants: south-west, south-east, north-west, north-east
 
     @cached_property
+    def top(self) -> int:
+        """Metres above the ground of the highest voxel's upper face."""
+        return 1 + int(np.flatnonzero(self.voxels.any(axis=(1, 2)))[-1])
+
+    @cached_property
     def content_hash(self) -> str:
         """SHA-256 of everything that a battle takes from the map: voxels, spawn places and zone."""
         digest = hashlib.sha256(np.array(self.voxels.shape, "<i8").tobytes())
