@@ -75,9 +75,10 @@ def vector_face(scenario: str, seconds: float) -> float:
     Its battles begin anew by themselves, which is timed; on maps of a pool, as one would train.
     """
     replay = Replay()
+    pool = MapPool.generate(scenario, 20)
     envs = BattleVectorEnv(
-        scenario, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP", maps=MapPool.generate(scenario, 20)
-    )
+        scenario, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP", maps=pool
+    )  # fmt: skip
     engine = envs._battles.engine
     blue = len(engine.config.blue)
 
