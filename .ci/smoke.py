@@ -31,6 +31,10 @@ bench = subprocess.run(["echelon", "bench", "--scenarios", "duel", "--seconds", 
 assert bench.returncode == 0, bench.stderr
 assert "duel" in bench.stdout
 
+maps = subprocess.run(["echelon", "maps", "--maps", "2", "--recipes", "recipes"], capture_output=True, text=True)
+assert maps.returncode == 0, maps.stderr
+assert len(echelon_env.MapPool.load("recipes")) == 2
+
 train = subprocess.run(["echelon", "train", "--out", "run"], capture_output=True, text=True)
 assert train.returncode == 2, train
 assert "echelon-env[train]" in train.stderr, train.stderr

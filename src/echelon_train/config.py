@@ -61,7 +61,7 @@ class TrainConfig:
     seed: int = quantity(0, "", 0, 2**32 - 1)  # NumPy's global generator, which SB3 seeds, takes no more
     battles: int = quantity(64, "battles", 1, 10**5)  # stepped at once; with a curriculum, in its first stage
     threads: int = quantity(1, "threads", 1, 1024)  # that step the battles
-    maps: int | str = 1000  # to train on, or a directory of their recipes; 0: every battle has a map of its own
+    maps: int | str = 1500  # to train on, or a directory of their recipes; 0: every battle has a map of its own
     regenerate: int = quantity(1, "battles", 1, 10**6)  # of a place on one map before it changes
     device: str = "auto"
     torch_threads: int = quantity(1, "threads", 1, 1024)  # more than 1 stalls on small matrices and busy machines

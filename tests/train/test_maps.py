@@ -22,10 +22,10 @@ from echelon_train.vec_env import BattleVecEnv
 from .small import small_battle, small_run
 
 
-def test_a_run_trains_on_a_thousand_maps_unless_told_otherwise():
+def test_a_run_trains_on_more_than_a_thousand_maps_unless_told_otherwise():
     config = TrainConfig(battle=small_battle())
     pool = training_maps(config)
-    assert len(pool) == len(set(pool.seeds)) == 1000
+    assert len(pool) == len(set(pool.seeds)) == 1500
     assert all(seed in TRAINING_SEEDS for seed in pool.seeds)
     assert training_maps(dataclasses.replace(config, maps=0)) is None
     assert training_maps(dataclasses.replace(config, seed=1)).seeds != pool.seeds
