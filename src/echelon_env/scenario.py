@@ -42,8 +42,7 @@ def scenarios() -> Mapping[str, Scenario]:
     >>> list(scenarios())[:3]
     ['duel', 'duel-cover', 'duel-open']
     """
-    shipped = [_read(path) for path in _SHIPPED.glob(f"*{_SUFFIX}")]
-    ordered = sorted(shipped, key=lambda scenario: (scenario.config.num_mechs, scenario.name))
+    ordered = sorted(map(_shipped, scenario_names()), key=lambda scenario: (scenario.config.num_mechs, scenario.name))
     return MappingProxyType({scenario.name: scenario for scenario in ordered})
 
 
