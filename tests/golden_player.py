@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from echelon_env import BattleEngine
-from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.actions import ACTION_DIM, COMM_DIM, Action
 from echelon_env.observations import CONTACT_ROWS, STREAMS, Contact, Objective, Self
 from playing import SIZES
 
@@ -44,6 +44,7 @@ class GoldenPlayer:
         """Actions (M, A) for the observations (M, D) of a battle's mechs."""
         rows = np.arange(len(observations))
         wander, chance, choice = (noise(self.seed, self.decision // 6, rows, what) for what in range(3))
+        words = [noise(self.seed, self.decision, rows, 3 + word) for word in range(COMM_DIM)]
         self.decision += 1
         actions = np.zeros((len(rows), ACTION_DIM), np.float32)
         contacts = observations[:, STREAMS["contacts"].part].reshape(len(rows), CONTACT_ROWS, -1)
@@ -73,6 +74,8 @@ class GoldenPlayer:
         actions[rows, Action.TARGET_0 + picked] = 1
         actions[:, Action.ECM] = np.where(choice % 2 == 0, 1, -1)
         actions[:, Action.ECCM] = np.where(choice % 4 == 1, 1, -1)
+        actions[rows, Action.DISPLAY_NEAREST + wander % 3] = 1
+        actions[:, Action.COMM_0 :] = (np.stack(words, axis=1) - 128) / 128
         return actions
 
 

@@ -7,6 +7,9 @@ from enum import IntEnum
 TARGET_CHOICES = 5
 """Contact rows that an action can name as its target."""
 
+COMM_DIM = 8
+"""Numbers of a message to pack-mates."""
+
 
 class Action(IntEnum):
     """An entry of the action vector; its value is its index."""
@@ -37,6 +40,17 @@ class Action(IntEnum):
     TARGET_4 = "prefer the mech in contact row 4"
     ECM = "radiate ECM, on above 0; only classes that carry it"
     ECCM = "radiate ECCM instead, on above 0; only classes that carry it"
+    DISPLAY_NEAREST = "sort the next contact table by distance; the highest of the three counts, of equals the first"
+    DISPLAY_DANGEROUS = "sort it by danger, the most dangerous first"
+    DISPLAY_DAMAGED = "sort it by armour, the most damaged first"
+    COMM_0 = "message to pack-mates, in their next observation"
+    COMM_1 = "message"
+    COMM_2 = "message"
+    COMM_3 = "message"
+    COMM_4 = "message"
+    COMM_5 = "message"
+    COMM_6 = "message"
+    COMM_7 = "message"
 
 
 ACTION_DIM = len(Action)
@@ -44,10 +58,3 @@ ACTION_DIM = len(Action)
 
 ACTION_LOW, ACTION_HIGH = -1.0, 1.0
 """Bounds of every entry."""
-
-
-def describe_action() -> str:
-    """The layout as a table in Markdown: index, entry, meaning."""
-    lines = ["| index | entry | meaning |", "|---|---|---|"]
-    lines += [f"| {entry.value} | {entry.name.lower()} | {entry.meaning} |" for entry in Action]
-    return "\n".join(lines)

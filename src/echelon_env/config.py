@@ -89,12 +89,13 @@ class SensorConfig:
     eccm_heat: float = quantity(2.0, "heat/s")
     hearing_range: float = quantity(30.0, "m")
     muffled: float = quantity(0.2, "x", 0, 1)  # noise without line of sight
+    intel_memory: float = quantity(10.0, "s")  # that a pack remembers an enemy it has lost sight of
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
-    """Weights of the reward's components, in the order in which they are summed."""
+    """Weights of the reward's components, in the order in which they are summed, and what changes them."""
 
     approach: float = quantity(1.5, "per map size", -1e6, 1e6)
     zone: float = quantity(3.0, "per second", -1e6, 1e6)
@@ -104,6 +105,9 @@ class RewardConfig:
     death: float = quantity(-1.0, "per death", -1e6, 1e6)
     outcome: float = quantity(10.0, "per battle", -1e6, 1e6)
     overheat: float = quantity(0.0, "per second", -1e6, 1e6)
+    contested_kill: float = quantity(2.0, "x")  # kills and assists of a mech in a contested zone
+    contested_death: float = quantity(0.5, "x")  # deaths in a contested zone
+    team_spirit: float = quantity(0.0, "share", 0, 1)  # of each component that is the team's mean
     gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential, shared with the trainer
 
 

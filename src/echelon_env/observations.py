@@ -1,7 +1,7 @@
 """The layout of an observation: every feature's stream, name, unit, bounds and meaning.
 
 The flat observation is the streams' rows one after the other. Kernels index with the enums of this module, spaces take
-their bounds from it and `describe` prints it: there is no other place where a width or an index is written down.
+their bounds from it and `describe` tells it: there is no other place where a width or an index is written down.
 
 Positions and velocities are in the mech's own frame: forward and left. Widths are the same for every class and
 scenario, so that one policy can play them all; rows that a class's suite or a roster does not fill are zero and masked.
@@ -9,6 +9,8 @@ scenario, so that one policy can play them all; rows that a class's suite or a r
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -36,7 +38,7 @@ class Feature(IntEnum):
 class Self(Feature):
     """The mech itself."""
 
-    ALIVE = "1 while alive; everything else is 0 once dead", "", 0, 1
+    ALIVE = "1 while alive; once dead this stream and all but the objective are 0", "", 0, 1
     ARMOUR = "armour left", "share of full armour", 0, 1
     LEGS = "leg hit points left, 0 is legged", "share of full leg hit points", 0, 1
     STABILITY = "stability left, 0 is fallen", "full stability", 0, 1
@@ -53,9 +55,9 @@ class Self(Feature):
     HAS_SECONDARY = "1 if a weapon with shots left is on the secondary mount", "", 0, 1
     HAS_TERTIARY = "1 if a weapon with shots left is on the tertiary mount", "", 0, 1
     HAS_SPECIAL = "1 if a weapon with shots left is on the special mount", "", 0, 1
-    VELOCITY_FORWARD = "speed forward", "fastest class's top speed"
-    VELOCITY_LEFT = "speed to the left", "fastest class's top speed"
-    VELOCITY_UP = "speed upward, clipped", "fastest class's top speed"
+    VELOCITY_FORWARD = "speed forward, 0 while shut down", "fastest class's top speed"
+    VELOCITY_LEFT = "speed to the left, 0 while shut down", "fastest class's top speed"
+    VELOCITY_UP = "speed upward, clipped, 0 while shut down", "fastest class's top speed"
     HEIGHT = "height of the feet", "map height", 0, 1
     POSITION_X = "position on the map turned so that the own spawn is at (-1, -1)", "half map size"
     POSITION_Y = "position on the map turned so that the own spawn is at (-1, -1)", "half map size"
@@ -69,11 +71,17 @@ class Self(Feature):
     SOUND_RIGHT = "noise of enemies in the quadrant to the right", "noisiest roster", 0, 1
     SENSOR_QUALITY = "sensor quality", "best quality", 0, 1
     JAMMED = "strength of the enemy's ECM here", "", 0, 1
+    CONTACT_SLOTS = "contact rows that its suite can fill", "contact rows", 0, 1
+    SENSOR_RANGE = "sensor range factor of its suite, from the catalogue's least to its greatest", "span", 0, 1
     HAS_ELECTRONICS = "1 if it carries ECM and ECCM", "", 0, 1
     ECM = "1 while it radiates ECM", "", 0, 1
     ECCM = "1 while it radiates ECCM", "", 0, 1
     PAINTED = "1 while an enemy pack has it painted", "", 0, 1
     MISSILE = "1 while a missile homes on it", "", 0, 1
+    BY_DISTANCE = "1 if the contacts are sorted by distance", "", 0, 1
+    BY_DANGER = "1 if the contacts are sorted by danger", "", 0, 1
+    BY_DAMAGE = "1 if the contacts are sorted by damage", "", 0, 1
+    HAS_TARGET = "1 if the last action chose a target", "", 0, 1
     IS_SCOUT = "class", "", 0, 1
     IS_LIGHT = "class", "", 0, 1
     IS_MEDIUM = "class", "", 0, 1
@@ -117,6 +125,7 @@ class Contact(Feature):
     PAINTED = "1 while the own pack has it painted", "", 0, 1
     RADIATING = "1 while it radiates ECM or ECCM", "", 0, 1
     IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
+    IS_TARGET = "1 if the last action chose it as target", "", 0, 1
     IS_SCOUT = "class", "", 0, 1
     IS_LIGHT = "class", "", 0, 1
     IS_MEDIUM = "class", "", 0, 1
@@ -142,6 +151,42 @@ class Squad(Feature):
     IS_HEAVY = "class", "", 0, 1
 
 
+class Intel(Feature):
+    """An enemy that the mech does not see but its pack knows of, as it was when the pack last saw it."""
+
+    DIRECTION_FORWARD = "direction to its last known place, forward part of the unit vector in the plane"
+    DIRECTION_LEFT = "direction to its last known place, left part of the unit vector in the plane"
+    DISTANCE = "distance between the own centre and its last known one", "map diagonal", 0, 1
+    ELEVATION = "its last known centre's height above the own centre", "map height"
+    VELOCITY_FORWARD = "its last known velocity, forward part", "fastest class's top speed"
+    VELOCITY_LEFT = "its last known velocity, left part", "fastest class's top speed"
+    ARMOUR = "armour when last seen", "share of its full armour", 0, 1
+    AGE = "time since the pack last saw it", "time that sightings are kept", 0, 1
+    PAINTED = "1 while the own pack has it painted", "", 0, 1
+    IS_SCOUT = "class", "", 0, 1
+    IS_LIGHT = "class", "", 0, 1
+    IS_MEDIUM = "class", "", 0, 1
+    IS_HEAVY = "class", "", 0, 1
+
+
+class Comm(Feature):
+    """A message sent with the last action: the own one in the first row, then the pack-mates' by roster."""
+
+    MESSAGE_0 = "the message's entries"
+    MESSAGE_1 = "message"
+    MESSAGE_2 = "message"
+    MESSAGE_3 = "message"
+    MESSAGE_4 = "message"
+    MESSAGE_5 = "message"
+    MESSAGE_6 = "message"
+    MESSAGE_7 = "message"
+    IS_OWN = "1 for the own message", "", 0, 1
+    IS_SCOUT = "class of the sender", "", 0, 1
+    IS_LIGHT = "class of the sender", "", 0, 1
+    IS_MEDIUM = "class of the sender", "", 0, 1
+    IS_HEAVY = "class of the sender", "", 0, 1
+
+
 class Mask(Feature):
     """Whether a row is filled."""
 
@@ -152,6 +197,7 @@ class EgoCell(Feature):
     """A sample of the terrain around the mech."""
 
     OBSTACLE = "height of the solid terrain above the feet, clipped; beyond the map 1", "tallest class's height"
+    HAZARD = "what lies on the ground there: how much it heats or damages, below 0 how much it cools", "worst material"
 
 
 class MapCell(Feature):
@@ -161,8 +207,57 @@ class MapCell(Feature):
     ZONE = "share of the cell that lies in the zone", "", 0, 1
 
 
+class Clock(Feature):
+    """The battle as a whole, in the global state."""
+
+    TIME_LEFT = "time until the battle's limit", "time limit", 0, 1
+    ZONE_X = "the zone's centre on the turned map", "half map size"
+    ZONE_Y = "the zone's centre on the turned map", "half map size"
+    ZONE_RADIUS = "radius of the zone", "largest zone radius", 0, 1
+    OWN_SHARE = "first team's share of the zone in the last decision", "", 0, 1
+    ENEMY_SHARE = "second team's share of the zone in the last decision", "", 0, 1
+    OWN_SCORE = "first team's zone score, clipped", "winning score", 0, 1
+    ENEMY_SCORE = "second team's zone score, clipped", "winning score", 0, 1
+
+
+class Unit(Feature):
+    """A mech in the global state; one row each, alive or dead (zeros)."""
+
+    ALIVE = "1 while alive; everything else is 0 once dead", "", 0, 1
+    POSITION_X = "position on the turned map", "half map size"
+    POSITION_Y = "position on the turned map", "half map size"
+    HEIGHT = "height of the feet", "map height", 0, 1
+    HEADING_COS = "cosine of the facing on the turned map"
+    HEADING_SIN = "sine of the facing on the turned map"
+    VELOCITY_X = "velocity on the turned map, clipped", "fastest class's top speed"
+    VELOCITY_Y = "velocity on the turned map, clipped", "fastest class's top speed"
+    VELOCITY_UP = "speed upward, clipped", "fastest class's top speed"
+    ARMOUR = "armour left", "share of full armour", 0, 1
+    LEGS = "leg hit points left", "share of full leg hit points", 0, 1
+    STABILITY = "stability left", "full stability", 0, 1
+    HEAT = "heat, 1 is the shutdown threshold", "capacity", 0, 2
+    SHUTDOWN = "1 while shut down by heat", "", 0, 1
+    FALLEN = "time until it stands again", "time that a fall takes", 0, 1
+    SUPPRESSED = "1 while suppressed", "", 0, 1
+    COOLDOWN_PRIMARY = "time until the primary weapon is ready", "cooldowns", 0, 1
+    COOLDOWN_SECONDARY = "time until the secondary weapon is ready", "cooldowns", 0, 1
+    COOLDOWN_TERTIARY = "time until the tertiary weapon is ready", "cooldowns", 0, 1
+    COOLDOWN_SPECIAL = "time until the special weapon is ready", "cooldowns", 0, 1
+    ECM = "1 while it radiates ECM", "", 0, 1
+    ECCM = "1 while it radiates ECCM", "", 0, 1
+    SENSOR_QUALITY = "sensor quality", "best quality", 0, 1
+    PAINTED = "1 while an enemy pack has it painted", "", 0, 1
+    IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
+    IS_SCOUT = "class", "", 0, 1
+    IS_LIGHT = "class", "", 0, 1
+    IS_MEDIUM = "class", "", 0, 1
+    IS_HEAVY = "class", "", 0, 1
+
+
 CONTACT_ROWS = 12
 SQUAD_ROWS = 9
+INTEL_ROWS = 8
+COMM_ROWS = 5
 EGO_SIDE = 11
 MAP_SIDE = 8
 
@@ -175,6 +270,8 @@ class Stream:
     features: type[Feature]
     rows: int
     start: int
+    shape: tuple[int, ...]
+    """Of the stream as an array of its own, as in the form ``"dict"``."""
 
     @property
     def row_width(self) -> int:
@@ -196,9 +293,18 @@ def _lay_out(*tables: tuple[str, type[Feature], int]) -> dict[str, Stream]:
     streams: dict[str, Stream] = {}
     start = 0
     for name, features, rows in tables:
-        streams[name] = Stream(name, features, rows, start)
+        streams[name] = Stream(name, features, rows, start, _shape(name, features, rows))
         start = streams[name].stop
     return streams
+
+
+def _shape(name: str, features: type[Feature], rows: int) -> tuple[int, ...]:
+    """A map is a square of cells, a mask a vector, a table rows of features, and a single row a vector."""
+    if name.endswith("_map"):
+        return (math.isqrt(rows), math.isqrt(rows), len(features))
+    if features is Mask:
+        return (rows,)
+    return (rows, len(features)) if rows > 1 else (len(features),)
 
 
 STREAMS = _lay_out(
@@ -208,6 +314,10 @@ STREAMS = _lay_out(
     ("contacts_mask", Mask, CONTACT_ROWS),
     ("squad", Squad, SQUAD_ROWS),
     ("squad_mask", Mask, SQUAD_ROWS),
+    ("intel", Intel, INTEL_ROWS),
+    ("intel_mask", Mask, INTEL_ROWS),
+    ("comm", Comm, COMM_ROWS),
+    ("comm_mask", Mask, COMM_ROWS),
     ("ego_map", EgoCell, EGO_SIDE * EGO_SIDE),
     ("battle_map", MapCell, MAP_SIDE * MAP_SIDE),
 )
@@ -217,11 +327,21 @@ OBSERVATION_DIM = max(stream.stop for stream in STREAMS.values())
 """Length of the flat observation."""
 
 
+def state_streams(num_mechs: int) -> dict[str, Stream]:
+    """The layout of the global state of a battle of `num_mechs` mechs, the first team's mechs first."""
+    return _lay_out(("clock", Clock, 1), ("units", Unit, num_mechs), ("battle_map", MapCell, MAP_SIDE * MAP_SIDE))
+
+
+def stream_bounds(streams: Mapping[str, Stream]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Lowest and highest value of every entry of a layout, each a float32 vector."""
+    low = np.concatenate([np.tile([f.low for f in s.features], s.rows) for s in streams.values()])
+    high = np.concatenate([np.tile([f.high for f in s.features], s.rows) for s in streams.values()])
+    return low.astype(np.float32), high.astype(np.float32)
+
+
 def observation_bounds() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Lowest and highest value of every feature of the flat observation, each (OBSERVATION_DIM,) float32."""
-    low = np.concatenate([np.tile([f.low for f in s.features], s.rows) for s in STREAMS.values()])
-    high = np.concatenate([np.tile([f.high for f in s.features], s.rows) for s in STREAMS.values()])
-    return low.astype(np.float32), high.astype(np.float32)
+    return stream_bounds(STREAMS)
 
 
 def feature_names() -> list[str]:
@@ -236,15 +356,3 @@ def feature_names() -> list[str]:
         for row in range(stream.rows)
         for feature in stream.features
     ]
-
-
-def describe_observation() -> str:
-    """The layout as a table in Markdown: index of the first row's entry, stream, feature, range, unit, meaning."""
-    lines = ["| index | stream (rows) | feature | range | unit | meaning |", "|---|---|---|---|---|---|"]
-    for stream in STREAMS.values():
-        for feature in stream.features:
-            lines.append(
-                f"| {stream.start + feature} | {stream.name} ({stream.rows}) | {feature.name.lower()} "
-                f"| [{feature.low:g}, {feature.high:g}] | {feature.unit} | {feature.meaning} |"
-            )
-    return "\n".join(lines)

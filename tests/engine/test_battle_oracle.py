@@ -15,6 +15,7 @@ CONFIGS = {
     "game": small_config(max_steps=200),
     "odd": odd_config(),
     "safe": small_config(max_steps=60, combat={"friendly_fire": False}, observability="full"),
+    "mortal": odd_config(dead_agents="terminate"),
     "persist": small_config(dead_agents="persist", time_limit="terminate", max_steps=60, zone={"score_to_win": 4.0}),
 }
 
@@ -24,9 +25,10 @@ def test_complete_battles(name):
     """The oracle plays on by itself; it takes over the engine's state only after a decision within rounding."""
     config = CONFIGS[name]
     rng = np.random.default_rng(3)
-    engine = arranged_engine(config, 4, seed=12)
+    engine = arranged_engine(config, 4, seed=13)
     worlds = {battle: load(engine.state, battle, config) for battle in range(engine.num_battles)}
     kinds: Counter[str] = Counter()
+    cases: Counter[str] = Counter()
     played = grazing = 0
     while not engine.battle_over.all():
         brawl = [brawling_actions(world, rng) for world in worlds.values()]
@@ -37,6 +39,7 @@ def test_complete_battles(name):
         np.testing.assert_array_equal(actions, given)
         for decision in decisions:
             kinds.update(EVENT_KINDS[event[0]] for event in decision.after.log)
+            cases += decision.after.cases
             played += 1
             if decision.after.cases[GRAZING]:
                 grazing += 1
@@ -45,5 +48,9 @@ def test_complete_battles(name):
     if name == "game":
         expected = set(EVENT_KINDS) - {"interception"}  # too rare for a few battles
     assert set(kinds) >= expected, expected - set(kinds)
+    told = {"message of a pack-mate", "silent because it is dead", "intel while shut down"}
+    spirited = {"odd": {"team spirit"}, "mortal": {"team spirit", "the dead have no part in the team's mean"}}
+    told |= spirited.get(name, set())
+    assert set(cases) >= told, told - set(cases)
     assert grazing < 0.05 * played
     assert (engine.state.battles["lost_events"] == 0).all()

@@ -262,7 +262,7 @@ def test_bad_steps():
     with pytest.raises(NotResetError, match=r"battles \[1\]"):
         engine.step(zeros)
     engine.reset([1, 2])
-    with pytest.raises(ValueError, match=r"expected shape \(2, 2, 16\)"):
+    with pytest.raises(ValueError, match=rf"expected shape \(2, 2, {engine.action_dim}\)"):
         engine.step(zeros[:1])
     with pytest.raises(ValueError, match="expected real numbers"):
         engine.step(np.full(zeros.shape, "x"))

@@ -1,5 +1,7 @@
 """Observations after a reset and in contact, for every scenario; the battlefield map; the bounds of every feature."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -45,17 +47,20 @@ def test_more_enemies_and_mates_than_rows(scenario):
     config = make_config(scenario, observability="full")
     engine = arranged_engine(config, 2, seed=4, arena=30.0)
     rng = np.random.default_rng(0)
-    compared = 0
+    compared, cases = 0, Counter()
     for _ in range(3):
         actions = np.stack([brawling_actions(load(engine.state, battle, config), rng) for battle in range(2)])
         decisions, found = play(engine, actions)
         assert not found, "\n".join(found[:20])
+        cases += sum((decision.after.cases for decision in decisions), Counter())
         compared += sum(not decision.after.cases[GRAZING] for decision in decisions)
         assert_within_bounds(engine.out.observations)
     assert compared > 2
     filled = (engine.state.mechs["contacts"] != NO_MECH).sum(axis=-1)
     assert filled.max() == (10 if scenario == "battle" else 12)
     assert engine.out.observations[..., STREAMS["squad_mask"].part].sum(axis=-1).max() == 9
+    assert engine.out.observations[..., STREAMS["intel_mask"].part].sum(axis=-1).max() == 8
+    assert cases["more intel than rows"]
 
 
 def test_battle_maps():

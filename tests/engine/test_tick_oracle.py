@@ -138,9 +138,36 @@ ODD = {
     "straight ended: edge",
 }
 LIMITED = {"did not fire: out of charges"}
+DISPLAYS = {
+    "sorted by danger, not by distance",
+    "sorted by damage, not by distance",
+    "no danger from who is down",
+}
+MEMORY = {"aged intel", "forgotten", "intel while shut down", "the dead leave the pack's memory"}
+TOLD = {"intel by a mate's sight", "intel by paint"}
+MESSAGES = {
+    "own message",
+    "message of a pack-mate",
+    "silent because it was shut down",
+    "silent because it is dead",
+}
+OBSERVED = {
+    "in motion while shut down",
+    "hot cell",
+    "cool cell",
+    "hazard under the ground",
+    "hazard overhead",
+}
+CONTEST = {
+    "kill in a contested zone",
+    "kill from outside a contested zone",
+    "assist in a contested zone",
+    "death in a contested zone",
+}
+EVERYWHERE = BODIES | SHOTS | FLIGHTS | SETTLEMENT | SENSES | FRIENDLY_FIRE | DISPLAYS | MESSAGES | OBSERVED | CONTEST
 FIGHTS = {
-    "game": BODIES | SHOTS | FLIGHTS | SETTLEMENT | SENSES | FRIENDLY_FIRE | PARTIAL | LIMITED,
-    "odd": BODIES | SHOTS | FLIGHTS | SETTLEMENT | SENSES | FRIENDLY_FIRE | ODD,
+    "game": EVERYWHERE | PARTIAL | LIMITED | MEMORY | TOLD,
+    "odd": EVERYWHERE | ODD | MEMORY | {"team spirit"},
     "safe": {"splash spares a friend", "seen by paint alone"},
 }
 

@@ -1,4 +1,4 @@
-"""One whole decision: commands, ticks, zone, outcome, rewards."""
+"""One whole decision: commands, ticks, outcome, rewards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.actions import TARGET_CHOICES, Action
+from echelon_env.actions import COMM_DIM, TARGET_CHOICES, Action
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.engine.state import (
     BLUE,
@@ -32,6 +32,7 @@ from oracles.rng import movement_order
 from oracles.sensing import look_around
 from oracles.settlement import settle
 from oracles.world import Mech, World
+from oracles.zone import is_inside_zone, score_zone
 
 
 @dataclass
@@ -69,7 +70,7 @@ def decide(world: World, actions: NDArray[np.float32]) -> Result:
 def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     """Read a mech's commands from its action and forget what the last decision counted."""
     mech.hurt_x = mech.hurt_y = 0.0
-    mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = 0.0
+    mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = mech.loss = 0.0
     mech.shutdown_ticks, mech.died = 0, False
     mech.bad_actions = sum(not math.isfinite(entry) for entry in action)
     mech.statistics["bad_actions"] += mech.bad_actions
@@ -83,6 +84,10 @@ def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     if mech.kind.electronics:
         world.cases["told to radiate both"] += entries[Action.ECM] > 0 and entries[Action.ECCM] > 0
         mech.radiates = ECCM if entries[Action.ECCM] > 0 else ECM if entries[Action.ECM] > 0 else SILENT
+    display = entries[Action.DISPLAY_NEAREST : Action.DISPLAY_DAMAGED + 1]
+    mech.display = display.index(max(display))
+    mech.message = entries[Action.COMM_0 : Action.COMM_0 + COMM_DIM]
+    mech.transmits = mech.alive and not mech.shutdown
     wishes = entries[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
     mech.target = mech.contacts[wishes.index(max(wishes))] if max(wishes) > 0 else NO_MECH
 
@@ -94,29 +99,6 @@ def play_tick(world: World, order: Sequence[int]) -> None:
     struck, bursts = fly(world)
     settle(world, hits + struck, bursts)
     world.tick += 1
-
-
-def is_inside_zone(world: World, mech: Mech) -> bool:
-    distance = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y)
-    return mech.alive and distance <= world.zone_radius and mech.z < world.config.zone.max_feet_height
-
-
-def score_zone(world: World) -> None:
-    """What each team holds of the zone now, and its score."""
-    zone = world.config.zone
-    inside = [[mech for mech in world.living() if mech.team == team and is_inside_zone(world, mech)] for team in (0, 1)]
-    tonnage = [sum(mech.kind.tonnage for mech in mechs) for mechs in inside]
-    for team, own, enemy in ((BLUE, 0, 1), (RED, 1, 0)):
-        if not inside[own]:
-            share = 0.0
-        elif not inside[enemy]:
-            share = 1.0
-        else:
-            margin = max(0.0, (tonnage[own] - tonnage[enemy]) / (tonnage[own] + tonnage[enemy]))
-            share = zone.contested_share + (1 - zone.contested_share) * margin
-        world.teams[team].tonnage = tonnage[own]
-        world.teams[team].share = share
-        world.teams[team].score += share * world.config.decision_seconds
 
 
 def end_battle(world: World) -> None:
@@ -171,7 +153,7 @@ def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.floa
             if is_inside_zone(world, mech):
                 own, enemy = world.teams[mech.team].share, world.teams[1 - mech.team].share
                 values["zone"] = (own - enemy) * config.decision_seconds
-            values["death"] = float(mech.died)
+            values["death"] = mech.loss
             values["overheat"] = mech.shutdown_ticks * config.dt
         if was_alive or persists:
             values["damage"] = mech.damage_dealt - mech.friendly_damage
@@ -180,7 +162,22 @@ def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.floa
             if is_terminated(world) and world.winner != DRAW:
                 values["outcome"] = 1.0 if mech.team == world.winner else -1.0
         components[mech.index] = [getattr(config.rewards, name) * values[name] for name in REWARD_COMPONENTS]
-    return components
+    return blend(world, components, alive_before)
+
+
+def blend(world: World, components: NDArray[np.float32], alive_before: list[bool]) -> NDArray[np.float32]:
+    """Each component, own and the team's mean; in "terminate" mode those who were dead before have nothing of it."""
+    spirit = world.config.rewards.team_spirit
+    blended = np.zeros_like(components)
+    for mech in world.mechs:
+        if alive_before[mech.index] or world.config.dead_agents == "persist":
+            mates = [mate.index for mate in world.mechs if mate.team == mech.team]
+            mean = components[mates].mean(axis=0, dtype=np.float64)
+            blended[mech.index] = (1 - spirit) * components[mech.index] + spirit * mean
+            world.cases["team spirit"] += not np.allclose(blended[mech.index], components[mech.index])
+        else:
+            world.cases["the dead have no part in the team's mean"] += bool(spirit)
+    return blended
 
 
 def endings(world: World, alive_before: list[bool]) -> tuple[list[bool], list[bool]]:

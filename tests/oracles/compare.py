@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,10 @@ from oracles.world import COUNTED, GRAZING, Mech, Projectile, World, load
 
 STATE_TOLERANCE = 1e-9
 OUTPUT_TOLERANCE = 1e-5
+FEATURES = feature_names()
 
 _ALWAYS = (
-    *("alive", "died", "bad_actions", "armour", "damage_dealt", "friendly_damage", "kills", "assists"),
+    *("alive", "died", "bad_actions", "armour", "damage_dealt", "friendly_damage", "kills", "assists", "loss"),
     "wreck_ticks",
 )
 _WHILE_WRECKED = ("wreck_low", "wreck_high")
@@ -31,6 +32,7 @@ _WHILE_ALIVE = (
     *("x", "y", "z", "yaw", "vx", "vy", "vz", "heat", "legs", "stability", "speed_factor", "potential", "quality"),
     *("jam", "sounds", "hurt_x", "hurt_y", "shutdown", "on_ground", "shutdown_ticks", "radiates", "vent", "contacts"),
     *("cooldown", "charges", "anti_missile_cooldown", "suppressed", "fallen"),
+    *("target", "display", "message", "transmits", "intel"),
 )
 
 
@@ -77,7 +79,7 @@ def all_differences(engine: BattleEngine, decision: Decision) -> Iterator[str]:
             yield f"visible to {mech.index}: expected {sight}, got {engine.state.visible[battle, mech.index].tolist()}"
         expected = observe(world, mech, result.seen, engine.state.battle_maps[battle, mech.team].tolist())
         yield from _array_differences(
-            f"observation {mech.index}", feature_names(), expected, engine.out.observations[battle, mech.index]
+            f"observation {mech.index}", FEATURES, expected, engine.out.observations[battle, mech.index]
         )
         yield from _array_differences(
             f"reward {mech.index}",
@@ -122,12 +124,22 @@ def differences(world: World, state: State, battle: int) -> Iterator[str]:
     wanted_paint, found_paint = ({k: (m.ticks, m.painter) for k, m in w.paint.items()} for w in (world, engine))
     if wanted_paint != found_paint:
         yield f"paint: expected {wanted_paint}, got {found_paint}"
+    yield from _sighting_differences(world, engine)
     yield from _list_differences("projectile", *([_flight(shot) for shot in w.projectiles] for w in (world, engine)))
     yield from _list_differences(
         "cloud", *([(*c.centre, c.radius, c.ticks) for c in w.clouds] for w in (world, engine))
     )
     yield from _voxel_differences(world, state, battle)
     yield from _event_differences(world, state, battle)
+
+
+def _sighting_differences(world: World, engine: World) -> Iterator[str]:
+    if set(world.sightings) != set(engine.sightings):
+        yield f"sightings of (pack, mech): expected {sorted(world.sightings)}, got {sorted(engine.sightings)}"
+    for key in set(world.sightings) & set(engine.sightings):
+        wanted, found = (astuple(w.sightings[key]) for w in (world, engine))
+        if not close(wanted, found):
+            yield f"sighting of (pack, mech) {key}: expected {wanted}, got {found}"
 
 
 def _mech_differences(expected: Mech, got: Mech, row: Any) -> Iterator[str]:

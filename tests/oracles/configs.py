@@ -188,7 +188,15 @@ def odd_config(**overrides: Any) -> BattleConfig:
             "eccm_heat": 17.0,
             "hearing_range": 12.0,
             "muffled": 0.7,
+            "intel_memory": 0.6,
         },
-        "rewards": {"death": -3.0, "overheat": -0.7, "gamma": 0.9},
+        "rewards": {
+            "death": -3.0,
+            "overheat": -0.7,
+            "gamma": 0.9,
+            "contested_kill": 3.7,
+            "contested_death": 0.2,
+            "team_spirit": 0.3,
+        },
     }
     return make_config("skirmish", **{**odd, **overrides})

@@ -8,25 +8,30 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MechClass
-from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT
+from echelon_env.catalog import Material, MechClass
+from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, ECM, IN_SIGHT, NO_MECH, SILENT
 from echelon_env.observations import (
+    COMM_ROWS,
+    CONTACT_ROWS,
     EGO_SIDE,
     MAP_SIDE,
     OBSERVATION_DIM,
     SQUAD_ROWS,
     STREAMS,
+    Comm,
     Contact,
+    EgoCell,
     Feature,
+    Intel,
     Objective,
     Self,
     Squad,
 )
-from oracles.battle import is_inside_zone
 from oracles.combat import minus
 from oracles.electronics import radiation
 from oracles.paint import has_painted
 from oracles.world import Mech, World
+from oracles.zone import is_inside_zone
 
 Features = Mapping[Feature, float]
 ONE_HOT = {"scout": 0, "light": 1, "medium": 2, "heavy": 3}
@@ -37,10 +42,10 @@ def observe(
 ) -> NDArray[np.float64]:
     """The whole row of a mech. `seen` says how each mech sees each enemy, `team_map` is its team's `battle_map`."""
     row = np.zeros(OBSERVATION_DIM)
+    _write(row, "objective", 0, objective_features(world, mech))
     if not mech.alive:
         return row
     _write(row, "self", 0, self_features(world, mech))
-    _write(row, "objective", 0, objective_features(world, mech))
     for number, index in enumerate(mech.contacts):
         if index != NO_MECH:
             enemy = world.mechs[index]
@@ -49,6 +54,17 @@ def observe(
     for number, mate in enumerate(squad_of(world, mech)[:SQUAD_ROWS]):
         _write(row, "squad", number, squad_features(world, mech, mate))
         row[STREAMS["squad_mask"].start + number] = 1
+    for number, index in enumerate(mech.intel):
+        if index != NO_MECH:
+            _write(row, "intel", number, intel_features(world, mech, world.mechs[index]))
+            row[STREAMS["intel_mask"].start + number] = 1
+    for number, sender in enumerate(senders(world, mech)):
+        if sender.alive and sender.transmits:
+            _write(row, "comm", number, comm_features(mech, sender))
+            row[STREAMS["comm_mask"].start + number] = 1
+            world.cases["own message" if sender is mech else "message of a pack-mate"] += any(sender.message)
+        world.cases["silent because it was shut down"] += sender.alive and not sender.transmits
+        world.cases["silent because it is dead"] += not sender.alive and sender.transmits
     row[STREAMS["ego_map"].part] = ego_map(world, mech)
     row[STREAMS["battle_map"].part] = team_map
     return row
@@ -61,11 +77,11 @@ def _write(row: NDArray[np.float64], stream: str, number: int, features: Feature
         row[table.start + number * table.row_width + feature] = value
 
 
-def _clip(value: float) -> float:
+def clip(value: float) -> float:
     return max(-1.0, min(1.0, value))
 
 
-def _one_hot(features: type[Feature], kind: MechClass) -> Features:
+def one_hot(features: type[Feature], kind: MechClass) -> Features:
     members = (features["IS_SCOUT"], features["IS_LIGHT"], features["IS_MEDIUM"], features["IS_HEAVY"])
     return {member: float(number == ONE_HOT.get(kind.name)) for number, member in enumerate(members)}
 
@@ -82,7 +98,7 @@ def _bearing(mech: Mech, dx: float, dy: float) -> tuple[float, float]:
     return _in_frame(mech, dx / length, dy / length) if length > 0 else (0.0, 0.0)
 
 
-def _turn_map(world: World, team: int, x: float, y: float) -> tuple[float, float]:
+def turn_map(world: World, team: int, x: float, y: float) -> tuple[float, float]:
     """A planar vector on the map turned so that the team's spawn is in the corner at (0, 0)."""
     for _ in range(world.teams[team].quarter_turns % 4):
         x, y = -y, x
@@ -97,17 +113,26 @@ def diagonal(world: World) -> float:
     return math.hypot(world.config.terrain.size, world.config.terrain.size)
 
 
+def cooldowns(world: World, mech: Mech) -> list[float]:
+    """What is left of each mount's cooldown."""
+    return [
+        0.0 if weapon is None else ticks / world.config.ticks(weapon.cooldown)
+        for weapon, ticks in zip(mech.weapons, mech.cooldown, strict=True)
+    ]
+
+
 def self_features(world: World, mech: Mech) -> Features:
     config = world.config
     half = config.terrain.size / 2
-    position = _turn_map(world, mech.team, (mech.x - half) / half, (mech.y - half) / half)
-    heading = _turn_map(world, mech.team, math.cos(mech.yaw), math.sin(mech.yaw))
+    position = turn_map(world, mech.team, (mech.x - half) / half, (mech.y - half) / half)
+    heading = turn_map(world, mech.team, math.cos(mech.yaw), math.sin(mech.yaw))
     velocity = _in_frame(mech, mech.vx, mech.vy)
+    up = mech.vz
+    if mech.shutdown:
+        world.cases["in motion while shut down"] += mech.vx != 0 or mech.vy != 0 or mech.vz != 0
+        velocity, up = (0.0, 0.0), 0.0
     hurt = _in_frame(mech, mech.hurt_x, mech.hurt_y)
-    waits = [
-        0.0 if weapon is None else ticks / config.ticks(weapon.cooldown)
-        for weapon, ticks in zip(mech.weapons, mech.cooldown, strict=True)
-    ]
+    waits = cooldowns(world, mech)
     has = [float(weapon is not None) for weapon in mech.weapons]
     special = mech.weapons[3]
     if special is not None and special.charges > 0 and mech.charges[3] == 0:
@@ -130,18 +155,18 @@ def self_features(world: World, mech: Mech) -> Features:
         Self.HAS_SECONDARY: has[1],
         Self.HAS_TERTIARY: has[2],
         Self.HAS_SPECIAL: has[3],
-        Self.VELOCITY_FORWARD: _clip(velocity[0] / fastest(world)),
-        Self.VELOCITY_LEFT: _clip(velocity[1] / fastest(world)),
-        Self.VELOCITY_UP: _clip(mech.vz / fastest(world)),
+        Self.VELOCITY_FORWARD: clip(velocity[0] / fastest(world)),
+        Self.VELOCITY_LEFT: clip(velocity[1] / fastest(world)),
+        Self.VELOCITY_UP: clip(up / fastest(world)),
         Self.HEIGHT: mech.z / config.terrain.height,
         Self.POSITION_X: position[0],
         Self.POSITION_Y: position[1],
         Self.HEADING_COS: heading[0],
         Self.HEADING_SIN: heading[1],
-        Self.HURT_FORWARD: _clip(hurt[0] / mech.kind.armour),
-        Self.HURT_LEFT: _clip(hurt[1] / mech.kind.armour),
+        Self.HURT_FORWARD: clip(hurt[0] / mech.kind.armour),
+        Self.HURT_LEFT: clip(hurt[1] / mech.kind.armour),
         **warfare_features(world, mech),
-        **_one_hot(Self, mech.kind),
+        **one_hot(Self, mech.kind),
     }
 
 
@@ -158,12 +183,26 @@ def warfare_features(world: World, mech: Mech) -> Features:
         Self.SOUND_RIGHT: mech.sounds[3],
         Self.SENSOR_QUALITY: mech.quality / world.config.sensors.max_quality,
         Self.JAMMED: mech.jam,
+        Self.CONTACT_SLOTS: min(mech.kind.contact_slots, CONTACT_ROWS) / CONTACT_ROWS,
+        Self.SENSOR_RANGE: sensor_range(world, mech),
         Self.HAS_ELECTRONICS: float(mech.kind.electronics),
         Self.ECM: float(radiation(mech) == ECM),
         Self.ECCM: float(radiation(mech) == ECCM),
         Self.PAINTED: float(painted),
         Self.MISSILE: float(bool(homing)),
+        Self.BY_DISTANCE: float(mech.display == BY_DISTANCE),
+        Self.BY_DANGER: float(mech.display == BY_DANGER),
+        Self.BY_DAMAGE: float(mech.display == BY_DAMAGE),
+        Self.HAS_TARGET: float(mech.target != NO_MECH),
     }
+
+
+def sensor_range(world: World, mech: Mech) -> float:
+    """Where a class's sensor range lies between the catalogue's shortest and longest."""
+    factors = [kind.sensor_range_factor for kind in world.config.catalog.mech_classes]
+    if min(factors) == max(factors):
+        return 0.0
+    return (mech.kind.sensor_range_factor - min(factors)) / (max(factors) - min(factors))
 
 
 def objective_features(world: World, mech: Mech) -> Features:
@@ -178,12 +217,12 @@ def objective_features(world: World, mech: Mech) -> Features:
         Objective.DIRECTION_FORWARD: direction[0],
         Objective.DIRECTION_LEFT: direction[1],
         Objective.DISTANCE: max(0.0, distance - world.zone_radius) / diagonal(world),
-        Objective.DISTANCE_NEAR: _clip(distance / largest),
+        Objective.DISTANCE_NEAR: clip(distance / largest),
         Objective.RADIUS: world.zone_radius / largest,
         Objective.OWN_SHARE: own.share,
         Objective.ENEMY_SHARE: enemy.share,
-        Objective.OWN_SCORE: _clip(own.score / config.zone.score_to_win),
-        Objective.ENEMY_SCORE: _clip(enemy.score / config.zone.score_to_win),
+        Objective.OWN_SCORE: clip(own.score / config.zone.score_to_win),
+        Objective.ENEMY_SCORE: clip(enemy.score / config.zone.score_to_win),
         Objective.TIME_LEFT: 1 - world.step_count / config.max_steps,
     }
 
@@ -198,12 +237,12 @@ def contact_features(world: World, mech: Mech, enemy: Mech, in_sight: bool) -> F
     return {
         Contact.DIRECTION_FORWARD: direction[0],
         Contact.DIRECTION_LEFT: direction[1],
-        Contact.DISTANCE: _clip(distance / diagonal(world)),
-        Contact.RANGE: _clip(distance / longest),
-        Contact.ELEVATION: _clip(dz / world.config.terrain.height),
+        Contact.DISTANCE: clip(distance / diagonal(world)),
+        Contact.RANGE: clip(distance / longest),
+        Contact.ELEVATION: clip(dz / world.config.terrain.height),
         Contact.LINE_OF_SIGHT: float(in_sight),
-        Contact.VELOCITY_FORWARD: _clip(velocity[0] / (2 * fastest(world))),
-        Contact.VELOCITY_LEFT: _clip(velocity[1] / (2 * fastest(world))),
+        Contact.VELOCITY_FORWARD: clip(velocity[0] / (2 * fastest(world))),
+        Contact.VELOCITY_LEFT: clip(velocity[1] / (2 * fastest(world))),
         Contact.FACING_FORWARD: facing[0],
         Contact.FACING_LEFT: facing[1],
         Contact.ARMOUR: enemy.armour / enemy.kind.armour,
@@ -214,7 +253,8 @@ def contact_features(world: World, mech: Mech, enemy: Mech, in_sight: bool) -> F
         Contact.PAINTED: float(has_painted(world, mech.pack, enemy)),
         Contact.RADIATING: float(radiation(enemy) != SILENT),
         Contact.IN_ZONE: float(is_inside_zone(world, enemy)),
-        **_one_hot(Contact, enemy.kind),
+        Contact.IS_TARGET: float(mech.target == enemy.index),
+        **one_hot(Contact, enemy.kind),
     }
 
 
@@ -230,15 +270,49 @@ def squad_features(world: World, mech: Mech, mate: Mech) -> Features:
     return {
         Squad.DIRECTION_FORWARD: direction[0],
         Squad.DIRECTION_LEFT: direction[1],
-        Squad.DISTANCE: _clip(math.sqrt(dx * dx + dy * dy + dz * dz) / diagonal(world)),
-        Squad.ELEVATION: _clip(dz / world.config.terrain.height),
+        Squad.DISTANCE: clip(math.sqrt(dx * dx + dy * dy + dz * dz) / diagonal(world)),
+        Squad.ELEVATION: clip(dz / world.config.terrain.height),
         Squad.ARMOUR: mate.armour / mate.kind.armour,
         Squad.HEAT: mate.heat / mate.kind.heat_capacity,
         Squad.SHUTDOWN: float(mate.shutdown),
         Squad.FALLEN: float(mate.fallen > 0),
         Squad.IN_ZONE: float(is_inside_zone(world, mate)),
         Squad.SAME_PACK: float(mate.pack == mech.pack),
-        **_one_hot(Squad, mate.kind),
+        **one_hot(Squad, mate.kind),
+    }
+
+
+def intel_features(world: World, mech: Mech, enemy: Mech) -> Features:
+    sighting = world.sightings[mech.pack, enemy.index]
+    dx, dy, dz = minus(sighting.centre, mech.centre)
+    direction = _bearing(mech, dx, dy)
+    velocity = _in_frame(mech, *sighting.velocity)
+    return {
+        Intel.DIRECTION_FORWARD: direction[0],
+        Intel.DIRECTION_LEFT: direction[1],
+        Intel.DISTANCE: clip(math.sqrt(dx * dx + dy * dy + dz * dz) / diagonal(world)),
+        Intel.ELEVATION: clip(dz / world.config.terrain.height),
+        Intel.VELOCITY_FORWARD: clip(velocity[0] / fastest(world)),
+        Intel.VELOCITY_LEFT: clip(velocity[1] / fastest(world)),
+        Intel.ARMOUR: sighting.armour / enemy.kind.armour,
+        Intel.AGE: sighting.age / world.config.ticks(world.config.sensors.intel_memory),
+        Intel.PAINTED: float(has_painted(world, mech.pack, enemy)),
+        **one_hot(Intel, enemy.kind),
+    }
+
+
+def senders(world: World, mech: Mech) -> list[Mech]:
+    """Whose messages a mech's rows are for: itself, then its pack-mates in the order of the roster."""
+    mates = [mate for mate in world.mechs if mate.pack == mech.pack and mate is not mech]
+    return [mech, *mates][:COMM_ROWS]
+
+
+def comm_features(mech: Mech, sender: Mech) -> Features:
+    entries = [feature for feature in Comm if feature.name.startswith("MESSAGE_")]
+    return {
+        **dict(zip(entries, sender.message, strict=True)),
+        Comm.IS_OWN: float(sender is mech),
+        **one_hot(Comm, sender.kind),
     }
 
 
@@ -248,20 +322,54 @@ def column_top(world: World, x: int, y: int) -> int:
     return int(solid[-1]) + 1 if len(solid) else 0
 
 
+def harm(world: World, material: Material) -> float:
+    """How much a material heats or damages as a share of the worst; below 0 how much it cools."""
+    materials = world.config.catalog.materials
+    shares = [
+        max(0.0, getattr(material, name)) / max(getattr(other, name) for other in materials)
+        for name in ("heat", "damage")
+        if max(getattr(other, name) for other in materials) > 0
+    ]
+    if max(shares, default=0.0) > 0:
+        return max(shares)
+    return -material.heat / min(other.heat for other in materials) if material.heat < 0 else 0.0
+
+
+def hazard_of_column(world: World, mech: Mech, x: int, y: int, harms: NDArray[np.float64]) -> float:
+    """The worst of what a mech would stand in there; the strongest cooling where nothing heats or damages."""
+    column = harms[world.voxels[:, y, x]]
+    if not column.any():
+        return 0.0
+    solid = np.flatnonzero(world.blocks_movement[:, y, x])
+    ground = max([0, *(int(z) + 1 for z in solid if z + 1 <= mech.z + 1)])
+    within = [
+        value for z, value in enumerate(column.tolist()) if ground <= z < mech.z + mech.kind.height and value != 0
+    ]
+    world.cases["hazard under the ground"] += bool(column[:ground].any())
+    world.cases["hazard overhead"] += bool(column[ground:].any()) and not within
+    bad = [value for value in within if value > 0]
+    world.cases["hot cell"] += bool(bad)
+    world.cases["cool cell"] += bool(within) and not bad
+    return max(bad) if bad else min(within, default=0.0)
+
+
 def ego_map(world: World, mech: Mech) -> list[float]:
-    """Heights around the mech: rows from behind to ahead, within a row from right to left."""
+    """The terrain around the mech: rows from behind to ahead, within a row from right to left."""
     cell, tallest = world.config.sensors.terrain_cell, max(kind.height for kind in world.config.catalog.mech_classes)
     cos, sin = math.cos(mech.yaw), math.sin(mech.yaw)
     middle = (EGO_SIDE - 1) / 2
-    values = []
+    harms = np.array([harm(world, material) for material in world.config.catalog.materials])
+    values = np.zeros((EGO_SIDE, EGO_SIDE, len(EgoCell)))
     for i in range(EGO_SIDE):
         for j in range(EGO_SIDE):
             forward, left = (i - middle) * cell, (j - middle) * cell
             x = math.floor(mech.x + forward * cos - left * sin)
             y = math.floor(mech.y + forward * sin + left * cos)
-            on_map = 0 <= x < world.size[0] and 0 <= y < world.size[1]
-            values.append(_clip((column_top(world, x, y) - mech.z) / tallest) if on_map else 1.0)
-    return values
+            values[i, j, EgoCell.OBSTACLE] = 1.0
+            if 0 <= x < world.size[0] and 0 <= y < world.size[1]:
+                values[i, j, EgoCell.OBSTACLE] = clip((column_top(world, x, y) - mech.z) / tallest)
+                values[i, j, EgoCell.HAZARD] = hazard_of_column(world, mech, x, y, harms)
+    return values.reshape(-1).tolist()
 
 
 def battle_map(world: World, team: int) -> NDArray[np.float64]:
@@ -275,7 +383,7 @@ def battle_map(world: World, team: int) -> NDArray[np.float64]:
     for i in range(samples):
         for j in range(samples):
             x, y = (j + 0.5) * step, (i + 0.5) * step
-            turned = _turn_map(world, team, x - size / 2, y - size / 2)
+            turned = turn_map(world, team, x - size / 2, y - size / 2)
             column, row = (int((part + size / 2) / size * MAP_SIDE) for part in turned)
             cells[row, column, 0] += tops[int(y)][int(x)] / world.config.terrain.height
             cells[row, column, 1] += math.hypot(x - world.zone_x, y - world.zone_y) <= world.zone_radius

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SEEN, UNSEEN
+from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, ECM, IN_SIGHT, NO_MECH, SEEN, UNSEEN
 from echelon_env.observations import CONTACT_ROWS
 from oracles.electronics import measure_quality, radiation
+from oracles.intel import share_intel
 from oracles.paint import knows_by_paint
 from oracles.raycast import crosses_edges, distance_to_segment, line_of_sight, touches
 from oracles.world import GRAZING, Mech, World
@@ -60,7 +61,7 @@ def seeing(world: World, mech: Mech, enemy: Mech) -> int:
 
 
 def look_around(world: World) -> dict[tuple[int, int], int]:
-    """Measure and listen, and fill every mech's contact table; returns how each sees each enemy, by (mech, enemy)."""
+    """Measure and listen, and fill every mech's tables; returns how each sees each enemy, by (mech, enemy)."""
     measure_quality(world)
     seen = {
         (mech.index, enemy.index): seeing(world, mech, enemy)
@@ -69,13 +70,40 @@ def look_around(world: World) -> dict[tuple[int, int], int]:
         if mech.team != enemy.team
     }
     for mech in world.mechs:
-        mech.contacts = [NO_MECH] * CONTACT_ROWS
         contacts = [enemy for enemy in world.enemies(mech) if seen[mech.index, enemy.index] != UNSEEN]
-        contacts.sort(key=lambda enemy: math.dist(mech.centre, enemy.centre))
-        for row, enemy in enumerate(contacts[: min(mech.kind.contact_slots, CONTACT_ROWS)]):
-            mech.contacts[row] = enemy.index
+        shown = sort_contacts(world, mech, contacts)[: min(mech.kind.contact_slots, CONTACT_ROWS)]
+        mech.contacts = [enemy.index for enemy in shown] + [NO_MECH] * (CONTACT_ROWS - len(shown))
         mech.sounds = hear(world, mech, seen) if mech.alive and not mech.shutdown else [0.0] * 4
+    share_intel(world, seen)
     return seen
+
+
+def sort_contacts(world: World, mech: Mech, contacts: list[Mech]) -> list[Mech]:
+    """Seen enemies, given by spawn place, in the order that the mech has asked for."""
+    nearest = sorted(contacts, key=lambda enemy: math.dist(mech.centre, enemy.centre))
+    orders = {
+        BY_DISTANCE: nearest,
+        BY_DANGER: sorted(nearest, key=lambda enemy: -danger(world, mech, enemy)) if mech.display == BY_DANGER else [],
+        BY_DAMAGE: sorted(nearest, key=lambda enemy: enemy.armour / enemy.kind.armour),
+    }
+    ordered = orders[mech.display]
+    if ordered != nearest:
+        world.cases[f"sorted by {'danger' if mech.display == BY_DANGER else 'damage'}, not by distance"] += 1
+    return ordered
+
+
+def danger(world: World, mech: Mech, enemy: Mech) -> float:
+    """Hit points a second that an enemy's weapons can take from where it is."""
+    if enemy.shutdown or enemy.fallen > 0:
+        world.cases["no danger from who is down"] += 1
+        return 0.0
+    distance, total = math.dist(mech.centre, enemy.centre), 0.0
+    for weapon in enemy.weapons:
+        if weapon is not None:
+            world.doubt(distance, weapon.range)
+            seconds = world.config.ticks(weapon.cooldown) * world.config.dt
+            total += weapon.damage / seconds if distance <= weapon.range else 0.0
+    return total
 
 
 AHEAD, LEFT, BEHIND, RIGHT = range(4)

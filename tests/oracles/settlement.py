@@ -5,14 +5,18 @@ from __future__ import annotations
 from echelon_env.engine.state import DEATH, FALL, HIT, IMPACT, LEGGED, PAINT
 from oracles.voxels import damage_voxels, leave_wreck
 from oracles.world import Burst, Hit, Mark, Mech, World
+from oracles.zone import contestants
 
 
 def settle(world: World, hits: list[Hit], bursts: list[Burst]) -> None:
     """Everything that arrives at the end of a tick."""
     painters = {key: mark.painter for key, mark in world.paint.items()}  # the marks of this tick count from the next
+    contest = contestants(world)  # before anybody of this tick is dead
     dead = [mech for mech in world.living() if strike(world, mech, [hit for hit in hits if hit.target is mech])]
     for mech in dead:
-        share_kill(world, mech, [hit for hit in hits if hit.target is mech], painters)
+        mech.loss = world.config.rewards.contested_death if mech in contest else 1.0
+        world.cases["death in a contested zone"] += mech in contest
+        share_kill(world, mech, [hit for hit in hits if hit.target is mech], painters, contest)
     set_paint(world, hits)
     for mech in world.living():
         if mech.fallen == 0 and mech.stability <= 0:
@@ -81,7 +85,9 @@ def credit(world: World, mech: Mech, hit: Hit, amount: float) -> None:
         shooter.hits[world.config.catalog.weapons.index(hit.weapon)] += 1
 
 
-def share_kill(world: World, mech: Mech, received: list[Hit], painters: dict[tuple[int, int], int]) -> None:
+def share_kill(
+    world: World, mech: Mech, received: list[Hit], painters: dict[tuple[int, int], int], contest: list[Mech]
+) -> None:
     """Kills and assists, by what everybody's hits are of all that arrived."""
     arrived = sum(hit.body for hit in received)
     for hit in received:
@@ -90,15 +96,22 @@ def share_kill(world: World, mech: Mech, received: list[Hit], painters: dict[tup
             world.cases["a part of a kill is nobody's"] += 1
             continue
         part = hit.body / arrived
-        shooter.kills += part
+        shooter.kills += part * contested_factor(world, shooter, contest)
+        world.cases["kill in a contested zone"] += shooter in contest
+        world.cases["kill from outside a contested zone"] += bool(contest) and shooter not in contest
         shooter.statistics["kills"] += part
         painter = painters.get((shooter.pack, mech.index))
         if painter is not None and painter != shooter.index:
-            world.mechs[painter].assists += part
+            world.mechs[painter].assists += part * contested_factor(world, world.mechs[painter], contest)
+            world.cases["assist in a contested zone"] += world.mechs[painter] in contest
             world.mechs[painter].statistics["assists"] += part
             world.cases["assist"] += part > 0
             world.cases["assist of the dead"] += not world.mechs[painter].alive
         world.cases["no assist for the own kill"] += painter == shooter.index
+
+
+def contested_factor(world: World, mech: Mech, contest: list[Mech]) -> float:
+    return world.config.rewards.contested_kill if mech in contest else 1.0
 
 
 def set_paint(world: World, hits: list[Hit]) -> None:

@@ -1,4 +1,4 @@
-"""Random conditions in the middle of a fight: wear, heat, falls, paint, smoke, projectiles in flight, old wrecks."""
+"""Random conditions in the middle of a fight: wear, heat, falls, paint, memories, smoke, shells in flight, wrecks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ Random = np.random.Generator
 
 
 def stir(state: State, battle: int, config: BattleConfig, rng: Random) -> None:
-    """Give living mechs random wear and conditions, and the battle paint, smoke and damaged voxels."""
+    """Give living mechs random wear and conditions, and the battle paint, memories, smoke and damaged voxels."""
     for row in state.mechs[battle]:
         if row["alive"]:
             _stir_mech(row, config, rng)
     _paint(state, battle, config, rng)
+    _remember(state, battle, config, rng)
     _raise_smoke(state, battle, rng)
     hit_points = np.array([material.hit_points for material in config.catalog.materials])[state.voxels[battle]]
     worn = hit_points - rng.integers(1, 30, hit_points.shape)
@@ -58,6 +59,22 @@ def _paint(state: State, battle: int, config: BattleConfig, rng: Random) -> None
             if rng.random() < 0.35:
                 marks["ticks"][pack, mech] = rng.choice([1, 2, rng.integers(1, 100)])
                 marks["painter"][pack, mech] = rng.choice(members)
+
+
+def _remember(state: State, battle: int, config: BattleConfig, rng: Random) -> None:
+    """Packs remember some of their enemies, from any time within their memory and not where these are."""
+    mechs, sightings = state.mechs[battle], state.sightings[battle]
+    size, height = config.terrain.size, config.terrain.height
+    sightings[:] = np.zeros((), sightings.dtype)
+    for pack in range(sightings.shape[0]):
+        members = np.flatnonzero(mechs["pack"] == pack)
+        for mech in np.flatnonzero(mechs["team"] != mechs["team"][members[0]]):
+            if rng.random() < 0.6:
+                row = sightings[pack, mech]
+                row["x"], row["y"], row["z"] = np.clip(_near(mechs[mech], rng, 5.0), 0, [size, size, height])
+                row["vx"], row["vy"] = rng.uniform(-2, 2, 2)
+                row["armour"] = rng.uniform(0.1, 1) * config.catalog.mech_classes[mechs["mech_class"][mech]].armour
+                row["age"], row["known"] = rng.integers(config.ticks(config.sensors.intel_memory)), 1
 
 
 def _raise_smoke(state: State, battle: int, rng: Random) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.actions import COMM_DIM
 from echelon_env.catalog import MATERIALS, MOUNTS, Material, MechClass, Weapon
 from echelon_env.config import BattleConfig
-from echelon_env.engine.state import NO_MECH, SILENT, STATISTICS, State
+from echelon_env.engine.state import BY_DISTANCE, NO_MECH, SILENT, STATISTICS, State
+from echelon_env.observations import INTEL_ROWS
 
 TOLERANCE = 1e-6
 """Overlaps in metres up to which two boxes only touch."""
@@ -67,6 +69,7 @@ class Mech:
     statistics: Counter[str]
     shots: list[int]  # by weapon
     hits: list[int]
+    intel: list[int] = field(default_factory=lambda: [NO_MECH] * INTEL_ROWS)
     sounds: list[float] = field(default_factory=lambda: [0.0] * 4)
     speed_factor: float = 1.0
     throttle: float = 0.0
@@ -77,12 +80,16 @@ class Mech:
     radiates: int = SILENT  # what it was told to; see `electronics.radiation`
     trigger: list[bool] = field(default_factory=lambda: [False] * len(MOUNTS))
     target: int = NO_MECH
+    display: int = BY_DISTANCE
+    message: list[float] = field(default_factory=lambda: [0.0] * COMM_DIM)
+    transmits: bool = False  # was told to send its message with its radio on
     hurt_x: float = 0.0
     hurt_y: float = 0.0
     damage_dealt: float = 0.0
     friendly_damage: float = 0.0
     kills: float = 0.0
     assists: float = 0.0
+    loss: float = 0.0
     shutdown_ticks: int = 0
     bad_actions: int = 0
     died: bool = False
@@ -137,6 +144,16 @@ class Mark:
 
 
 @dataclass
+class Sighting:
+    """What a pack remembers of an enemy."""
+
+    centre: Point
+    velocity: tuple[float, float]
+    armour: float
+    age: int  # ticks
+
+
+@dataclass
 class Team:
     score: float
     share: float
@@ -181,6 +198,7 @@ class World:
     projectiles: list[Projectile]  # oldest first
     clouds: list[Cloud]
     paint: dict[tuple[int, int], Mark]  # by (pack, mech)
+    sightings: dict[tuple[int, int], Sighting]  # by (pack, mech)
     voxels: NDArray[np.uint8]
     voxel_damage: NDArray[np.int64]
     blocks_movement: NDArray[np.bool_]
@@ -267,6 +285,10 @@ def load(state: State, battle: int, config: BattleConfig) -> World:
             )
             for pack, mech in np.argwhere(state.paint["ticks"][battle] > 0)
         },
+        sightings={
+            (int(pack), int(mech)): _load_sighting(state.sightings[battle, pack, mech])
+            for pack, mech in np.argwhere(state.sightings["known"][battle] > 0)
+        },
         voxels=voxels,
         voxel_damage=state.voxel_damage[battle].astype(np.int64),
         blocks_movement=material_mask(voxels, "blocks_movement", materials),
@@ -287,16 +309,20 @@ def _point(row: Any) -> Point:
     return float(row["x"]), float(row["y"]), float(row["z"])
 
 
+def _load_sighting(row: Any) -> Sighting:
+    return Sighting(_point(row), (float(row["vx"]), float(row["vy"])), float(row["armour"]), int(row["age"]))
+
+
 _FLOATS = (
     *("x", "y", "z", "yaw", "vx", "vy", "vz", "armour", "legs", "stability", "heat", "quality", "jam", "potential"),
     *("throttle", "strafe", "jet", "turn", "speed_factor"),
 )
 _INTEGERS = (
-    *("place", "team", "pack", "anti_missile_cooldown", "suppressed", "fallen", "radiates", "target"),
+    *("place", "team", "pack", "anti_missile_cooldown", "suppressed", "fallen", "radiates", "target", "display"),
     *("wreck_ticks", "wreck_low", "wreck_high"),
 )
-_FLAGS = ("alive", "shutdown", "on_ground", "vent")
-_LISTS = ("cooldown", "charges", "contacts", "sounds")
+_FLAGS = ("alive", "shutdown", "on_ground", "vent", "transmits")
+_LISTS = ("cooldown", "charges", "contacts", "intel", "sounds", "message")
 
 
 def _load_mech(config: BattleConfig, state: State, battle: int, index: int) -> Mech:

@@ -15,8 +15,10 @@ import numpy as np
 
 from echelon_env.actions import Action
 from echelon_env.catalog import DEFAULT_CATALOG, MATERIALS, MOUNTS, Catalog
+from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH
+from echelon_env.observations import STREAMS
 from echelon_env.scenario import make_config
 
 SIZE, HEIGHT = 64, 20
@@ -84,6 +86,7 @@ class Arena:
         self.log: list[Event] = []
         battle = self.state.battles[0]
         battle["zone_x"], battle["zone_y"] = 1.0, 1.0
+        self.state.sightings["known"] = 0
         self.fill("air")
         for name, place in {**blue, **red}.items():
             self.put(name, *place)
@@ -113,11 +116,11 @@ class Arena:
         self._pack_columns()
 
     def _pack_columns(self) -> None:
-        voxels, columns = self.state.voxels[0], self.state.columns[0]
+        voxels, columns, materials = self.state.voxels[0], self.state.columns[0], self.config.catalog.materials
         bits = 2 ** np.arange(len(voxels))[:, None, None]
-        solid = np.array([m.blocks_movement for m in MATERIALS])[voxels]
-        opaque = np.array([m.blocks_sight for m in MATERIALS])[voxels]
-        hazard = np.array([m.speed_factor != 1 or m.heat != 0 or m.damage != 0 for m in MATERIALS])[voxels]
+        solid = np.array([m.blocks_movement for m in materials])[voxels]
+        opaque = np.array([m.blocks_sight for m in materials])[voxels]
+        hazard = np.array([m.speed_factor != 1 or m.heat != 0 or m.damage != 0 for m in materials])[voxels]
         for name, mask in (("solid", solid), ("opaque", opaque), ("hazard", hazard)):
             columns[name] = (mask * bits).sum(axis=0)
         columns["top"] = (solid * np.arange(1, len(voxels) + 1)[:, None, None]).max(axis=0)
@@ -210,6 +213,25 @@ class Arena:
         """The contact table, in its order."""
         return [self.names[m] for m in self[name].contacts if m != NO_MECH]
 
+    def intel(self, name: str) -> list[str]:
+        """The intel table, in its order."""
+        return [self.names[m] for m in self[name].intel if m != NO_MECH]
+
+    def observed(self, name: str, stream: str) -> Any:
+        """What a mech observes in a stream, in the stream's shape."""
+        table = STREAMS[stream]
+        return self.engine.out.observations[0, self.names.index(name), table.part].reshape(table.shape)
+
+    def earned(self, name: str) -> dict[str, float]:
+        """The last decision's reward of a mech, by component."""
+        row = self.engine.reward_components[0, self.names.index(name)]
+        return dict(zip(REWARD_COMPONENTS, row.tolist(), strict=True))
+
+    def zone(self, x: float, y: float, radius: float = 5.0) -> None:
+        """Move the zone."""
+        battle = self.state.battles[0]
+        battle["zone_x"], battle["zone_y"], battle["zone_radius"] = x, y, radius
+
     def statistics(self, name: str) -> Any:
         return self.engine.statistics[0, self.names.index(name)]
 
@@ -227,11 +249,12 @@ def weapon_of(catalog: Catalog, name: str) -> Any:
 
 
 def changed(catalog: Catalog = DEFAULT_CATALOG, **changes: dict[str, Any]) -> Catalog:
-    """A catalogue with fields of weapons and classes changed, by their names."""
+    """A catalogue with fields of weapons, classes and materials changed, by their names."""
     return replace(
         catalog,
         weapons=tuple(replace(w, **changes.get(w.name, {})) for w in catalog.weapons),
         mech_classes=tuple(replace(c, **changes.get(c.name, {})) for c in catalog.mech_classes),
+        materials=tuple(replace(m, **changes.get(m.name, {})) for m in catalog.materials),
     )
 
 

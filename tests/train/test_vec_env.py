@@ -8,7 +8,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from echelon_env import BattleEngine, ConfigError, make_config, opponents
 from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.observations import Self
+from echelon_env.observations import STREAMS, Self
 from echelon_train.seeds import TRAINING_SEEDS, training_seed
 from echelon_train.vec_env import BattleVecEnv, learner_side
 
@@ -110,12 +110,13 @@ def test_battles_end_one_by_one():
     assert np.cumsum(lengths[0])[0] != np.cumsum(lengths[1])[0]
 
 
-def test_the_dead_see_zeros_until_the_battle_ends():
+def test_the_dead_see_the_objective_alone_until_the_battle_ends():
     catalog = make_config("skirmish").to_dict()["catalog"]
     for mech_class in catalog["mech_classes"]:
         mech_class["armour"] = 5.0  # one hit kills
     config = make_config(small_battle("skirmish", max_steps=480), terrain={"size": 56}, catalog=catalog)
     env = BattleVecEnv(config, 2, opponent="novice", seed=1)
+    objective = STREAMS["objective"].part
     walker = opponents.make("novice", 9)  # walks to the zone, so that somebody dies before the battle is over
     observations = env.reset()
     long_dead = np.zeros(env.num_envs, np.bool_)
@@ -125,7 +126,10 @@ def test_the_dead_see_zeros_until_the_battle_ends():
         actions[:, Action.PRIMARY : Action.TERTIARY + 1] = -1.0
         observations, rewards, dones, _ = env.step(actions)
         was_dead = ~env.battles.alive.ravel() & ~dones
-        assert not observations[was_dead].any()
+        dead = observations[was_dead].copy()
+        assert dead[:, objective].any() or not was_dead.any()
+        dead[:, objective] = 0.0
+        assert not dead.any()
         assert (observations[~was_dead, Self.ALIVE] == 1).all()
         if dones.any():
             break

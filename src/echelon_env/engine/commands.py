@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.actions import ACTION_HIGH, ACTION_LOW, TARGET_CHOICES, Action
+from echelon_env.actions import ACTION_HIGH, ACTION_LOW, COMM_DIM, TARGET_CHOICES, Action
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.geometry import clip
-from echelon_env.engine.state import ECCM, ECM, NO_MECH, SILENT, State
+from echelon_env.engine.state import BY_DAMAGE, BY_DISTANCE, ECCM, ECM, NO_MECH, SILENT, State
 from echelon_env.engine.tables import Tables
+
+DISPLAYS = BY_DAMAGE + 1
 
 
 @kernel
@@ -31,6 +33,8 @@ def _hold_still(mech: Row) -> None:
     mech.vent = 0
     mech.radiates = SILENT
     mech.target = NO_MECH
+    mech.transmits = 0
+    mech.display = BY_DISTANCE
     for mount in range(mech.trigger.shape[0]):
         mech.trigger[mount] = 0
 
@@ -61,6 +65,13 @@ def command(mech_class: Row, mech: Row, action: Any) -> None:
         if wish > best:
             best = wish
             mech.target = mech.contacts[choice]
+    mech.display = BY_DISTANCE
+    for choice in range(1, DISPLAYS):
+        if action[Action.DISPLAY_NEAREST + choice] > action[Action.DISPLAY_NEAREST + mech.display]:
+            mech.display = choice
+    mech.transmits = 0 if mech.shutdown else 1
+    for i in range(COMM_DIM):
+        mech.message[i] = np.float64(action[Action.COMM_0 + i])
 
 
 @kernel
@@ -72,7 +83,7 @@ def forget_decision(state: State, b: int) -> None:
         mech.bad_actions = 0
         mech.died = 0
         mech.shutdown_ticks = 0
-        mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = 0.0
+        mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = mech.loss = 0.0
         mech.hurt_x = mech.hurt_y = 0.0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, map_pool
-from echelon_env.engine.state import STATISTICS, State, allocate
+from echelon_env.engine.state import BLUE, RED, STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
-from echelon_env.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import check_integer, check_seed
 from echelon_env.terrain import Terrain, generate
@@ -56,7 +57,7 @@ class BattleEngine:
     --------
     >>> engine = BattleEngine("skirmish", num_battles=4)
     >>> engine.reset([1, 2, 3, 4]).shape
-    (4, 10, 713)
+    (4, 10, 1034)
     >>> actions = np.zeros((4, engine.num_mechs, engine.action_dim), np.float32)
     >>> observations, rewards, terminated, truncated = engine.step(actions)
     >>> rewards.shape, bool(terminated.any())
@@ -90,6 +91,8 @@ class BattleEngine:
         self.maps = map_pool(maps, self.config)
         self._terrains: list[Terrain | None] = [None] * self.num_battles
         self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
+        bounds = np.linspace(0, self.num_battles, min(self.num_threads, self.num_battles) + 1).astype(int).tolist()
+        self._ranges = list(itertools.pairwise(bounds))
 
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
@@ -156,7 +159,7 @@ class BattleEngine:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
         np.copyto(self._actions, array)
-        self._for_all(self._step_range, self._ranges())
+        self._for_all(self._step_range, self._ranges)
         return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
     @property
@@ -216,6 +219,33 @@ class BattleEngine:
     def reward_components(self) -> NDArray[np.float32]:
         """(B, M, K) float32: the last step's reward by component, in the order of `config.REWARD_COMPONENTS`."""
         return self.out.components
+
+    def global_state(self, team: int = BLUE) -> NDArray[np.float32]:
+        """The battles' global states, unfiltered, for centralised training.
+
+        Parameters
+        ----------
+        team
+            0 or 1: the team whose mechs come first, and whose spawn the map is turned to, so that one critic can serve
+            both sides.
+
+        Returns
+        -------
+        numpy.ndarray
+            (B, S) float32, see `echelon_env.observations.state_streams`; a fresh array.
+
+        Raises
+        ------
+        ValueError
+            If there is no such team.
+        """
+        if team not in (BLUE, RED):
+            raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
+        return write_global_state(self.tables, self.state, team, len(self.config.blue), state_streams(self.num_mechs))
+
+    def global_state_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Lowest and highest value of every entry of the global state, each (S,) float32."""
+        return stream_bounds(state_streams(self.num_mechs))
 
     def terrain(self, battle: int = 0) -> Terrain:
         """The map of a battle as it was at the battle's beginning.
@@ -291,10 +321,6 @@ class BattleEngine:
 
     def _step_range(self, first: int, last: int) -> None:
         step_range(self.tables, self.state, self._actions, self.out, first, last)
-
-    def _ranges(self) -> Iterator[tuple[int, int]]:
-        bounds = np.linspace(0, self.num_battles, min(self.num_threads, self.num_battles) + 1).astype(int).tolist()
-        return itertools.pairwise(bounds)
 
     def _for_all(self, function: Any, arguments: Any) -> None:
         """Call a function with each tuple of arguments, on the thread pool where there is one."""

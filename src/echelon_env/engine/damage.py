@@ -22,23 +22,32 @@ from echelon_env.engine.state import (
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.voxels import settle_bursts
 from echelon_env.engine.wrecks import leave_wreck
+from echelon_env.engine.zone import is_contested, is_inside
 
 
 @kernel
-def _credit_kill(state: State, b: int, event: Row, share: float) -> None:
+def _stress(state: State, b: int, mech: Row, rules: Row, factor: float) -> float:
+    """What a deed or a death of a mech counts: more or less while it is inside a contested zone."""
+    battle = state.battles[b]
+    return factor if battle.contested and is_inside(rules, battle, mech) else 1.0
+
+
+@kernel
+def _credit_kill(tables: Tables, state: State, b: int, event: Row, share: float) -> None:
     """Credit an enemy's share in a kill, and an assist to whoever has the dead painted for its pack."""
-    mechs, statistics = state.mechs[b], state.statistics[b]
+    mechs, statistics, rules = state.mechs[b], state.statistics[b], tables.rules[0]
     actor = mechs[event.actor]
-    actor.kills += share
+    actor.kills += share * _stress(state, b, actor, rules, rules.contested_kill)
     statistics[event.actor].kills += share
     mark = state.paint[b, actor.pack, event.target]
     if mark.ticks > 0 and mark.painter != event.actor:
-        mechs[mark.painter].assists += share
+        painter = mechs[mark.painter]
+        painter.assists += share * _stress(state, b, painter, rules, rules.contested_kill)
         statistics[mark.painter].assists += share
 
 
 @kernel
-def _credit(state: State, b: int, event: Row) -> None:
+def _credit(tables: Tables, state: State, b: int, event: Row) -> None:
     """Give an event its part of what its target really loses, and its actor what that earns."""
     mechs, statistics = state.mechs[b], state.statistics[b]
     target = mechs[event.target]
@@ -60,16 +69,16 @@ def _credit(state: State, b: int, event: Row) -> None:
     actor.damage_dealt += event.amount
     statistics[event.actor].damage += event.amount
     if arrived >= target.armour:
-        _credit_kill(state, b, event, share)
+        _credit_kill(tables, state, b, event, share)
 
 
 @kernel
-def _credit_all(state: State, b: int, first_event: int) -> None:
+def _credit_all(tables: Tables, state: State, b: int, first_event: int) -> None:
     battle, events = state.battles[b], state.events[b]
     for e in range(first_event, battle.num_events):
         kind = events[e].kind
         if kind in (HIT, SPLASH, HAZARD):
-            _credit(state, b, events[e])
+            _credit(tables, state, b, events[e])
 
 
 @kernel
@@ -105,8 +114,9 @@ def _apply_effects(tables: Tables, state: State, b: int, first_event: int) -> No
 
 
 @kernel
-def _die(state: State, b: int, m: int) -> None:
-    mech = state.mechs[b, m]
+def _die(tables: Tables, state: State, b: int, m: int) -> None:
+    rules, mech = tables.rules[0], state.mechs[b, m]
+    mech.loss = _stress(state, b, mech, rules, rules.contested_death)
     mech.alive, mech.died = 0, 1
     mech.shutdown = mech.fallen = 0
     mech.vx = mech.vy = mech.vz = 0.0
@@ -123,7 +133,7 @@ def _arrive(tables: Tables, state: State, b: int, m: int) -> None:
         add_heat_from_enemies(rules, tables.classes[mech.mech_class], mech, pending[HEAT])
     mech.armour = max(0.0, mech.armour - pending[BODY])
     if mech.armour == 0.0:
-        _die(state, b, m)
+        _die(tables, state, b, m)
         return
     if pending[LEGS] > 0.0 and mech.legs > 0.0:
         mech.legs = max(0.0, mech.legs - pending[LEGS])
@@ -138,12 +148,23 @@ def _arrive(tables: Tables, state: State, b: int, m: int) -> None:
 
 
 @kernel
+def _judge_zone(tables: Tables, state: State, b: int) -> None:
+    """Note whether the zone is contested, in ticks in which somebody dies."""
+    mechs, pending = state.mechs[b], state.pending[b]
+    for m in range(mechs.shape[0]):
+        if mechs[m].alive and pending[m, BODY] >= mechs[m].armour:
+            state.battles[b].contested = is_contested(tables.rules[0], state, b)
+            return
+
+
+@kernel
 def settle(tables: Tables, state: State, b: int, first_event: int) -> None:
     """Apply what the events of this tick, from `first_event` on, sent on its way."""
     battle, order, pending = state.battles[b], state.order[b], state.pending[b]
     if battle.num_events == first_event < state.events.shape[1]:
         return
-    _credit_all(state, b, first_event)
+    _judge_zone(tables, state, b)
+    _credit_all(tables, state, b, first_event)
     _apply_effects(tables, state, b, first_event)
     first_death = battle.num_events
     for place in range(order.shape[0]):

@@ -47,6 +47,22 @@ def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> 
 
 
 @kernel
+def harm_on_the_ground(tables: Tables, voxels: Any, column: Row, ix: int, iy: int, feet: float, head: float) -> float:
+    """How much the worst hazard of a column harms who walks there from where its feet are, see MATERIAL's `harm`."""
+    solid, bits = np.int64(column.solid), np.int64(column.hazard)
+    ground = 0
+    for iz in range(min(MAX_HEIGHT, math.floor(feet + CONTACT_TOLERANCE) + 1)):
+        if (solid >> iz) & 1:
+            ground = iz + 1
+    burn, cooling = 0.0, 0.0
+    for iz in range(ground, min(MAX_HEIGHT, math.ceil(head - CONTACT_TOLERANCE))):
+        if (bits >> iz) & 1:
+            harm = tables.materials[voxels[iz, iy, ix]].harm
+            burn, cooling = max(burn, harm), min(cooling, harm)
+    return burn if burn > 0.0 else cooling
+
+
+@kernel
 def feel_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
     """What a living mech feels of the ground in this tick; its damage is sent on its way."""
     mech = state.mechs[b, m]

@@ -8,13 +8,27 @@ from typing import Any
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
 from echelon_env.engine.geometry import clip, unit_in_plane
+from echelon_env.engine.hazards import harm_on_the_ground
+from echelon_env.engine.intel import squared_distance_to_sighting
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
 from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
 from echelon_env.engine.tables import HOMING, Tables
 from echelon_env.engine.targeting import centre_height, squared_distance
 from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
-from echelon_env.observations import EGO_SIDE, SQUAD_ROWS, STREAMS, Contact, Objective, Self, Squad
+from echelon_env.observations import (
+    CONTACT_ROWS,
+    EGO_SIDE,
+    SQUAD_ROWS,
+    STREAMS,
+    Comm,
+    Contact,
+    EgoCell,
+    Intel,
+    Objective,
+    Self,
+    Squad,
+)
 
 SELF_AT = STREAMS["self"].start
 OBJECTIVE_AT = STREAMS["objective"].start
@@ -22,7 +36,11 @@ CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_
 CONTACTS_MASK_AT = STREAMS["contacts_mask"].start
 SQUAD_AT, SQUAD_WIDTH = STREAMS["squad"].start, STREAMS["squad"].row_width
 SQUAD_MASK_AT = STREAMS["squad_mask"].start
-EGO_MAP_AT = STREAMS["ego_map"].start
+INTEL_AT, INTEL_WIDTH = STREAMS["intel"].start, STREAMS["intel"].row_width
+INTEL_MASK_AT = STREAMS["intel_mask"].start
+COMM_AT, COMM_WIDTH = STREAMS["comm"].start, STREAMS["comm"].row_width
+COMM_MASK_AT = STREAMS["comm_mask"].start
+EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_width
 BATTLE_MAP_AT = STREAMS["battle_map"].start
 
 
@@ -59,10 +77,11 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
         if weapon >= 0:
             row[at + Self.HAS_PRIMARY + mount] = has_shots(tables, mech, mount)
             row[at + Self.COOLDOWN_PRIMARY + mount] = mech.cooldown[mount] / tables.weapons[weapon].cooldown
-    forward, left = forward_left(mech, mech.vx, mech.vy)
-    row[at + Self.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
-    row[at + Self.VELOCITY_LEFT] = clip(left / rules.speed_scale, -1.0, 1.0)
-    row[at + Self.VELOCITY_UP] = clip(mech.vz / rules.speed_scale, -1.0, 1.0)
+    if not mech.shutdown:
+        forward, left = forward_left(mech, mech.vx, mech.vy)
+        row[at + Self.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
+        row[at + Self.VELOCITY_LEFT] = clip(left / rules.speed_scale, -1.0, 1.0)
+        row[at + Self.VELOCITY_UP] = clip(mech.vz / rules.speed_scale, -1.0, 1.0)
     row[at + Self.HEIGHT] = mech.z / rules.map_height
     half = 0.5 * rules.map_size
     turns = state.teams[b, mech.team].quarter_turns
@@ -80,14 +99,18 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """What the mech hears, its electronics, and what it is warned of."""
+    """What the mech hears, its suite and electronics, what it is warned of, and what it last chose."""
     rules, mech = tables.rules[0], state.mechs[b, m]
+    mech_class = tables.classes[mech.mech_class]
     at = SELF_AT
     for i in range(mech.sounds.shape[0]):
         row[at + Self.SOUND_AHEAD + i] = mech.sounds[i]
     row[at + Self.SENSOR_QUALITY] = mech.quality / rules.max_quality
     row[at + Self.JAMMED] = mech.jam
-    row[at + Self.HAS_ELECTRONICS] = tables.classes[mech.mech_class].electronics
+    row[at + Self.CONTACT_SLOTS] = min(mech_class.contact_slots, CONTACT_ROWS) / CONTACT_ROWS
+    if rules.radar_span > 0.0:
+        row[at + Self.SENSOR_RANGE] = (mech_class.radar_factor - rules.least_radar) / rules.radar_span
+    row[at + Self.HAS_ELECTRONICS] = mech_class.electronics
     row[at + Self.ECM] = radiation(mech) == ECM
     row[at + Self.ECCM] = radiation(mech) == ECCM
     row[at + Self.PAINTED] = is_painted_by_enemies(state, b, m)
@@ -95,6 +118,8 @@ def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
         projectile = state.projectiles[b, p]
         if projectile.target == m and tables.weapons[projectile.weapon].flight == HOMING:
             row[at + Self.MISSILE] = 1.0
+    row[at + Self.BY_DISTANCE + mech.display] = 1.0
+    row[at + Self.HAS_TARGET] = mech.target != NO_MECH
 
 
 @kernel
@@ -155,6 +180,7 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
         row[at + Contact.PAINTED] = is_painted(state, b, integer(mech.pack), o)
         row[at + Contact.RADIATING] = radiation(other) != SILENT
         row[at + Contact.IN_ZONE] = is_inside(rules, battle, other)
+        row[at + Contact.IS_TARGET] = o == mech.target
         if other_class.one_hot >= 0:
             row[at + Contact.IS_SCOUT + other_class.one_hot] = 1.0
 
@@ -197,9 +223,67 @@ def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 
 @kernel
+def write_intel(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """The enemies that the pack remembers and the mech does not see."""
+    rules, mech = tables.rules[0], state.mechs[b, m]
+    pack = integer(mech.pack)
+    for slot in range(mech.intel.shape[0]):
+        o = integer(mech.intel[slot])
+        if o == NO_MECH:
+            return
+        sighting, other_class = state.sightings[b, pack, o], tables.classes[state.mechs[b, o].mech_class]
+        at = INTEL_AT + slot * INTEL_WIDTH
+        row[INTEL_MASK_AT + slot] = 1.0
+        dx, dy = unit_in_plane(sighting.x - mech.x, sighting.y - mech.y)
+        forward, left = forward_left(mech, dx, dy)
+        row[at + Intel.DIRECTION_FORWARD] = clip(forward, -1.0, 1.0)
+        row[at + Intel.DIRECTION_LEFT] = clip(left, -1.0, 1.0)
+        row[at + Intel.DISTANCE] = min(
+            1.0, math.sqrt(squared_distance_to_sighting(tables, mech, sighting)) / rules.map_diagonal
+        )
+        row[at + Intel.ELEVATION] = (sighting.z - centre_height(tables, mech)) / rules.map_height
+        forward, left = forward_left(mech, sighting.vx, sighting.vy)
+        row[at + Intel.VELOCITY_FORWARD] = clip(forward / rules.speed_scale, -1.0, 1.0)
+        row[at + Intel.VELOCITY_LEFT] = clip(left / rules.speed_scale, -1.0, 1.0)
+        row[at + Intel.ARMOUR] = sighting.armour / other_class.armour
+        row[at + Intel.AGE] = sighting.age / rules.intel_ticks
+        row[at + Intel.PAINTED] = is_painted(state, b, pack, o)
+        if other_class.one_hot >= 0:
+            row[at + Intel.IS_SCOUT + other_class.one_hot] = 1.0
+
+
+@kernel
+def _write_message(tables: Tables, sender: Row, slot: int, row: Any) -> None:
+    at = COMM_AT + slot * COMM_WIDTH
+    row[COMM_MASK_AT + slot] = 1.0
+    for i in range(sender.message.shape[0]):
+        row[at + Comm.MESSAGE_0 + i] = sender.message[i]
+    row[at + Comm.IS_OWN] = slot == 0
+    sender_class = tables.classes[sender.mech_class]
+    if sender_class.one_hot >= 0:
+        row[at + Comm.IS_SCOUT + sender_class.one_hot] = 1.0
+
+
+@kernel
+def write_comm(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
+    """The pack's messages of the last decision: the own one, then the others' in the order of the roster."""
+    mechs = state.mechs[b]
+    if mechs[m].transmits:
+        _write_message(tables, mechs[m], 0, row)
+    slot = 1
+    for o in range(mechs.shape[0]):
+        if o != m and mechs[o].pack == mechs[m].pack:
+            if mechs[o].alive and mechs[o].transmits:
+                _write_message(tables, mechs[o], slot, row)
+            slot += 1
+
+
+@kernel
 def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """Obstacle heights on a grid around the mech, turned with it: rows from behind to ahead, columns right to left."""
+    """The terrain on a grid around the mech, turned with it: rows from behind to ahead, columns right to left."""
     rules, mech, columns = tables.rules[0], state.mechs[b, m], state.columns[b]
+    head = mech.z + tables.classes[mech.mech_class].height
+    hazards = state.battles[b].num_hazards > 0
     step_x, step_y = rules.terrain_cell * mech.facing_x, rules.terrain_cell * mech.facing_y
     half = EGO_SIDE // 2
     at = EGO_MAP_AT
@@ -208,10 +292,14 @@ def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
             ix = math.floor(mech.x + forward * step_x - left * step_y)
             iy = math.floor(mech.y + forward * step_y + left * step_x)
             if 0 <= ix < rules.map_size and 0 <= iy < rules.map_size:
-                row[at] = clip((columns[iy, ix].top - mech.z) / rules.height_scale, -1.0, 1.0)
+                row[at + EgoCell.OBSTACLE] = clip((columns[iy, ix].top - mech.z) / rules.height_scale, -1.0, 1.0)
+                if hazards and columns[iy, ix].hazard:
+                    row[at + EgoCell.HAZARD] = harm_on_the_ground(
+                        tables, state.voxels[b], columns[iy, ix], ix, iy, mech.z, head
+                    )
             else:
-                row[at] = 1.0
-            at += 1
+                row[at + EgoCell.OBSTACLE] = 1.0
+            at += EGO_CELL_WIDTH
 
 
 @kernel
@@ -224,14 +312,16 @@ def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None:
-    """Write the observations (M, D) of a battle's mechs; the dead observe zeros."""
+    """Write the observations (M, D) of a battle's mechs; the dead observe the objective alone."""
     for m in range(state.mechs.shape[1]):
         row = observations[m]
         row[:] = 0.0
+        write_objective(tables, state, b, m, row)
         if state.mechs[b, m].alive:
             write_self(tables, state, b, m, row)
-            write_objective(tables, state, b, m, row)
             write_contacts(tables, state, b, m, row)
             write_squad(tables, state, b, m, row)
+            write_intel(tables, state, b, m, row)
+            write_comm(tables, state, b, m, row)
             write_ego_map(tables, state, b, m, row)
             write_battle_map(state, b, m, row)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.outcome import is_terminal
@@ -39,7 +41,37 @@ def zone_control(rules: Row, battle: Row, mech: Row, own_share: float, enemy_sha
 
 
 @kernel
-def battle_outcome(rules: Row, battle: Row, mech: Row) -> float:
+def damage(mech: Row) -> float:
+    """Hit points dealt to enemies in this decision, less those dealt to friends and to itself."""
+    return float(mech.damage_dealt - mech.friendly_damage)
+
+
+@kernel
+def kill(mech: Row) -> float:
+    """Shares in this decision's kills, more of those made inside a contested zone."""
+    return float(mech.kills)
+
+
+@kernel
+def assist(mech: Row) -> float:
+    """Shares in kills of mechs that it had painted, more of those inside a contested zone."""
+    return float(mech.assists)
+
+
+@kernel
+def death(mech: Row) -> float:
+    """1 in the decision of its death, less inside a contested zone."""
+    return float(mech.loss)
+
+
+@kernel
+def overheat(rules: Row, mech: Row) -> float:
+    """Seconds shut down in this decision."""
+    return float(mech.shutdown_ticks * rules.dt)
+
+
+@kernel
+def outcome(rules: Row, battle: Row, mech: Row) -> float:
     """1 for a win, -1 for a loss, 0 for a draw, at a terminated end."""
     if not is_terminal(rules, battle) or battle.winner == DRAW:
         return 0.0
@@ -47,25 +79,53 @@ def battle_outcome(rules: Row, battle: Row, mech: Row) -> float:
 
 
 @kernel
+def takes_part(rules: Row, mech: Row) -> bool:
+    """Whether a mech has a place in the environment in this decision: it earns nothing after."""
+    return bool(mech.alive or mech.died or rules.dead_persist)
+
+
+@kernel
+def weigh(rules: Row, battle: Row, teams: Any, mech: Row, row: Any) -> None:
+    """Write the weighted components (K,) of a mech that takes part."""
+    own, enemy = teams[mech.team], teams[1 - mech.team]
+    row[0] = rules.weight_approach * approach(rules, battle, mech)
+    row[1] = rules.weight_zone * zone_control(rules, battle, mech, own.share, enemy.share)
+    row[2] = rules.weight_damage * damage(mech)
+    row[3] = rules.weight_kill * kill(mech)
+    row[4] = rules.weight_assist * assist(mech)
+    row[5] = rules.weight_death * death(mech)
+    row[6] = rules.weight_outcome * outcome(rules, battle, mech)
+    row[7] = rules.weight_overheat * overheat(rules, mech)
+
+
+@kernel
+def share_spirit(rules: Row, mechs: Any, components: Any) -> None:
+    """Blend each component (M, K) of who takes part with its mean over the whole team, the dead included."""
+    for team in range(2):
+        for k in range(NUM_COMPONENTS):
+            total, count = 0.0, 0
+            for m in range(mechs.shape[0]):
+                if mechs[m].team == team:
+                    total += np.float64(components[m, k])
+                    count += 1
+            for m in range(mechs.shape[0]):
+                if mechs[m].team == team and takes_part(rules, mechs[m]):
+                    own = (1.0 - rules.team_spirit) * np.float64(components[m, k])
+                    components[m, k] = own + rules.team_spirit * total / count
+
+
+@kernel
 def reward_all(tables: Tables, state: State, b: int, components: Any, rewards: Any) -> None:
     """Write the components (M, K) and their sums (M,), float32, of a battle's mechs for this decision."""
-    rules, battle, teams, mechs = tables.rules[0], state.battles[b], state.teams[b], state.mechs[b]
+    rules, mechs = tables.rules[0], state.mechs[b]
+    components[:, :] = 0.0
     for m in range(mechs.shape[0]):
-        mech, row = mechs[m], components[m]
-        if not (mech.alive or mech.died or rules.dead_persist):
-            row[:] = 0.0
-            rewards[m] = 0.0
-            continue
-        own, enemy = teams[mech.team], teams[1 - mech.team]
-        row[0] = rules.weight_approach * approach(rules, battle, mech)
-        row[1] = rules.weight_zone * zone_control(rules, battle, mech, own.share, enemy.share)
-        row[2] = rules.weight_damage * (mech.damage_dealt - mech.friendly_damage)
-        row[3] = rules.weight_kill * mech.kills
-        row[4] = rules.weight_assist * mech.assists
-        row[5] = rules.weight_death * mech.died
-        row[6] = rules.weight_outcome * battle_outcome(rules, battle, mech)
-        row[7] = rules.weight_overheat * mech.shutdown_ticks * rules.dt
-        total = row[0]
+        if takes_part(rules, mechs[m]):
+            weigh(rules, state.battles[b], state.teams[b], mechs[m], components[m])
+    if rules.team_spirit > 0.0:
+        share_spirit(rules, mechs, components)
+    for m in range(mechs.shape[0]):
+        total = components[m, 0]
         for k in range(1, NUM_COMPONENTS):
-            total += row[k]
+            total += components[m, k]
         rewards[m] = total

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine._jit import integer, kernel
+from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
 from echelon_env.engine.electronics import measure_quality
 from echelon_env.engine.hearing import hear, scale_sounds
-from echelon_env.engine.state import BLUE, IN_SIGHT, NO_MECH, SEEN, SILENT, UNSEEN, State
+from echelon_env.engine.state import BLUE, BY_DAMAGE, BY_DANGER, IN_SIGHT, NO_MECH, SEEN, SILENT, UNSEEN, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_distance, terrain_is_clear
 
@@ -64,8 +64,36 @@ def look_around(tables: Tables, state: State, b: int) -> None:
 
 
 @kernel
+def danger(tables: Tables, mech: Row, other: Row) -> float:
+    """Hit points per second that an enemy's weapons could do from where it stands, by their ranges alone."""
+    if other.shutdown or other.fallen > 0:
+        return 0.0
+    distance, rate = squared_distance(tables, mech, other), 0.0
+    mounted = tables.classes[other.mech_class].weapon
+    for mount in range(mounted.shape[0]):
+        if mounted[mount] >= 0 and distance <= tables.weapons[mounted[mount]].range ** 2:
+            rate += tables.weapons[mounted[mount]].damage_rate
+    return rate
+
+
+@kernel
+def comes_before(tables: Tables, mech: Row, other: Row, listed: Row) -> bool:
+    """Whether an enemy belongs above another in a mech's contact table, sorted as its display says."""
+    if mech.display == BY_DANGER:
+        first, second = danger(tables, mech, other), danger(tables, mech, listed)
+        if first != second:
+            return bool(first > second)
+    elif mech.display == BY_DAMAGE:
+        first = other.armour / tables.classes[other.mech_class].armour
+        second = listed.armour / tables.classes[listed.mech_class].armour
+        if first != second:
+            return bool(first < second)
+    return bool(squared_distance(tables, mech, other) < squared_distance(tables, mech, listed))
+
+
+@kernel
 def list_contacts(tables: Tables, mechs: Any, order: Any, visible: Any, m: int) -> None:
-    """Fill mech m's contact rows with the enemies it sees, nearest first, as many as its suite has slots."""
+    """Fill mech m's contact rows with the enemies it sees, as its display sorts them and its suite has slots."""
     mech = mechs[m]
     contacts = mech.contacts
     contacts[:] = NO_MECH
@@ -75,9 +103,8 @@ def list_contacts(tables: Tables, mechs: Any, order: Any, visible: Any, m: int) 
         o = integer(order[place])
         if visible[m, o] == UNSEEN:
             continue
-        distance = squared_distance(tables, mech, mechs[o])
         row = count
-        while row > 0 and squared_distance(tables, mech, mechs[contacts[row - 1]]) > distance:
+        while row > 0 and comes_before(tables, mech, mechs[o], mechs[contacts[row - 1]]):
             row -= 1
         if row >= slots:
             continue

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.actions import COMM_DIM
 from echelon_env.catalog import MOUNTS, Weapon, flight_ticks
 from echelon_env.config import PACK, BattleConfig
 from echelon_env.engine._jit import integer
-from echelon_env.observations import CONTACT_ROWS
+from echelon_env.observations import CONTACT_ROWS, INTEL_ROWS
 from echelon_env.schema import ConfigError
 
 NO_MECH = integer(-1)
@@ -34,6 +35,9 @@ REASONS = ("running", "zone_control", "elimination", "time_limit")
 
 # How a homing projectile flies: straight at its target, straight up, or level at the cruising height.
 DIRECT, CLIMB, CRUISE = range(3)
+
+# What a mech's contact table is sorted by.
+BY_DISTANCE, BY_DANGER, BY_DAMAGE = range(3)
 
 # What a mech radiates.
 SILENT, ECM, ECCM = range(3)
@@ -108,10 +112,12 @@ MECH = record_dtype(
         ("potential", "f8"),  # approach potential at the last decision
         ("hurt_x", "f8"),  # world direction that this decision's damage came from, weighted by hit points
         ("hurt_y", "f8"),
+        ("message", "f8", (COMM_DIM,)),  # command of this decision, to the pack
         ("damage_dealt", "f8"),  # hit points taken from enemies' bodies in this decision
         ("friendly_damage", "f8"),  # hit points taken from team-mates' and the own body in this decision
-        ("kills", "f8"),  # kills in this decision; shared kills count in parts
-        ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision
+        ("kills", "f8"),  # kills in this decision; shared kills count in parts, all in a contested zone more
+        ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision, likewise
+        ("loss", "f8"),  # what its death in this decision counts; 0 if it did not die
         ("shutdown_ticks", "i4"),  # ticks shut down in this decision
         ("bad_actions", "i4"),  # non-finite action entries in this decision
         ("cooldown", "i4", (len(MOUNTS),)),  # ticks until each mount is ready
@@ -124,6 +130,7 @@ MECH = record_dtype(
         ("wreck_high", "i2"),  # and the one above the highest
         ("target", "i2"),  # mech chosen as target, or NO_MECH
         ("contacts", "i2", (CONTACT_ROWS,)),  # mechs in the contact rows of the last observation, then NO_MECH
+        ("intel", "i2", (INTEL_ROWS,)),  # enemies in the intel rows of the last observation, then NO_MECH
         ("place", "i2"),  # spawn place: the mech's identity apart from its colour
         ("team", "i1"),  # BLUE or RED
         ("mech_class", "i1"),  # index into the catalogue's classes
@@ -135,6 +142,8 @@ MECH = record_dtype(
         ("vent", "i1"),  # command of this decision
         ("radiates", "i1"),  # command of this decision: SILENT, ECM or ECCM; a shut-down mech radiates nothing
         ("trigger", "i1", (len(MOUNTS),)),  # command of this decision
+        ("display", "i1"),  # command of this decision: BY_DISTANCE, BY_DANGER or BY_DAMAGE
+        ("transmits", "i1"),  # whether the message of this decision was sent
     ]
 )
 
@@ -180,6 +189,20 @@ PAINT_MARK = record_dtype(
     [
         ("ticks", "i4"),  # until the paint is gone
         ("painter", "i4"),  # mech that painted it last
+    ]
+)
+
+SIGHTING = record_dtype(
+    [
+        ("x", "f8"),  # m, where the enemy's centre was
+        ("y", "f8"),
+        ("z", "f8"),
+        ("vx", "f8"),  # m/s
+        ("vy", "f8"),
+        ("armour", "f8"),  # hit points left
+        ("age", "i4"),  # ticks since then
+        ("known", "i1"),  # 1 while it is remembered
+        ("seen", "i1"),  # scratch: 1 if one of the pack sees it now
     ]
 )
 
@@ -229,6 +252,7 @@ BATTLE = record_dtype(
         ("over", "i1"),
         ("winner", "i1"),  # BLUE, RED or DRAW, once over
         ("reason", "i1"),  # RUNNING, ZONE_CONTROL, ELIMINATION or TIME_LIMIT
+        ("contested", "i1"),  # whether the zone was when somebody last died
         ("first_team", "i1"),  # the team that holds the first spawn area
     ]
 )
@@ -269,6 +293,7 @@ class State(NamedTuple):
     clouds: NDArray[Any]  # (B, C) CLOUD: the first num_clouds hang in the air
     bursts: NDArray[Any]  # (B, P) BURST, scratch: the first num_bursts ended in this tick
     paint: NDArray[Any]  # (B, packs of both teams, M) PAINT_MARK: what each pack has painted
+    sightings: NDArray[Any]  # (B, packs of both teams, M) SIGHTING: what each pack remembers of its enemies
     statistics: NDArray[Any]  # (B, M) STATISTICS of the battle
     shots: NDArray[np.int32]  # (B, M, W) shots of each mech with each of the catalogue's weapons in the battle
     hits: NDArray[np.int32]  # (B, M, W) direct hits
@@ -355,6 +380,7 @@ def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> S
         clouds=np.zeros((num_battles, max_clouds(config)), CLOUD),
         bursts=np.zeros((num_battles, projectiles), BURST),
         paint=np.zeros((num_battles, sum(pack_counts(config)), mechs), PAINT_MARK),
+        sightings=np.zeros((num_battles, sum(pack_counts(config)), mechs), SIGHTING),
         statistics=np.zeros((num_battles, mechs), STATISTICS),
         shots=np.zeros((num_battles, mechs, weapons), np.int32),
         hits=np.zeros((num_battles, mechs, weapons), np.int32),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MOUNTS, SLOWEST_BALLISTIC
+from echelon_env.catalog import MOUNTS, SLOWEST_BALLISTIC, Material
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 
@@ -69,13 +69,19 @@ RULES = np.dtype(
         ("hearing_range", "f8"),  # m
         ("muffled", "f8"),  # factor
         ("terrain_cell", "f8"),  # m
+        ("intel_ticks", "i8"),  # that sightings are remembered
         ("zone_max_feet", "f8"),  # m
         ("contested_share", "f8"),
+        ("contested_kill", "f8"),  # factor
+        ("contested_death", "f8"),  # factor
+        ("team_spirit", "f8"),
         ("score_to_win", "f8"),  # s
         ("gamma", "f8"),
         *[(f"weight_{name}", "f8") for name in REWARD_COMPONENTS],
         ("speed_scale", "f8"),  # m/s, top speed of the fastest class
         ("height_scale", "f8"),  # m, height of the tallest class
+        ("least_radar", "f8"),  # least radar factor of the catalogue
+        ("radar_span", "f8"),  # greatest minus least
         ("range_scale", "f8"),  # m, longest weapon range
         ("zone_scale", "f8"),  # m, largest zone radius
         ("sound_scale", "f8"),  # logarithm of the noise that the noisier roster can make
@@ -120,6 +126,7 @@ WEAPON = np.dtype(
         ("heat", "f8"),
         ("target_heat", "f8"),
         ("cooldown", "i8"),  # ticks
+        ("damage_rate", "f8"),  # hit points/s
         ("arc_cos", "f8"),  # cosine of half the arc
         ("speed", "f8"),  # m/s
         ("splash_radius", "f8"),  # m
@@ -143,6 +150,7 @@ MATERIAL = np.dtype(
         ("speed_factor", "f8"),
         ("heat", "f8"),  # heat/s
         ("damage", "f8"),  # hit points/s
+        ("harm", "f8"),  # -1 (cools most) to 1 (heats or damages most), as observed
     ],
     align=True,
 )
@@ -176,6 +184,7 @@ def build_tables(config: BattleConfig) -> Tables:
 def _rules(config: BattleConfig) -> NDArray[Any]:
     terrain, physics, combat, sensors, zone = config.terrain, config.physics, config.combat, config.sensors, config.zone
     classes, weapons = config.catalog.mech_classes, config.catalog.weapons
+    radar_factors = [mech_class.sensor_range_factor for mech_class in classes]
     values: dict[str, float] = {
         **asdict(physics),
         **asdict(combat),
@@ -196,12 +205,18 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         "cruise_height": terrain.height - CEILING_CLEARANCE,
         "anti_missile_cooldown": config.ticks(combat.anti_missile_cooldown),
         "wreck_ticks": config.ticks(combat.wreck_duration),
+        "intel_ticks": config.ticks(sensors.intel_memory),
         "zone_max_feet": zone.max_feet_height,
         "contested_share": zone.contested_share,
+        "contested_kill": config.rewards.contested_kill,
+        "contested_death": config.rewards.contested_death,
+        "team_spirit": config.rewards.team_spirit,
         "score_to_win": zone.score_to_win,
         "gamma": config.rewards.gamma,
         "speed_scale": max(mech_class.top_speed for mech_class in classes) or 1.0,
         "height_scale": max(mech_class.height for mech_class in classes),
+        "least_radar": min(radar_factors),
+        "radar_span": max(radar_factors) - min(radar_factors),
         "range_scale": max((weapon.range for weapon in weapons), default=1.0),
         "zone_scale": config.map_config.max_zone_radius,
         "sound_scale": _sound_scale(config),
@@ -235,6 +250,7 @@ def _weapons(config: BattleConfig) -> NDArray[Any]:
         row["unaided_range"] = weapon.unaided_range if weapon.flight == "homing" else weapon.range
         row["reach"] = weapon.speed * weapon.lifetime if weapon.flight == "homing" else weapon.range
         row["cooldown"] = config.ticks(weapon.cooldown)
+        row["damage_rate"] = weapon.damage / (config.ticks(weapon.cooldown) * config.dt)
         for name in ("suppression", "paint"):
             row[name] = config.ticks(getattr(weapon, name)) if getattr(weapon, name) > 0 else 0
         if weapon.flight == "ballistic":
@@ -250,7 +266,18 @@ def _materials(config: BattleConfig) -> NDArray[Any]:
         for name in set(MATERIAL.names or ()) & {f.name for f in fields(material)}:
             row[name] = getattr(material, name)
         row["hazard"] = material.speed_factor != 1.0 or material.heat != 0.0 or material.damage != 0.0
+        row["harm"] = _harm(material, config.catalog.materials)
     return table
+
+
+def _harm(material: Material, materials: tuple[Material, ...]) -> float:
+    """How much a material heats or damages, or else cools (below 0), as a share of what the worst one does."""
+    hottest, coldest = max(m.heat for m in materials), min(m.heat for m in materials)
+    heat = material.heat / hottest if material.heat > 0 else 0.0
+    damage = material.damage / max(m.damage for m in materials) if material.damage > 0 else 0.0
+    if heat > 0 or damage > 0:
+        return max(heat, damage)
+    return material.heat / -coldest if material.heat < 0 else 0.0
 
 
 def _sound_scale(config: BattleConfig) -> float:

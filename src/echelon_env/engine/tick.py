@@ -11,6 +11,7 @@ from echelon_env.engine._jit import entry_point, kernel
 from echelon_env.engine.body import age_all
 from echelon_env.engine.commands import forget_decision, read_commands
 from echelon_env.engine.damage import settle
+from echelon_env.engine.intel import share_intel
 from echelon_env.engine.movement import move_all
 from echelon_env.engine.observe import observe_all
 from echelon_env.engine.outcome import flag_rows, judge
@@ -55,6 +56,7 @@ def perceive(tables: Tables, state: State, out: Outputs, b: int) -> None:
     """What a battle's mechs see, as contact tables and observations."""
     look_around(tables, state, b)
     list_all_contacts(tables, state, b)
+    share_intel(tables, state, b)
     observe_all(tables, state, b, out.observations[b])
 
 

@@ -22,6 +22,17 @@ def is_inside(rules: Row, battle: Row, mech: Row) -> bool:
 
 
 @kernel
+def is_contested(rules: Row, state: State, b: int) -> bool:
+    """Whether living mechs of both teams are inside the zone now."""
+    battle, mechs = state.battles[b], state.mechs[b]
+    inside = 0
+    for m in range(mechs.shape[0]):
+        if is_inside(rules, battle, mechs[m]):
+            inside |= 1 << int(mechs[m].team)
+    return bool(inside == (1 << BLUE | 1 << RED))
+
+
+@kernel
 def share_of(own: float, enemy: float, contested_share: float) -> float:
     """A team's share of the zone, from the tonnage that each side has inside."""
     if own == 0.0:

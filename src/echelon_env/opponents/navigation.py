@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config import BattleConfig
-from echelon_env.observations import EGO_SIDE, STREAMS, Self
+from echelon_env.observations import EGO_SIDE, STREAMS, EgoCell, Self
 
 Floats = NDArray[np.float32]
 
+_EGO_MAP = STREAMS["ego_map"]
+_OBSTACLES = slice(_EGO_MAP.start + EgoCell.OBSTACLE, _EGO_MAP.stop, _EGO_MAP.row_width)
 _HEADINGS = 16  # candidate directions of travel, evenly spread
 _PROBE_METRES = np.array([1.5, 3.0, 4.5, 6.0])  # distances at which a direction is probed
 _HALF_WIDTH = 1.5  # m, half the width of the corridor that is probed
@@ -73,9 +75,9 @@ class Navigator:
         self._note_progress(observations, wish > 0.1)
         turned = np.where(self._memory.detour > 0, self._memory.side, 0.0)
         forward, left = np.where(turned != 0, -turned * left, forward), np.where(turned != 0, turned * forward, left)
-        ego_map = observations[:, STREAMS["ego_map"].part]
+        obstacles = observations[:, _OBSTACLES]
         blocked: NDArray[np.bool_] = np.any(
-            np.greater(ego_map, self._climb)[:, self._cells], axis=3
+            np.greater(obstacles, self._climb)[:, self._cells], axis=3
         )  # (R, headings, distances)
         free = np.where(blocked.any(axis=2), blocked.argmax(axis=2), len(_PROBE_METRES)) / len(_PROBE_METRES)
         # No matrix product: its last bits depend on the number of rows, and a mech's choice must not.

@@ -1,0 +1,85 @@
+"""What packs remember of their enemies, and what of it their mechs are told."""
+
+from __future__ import annotations
+
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.paint import is_painted
+from echelon_env.engine.state import NO_MECH, UNSEEN, State
+from echelon_env.engine.tables import Tables
+from echelon_env.engine.targeting import centre_height
+
+
+@kernel
+def _sight(tables: Tables, sighting: Row, other: Row) -> None:
+    sighting.x, sighting.y, sighting.z = other.x, other.y, centre_height(tables, other)
+    sighting.vx, sighting.vy = other.vx, other.vy
+    sighting.armour = other.armour
+    sighting.age, sighting.known = 0, 1
+
+
+@kernel
+def _fade(rules: Row, sighting: Row, other: Row) -> None:
+    """One decision without a sight of an enemy: the dead are struck off at once, the others in time."""
+    sighting.age += rules.decision_repeat
+    if not other.alive or sighting.age > rules.intel_ticks:
+        sighting.known = 0
+
+
+@kernel
+def remember_all(tables: Tables, state: State, b: int) -> None:
+    """Bring up to date what a battle's packs remember, from what their mechs see and have painted."""
+    mechs, visible, sightings = state.mechs[b], state.visible[b], state.sightings[b]
+    for pack in range(sightings.shape[0]):
+        for o in range(mechs.shape[0]):
+            sightings[pack, o].seen = is_painted(state, b, pack, o)
+    for m in range(mechs.shape[0]):
+        for o in range(mechs.shape[0]):
+            if visible[m, o] != UNSEEN:
+                sightings[mechs[m].pack, o].seen = 1
+    for pack in range(sightings.shape[0]):
+        for o in range(mechs.shape[0]):
+            sighting, other = sightings[pack, o], mechs[o]
+            if sighting.seen and other.alive:
+                _sight(tables, sighting, other)
+            elif sighting.known:
+                _fade(tables.rules[0], sighting, other)
+
+
+@kernel
+def squared_distance_to_sighting(tables: Tables, mech: Row, sighting: Row) -> float:
+    """Squared distance in m2 between a mech's centre and the place where an enemy's was last known."""
+    dz = centre_height(tables, mech) - sighting.z
+    return float((mech.x - sighting.x) ** 2 + (mech.y - sighting.y) ** 2 + dz**2)
+
+
+@kernel
+def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
+    """Fill mech m's intel rows with enemies that its pack remembers and it does not see, nearest place first."""
+    mech, sightings = state.mechs[b, m], state.sightings[b, state.mechs[b, m].pack]
+    intel = mech.intel
+    intel[:] = NO_MECH
+    if not mech.alive:
+        return
+    count = 0
+    for place in range(state.order.shape[1]):
+        o = integer(state.order[b, place])
+        if not sightings[o].known or state.visible[b, m, o] != UNSEEN:
+            continue
+        distance = squared_distance_to_sighting(tables, mech, sightings[o])
+        row = count
+        while row > 0 and squared_distance_to_sighting(tables, mech, sightings[intel[row - 1]]) > distance:
+            row -= 1
+        if row >= intel.shape[0]:
+            continue
+        for later in range(min(count, intel.shape[0] - 1), row, -1):
+            intel[later] = intel[later - 1]
+        intel[row] = o
+        count = min(count + 1, intel.shape[0])
+
+
+@kernel
+def share_intel(tables: Tables, state: State, b: int) -> None:
+    """What a battle's packs remember, and what of it each mech is told."""
+    remember_all(tables, state, b)
+    for m in range(state.mechs.shape[1]):
+        list_intel(tables, state, b, m)

@@ -1,0 +1,114 @@
+"""The global state: each feature against the oracle, from both sides, within its bounds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from echelon_env.catalog import MEDIUM, MOUNTS, Catalog
+from echelon_env.engine.core import BattleEngine
+from echelon_env.observations import MAP_SIDE, Clock, MapCell, Unit, state_streams
+from oracles.configs import odd_config, small_config
+from oracles.global_state import global_state
+from oracles.mirror import exchange_colours
+from oracles.situations import arranged_engine, brawling_actions
+from oracles.world import load
+
+CONFIGS = {"game": small_config(), "odd": odd_config()}
+BATTLES = 4
+
+
+def played(config, decisions=5, seed=3):
+    engine, rng = arranged_engine(config, BATTLES, seed=seed), np.random.default_rng(0)
+    for _ in range(decisions):
+        engine.step(np.stack([brawling_actions(load(engine.state, b, config), rng) for b in range(BATTLES)]))
+    return engine
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_feature_is_what_its_meaning_says(name):
+    engine = played(CONFIGS[name])
+    for battle in range(BATTLES):
+        world = load(engine.state, battle, engine.config)
+        for team in (0, 1):
+            expected = global_state(world, team, engine.state.battle_maps[battle, team].tolist())
+            np.testing.assert_allclose(engine.global_state(team)[battle], expected, rtol=1e-5, atol=1e-5)
+    units = engine.global_state()[:, state_streams(engine.num_mechs)["units"].part].reshape(-1, len(Unit))
+    constant = [unit.name for unit in Unit if np.ptp(units[:, unit]) == 0]
+    assert constant == []
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_of_exchanged_colours_each_team_has_the_others_view(name):
+    engine = played(CONFIGS[name])
+    config = engine.config
+    other = BattleEngine(replace(config, blue=config.red, red=config.blue), BATTLES)
+    other.state = exchange_colours(engine.state, config)
+    for team in (0, 1):
+        np.testing.assert_array_equal(other.global_state(1 - team), engine.global_state(team))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_all_is_within_bounds_over_whole_battles(name):
+    config = replace(CONFIGS[name], max_steps=60)
+    engine, rng = arranged_engine(config, BATTLES, seed=9), np.random.default_rng(1)
+    low, high = engine.global_state_bounds()
+    assert low.dtype == high.dtype == np.float32
+    assert low.shape == high.shape == engine.global_state().shape[1:]
+    while not engine.battle_over.all():
+        engine.step(np.stack([brawling_actions(load(engine.state, b, config), rng) for b in range(BATTLES)]))
+        for team in (0, 1):
+            vectors = engine.global_state(team)
+            assert vectors.dtype == np.float32
+            assert np.isfinite(vectors).all()
+            assert ((vectors >= low) & (vectors <= high)).all()
+
+
+def test_the_dead_are_zero():
+    engine = played(CONFIGS["game"])
+    units = state_streams(engine.num_mechs)["units"]
+    alive = engine.state.mechs["alive"] == 1
+    assert not alive.all()
+    rows = engine.global_state()[:, units.part].reshape(BATTLES, engine.num_mechs, len(Unit))
+    np.testing.assert_array_equal(rows.any(axis=-1), alive)
+    np.testing.assert_array_equal(rows[..., Unit.ALIVE], alive)
+
+
+def test_each_team_stands_first_and_in_the_first_corner_of_its_own_state():
+    engine = BattleEngine(small_config(blue=("heavy",), red=("scout", "light")), 6)
+    engine.reset(np.arange(6))
+    streams = state_streams(3)
+    for team, classes in enumerate(([Unit.IS_HEAVY, Unit.IS_SCOUT, Unit.IS_LIGHT],
+                                    [Unit.IS_SCOUT, Unit.IS_LIGHT, Unit.IS_HEAVY])):  # fmt: skip
+        vectors = engine.global_state(team)
+        rows = vectors[:, streams["units"].part].reshape(6, 3, len(Unit))
+        assert all((rows[:, row, feature] == 1).all() for row, feature in enumerate(classes))
+        own = rows[:, : (1, 2)[team], [Unit.POSITION_X, Unit.POSITION_Y]]
+        assert (own < 0).all()
+        cells = vectors[:, streams["battle_map"].part].reshape(6, MAP_SIDE, MAP_SIDE, len(MapCell))
+        centres = np.moveaxis(np.indices((MAP_SIDE, MAP_SIDE)), 0, -1) * 2 / MAP_SIDE + 1 / MAP_SIDE - 1
+        share = cells[..., MapCell.ZONE, None]
+        middle = (centres * share).sum(axis=(1, 2)) / share.sum(axis=(1, 2))  # row, that is y, first
+        np.testing.assert_allclose(middle[:, ::-1], vectors[:, [Clock.ZONE_X, Clock.ZONE_Y]], atol=1 / MAP_SIDE)
+
+
+def test_it_is_a_fresh_array():
+    engine = played(CONFIGS["game"], decisions=1)
+    first = engine.global_state()
+    kept = first.copy()
+    engine.step(np.zeros((BATTLES, engine.num_mechs, engine.action_dim), np.float32))
+    np.testing.assert_array_equal(first, kept)
+    assert not np.shares_memory(first, engine.global_state())
+
+
+@pytest.mark.parametrize("team", [2, -1, "blue"])
+def test_there_are_two_teams(team):
+    with pytest.raises(ValueError, match=r"team: expected 0 \(blue\) or 1 \(red\), got"):
+        played(CONFIGS["game"], decisions=0).global_state(team)
+
+
+def test_a_catalogue_without_weapons_has_a_global_state():
+    bare = replace(MEDIUM, **dict.fromkeys(MOUNTS))
+    engine = BattleEngine("duel", catalog=Catalog(weapons=(), mech_classes=(bare,)), blue=("medium",), red=("medium",))
+    engine.reset([1])
+    assert np.isfinite(engine.global_state()).all()

@@ -1,0 +1,96 @@
+"""Team-relative: who plays the mirror image of a battle, in the other colour, observes the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from echelon_env.engine._jit import entry_point
+from echelon_env.engine.intel import share_intel
+from echelon_env.engine.observe import observe_all
+from echelon_env.engine.sensors import list_all_contacts, look_around
+from echelon_env.engine.setup import draw_battle_maps
+from echelon_env.engine.state import NO_MECH, UNSEEN
+from echelon_env.engine.tables import build_tables
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
+from oracles.configs import odd_config, small_config
+from oracles.mirror import copy_state, exchange_colours, half_turn
+from oracles.situations import arranged_engine, brawling_actions
+from oracles.stirring import shoot_around
+from oracles.world import load
+
+CONFIGS = {
+    "even": small_config(dead_agents="persist", terrain={"size": 64, "height": 12}),
+    "odd": odd_config(observability="partial", terrain={"size": 71, "height": 9}),  # of unequal rosters, too
+}
+BATTLES = 6
+
+
+@entry_point
+def _perceive(tables, arrays, observations):  # a parameter named "state" would make it a kernel for kernels only
+    for b in range(observations.shape[0]):
+        draw_battle_maps(tables, arrays, b)
+        look_around(tables, arrays, b)
+        list_all_contacts(tables, arrays, b)
+        share_intel(tables, arrays, b)
+        observe_all(tables, arrays, b, observations[b])
+
+
+def perceive(config, state):
+    """What the mechs of a state's battles observe: (B, M, D). The state moves on as at the end of a decision."""
+    observations = np.zeros((*state.mechs.shape, OBSERVATION_DIM), np.float32)
+    _perceive(build_tables(config), state, observations)
+    return observations
+
+
+def played(config):
+    """An engine in the middle of battles, half of them in close contact, with all that can be observed."""
+    engine, rng = arranged_engine(config, BATTLES, seed=31, arena=24.0), np.random.default_rng(7)
+    for battle in range(BATTLES):
+        shoot_around(engine.state, battle, config, rng, 6)
+    for _ in range(6):
+        engine.step(np.stack([brawling_actions(load(engine.state, b, config), rng) for b in range(BATTLES)]))
+    mechs = engine.state.mechs
+    mechs["hurt_x"], mechs["hurt_y"] = rng.normal(0, 20, (2, *mechs.shape))
+    return engine
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_mirror_image_of_a_battle_looks_the_same_to_the_other_team(name):
+    config = CONFIGS[name]
+    engine = played(config)
+    mirrored_config = replace(config, blue=config.red, red=config.blue)
+    mirrored = exchange_colours(half_turn(engine.state, config), config)
+    expected = perceive(config, copy_state(engine.state))
+    found = perceive(mirrored_config, mirrored)
+    found = np.roll(found, len(config.blue), axis=1)  # in the mirror the second team comes first
+    differing = np.argwhere(~np.isclose(expected, found, rtol=1e-5, atol=1e-5))
+    names = feature_names()
+    assert not len(differing), [
+        (int(b), int(m), names[f], float(expected[b, m, f]), float(found[b, m, f])) for b, m, f in differing[:10]
+    ]
+    assert_lively(engine, expected)
+
+
+def assert_lively(engine, observations):
+    """Something is there to differ: every stream is filled, some mechs are dead, maps are turned all ways."""
+    living = engine.state.mechs["alive"] == 1
+    assert not living.all()
+    for stream in STREAMS.values():
+        assert observations[..., stream.part][living].any(), stream.name
+    assert (engine.state.mechs["contacts"] != NO_MECH).any() and (engine.state.mechs["intel"] != NO_MECH).any()
+    assert (engine.state.visible != UNSEEN).any() and engine.state.battles["num_projectiles"].any()
+    for feature in (Self.SOUND_AHEAD, Self.SOUND_LEFT, Self.SOUND_BEHIND, Self.SOUND_RIGHT):
+        assert observations[..., feature].any(), feature
+    assert len(np.unique(engine.state.teams["quarter_turns"])) == 4
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_mirror_image_of_a_battle_has_the_same_global_state_for_the_other_team(name):
+    config = CONFIGS[name]
+    engine = played(config)
+    mirror = arranged_engine(replace(config, blue=config.red, red=config.blue), BATTLES, seed=31)
+    expected = [engine.global_state(team) for team in (0, 1)]
+    mirror.state = exchange_colours(half_turn(engine.state, config), config)
+    for team in (0, 1):
+        np.testing.assert_allclose(mirror.global_state(1 - team), expected[team], rtol=1e-5, atol=1e-5)

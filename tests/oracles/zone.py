@@ -1,0 +1,37 @@
+"""Who is inside the zone, whether it is contested, and what it pays."""
+
+from __future__ import annotations
+
+import math
+
+from echelon_env.engine.state import BLUE, RED
+from oracles.world import Mech, World
+
+
+def is_inside_zone(world: World, mech: Mech) -> bool:
+    distance = math.hypot(mech.x - world.zone_x, mech.y - world.zone_y)
+    return mech.alive and distance <= world.zone_radius and mech.z < world.config.zone.max_feet_height
+
+
+def contestants(world: World) -> list[Mech]:
+    """Who is inside the zone while it is contested, else nobody."""
+    inside = [mech for mech in world.living() if is_inside_zone(world, mech)]
+    return inside if {mech.team for mech in inside} == {BLUE, RED} else []
+
+
+def score_zone(world: World) -> None:
+    """What each team holds of the zone now, and its score."""
+    zone = world.config.zone
+    inside = [[mech for mech in world.living() if mech.team == team and is_inside_zone(world, mech)] for team in (0, 1)]
+    tonnage = [sum(mech.kind.tonnage for mech in mechs) for mechs in inside]
+    for team, own, enemy in ((BLUE, 0, 1), (RED, 1, 0)):
+        if not inside[own]:
+            share = 0.0
+        elif not inside[enemy]:
+            share = 1.0
+        else:
+            margin = max(0.0, (tonnage[own] - tonnage[enemy]) / (tonnage[own] + tonnage[enemy]))
+            share = zone.contested_share + (1 - zone.contested_share) * margin
+        world.teams[team].tonnage = tonnage[own]
+        world.teams[team].share = share
+        world.teams[team].score += share * world.config.decision_seconds
