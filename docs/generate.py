@@ -5,33 +5,14 @@ from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
-from echelon_env.actions import ACTION_DIM, describe_action
+from echelon_env.action_formats import BLOCKS, MASK_SIZE, MASK_SLICES, NEUTRAL_CHOICES, PARTS, Block, Part, action_space
+from echelon_env.actions import ACTION_DIM
 from echelon_env.catalog import DEFAULT_CATALOG
+from echelon_env.describe import describe_action, describe_observation
 from echelon_env.engine.state import EVENT_MEANINGS
-from echelon_env.observations import OBSERVATION_DIM, describe_observation
+from echelon_env.observations import OBSERVATION_DIM, STREAMS
 from echelon_env.scenario import scenarios
 from echelon_env.terrain.biomes import BIOMES
-
-OBSERVATIONS = f"""# Observations
-
-The flat observation of one mech: {OBSERVATION_DIM} float32 values, finite and within the ranges below. Widths are
-the same for every class and scenario; rows that a suite or a roster does not fill are zeros with a zero in the mask.
-Positions and velocities are in the mech's own frame (forward, left), so one policy can play either side. A stream with
-several rows repeats its features row by row from the index given; `echelon_env.observations.STREAMS` has the slices and
-`feature_names()` a name for every entry. The cells of `ego_map` go from behind to ahead, and within that from right to
-left; those of `battle_map` by rows of the turned map. A dead mech observes zeros.
-
-{describe_observation()}
-"""
-
-ACTIONS = f"""# Actions
-
-The action of one mech: {ACTION_DIM} float32 values in [-1, 1]. Values outside are cut, values that are not finite
-become 0 and are counted in `info["bad_actions"]`; what cannot be carried out (an empty mount, a weapon that is cooling,
-a contact that is not there) does nothing.
-
-{describe_action()}
-"""
 
 
 def _markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -59,6 +40,149 @@ def _cell(value: object) -> str:
         return f"{value:g}" if value else "-"
     return str(value) if value is not None else "-"
 
+
+STREAM_TABLE = _markdown(
+    ("stream", "indices", "rows", "shape in the dict form", "a row is"),
+    (
+        (
+            f"`{stream.name}`",
+            f"{stream.start} to {stream.stop - 1}",
+            str(stream.rows),
+            str(stream.shape),
+            str(stream.features.__doc__),
+        )
+        for stream in STREAMS.values()
+    ),
+)
+
+FEATURE_TABLE = _markdown(
+    ("index", "stream", "feature", "range", "unit", "meaning"),
+    (
+        (
+            str(feature.index),
+            feature.stream,
+            feature.name.rsplit(".", 1)[1],
+            f"[{feature.low:g}, {feature.high:g}]",
+            feature.unit,
+            feature.meaning,
+        )
+        for feature in describe_observation()
+        if feature.row == 0
+    ),
+)
+
+OBSERVATIONS = f"""# Observations
+
+The observation of one mech: {OBSERVATION_DIM} float32 values, finite and within the ranges below. Widths are the same
+for every class and scenario; rows that a suite or a roster does not fill are zeros with a zero in the mask. Positions
+and velocities are in the mech's own frame (forward, left), so one policy can play either side. The observation of a
+dead mech (`dead_agents="persist"`) is zeros but for the stream `objective`.
+
+`observation="flat"` is one vector. `observation="dict"` has an array for each stream, whose concatenation is the
+vector. A team as one agent observes its mechs' vectors one after the other, or streams with a leading axis of mechs.
+With `mask_in_observation=True` the observation is a dict of `observation` and `action_mask`, see [actions](actions.md).
+
+{STREAM_TABLE}
+
+The cells of `ego_map` go from behind to ahead, and within that from right to left; those of `battle_map` by rows of the
+turned map. An environment's `describe_observation` says the same of every entry, and what an agent's class never fills.
+In `echelon_env.observations`, `STREAMS` has the slices and `feature_names()` a name for every entry.
+
+## Features
+
+Of a stream of several rows, the features of its first row; the others follow row by row.
+
+{FEATURE_TABLE}
+"""
+
+ENTRY_TABLE = _markdown(
+    ("index", "block", "entry", "meaning"),
+    ((str(entry.index), f"`{entry.block}`", entry.name, entry.meaning) for entry in describe_action()),
+)
+
+
+def _block_meaning(block: Block) -> str:
+    names = [entry.name.lower() for entry in block.entries]
+    if block.kind == "choice":
+        return ", ".join(f"{i} {name}" for i, name in enumerate(["none"] * block.optional + names))
+    return ", ".join(names) + (": 1 is on" if block.kind == "switches" else "")
+
+
+BLOCK_TABLE = _markdown(
+    ("key", "space", "meaning"),
+    ((f"`{block.name}`", f"`{action_space('dict')[block.name]}`", _block_meaning(block)) for block in BLOCKS),
+)
+
+IMPOSSIBLE = {
+    "throttle": "no control, no speed",
+    "strafe": "likewise",
+    "jet": "no control, no jump jets",
+    "turn": "no control, no turn rate",
+    "primary": "no control, no weapon there, no charges left, still cooling down at the end of the decision",
+    "secondary": "likewise",
+    "tertiary": "likewise",
+    "special": "likewise",
+    "vent": "",
+    "target": "the contact row is empty, no weapon can fire",
+    "electronics": "shut down, not carried",
+    "display": "shut down: there will be no contacts",
+}
+
+
+def _part_values(part: Part) -> str:
+    if len(part.entries) == 1:
+        return ", ".join(f"{value:g}" for (value,) in part.values)
+    names = [entry.name.lower() for entry in part.entries]
+    return ", ".join(["none"] * (len(part.values) - len(names)) + names)
+
+
+PART_TABLE = _markdown(
+    ("part", "choices", "what they stand for", "neutral", "in the mask", "impossible"),
+    (
+        (
+            f"`{part.name}`",
+            str(len(part.values)),
+            _part_values(part),
+            str(neutral),
+            f"{MASK_SLICES[part.name].start} to {MASK_SLICES[part.name].stop - 1}",
+            IMPOSSIBLE[part.name],
+        )
+        for part, neutral in zip(PARTS, NEUTRAL_CHOICES, strict=True)
+    ),
+)
+
+ACTIONS = f"""# Actions
+
+The action of one mech: {ACTION_DIM} float32 values in [-1, 1]. Values outside are cut, values that are not finite
+become 0 and are counted in `info["bad_actions"]`; what cannot be carried out (an empty mount, a weapon that is
+cooling, a contact that is not there) does nothing. An environment's `explain_action` says what each part of an action
+would do and why a part is refused, its `describe_action` what the entries are and which an agent's class lacks.
+
+{ENTRY_TABLE}
+
+Three forms stand for such vectors. `action="continuous"` is the vector itself; a team as one agent concatenates its
+mechs' vectors.
+
+## The dict form
+
+`action="dict"`: a dict with these entries; of a team as one agent each has a leading axis of mechs.
+
+{BLOCK_TABLE}
+
+## The multi-discrete form
+
+`action="multi_discrete"`: one choice for each part, messages are zeros; a team as one agent concatenates its mechs'
+choices.
+
+{PART_TABLE}
+
+**Masks** have {MASK_SIZE} entries a mech, the parts one after the other: 0 is certainly without effect in the coming
+decision, the same as the neutral choice of the part; 1 may have an effect, or is the neutral choice, which is always
+allowed. Impossible is what the table says where it holds for the whole decision: "no control" is shut down and too hot
+to restart in time, or on the ground for longer. A dead mech has the neutral choices only. `info["action_mask"]` is a
+tuple of int8 arrays, one for each part, as `gymnasium.spaces.MultiDiscrete.sample` takes them; `action_masks()` is
+flat, as sb3-contrib's `MaskablePPO` takes it.
+"""
 
 TABLES = {
     "mechs": _transposed(DEFAULT_CATALOG.mech_classes),
