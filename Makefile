@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow bench lint format docs clean
+.PHONY: demo test test-slow interop bench lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -14,6 +14,9 @@ test: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow
+
+interop: $(VENV)/.installed-dev
+	$(BIN)/nox
 
 bench: $(VENV)/.installed-train
 	$(BIN)/echelon bench
@@ -32,7 +35,7 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .nox dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Echelon needs Python 3.11 or newer; set PYTHON=")'

@@ -63,7 +63,37 @@ def test_bad_input():
         ControlledBattles("duel", 2, side=[0, 1, 0])
     battles = ControlledBattles("duel", 1, opponent=WrongShape())
     battles.reset([1])
-    with pytest.raises(ValueError, match=r"WrongShape.act: expected shape \(1, 16\), got \(1, 3\)"):
+    with pytest.raises(
+        ValueError, match=rf"actions of the opponent .*WrongShape.*: expected shape \(1, {ACTION_DIM}\), got \(1, 3\)"
+    ):
         battles.step(np.zeros((1, 1, ACTION_DIM), np.float32))
-    with pytest.raises(ValueError, match=r"expected shape \(1, 1, 16\), got"):
+    with pytest.raises(ValueError, match=rf"expected shape \(1, 1, {ACTION_DIM}\), got"):
         battles.step(np.zeros((1, ACTION_DIM), np.float32))
+
+
+def test_every_mech_can_be_the_learners():
+    """Then there is nobody else to act, and the arrays are the engine's, in its order."""
+    battles = ControlledBattles("skirmish", 2, control="all", blue=("scout", "heavy"))
+    assert battles.num_controlled == 7
+    assert battles.own.tolist() == [list(range(7))] * 2
+    assert battles.teams.tolist() == [[0, 0, 1, 1, 1, 1, 1]] * 2
+    observations = battles.reset([1, 2])
+    buffer = battles.engine.out.observations
+    np.testing.assert_array_equal(observations, buffer)
+    assert not np.shares_memory(observations, buffer)
+    returned = battles.step(np.zeros((2, 7, ACTION_DIM), np.float32))
+    for array, output in zip(returned, ("observations", "rewards", "terminated", "truncated"), strict=True):
+        np.testing.assert_array_equal(array, getattr(battles.engine.out, output))
+        assert not np.shares_memory(array, getattr(battles.engine.out, output))
+    with pytest.raises(ValueError, match=rf"expected shape \(2, 7, {ACTION_DIM}\), got"):
+        battles.step(np.zeros((2, 5, ACTION_DIM), np.float32))
+    views = ControlledBattles("duel", control="all", copy=False)
+    assert views.reset([1]) is views.engine.out.observations
+    with pytest.raises(ConfigError, match="copy=False needs control 'all'"):
+        ControlledBattles("duel", control="team", copy=False)
+
+
+def test_teams_of_the_learners_rows():
+    battles = ControlledBattles("skirmish", 2, control="team", side=[0, 1])
+    assert battles.teams.tolist() == [[0] * 5, [1] * 5]
+    assert ControlledBattles("skirmish", 1, control="pilot", side=1, pilot=2).teams.tolist() == [[1]]

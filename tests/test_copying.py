@@ -13,14 +13,24 @@ CUT, END = 25, 60
 SCENARIO = {"scenario": "skirmish", "terrain": {"size": 60}, "max_steps": 40}
 
 
+def draw(space, noise):
+    """A random action from a generator that can be copied, as the space's own would not be."""
+    space.seed(int(noise.integers(2**31)))
+    return space.sample()
+
+
+def as_bytes(observation):
+    return [part.tobytes() for part in observation.values()] if isinstance(observation, dict) else observation.tobytes()
+
+
 def walk_parallel(env, noise, steps):
     walked = []
     for _ in range(steps):
         if not env.agents:
-            walked.append(env.reset()[0]["blue_0"].tobytes())
-        actions = {agent: noise.uniform(-1, 1, env.action_space(agent).shape) for agent in env.agents}
+            walked.append(as_bytes(env.reset()[0]["blue_0"]))
+        actions = {agent: draw(env.action_space(agent), noise) for agent in env.agents}
         observations, rewards, *flags, _ = env.step(actions)
-        walked.append([(agent, row.tobytes()) for agent, row in observations.items()])
+        walked.append([(agent, as_bytes(row)) for agent, row in observations.items()])
         walked.append((rewards, *flags))
     return walked
 
@@ -40,10 +50,10 @@ def walk_aec(env, noise, steps):
 def walk_gymnasium(env, noise, steps):
     walked = []
     for _ in range(steps):
-        observation, reward, terminated, truncated, _ = env.step(noise.uniform(-1, 1, env.action_space.shape))
-        walked.append((observation.tobytes(), np.array(reward).tobytes(), np.any(terminated), np.any(truncated)))
+        observation, reward, terminated, truncated, _ = env.step(draw(env.action_space, noise))
+        walked.append((as_bytes(observation), np.array(reward).tobytes(), np.any(terminated), np.any(truncated)))
         if isinstance(env, gymnasium.Env) and (terminated or truncated):
-            walked.append(env.reset()[0].tobytes())
+            walked.append(as_bytes(env.reset()[0]))
     return walked
 
 
@@ -52,6 +62,15 @@ ENVS = {
     "aec": (lambda: echelon_env.env(**SCENARIO), walk_aec),
     "pilot": (lambda: gymnasium.make("echelon/Skirmish-v0", control="pilot", max_steps=40), walk_gymnasium),
     "team": (lambda: echelon_env.BattleEnv(**SCENARIO, control="team", opponent="trivial"), walk_gymnasium),
+    "parallel, dicts": (
+        lambda: echelon_env.parallel_env(**SCENARIO, observation="dict", action="dict", events=True),
+        walk_parallel,
+    ),
+    "team, choices": (
+        lambda: echelon_env.BattleEnv(**SCENARIO, control="team", action="multi_discrete"),
+        walk_gymnasium,
+    ),
+    "batch": (lambda: echelon_env.BattleBatchEnv(**SCENARIO, num_envs=3, num_threads=2), walk_gymnasium),
     "vector": (lambda: echelon_env.BattleVectorEnv(**SCENARIO, num_envs=3, num_threads=2), walk_gymnasium),
 }
 

@@ -7,8 +7,10 @@ from gymnasium.error import ResetNeeded
 from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test
 
 import echelon_env
-from echelon_env.actions import ACTION_DIM
-from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.describe import describe_action, describe_observation
+from echelon_env.explain import explain_action
+from faces import FORMS
 
 
 @pytest.fixture
@@ -22,21 +24,96 @@ def act(env):
     return {agent: env.action_space(agent).sample() for agent in env.agents}
 
 
-@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
-@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
-def test_official_checkers(scenario, dead_agents):
+def check_officially(**kwargs):
     def make():
-        return echelon_env.parallel_env(scenario, dead_agents=dead_agents, max_steps=40)
+        return echelon_env.parallel_env(**kwargs)
 
-    parallel_api_test(make(), num_cycles=100)
+    parallel_api_test(make(), num_cycles=50)
     parallel_seed_test(make)
-    with warnings.catch_warnings():  # it warns of spaces that are not [0, 1] or of images
-        warnings.simplefilter("ignore")
-        api_test(echelon_env.env(scenario, dead_agents=dead_agents, max_steps=40), num_cycles=100)
+    with warnings.catch_warnings():  # its advice for spaces that are neither Box nor Discrete
+        warnings.filterwarnings("ignore", ".* space for each agent probably should be gymnasium.spaces.box or")
+        warnings.filterwarnings("ignore", "Observation is not a NumPy array")
+        api_test(echelon_env.env(**kwargs), num_cycles=50)
 
 
-def test_max_cycles():
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+@pytest.mark.parametrize("scenario", ["skirmish", "hunt", "battle"])
+def test_official_checkers(scenario, dead_agents):
+    check_officially(scenario=scenario, dead_agents=dead_agents, max_steps=12)
+
+
+@pytest.mark.parametrize("forms", FORMS, ids=str)
+def test_official_checkers_in_every_form(forms):
+    check_officially(scenario="duel", max_steps=12, **forms)
+
+
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+def test_max_cycles(dead_agents):
     max_cycles_test(echelon_env)
+    env = echelon_env.parallel_env("duel", max_cycles=9, dead_agents=dead_agents)
+    env.max_cycles = 3
+    for _ in range(2):
+        env.reset(seed=0)
+        for cycle in range(3):
+            assert len(env.agents) == 2
+            _, _, terminations, truncations, _ = env.step(act(env))
+            assert not any(terminations.values())
+            assert set(truncations.values()) == {cycle == 2}
+    assert env.agents == []
+    with pytest.raises(echelon_env.ConfigError, match="max_cycles"):
+        env.max_cycles = 0
+
+
+def test_the_state_shows_everything_to_either_team(env):
+    for team in (0, 1):
+        state = env.state(team)
+        assert env.state_space.contains(state)
+        np.testing.assert_array_equal(state, env._engine.global_state(team)[0])
+    np.testing.assert_array_equal(env.state(), env.state(0))
+    cycle = echelon_env.env("skirmish", max_steps=60)
+    cycle.reset(seed=5)
+    np.testing.assert_array_equal(cycle.state(), env.state())
+    assert cycle.state_space == env.state_space
+    with pytest.raises(ValueError, match="team"):
+        env.state(2)
+    with pytest.raises(ResetNeeded):
+        echelon_env.parallel_env("duel").state()
+
+
+def test_actions_are_explained_and_entries_described(env):
+    before = env._engine.snapshot()
+    action = np.zeros(ACTION_DIM, np.float32)
+    action[Action.JET] = 1
+    parts = env.explain_action("blue_0", action)
+    assert parts == explain_action(env._engine, 0, 0, action, env.possible_agents)
+    assert "refused" in str(next(part for part in parts if part.name == "jet"))  # a heavy mech has no jets
+    assert env.explain_action("red_3", action) == explain_action(env._engine, 0, 8, action, env.possible_agents)
+    for name, array in env._engine.snapshot().items():
+        assert array.tobytes() == before[name].tobytes()
+    choices = echelon_env.parallel_env("skirmish", action="multi_discrete")
+    choices.reset(seed=5)
+    assert choices.explain_action("blue_0", choices.action_space("blue_0").sample())
+    classes = {mech_class.name: mech_class for mech_class in env.config.mech_classes}
+    assert env.describe_observation("red_4") == describe_observation(classes["scout"])
+    assert env.describe_action("blue_0") == describe_action(classes["heavy"])
+    assert env.describe_action("blue_0") != env.describe_action("blue_4")
+    for ask in (env.describe_action, env.describe_observation, lambda agent: env.explain_action(agent, action)):
+        with pytest.raises(ValueError, match="unknown agent 'blue_5'"):
+            ask("blue_5")
+    with pytest.raises(ValueError, match=rf"action of 'blue_1': expected shape \({ACTION_DIM},\)"):
+        env.explain_action("blue_1", action[1:])
+    with pytest.raises(ResetNeeded):
+        echelon_env.parallel_env("duel").explain_action("blue_0", action)
+
+
+def test_the_callers_actions_are_left_alone(env):
+    actions = {agent: np.full(ACTION_DIM, np.nan, np.float64) for agent in env.agents}
+    for action in actions.values():
+        action.flags.writeable = False
+    env.step(actions)
+    assert all(np.isnan(action).all() for action in actions.values())
+    mixed = {agent: action.tolist() if i % 2 else action for i, (agent, action) in enumerate(act(env).items())}
+    env.step(mixed)
 
 
 def test_two_runs_of_a_seed_are_equal_all_the_way(env):
@@ -114,16 +191,6 @@ def test_the_dead_leave_and_the_living_go_on():
         env.step(actions)
 
 
-def test_rewards_are_the_sums_of_their_components(env):
-    while env.agents:
-        _, rewards, _, _, infos = env.step(act(env))
-        for agent, info in infos.items():
-            total = np.float32(0)
-            for name in REWARD_COMPONENTS:
-                total += np.float32(info["reward_components"][name])
-            assert float(total) == rewards[agent]
-
-
 def test_the_end_is_reported(env):
     while env.agents:
         *_, terminations, truncations, infos = env.step(act(env))
@@ -139,7 +206,9 @@ def test_bad_input(env):
         env.step({agent: action for agent, action in good.items() if agent != "blue_0"})
     with pytest.raises(ValueError, match=r"got \['green_0'\]"):
         env.step(good | {"green_0": good["red_0"]})
-    with pytest.raises(ValueError, match=r"action of 'red_1': expected shape \(16,\), got \(15,\)"):
+    with pytest.raises(
+        ValueError, match=rf"action of 'red_1': expected shape \({ACTION_DIM},\), got \({ACTION_DIM - 1},\)"
+    ):
         env.step(good | {"red_1": np.zeros(ACTION_DIM - 1, np.float32)})
     with pytest.raises(ValueError, match="action of 'red_1'"):
         env.step(good | {"red_1": "forward"})
@@ -154,9 +223,22 @@ def test_bad_input(env):
         env.step(act(env))
     with pytest.raises(ResetNeeded):
         env.step({})
+    discrete = echelon_env.parallel_env("duel", action="dict")
+    discrete.reset(seed=0)
+    good = act(discrete)
+    with pytest.raises(ValueError, match=r"action of 'red_0'\['target'\]: expected 0 to 5, got 6"):
+        discrete.step(good | {"red_0": good["red_0"] | {"target": 6}})
+    with pytest.raises(ValueError, match=r"action of 'red_0': expected the keys"):
+        discrete.step(good | {"red_0": good["red_0"] | {"jump": 1}})
+    with pytest.raises(ValueError, match=r"action of 'blue_0': expected a mapping"):
+        discrete.step(good | {"blue_0": np.zeros(ACTION_DIM, np.float32)})
+    discrete.step(good)
     for max_cycles in (0, 2.5, "3", True):
         with pytest.raises(echelon_env.ConfigError, match="max_cycles: expected an integer of at least 1, got"):
             echelon_env.parallel_env("duel", max_cycles=max_cycles)
+    for name in ("opponent", "side", "seed", "copy"):
+        with pytest.raises(echelon_env.ConfigError, match=f"unknown config key '{name}'"):
+            echelon_env.parallel_env("duel", **{name: 0})
     with pytest.raises(echelon_env.ConfigError, match="unknown render_mode 'rgb_arry'; did you mean 'rgb_array'"):
         echelon_env.parallel_env("duel", render_mode="rgb_arry")
 

@@ -57,10 +57,10 @@ def test_the_batch_equals_single_environments(mode):
                 continue
             observation, reward, *flags, info = single.step(actions[i])
             assert [terminated[i], truncated[i]] == flags
-            assert rewards[i] == pytest.approx(reward)
+            assert rewards[i] == reward
             if mode != AutoresetMode.SAME_STEP:
                 for name, part in info["reward_components"].items():
-                    assert infos["reward_components"][name][i] == pytest.approx(part)
+                    assert infos["reward_components"][name][i] == part
             if mode == AutoresetMode.SAME_STEP and done[i]:
                 assert infos["_final_obs"][i]
                 np.testing.assert_array_equal(infos["final_obs"][i], observation)
@@ -68,7 +68,7 @@ def test_the_batch_equals_single_environments(mode):
                 np.testing.assert_array_equal(observations[i], single.reset()[0])
             else:
                 np.testing.assert_array_equal(observations[i], observation)
-                assert infos["_outcome"][i] == ("outcome" in info)
+                assert ("outcome" in infos and infos["_outcome"][i]) == ("outcome" in info)
 
 
 def test_final_observations_are_kept_apart_from_later_ones():
@@ -119,7 +119,7 @@ def test_disabled_autoreset_resets_only_where_asked():
     actions = np.zeros((3, ACTION_DIM), np.float32)
     for _ in range(5):
         observations, *_ = envs.step(actions)
-    with pytest.raises(ResetNeeded, match=r"sub-environments \[0, 1, 2\] are over"):
+    with pytest.raises(ResetNeeded, match=r"no battle in progress in places \[0, 1, 2\]"):
         envs.step(actions)
     after, _ = envs.reset(options={"reset_mask": np.array([True, False, True])})
     np.testing.assert_array_equal(after[1], observations[1])
@@ -135,7 +135,7 @@ def test_bad_input():
     with pytest.raises(ResetNeeded):
         envs.step(np.zeros((3, ACTION_DIM), np.float32))
     envs.reset(seed=0)
-    with pytest.raises(ValueError, match=r"actions: expected shape \(3, 16\), got \(2, 16\)"):
+    with pytest.raises(ValueError, match=rf"actions: expected shape \(3, {ACTION_DIM}\), got \(2, {ACTION_DIM}\)"):
         envs.step(np.zeros((2, ACTION_DIM), np.float32))
 
 

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from echelon_env import opponents
+from echelon_env.batch_env import BattleBatchEnv
 from echelon_env.config import BattleConfig
 from echelon_env.controlled import ControlledBattles
 from echelon_env.curriculum import Curriculum, Progress, make_curriculum
@@ -21,6 +22,7 @@ __version__ = version("echelon-env")
 register_all()
 
 __all__ = [
+    "BattleBatchEnv",
     "BattleConfig",
     "BattleEngine",
     "BattleEnv",

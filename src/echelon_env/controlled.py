@@ -12,17 +12,19 @@ from echelon_env.config import BattleConfig
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE, DRAW, RED
-from echelon_env.opponents import Policy
+from echelon_env.opponents import FunctionPolicy, Policy, PolicyLike
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, check_integer, nearest_name
 
-Control = Literal["pilot", "team"]
-CONTROLS = ("pilot", "team")
+Control = Literal["pilot", "team", "all"]
+PLAYERS: dict[str, tuple[str, ...]] = {"pilot": ("opponent", "teammate"), "team": ("opponent",), "all": ()}
+"""Who plays the mechs that the learner does not, by what the learner controls."""
+
 Indices = NDArray[np.int64]
 
 
 class ControlledBattles:
-    """B battles with n mechs each in a learner's hands; the arrays it returns are fresh.
+    """B battles with n mechs each in a learner's hands; the arrays it returns are fresh (but see `copy`).
 
     Parameters
     ----------
@@ -31,15 +33,18 @@ class ControlledBattles:
     num_battles
         Battles B.
     control
-        ``"pilot"``: one mech a battle (n = 1), its team-mates scripted; ``"team"``: all mechs of a team.
+        ``"pilot"``: one mech a battle (n = 1); ``"team"``: all mechs of a team; ``"all"``: those of both teams.
     opponent
-        Name of a scripted level or a policy that plays the other team.
+        What plays the other team: the name of a scripted level, a policy, or a plain function that gives actions (R, A)
+        for observations (R, D). Nobody with control ``"all"``.
     teammate
         Likewise for the pilot's team-mates.
     pilot
         Index of the pilot's mech within its team's roster.
     side
         The learner's team: 0 (blue) or 1 (red), or (B,) of them; `reset` can change it.
+    copy
+        False: observations are the engine's own buffer, valid until the next call. Only with control ``"all"``.
     num_threads
         Threads that share a step.
     maps
@@ -52,7 +57,8 @@ class ControlledBattles:
     Raises
     ------
     ConfigError
-        For an impossible configuration, unknown `control` or `opponent`, or sides whose rosters differ in size.
+        For an impossible configuration, unknown `control` or `opponent`, `copy` without control ``"all"``, or sides
+        whose rosters differ in size.
     """
 
     def __init__(
@@ -61,32 +67,38 @@ class ControlledBattles:
         num_battles: int = 1,
         *,
         control: Control = "team",
-        opponent: str | Policy = "novice",
-        teammate: str | Policy = "novice",
+        opponent: PolicyLike = "novice",
+        teammate: PolicyLike = "novice",
         pilot: int = 0,
         side: ArrayLike = BLUE,
+        copy: bool = True,
         num_threads: int = 1,
         maps: Maps = None,
         seed: int = 0,
         **overrides: Any,
     ) -> None:
-        if control not in CONTROLS:
-            raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), CONTROLS)}")
+        if control not in PLAYERS:
+            raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), PLAYERS)}")
+        if not copy and control != "all":
+            raise ConfigError(f"copy=False needs control 'all': the rows of control {control!r} are picked out")
         config = make_config(scenario, **overrides)
         self.engine = BattleEngine(config, num_battles, num_threads, maps=maps)
         self.config = config
         self.num_battles = num_battles
         self.control = control
-        if opponent is teammate and not isinstance(opponent, str):
+        self.copy = copy
+        if opponent is teammate and isinstance(opponent, Policy):
             raise ConfigError("opponent and teammate are one object; each needs a memory of its own")
         seed = check_integer("seed", seed, 0)
-        self._opponent = _make_policy("opponent", opponent, seed, config)
-        self._teammate = _make_policy("teammate", teammate, seed + 1, config) if control == "pilot" else None
+        given = {"opponent": opponent, "teammate": teammate}
+        self._players = {
+            role: _make_policy(role, given[role], seed + i, config) for i, role in enumerate(PLAYERS[control])
+        }
         self._pilot = check_integer("pilot", pilot, 0)
         self._actions = np.zeros((num_battles, self.engine.num_mechs, self.engine.action_dim), np.float32)
         self._battle = np.arange(num_battles)[:, None]
         self._side = _check_sides(side, num_battles)
-        self._own, self._mates, self._enemies = self._share_out(self._side)
+        self._own, self._others = self._share_out(self._side)
         self.num_controlled = self._own.shape[1]
 
     def reset(
@@ -105,11 +117,10 @@ class ControlledBattles:
         shares = self._share_out(sides)
         self.engine.reset(seeds, chosen, map_seeds)
         self._side = sides
-        self._own, self._mates, self._enemies = shares
-        self._opponent.reset(np.repeat(chosen, self._enemies.shape[1]))
-        if self._teammate is not None:
-            self._teammate.reset(np.repeat(chosen, self._mates.shape[1]))
-        return self._of_learner(self.engine.out.observations)
+        self._own, self._others = shares
+        for role, policy in self._players.items():
+            policy.reset(np.repeat(chosen, self._others[role].shape[1]))
+        return self.observations
 
     def step(
         self, actions: NDArray[np.float32]
@@ -119,18 +130,26 @@ class ControlledBattles:
         Returns the learner's observations (B, n, D) float32, rewards (B, n) float32, terminated and truncated (B, n)
         bool. Raises ValueError for another shape.
         """
+        if self.control == "all":
+            _, rewards, terminated, truncated = self.engine.step(actions)
+            return self.observations, rewards.copy(), terminated.copy(), truncated.copy()
         shape = (self.num_battles, self.num_controlled, self.engine.action_dim)
         self._actions[self._battle, self._own] = read_actions(actions, shape, "actions (battles, mechs, action)")
-        self._let_act(self._opponent, self._enemies)
-        if self._teammate is not None:
-            self._let_act(self._teammate, self._mates)
-        observations, rewards, terminated, truncated = self.engine.step(self._actions)
-        return (
-            self._of_learner(observations),
-            self._of_learner(rewards),
-            self._of_learner(terminated),
-            self._of_learner(truncated),
-        )
+        for role, policy in self._players.items():
+            self._let_act(role, policy)
+        _, rewards, terminated, truncated = self.engine.step(self._actions)
+        return self.observations, self.rows_of(rewards), self.rows_of(terminated), self.rows_of(truncated)
+
+    @property
+    def observations(self) -> NDArray[np.float32]:
+        """(B, n, D) float32: what the learner's mechs see now."""
+        everything = self.engine.out.observations
+        return self.rows_of(everything) if self.copy else everything
+
+    def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
+        rows: NDArray[Any] = array.copy() if self.control == "all" else array[self._battle, self._own]
+        return rows
 
     @property
     def side(self) -> NDArray[np.int64]:
@@ -143,9 +162,14 @@ class ControlledBattles:
         return self._own.copy()
 
     @property
+    def teams(self) -> NDArray[np.int64]:
+        """(B, n) int64: the teams of the learner's mechs, 0 blue and 1 red."""
+        return np.where(self._own < len(self.config.blue), BLUE, RED)
+
+    @property
     def alive(self) -> NDArray[np.bool_]:
         """(B, n) bool: the learner's mechs that live."""
-        return self._of_learner(self.engine.alive)
+        return self.rows_of(self.engine.state.mechs["alive"]).astype(np.bool_)
 
     @property
     def battle_over(self) -> NDArray[np.bool_]:
@@ -162,51 +186,54 @@ class ControlledBattles:
     @property
     def bad_actions(self) -> NDArray[np.int32]:
         """(B, n) int32: non-finite action entries of the learner in the last step."""
-        return self._of_learner(self.engine.bad_actions)
+        return self.rows_of(self.engine.state.mechs["bad_actions"])
 
     @property
     def reward_components(self) -> NDArray[np.float32]:
         """(B, n, K) float32: the last step's rewards by component."""
-        return self._of_learner(self.engine.reward_components)
+        return self.rows_of(self.engine.reward_components)
 
     def close(self) -> None:
         """Stop the engine's threads."""
         self.engine.close()
 
-    def _of_learner(self, array: NDArray[Any]) -> NDArray[Any]:
-        rows: NDArray[Any] = array[self._battle, self._own]
-        return rows
-
-    def _let_act(self, policy: Policy, rows: NDArray[np.int64]) -> None:
+    def _let_act(self, role: str, policy: Policy) -> None:
+        rows = self._others[role]
         if rows.shape[1] == 0:
             return
         observations = self.engine.out.observations[self._battle, rows]
         actions = policy.act(observations.reshape(-1, observations.shape[-1]))
-        checked = read_actions(actions, (rows.size, self.engine.action_dim), f"{type(policy).__name__}.act")
+        checked = read_actions(actions, (rows.size, self.engine.action_dim), f"actions of the {role} {policy!r}")
         self._actions[self._battle, rows] = checked.reshape(*rows.shape, -1)
 
-    def _share_out(self, side: Indices) -> tuple[Indices, Indices, Indices]:
-        """Rows (B, n) of the learner, (B, .) of its team-mates and of its enemies, for its team in each battle."""
+    def _share_out(self, side: Indices) -> tuple[Indices, dict[str, Indices]]:
+        """Rows (B, n) of the learner, and (B, .) of each other player, for the learner's team in each battle."""
         blue, red = np.arange(len(self.config.blue)), len(self.config.blue) + np.arange(len(self.config.red))
+        if self.control == "all":
+            return np.tile(np.concatenate([blue, red]), (len(side), 1)), {}
         if len(blue) != len(red) and len(np.unique(side)) > 1:
             raise ConfigError(f"side: teams of {len(blue)} and {len(red)} mechs need the same side in every battle")
         team = np.array([(blue, red)[own] for own in side])
         enemies = np.array([(red, blue)[own] for own in side])
         if self.control == "team":
-            return team, team[:, :0], enemies
+            return team, {"opponent": enemies}
         if self._pilot >= team.shape[1]:
             raise ConfigError(f"pilot: expected a place in a roster of {team.shape[1]}, got {self._pilot}")
-        return team[:, self._pilot : self._pilot + 1], np.delete(team, self._pilot, axis=1), enemies
+        mates = np.delete(team, self._pilot, axis=1)
+        return team[:, self._pilot : self._pilot + 1], {"opponent": enemies, "teammate": mates}
 
 
-def _make_policy(role: str, policy: str | Policy, seed: int, config: BattleConfig) -> Policy:
+def _make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
     if isinstance(policy, str):
         if policy not in opponents.LEVELS:
             raise ConfigError(f"unknown {role} {policy!r}{nearest_name(policy, opponents.LEVELS)}")
         return opponents.make(policy, seed, config)
-    if isinstance(policy, type) or not isinstance(policy, Policy):
-        raise ConfigError(f"{role}: expected a level's name or an object with reset and act, got {policy!r}")
-    return policy
+    if not isinstance(policy, type):
+        if isinstance(policy, Policy):
+            return policy
+        if callable(policy):
+            return FunctionPolicy(policy)
+    raise ConfigError(f"{role}: expected a level's name, an object with reset and act, or a function, got {policy!r}")
 
 
 def _check_sides(side: ArrayLike, count: int) -> NDArray[np.int64]:

@@ -8,17 +8,16 @@ from typing import Any, Generic, TypeVar
 import gymnasium
 import numpy as np
 import pettingzoo
-from gymnasium.spaces import Box
+from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
 from echelon_env.config import BattleConfig
 from echelon_env.curriculum import CurriculumLike, Progress, make_curriculum
 from echelon_env.engine.state import BLUE, RED
-from echelon_env.pettingzoo_env import BattleParallelEnv
+from echelon_env.pettingzoo_env import BattleParallelEnv, Infos
 from echelon_env.schema import ConfigError, check_seed
 from echelon_env.single_env import BattleEnv
 
-Floats = NDArray[np.float32]
 _Env = TypeVar("_Env", BattleEnv, BattleParallelEnv)
 
 
@@ -66,7 +65,7 @@ class _Stages(Generic[_Env]):
             env.close()
 
 
-class CurriculumEnv(gymnasium.Env[Floats, Floats]):
+class CurriculumEnv(gymnasium.Env[Any, Any]):
     """`BattleEnv` in the present stage of a curriculum: the scenario changes at `reset`, by the curriculum's rule.
 
     `progress` counts the episodes that `step` has brought to an end: as won if the info's ``outcome`` is 1, else as not
@@ -105,8 +104,8 @@ class CurriculumEnv(gymnasium.Env[Floats, Floats]):
         for stage, env in enumerate(self._stages.envs):
             if env.action_space != self.action_space:
                 raise ConfigError(
-                    f"stage {stage}: control 'team' needs teams of one size in all stages, got actions of shape "
-                    f"{env.action_space.shape} after {self.action_space.shape}"
+                    f"stage {stage}: control 'team' needs teams of one size in all stages, got one of "
+                    f"{len(env.mechs)} after one of {len(self._env.mechs)}"
                 )
 
     @property
@@ -123,7 +122,7 @@ class CurriculumEnv(gymnasium.Env[Floats, Floats]):
     def _env(self) -> BattleEnv:
         return self._stages.env
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin a battle of the present stage. A seed names every stage's first battle; the others follow from it."""
         if seed is not None:
             seed = check_seed(seed)
@@ -132,13 +131,17 @@ class CurriculumEnv(gymnasium.Env[Floats, Floats]):
         observation, info = self._env.reset(seed=stage_seed, options=options)
         return observation, info | self._stages.info
 
-    def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a decision, as in `BattleEnv`."""
         observation, reward, terminated, truncated, info = self._env.step(action)
         if terminated or truncated:
             self.progress.record(info.get("outcome") == 1)
             info |= self._stages.info
         return observation, reward, terminated, truncated, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """What the multi-discrete action can do now, as in `BattleEnv`."""
+        return self._env.action_masks()
 
     def render(self) -> Any:
         """The picture of the battle in play, as in `BattleEnv`."""
@@ -149,7 +152,7 @@ class CurriculumEnv(gymnasium.Env[Floats, Floats]):
         self._stages.close()
 
 
-class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: ignore[misc]  # PettingZoo is untyped
+class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is untyped
     """`BattleParallelEnv` in the present stage of a curriculum: the scenario changes at `reset`, by the rule.
 
     `possible_agents` are those of all stages, `agents` those of the battle in play. An episode counts when its last
@@ -187,8 +190,8 @@ class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # typ
         self.possible_agents = [
             f"{team}_{i}" for t, team in enumerate(("blue", "red")) for i in range(max(len(r[t]) for r in rosters))
         ]
-        self.observation_spaces: dict[str, Box] = {}
-        self.action_spaces: dict[str, Box] = {}
+        self.observation_spaces: dict[str, Space[Any]] = {}
+        self.action_spaces: dict[str, Space[Any]] = {}
         for env in self._stages.envs:
             self.observation_spaces = env.observation_spaces | self.observation_spaces
             self.action_spaces = env.action_spaces | self.action_spaces
@@ -208,27 +211,23 @@ class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # typ
         """The agents of the battle in play that have not left it."""
         return self._stages.env.agents
 
-    def observation_space(self, agent: str) -> Box:
+    def observation_space(self, agent: str) -> Space[Any]:
         """The space of an agent's observations."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> Box:
+    def action_space(self, agent: str) -> Space[Any]:
         """The space of an agent's actions."""
         return self.action_spaces[agent]
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Floats], dict[str, dict[str, Any]]]:
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
         """Begin a battle of the present stage. A seed names every stage's first battle; the others follow from it."""
         stage_seed = self._stages.enter(seed)
         observations, infos = self._stages.env.reset(seed=stage_seed, options=options)
         return observations, {agent: info | self._stages.info for agent, info in infos.items()}
 
     def step(
-        self, actions: Mapping[str, Floats]
-    ) -> tuple[
-        dict[str, Floats], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
-    ]:  # fmt: skip
+        self, actions: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
         """Take a decision, as in `BattleParallelEnv`."""
         observations, rewards, terminations, truncations, infos = self._stages.env.step(actions)
         if not self.agents:
@@ -236,6 +235,10 @@ class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # typ
             self.progress.record(info.get("outcome") == (1 if agent.startswith(self._team) else -1))
             infos = {agent: info | self._stages.info for agent, info in infos.items()}
         return observations, rewards, terminations, truncations, infos
+
+    def action_masks(self) -> dict[str, NDArray[np.bool_]]:
+        """What the agents' multi-discrete actions can do now, as in `BattleParallelEnv`."""
+        return self._stages.env.action_masks()
 
     def render(self) -> Any:
         """The picture of the battle in play, as in `BattleParallelEnv`."""

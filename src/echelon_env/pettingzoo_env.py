@@ -8,37 +8,47 @@ from typing import Any
 import numpy as np
 import pettingzoo
 from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 from pettingzoo.utils import parallel_to_aec, wrappers
 
-from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.config import REWARD_COMPONENTS
-from echelon_env.engine.core import BattleEngine, read_actions
-from echelon_env.engine.maps import Maps, map_seed
-from echelon_env.engine.rng import episode_seed
-from echelon_env.engine.state import DRAW, REASONS
-from echelon_env.observations import observation_bounds
+from echelon_env.action_formats import ActionFormat
+from echelon_env.autoreset import AutoresetBattles, check_max_cycles
+from echelon_env.config import BattleConfig
+from echelon_env.controlled import ControlledBattles
+from echelon_env.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
+from echelon_env.engine.maps import Maps
+from echelon_env.engine.state import BLUE
+from echelon_env.explain import ActionPart, explain_action
+from echelon_env.forms import Forms, pick
+from echelon_env.info import Report, agent_infos
+from echelon_env.observation_formats import ObservationFormat
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
-from echelon_env.scenario import ScenarioLike
-from echelon_env.schema import check_integer, check_seed
+from echelon_env.scenario import ScenarioLike, make_config
+from echelon_env.schema import check_seed, nearest_name
 
-Floats = NDArray[np.float32]
+Infos = dict[str, dict[str, Any]]
 
 
-class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: ignore[misc]  # PettingZoo is untyped
+class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is untyped
     """One battle with every mech as an agent: ``blue_0`` ... ``red_n``, in the order of the rosters.
 
-    Observations: (D,) float32, see `echelon_env.observations`; actions: (A,) float32 in [-1, 1], see
-    `echelon_env.actions`. With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves
-    `agents`; with ``"persist"`` it stays, observing zeros, until the battle ends. An agent's info holds
-    ``bad_actions`` (non-finite entries, played as 0), ``alive``, ``reward_components``, after `reset` ``map_seed``
-    (that the map was made from) and, once the battle is over, ``outcome`` (1 win, 0 draw, -1 loss) and ``reason``.
+    With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves `agents`; with
+    ``"persist"`` it stays, observing its objective only, until the battle ends. What infos hold: `echelon_env.info`.
 
     Parameters
     ----------
     scenario
         A scenario's name or file, a `BattleConfig` or its dict.
+    observation
+        ``"flat"``: (D,) float32, see `echelon_env.observations`. ``"dict"``: a dict of its streams.
+    action
+        ``"continuous"``: (A,) float32 in [-1, 1], see `echelon_env.actions`. ``"dict"``: an entry for each of its
+        blocks. ``"multi_discrete"``: choices only, with masks of what is impossible now.
+    mask_in_observation
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
+    events
+        Whether infos hold what happened in the last decision.
     max_cycles
         Decisions after which everybody is truncated, whatever the battle's own limit; none by default.
     maps
@@ -68,6 +78,10 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
         self,
         scenario: ScenarioLike = "battle",
         *,
+        observation: ObservationFormat = "flat",
+        action: ActionFormat = "continuous",
+        mask_in_observation: bool = False,
+        events: bool = False,
         max_cycles: int | None = None,
         maps: Maps = None,
         regenerate: int = 1,
@@ -75,84 +89,106 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
         **overrides: Any,
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
-        self.max_cycles = None if max_cycles is None else check_integer("max_cycles", max_cycles)
-        self._engine = BattleEngine(scenario, 1, maps=maps, **overrides)
-        self._regenerate = check_integer("regenerate", regenerate)
-        self.config = self._engine.config
-        self.possible_agents = [f"blue_{i}" for i in range(len(self.config.blue))]
-        self.possible_agents += [f"red_{i}" for i in range(len(self.config.red))]
+        self._forms = Forms(observation, action, mask_in_observation)
+        self._battles = AutoresetBattles(
+            ControlledBattles(make_config(scenario, **overrides), control="all", maps=maps),
+            max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events,
+        )  # fmt: skip
+        self._engine = self._battles.engine
+        self.config: BattleConfig = self._engine.config
+        self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
         self._row = {agent: row for row, agent in enumerate(self.possible_agents)}
-        low, high = observation_bounds()
-        self.observation_spaces = {agent: Box(low, high, dtype=np.float32) for agent in self.possible_agents}
-        self.action_spaces = {
-            agent: Box(ACTION_LOW, ACTION_HIGH, (ACTION_DIM,), np.float32) for agent in self.possible_agents
-        }
-        self._seed: int | None = None
-        self._episode = 0
-        self._cycles = 0
-        self._actions = np.zeros((1, len(self.possible_agents), ACTION_DIM), np.float32)
+        self.observation_spaces = dict.fromkeys(self.possible_agents, self._forms.observation_space)
+        self.action_spaces = dict.fromkeys(self.possible_agents, self._forms.action_space)
+        low, high = self._engine.global_state_bounds()
+        self.state_space = Box(low, high, dtype=np.float32)
         self._screen = Screen(self._engine, self.render_mode)
 
-    def observation_space(self, agent: str) -> Box:
+    @property
+    def max_cycles(self) -> int | None:
+        """Decisions after which everybody is truncated; PettingZoo's own tests set it."""
+        return self._battles.max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, max_cycles: int | None) -> None:
+        self._battles.max_cycles = check_max_cycles(max_cycles)
+
+    def observation_space(self, agent: str) -> Space[Any]:
         """The space of an agent's observations."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> Box:
+    def action_space(self, agent: str) -> Space[Any]:
         """The space of an agent's actions."""
         return self.action_spaces[agent]
 
-    def reset(
-        self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Floats], dict[str, dict[str, Any]]]:
-        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given."""
-        if seed is not None or self._seed is None:
-            self._seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
-            self._episode = 0
-        else:
-            self._episode += 1
-        observations = self._engine.reset(
-            [episode_seed(self._seed, self._episode)],
-            map_seeds=[map_seed(self._seed, self._episode, self._regenerate)],
-        )[0].copy()
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
+        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given.
+
+        Raises ValueError for a seed that is no integer in [0, 2**64); nothing changes then.
+        """
+        if seed is not None:
+            seed = check_seed(seed)
+        vectors, report = self._battles.reset(seed, np.random.default_rng())
         self.agents = self.possible_agents[:]
-        self._cycles = 0
         self._screen.show()
-        return {agent: observations[self._row[agent]] for agent in self.agents}, self._infos(False)
+        return self._observations(self.agents, vectors, report), self._infos(self.agents, report)
 
     def step(
-        self, actions: Mapping[str, Floats]
-    ) -> tuple[
-        dict[str, Floats], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
-    ]:  # fmt: skip
+        self, actions: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
         """Take a decision with one action for every agent in `agents`.
 
         Raises ResetNeeded before `reset` and after the end, ValueError for a missing or unknown agent (naming it) and
-        for an action of a wrong shape.
+        for an action that is not in the agent's space, save for its bounds.
         """
         if not self.agents:
             raise ResetNeeded("step() needs a battle in progress: call reset() first")
-        self._fill_actions(actions)
-        engine = self._engine
-        observations, rewards, terminated, truncated = engine.step(self._actions)
-        self._cycles += 1
-        observations = observations[0].copy()
-        terminations = dict(zip(self.possible_agents, terminated[0].tolist(), strict=True))
-        truncations = dict(zip(self.possible_agents, truncated[0].tolist(), strict=True))
-        if self._cycles == self.max_cycles:
-            truncations = {agent: not terminations[agent] for agent in self.agents}
-        reward_list = rewards[0].tolist()
-        present, row = self.agents, self._row
-        infos = self._infos(True)
+        vectors, rewards, terminated, truncated, report, _ = self._battles.step(self._read_actions(actions))
+        present, names = self.agents, self.possible_agents
+        reward_of = dict(zip(names, rewards[0].tolist(), strict=True))
+        terminations = dict(zip(names, terminated[0].tolist(), strict=True))
+        truncations = dict(zip(names, truncated[0].tolist(), strict=True))
         self.agents = [agent for agent in present if not (terminations[agent] or truncations[agent])]
         self._screen.show()
         return (
-            {agent: observations[row[agent]] for agent in present},
-            {agent: reward_list[row[agent]] for agent in present},
+            self._observations(present, vectors, report),
+            {agent: reward_of[agent] for agent in present},
             {agent: terminations[agent] for agent in present},
             {agent: truncations[agent] for agent in present},
-            infos,
+            self._infos(present, report),
         )
+
+    def state(self, team: int = BLUE) -> NDArray[np.float32]:
+        """(S,) float32: the whole battle, unfiltered, as `team` (0 blue, 1 red) lists it, itself first.
+
+        Raises ResetNeeded before the first `reset`, ValueError for another team.
+        """
+        everything: NDArray[np.float32] = self._battles.global_state(team)[0]
+        return everything
+
+    def action_masks(self) -> dict[str, NDArray[np.bool_]]:
+        """For each agent in `agents` the mask (MASK_SIZE,) bool of its multi-discrete action, part after part."""
+        masks = self._battles.action_masks()[0].astype(np.bool_)
+        return {agent: masks[self._row[agent]] for agent in self.agents}
+
+    def explain_action(self, agent: str, action: Any) -> list[ActionPart]:
+        """What each part of an action would do now, and why a part would be refused. Takes no decision.
+
+        Raises ValueError for an unknown agent or an action that is not in its space, ResetNeeded before `reset`.
+        """
+        row = self._row_of(agent)
+        self._battles.check_begun("explain_action()")
+        vector = self._forms.read(action, what=f"action of {agent!r}")
+        return explain_action(self._engine, 0, row, vector, self.possible_agents)
+
+    def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
+        """What every entry of an agent's flat observation is. Raises ValueError for an unknown agent."""
+        return describe_observation(self._battles.mech_classes[self._row_of(agent)])
+
+    def describe_action(self, agent: str) -> tuple[ActionDescription, ...]:
+        """What every entry of an agent's action vector is. Raises ValueError for an unknown agent."""
+        return describe_action(self._battles.mech_classes[self._row_of(agent)])
 
     def render(self) -> Any:
         """The picture of the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
@@ -161,41 +197,35 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Floats, Floats]):  # type: i
     def close(self) -> None:
         """Close the window, if there is one."""
         self._screen.close()
-        self._engine.close()
+        self._battles.close()
 
-    def _fill_actions(self, actions: Mapping[str, Floats]) -> None:
+    def _row_of(self, agent: str) -> int:
+        if agent not in self._row:
+            raise ValueError(f"unknown agent {agent!r}{nearest_name(str(agent), self.possible_agents)}")
+        return self._row[agent]
+
+    def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
+        """Vectors (1, M, A) of everybody's actions, zeros for those who have left."""
         missing = [agent for agent in self.agents if agent not in actions]
         if missing:
             raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
-        unknown = [agent for agent in actions if agent not in self.agents]
-        if unknown:
+        if len(actions) > len(self.agents):
+            unknown = [agent for agent in actions if agent not in self.agents]
             raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
-        checked = {agent: read_actions(actions[agent], (ACTION_DIM,), f"action of {agent!r}") for agent in self.agents}
-        self._actions[:] = 0.0
-        for agent, action in checked.items():
-            self._actions[0, self._row[agent]] = action
+        vectors = self._forms.read_all({agent: actions[agent] for agent in self.agents})
+        if len(self.agents) == len(self.possible_agents):
+            return vectors[None]
+        everybody = np.zeros((1, len(self.possible_agents), vectors.shape[-1]), np.float32)
+        everybody[0, [self._row[agent] for agent in self.agents]] = vectors
+        return everybody
 
-    def _infos(self, stepped: bool) -> dict[str, dict[str, Any]]:
-        engine = self._engine
-        components = engine.reward_components[0].tolist()
-        alive, bad = engine.alive[0].tolist(), engine.bad_actions[0].tolist()
-        infos: dict[str, dict[str, Any]] = {}
-        for agent in self.agents:
-            row = self._row[agent]
-            infos[agent] = {
-                "bad_actions": bad[row] if stepped else 0,
-                "alive": alive[row],
-                "reward_components": dict(zip(REWARD_COMPONENTS, components[row], strict=True)),
-            }
-            if not stepped:
-                infos[agent]["map_seed"] = engine.state.battles["map_seed"][0]
-        if engine.battle_over[0]:
-            winner, reason = int(engine.winner[0]), REASONS[engine.reason[0]]
-            for agent, info in infos.items():
-                own_team = 0 if self._row[agent] < len(self.config.blue) else 1
-                info["outcome"] = 0 if winner == DRAW else (1 if winner == own_team else -1)
-                info["reason"] = reason
-        return infos
+    def _observations(self, agents: list[str], vectors: NDArray[np.float32], report: Report) -> dict[str, Any]:
+        masks = None if report.masks is None else report.masks[0]
+        observations = self._forms.observe(vectors[0], masks)
+        return {agent: pick(observations, self._row[agent]) for agent in agents}
+
+    def _infos(self, agents: list[str], report: Report) -> Infos:
+        return dict(zip(agents, agent_infos(report, [self._row[agent] for agent in agents]), strict=True))
 
 
 def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattleParallelEnv:

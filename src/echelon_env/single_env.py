@@ -1,53 +1,59 @@
-"""Gymnasium's single-agent face: one pilot, or one team as one agent, against scripted opponents."""
+"""Gymnasium's single-agent face: one pilot, or one team as one agent, against policies."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
-from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 
-from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.config import REWARD_COMPONENTS
-from echelon_env.controlled import Control, ControlledBattles
-from echelon_env.engine.maps import Maps, map_seed
-from echelon_env.engine.rng import episode_seed
-from echelon_env.engine.state import BLUE, REASONS
-from echelon_env.observations import observation_bounds
-from echelon_env.opponents import Policy
+from echelon_env.action_formats import ActionFormat
+from echelon_env.autoreset import AutoresetBattles
+from echelon_env.config import BattleConfig
+from echelon_env.controlled import ControlledBattles
+from echelon_env.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
+from echelon_env.engine.maps import Maps
+from echelon_env.engine.state import BLUE
+from echelon_env.explain import ActionPart, explain_action
+from echelon_env.forms import Forms, pick
+from echelon_env.info import Report, agent_infos
+from echelon_env.observation_formats import ObservationFormat
+from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
-from echelon_env.scenario import ScenarioLike
-from echelon_env.schema import ConfigError, check_integer, check_seed
+from echelon_env.scenario import ScenarioLike, make_config
+from echelon_env.schema import ConfigError, check_seed, nearest_name
 
-Floats = NDArray[np.float32]
-
-
-def make_spaces(mechs: int) -> tuple[Space[Floats], Space[Floats]]:
-    """Observation and action space of `mechs` mechs as one agent: their vectors one after the other."""
-    low, high = observation_bounds()
-    observations: Any = Box(np.tile(low, mechs), np.tile(high, mechs), dtype=np.float32)
-    actions: Any = Box(ACTION_LOW, ACTION_HIGH, (mechs * ACTION_DIM,), np.float32)
-    return observations, actions
+SingleControl = Literal["pilot", "team"]
 
 
-def make_battles(scenario: ScenarioLike, num_battles: int, control: Control, **kwargs: Any) -> ControlledBattles:
-    """Battles as single-agent faces need them: a team is one agent, whose dead stay in it until the battle ends."""
-    if control == "team" and kwargs.setdefault("dead_agents", "persist") != "persist":
-        raise ConfigError("control 'team' needs dead_agents 'persist': the team plays on when a mech dies")
-    return ControlledBattles(scenario, num_battles, control=control, **kwargs)
+def make_battles(
+    scenario: ScenarioLike, num_battles: int, control: SingleControl, overrides: dict[str, Any], **kwargs: Any
+) -> ControlledBattles:
+    """Battles as single-agent faces need them: a team is one agent, whose dead stay in it until the battle ends.
+
+    Raises `ConfigError` for another control than ``"pilot"`` or ``"team"``, and as `ControlledBattles` does.
+    """
+    if control not in ("pilot", "team"):
+        raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), ('pilot', 'team'))}")
+    if control == "team":
+        overrides = {"dead_agents": "persist"} | overrides
+        if overrides["dead_agents"] != "persist":
+            raise ConfigError("control 'team' needs dead_agents 'persist': the team plays on when a mech dies")
+    return ControlledBattles(make_config(scenario, **overrides), num_battles, control=control, **kwargs)
 
 
-class BattleEnv(gymnasium.Env[Floats, Floats]):
+def agents_of(battles: ControlledBattles) -> int | None:
+    """Mechs of a battle's agent as `Forms` takes them: None for a pilot, n for a team."""
+    return battles.num_controlled if battles.control == "team" else None
+
+
+class BattleEnv(gymnasium.Env[Any, Any]):
     """One battle with one agent in it, the rest played by policies.
 
-    Observation: (n * D,) float32, see `echelon_env.observations`; action: (n * A,) float32 in [-1, 1], see
-    `echelon_env.actions`; n is 1 for a pilot and the team's size for a team, vectors one after the other. The reward is
-    the pilot's, or the mean over the team. `info` holds ``bad_actions`` (non-finite entries, played as 0),
-    ``alive`` (the agent's living mechs), ``reward_components``, after `reset` ``map_seed`` (that the map was made from)
-    and, when the battle is over, ``outcome`` (1 win, 0 draw, -1 loss) and ``reason``.
+    The agent is a pilot's mech, or a team whose n mechs' observations and actions are put together: vectors one after
+    the other, (n * D,) and (n * A,), and a leading axis n in what is a dict. The reward is the pilot's, or the sum of
+    the components' means over the team. What infos hold: `echelon_env.info`.
 
     Parameters
     ----------
@@ -57,11 +63,23 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
         ``"pilot"``: one mech, whose death terminates (unless ``dead_agents="persist"``); ``"team"``: all mechs of a
         team as one agent, always with ``dead_agents="persist"``.
     opponent, teammate
-        A scripted level's name, or an object with ``reset(mask)`` and ``act(observations)``.
+        A scripted level's name, an object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a
+        plain function that gives actions (R, A) for observations (R, D) of R mechs.
     pilot
         Index of the pilot's mech in its team's roster.
     side
         The agent's team, 0 blue or 1 red.
+    observation
+        ``"flat"``: float32 vectors, see `echelon_env.observations`. ``"dict"``: a dict of their streams.
+    action
+        ``"continuous"``: float32 vectors in [-1, 1], see `echelon_env.actions`. ``"dict"``: an entry for each of their
+        blocks. ``"multi_discrete"``: choices only, with masks of what is impossible now.
+    mask_in_observation
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
+    events
+        Whether infos hold what happened in the last decision.
+    max_cycles
+        Decisions after which the episode is truncated, whatever the battle's own limit; none by default.
     maps
         None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
         made once: their number, a directory of recipes, or a `MapPool`.
@@ -84,66 +102,89 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
         self,
         scenario: ScenarioLike = "battle",
         *,
-        control: Control = "pilot",
-        opponent: str | Policy = "novice",
-        teammate: str | Policy = "novice",
+        control: SingleControl = "pilot",
+        opponent: PolicyLike = "novice",
+        teammate: PolicyLike = "novice",
         pilot: int = 0,
         side: int = BLUE,
+        observation: ObservationFormat = "flat",
+        action: ActionFormat = "continuous",
+        mask_in_observation: bool = False,
+        events: bool = False,
+        max_cycles: int | None = None,
         maps: Maps = None,
         regenerate: int = 1,
         render_mode: str | None = None,
         **overrides: Any,
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
-        self._battles = make_battles(
-            scenario,
-            1,
-            control,
-            opponent=opponent,
-            teammate=teammate,
-            pilot=pilot,
-            side=side,
-            maps=maps,
-            **overrides,
+        battles = make_battles(
+            scenario, 1, control, overrides,
+            opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps,
+        )  # fmt: skip
+        self._forms = Forms(observation, action, mask_in_observation, agents_of(battles))
+        self._battles = AutoresetBattles(
+            battles, max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events
         )
-        self._regenerate = check_integer("regenerate", regenerate)
-        self.config = self._battles.config
-        self.observation_space, self.action_space = make_spaces(self._battles.num_controlled)
-        self._seed: int | None = None
-        self._episode = 0
-        self._running = False
-        self._screen = Screen(self._battles.engine, self.render_mode)
+        self._own = battles.own[0].tolist()
+        self.mechs = tuple(self._battles.names[row] for row in self._own)
+        self.config: BattleConfig = battles.config
+        self.observation_space, self.action_space = self._forms.observation_space, self._forms.action_space
+        self._screen = Screen(battles.engine, self.render_mode)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given."""
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given.
+
+        Raises ValueError for a seed that is no integer in [0, 2**64); nothing changes then.
+        """
         if seed is not None:
             seed = check_seed(seed)
         super().reset(seed=seed)
-        if seed is not None or self._seed is None:
-            self._seed = seed if seed is not None else int(self.np_random.integers(2**63))
-            self._episode = 0
-        else:
-            self._episode += 1
-        observations = self._battles.reset(
-            [episode_seed(self._seed, self._episode)],
-            map_seeds=[map_seed(self._seed, self._episode, self._regenerate)],
-        )
-        self._running = True
+        vectors, report = self._battles.reset(seed, self.np_random)
         self._screen.show()
-        return observations.reshape(-1), self._info(False)
+        return self._observation(vectors, report), agent_infos(report, [0])[0]
 
-    def step(self, action: Floats) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """Take a decision. Raises ResetNeeded before `reset` and after the end, ValueError for a wrong shape."""
-        if not self._running:
-            raise ResetNeeded("step() needs a battle in progress: call reset() first")
-        if np.shape(action) != self.action_space.shape:
-            raise ValueError(f"action: expected shape {self.action_space.shape}, got {np.shape(action)}")
-        shaped = np.reshape(action, (1, -1, ACTION_DIM))
-        observations, rewards, terminated, truncated = self._battles.step(shaped)
-        done = bool(terminated.any()), bool(truncated.any())
-        self._running = not any(done)
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take a decision.
+
+        Raises ResetNeeded before `reset` and after the end, ValueError for an action that is not in the space, save for
+        its bounds.
+        """
+        vectors = self._forms.read(action).reshape(1, len(self._own), -1)
+        step = self._battles.step(vectors)
         self._screen.show()
-        return observations.reshape(-1), float(rewards.mean()), *done, self._info(True)
+        return (
+            self._observation(step.observations, step.report),
+            float(step.rewards[0, 0]),
+            bool(step.terminated[0, 0]),
+            bool(step.truncated[0, 0]),
+            agent_infos(step.report, [0])[0],
+        )
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(n * MASK_SIZE,) bool: what the multi-discrete action can do now, part after part and mech after mech."""
+        return np.asarray(self._battles.action_masks()[0, 0], np.bool_)
+
+    def explain_action(self, action: Any, mech: int = 0) -> list[ActionPart]:
+        """What each part of an action would do now, and why a part would be refused. Takes no decision.
+
+        `mech` is the place in `mechs`, the names of the agent's mechs, of the one whose part is explained.
+
+        Raises ValueError for an unknown mech or an action that is not in the space, `gymnasium.error.ResetNeeded`
+        before `reset`.
+        """
+        row = self._row_of(mech)
+        self._battles.check_begun("explain_action()")
+        vectors = self._forms.read(action).reshape(len(self._own), -1)
+        return explain_action(self._battles.engine, 0, row, vectors[mech], self._battles.names)
+
+    def describe_observation(self, mech: int = 0) -> tuple[FeatureDescription, ...]:
+        """What every entry of the flat observation of one of the agent's mechs is. Raises ValueError for none."""
+        return describe_observation(self._battles.mech_classes[self._row_of(mech)])
+
+    def describe_action(self, mech: int = 0) -> tuple[ActionDescription, ...]:
+        """What every entry of the action vector of one of the agent's mechs is. Raises ValueError for none."""
+        return describe_action(self._battles.mech_classes[self._row_of(mech)])
 
     def render(self) -> Any:
         """The picture of the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
@@ -154,17 +195,17 @@ class BattleEnv(gymnasium.Env[Floats, Floats]):
         self._screen.close()
         self._battles.close()
 
-    def _info(self, stepped: bool) -> dict[str, Any]:
-        battles = self._battles
-        components = battles.reward_components[0].mean(axis=0)
-        info: dict[str, Any] = {
-            "bad_actions": int(battles.bad_actions.sum()) if stepped else 0,
-            "alive": int(battles.alive.sum()),
-            "reward_components": dict(zip(REWARD_COMPONENTS, components.tolist(), strict=True)),
-        }
-        if not stepped:
-            info["map_seed"] = battles.engine.state.battles["map_seed"][0]
-        if battles.battle_over[0]:
-            info["outcome"] = int(battles.learner_won[0])
-            info["reason"] = REASONS[battles.engine.reason[0]]
-        return info
+    def _row_of(self, mech: int) -> int:
+        if not 0 <= mech < len(self._own):
+            raise ValueError(f"mech: expected 0 to {len(self._own) - 1}, got {mech!r}")
+        row: int = self._own[mech]
+        return row
+
+    def _observation(self, vectors: NDArray[np.float32], report: Report) -> Any:
+        return pick(observe_agents(self._forms, vectors, report), 0)
+
+
+def observe_agents(forms: Forms, vectors: NDArray[np.float32], report: Report) -> Any:
+    """Observations of B agents, one a battle, from their mechs' (B, n, D)."""
+    masks = None if report.masks is None else report.masks[:, 0]
+    return forms.observe(vectors if forms.mechs else vectors[:, 0], masks)

@@ -1,7 +1,7 @@
 """Scripted players that read observations only."""
 
 from echelon_env.config import BattleConfig
-from echelon_env.opponents.policy import Policy
+from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction, PolicyLike
 from echelon_env.opponents.scripted import Novice, Scripted, Trivial
 from echelon_env.schema import check_seed, nearest_name
 
@@ -36,4 +36,14 @@ def make(name: str, seed: int = 0, config: BattleConfig | None = None) -> Script
     return LEVELS[name](check_seed(seed), config or BattleConfig())
 
 
-__all__ = ["LEVELS", "Novice", "Policy", "Scripted", "Trivial", "make"]
+__all__ = [
+    "LEVELS",
+    "FunctionPolicy",
+    "Novice",
+    "Policy",
+    "PolicyFunction",
+    "PolicyLike",
+    "Scripted",
+    "Trivial",
+    "make",
+]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
 @runtime_checkable
@@ -17,3 +18,34 @@ class Policy(Protocol):
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Actions (R, A) float32 in [-1, 1] for observations (R, D) float32; the array is only read."""
+
+
+PolicyFunction = Callable[[NDArray[np.float32]], ArrayLike]
+"""A player without a memory: actions (R, A) for observations (R, D)."""
+
+PolicyLike = str | Policy | PolicyFunction
+"""What names a player: a scripted level, a policy, or a plain function."""
+
+
+class FunctionPolicy:
+    """A plain function as a policy.
+
+    Parameters
+    ----------
+    function
+        Gives actions (R, A) in [-1, 1] for observations (R, D) float32, for any number of rows R. What it remembers
+        it must know to forget by itself: nobody tells it that a battle begins.
+    """
+
+    def __init__(self, function: PolicyFunction) -> None:
+        self.function = function
+
+    def __repr__(self) -> str:
+        return f"FunctionPolicy({getattr(self.function, '__qualname__', self.function)})"
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """A function has no memory of the rows (R,)."""
+
+    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The function's actions (R, A) for observations (R, D) float32. Raises ValueError where they are no array."""
+        return np.asarray(self.function(observations))
