@@ -1,0 +1,19 @@
+"""Wrappers for PettingZoo's parallel environments, anybody's, where Gymnasium's and PettingZoo's own do not serve."""
+
+from echelon_env.wrappers.append import AgentOneHot, TimeAwareObservation
+from echelon_env.wrappers.black_death import BlackDeath
+from echelon_env.wrappers.moments import RunningMoments
+from echelon_env.wrappers.normalize import NormalizeObservations, NormalizeRewards
+from echelon_env.wrappers.stack import StackObservations
+from echelon_env.wrappers.team import TeamVersusPolicy
+
+__all__ = [
+    "AgentOneHot",
+    "BlackDeath",
+    "NormalizeObservations",
+    "NormalizeRewards",
+    "RunningMoments",
+    "StackObservations",
+    "TeamVersusPolicy",
+    "TimeAwareObservation",
+]

@@ -1,0 +1,99 @@
+"""Observations with something appended: who observes, and how much of the time has passed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box, Space
+from numpy.typing import NDArray
+
+from echelon_env.schema import check_integer
+from echelon_env.wrappers.base import ObservationWrapper, check_box
+
+
+class _AppendingWrapper(ObservationWrapper):
+    """Appends numbers in [0, 1] to observations (D,)."""
+
+    def _change_space(self, agent: Any, space: Space[Any]) -> Box:
+        box = check_box(agent, space)
+        if box.dtype is None or len(box.shape) != 1 or not np.issubdtype(box.dtype, np.floating):
+            raise ValueError(f"observation space of {agent!r}: expected a Box of shape (D,) of floats, got {space}")
+        extra = len(self._extra(agent))
+        low = np.concatenate([box.low, np.zeros(extra, box.dtype)])
+        return Box(low, np.concatenate([box.high, np.ones(extra, box.dtype)]), dtype=box.dtype.type)
+
+    def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, NDArray[Any]]:
+        return {
+            agent: np.concatenate([observation, self._extra(agent).astype(self.observation_spaces[agent].dtype)])
+            for agent, observation in observations.items()
+        }
+
+    @abstractmethod
+    def _extra(self, agent: Any) -> NDArray[np.float64]:
+        """What is appended, (E,)."""
+
+
+class AgentOneHot(_AppendingWrapper):
+    """Appends to an agent's observation (D,) which of the N `possible_agents` it is, as a one-hot (N,).
+
+    For a policy that all agents share and that is to give them different parts. A dead agent's observation is appended
+    to like any other.
+
+    Parameters
+    ----------
+    env
+        A PettingZoo parallel environment with observations (D,) of floats.
+
+    Raises
+    ------
+    TypeError
+        If `env` is no `pettingzoo.ParallelEnv`.
+    ValueError
+        For any other space of observations.
+    """
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+
+    def _extra(self, agent: Any) -> NDArray[np.float64]:
+        return np.array([agent == possible for possible in self.env.possible_agents], np.float64)
+
+
+class TimeAwareObservation(_AppendingWrapper):
+    """Appends to an agent's observation (D,) the share of `max_cycles` steps that has passed, 0 after a reset.
+
+    For a limit from outside that the observation does not show. It ends no episode: that is the environment's business,
+    and after the limit the share stays 1.
+
+    Parameters
+    ----------
+    env
+        A PettingZoo parallel environment with observations (D,) of floats.
+    max_cycles
+        Steps after which the episode is truncated.
+
+    Raises
+    ------
+    TypeError
+        If `env` is no `pettingzoo.ParallelEnv`.
+    ValueError
+        For any other space of observations, and for a limit that is no positive integer.
+    """
+
+    def __init__(self, env: Any, max_cycles: int) -> None:
+        self._limit = check_integer("max_cycles", max_cycles)
+        self._cycles = 0
+        super().__init__(env)
+
+    def _begin(self) -> None:
+        self._cycles = -1
+
+    def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, NDArray[Any]]:
+        self._cycles += 1
+        return super()._change(observations, infos)
+
+    def _extra(self, agent: Any) -> NDArray[np.float64]:
+        return np.array([min(1.0, self._cycles / self._limit)])

@@ -1,0 +1,88 @@
+"""What the wrappers share: the check of what they wrap, and observations that change together with their spaces."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import pettingzoo
+from gymnasium.spaces import Box, Space
+from pettingzoo.utils import BaseParallelWrapper
+
+ResetResult = tuple[dict[Any, Any], dict[Any, dict[str, Any]]]
+"""Observations and infos, by agent."""
+
+StepResult = tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, bool], dict[Any, dict[str, Any]]]
+"""Observations, rewards, terminations, truncations and infos, by agent."""
+
+
+class ParallelWrapper(BaseParallelWrapper):  # type: ignore[misc]  # PettingZoo is untyped
+    """PettingZoo's wrapper, with a check of what is wrapped and `state` with whatever arguments the environment takes.
+
+    Raises
+    ------
+    TypeError
+        If `env` is no `pettingzoo.ParallelEnv`.
+    ValueError
+        If `env` does not name its agents in `possible_agents`.
+    """
+
+    def __init__(self, env: Any) -> None:
+        if not isinstance(env, pettingzoo.ParallelEnv):
+            raise TypeError(f"env: expected a pettingzoo.ParallelEnv, got {type(env).__name__}")
+        if not getattr(env, "possible_agents", None):
+            raise ValueError(f"env: expected possible_agents to name at least one agent, {env} has none")
+        super().__init__(env)
+
+    def state(self, *args: Any, **kwargs: Any) -> Any:
+        """The environment's own global state."""
+        return self.env.state(*args, **kwargs)
+
+
+class ObservationWrapper(ParallelWrapper):
+    """A wrapper that changes all agents' observations, and so their spaces: `observation_spaces`."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.observation_spaces: dict[Any, Space[Any]] = {}
+        for agent in env.possible_agents:
+            self.observation_spaces[agent] = self._change_space(agent, env.observation_space(agent))
+
+    def observation_space(self, agent: Any) -> Space[Any]:
+        """The space of an agent's observations, the same object every time. Raises KeyError for an unknown agent."""
+        return self.observation_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
+        """Begin an episode; the arguments go to the environment as they are."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._begin()
+        return self._change(observations, infos), infos
+
+    def step(self, actions: Mapping[Any, Any]) -> StepResult:
+        """Take a step with one action for every agent in `agents`."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        return self._change(observations, infos), rewards, terminations, truncations, infos
+
+    @abstractmethod
+    def _change_space(self, agent: Any, space: Space[Any]) -> Space[Any]:
+        """The space of an agent's changed observations. Raises ValueError for a space that cannot be served."""
+
+    def _begin(self) -> None:
+        """Forget the last episode, where there is something to forget."""
+
+    @abstractmethod
+    def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The observations of a reset or a step, changed, in fresh arrays."""
+
+
+def is_alive(infos: Mapping[Any, Any], agent: Any) -> bool:
+    """What an agent's info says by its key ``alive``; where there is none, agents are alive."""
+    return bool(infos.get(agent, {}).get("alive", True))
+
+
+def check_box(agent: Any, space: Space[Any]) -> Box:
+    """The space as a Box. Raises ValueError for another one, naming the agent."""
+    if not isinstance(space, Box):
+        raise ValueError(f"observation space of {agent!r}: expected a Box, got {space}")
+    return space

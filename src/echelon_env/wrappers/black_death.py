@@ -1,0 +1,93 @@
+"""Environments whose agents die, for code that needs the same agents from the first step to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from gymnasium.error import ResetNeeded
+from gymnasium.wrappers.utils import create_zero_array
+
+from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult
+
+
+class BlackDeath(ParallelWrapper):
+    """All `possible_agents` stay to the end: who left the environment inside observes zeros and earns nothing.
+
+    From the step in which it leaves, an agent observes zeros and is neither terminated nor truncated; that step's
+    reward and info are still the environment's, later ones 0 and empty, and its actions go nowhere. When the last agent
+    leaves all end at once, each in the way in which it left, and those that leave in that very step with their real
+    observations. An agent that an episode begins without counts as terminated before it. Every info has the key
+    ``alive``: False where the agent observes zeros, else the environment's own or, if it sets none, whether it was not
+    terminated.
+
+    Zeros are the values of a space that are nearest to 0; in an action mask that is a mask that allows nothing.
+
+    Parameters
+    ----------
+    env
+        A PettingZoo parallel environment. One of Echelon's had better be made with ``dead_agents="persist"``, which
+        also keeps what the dead still earn.
+
+    Raises
+    ------
+    TypeError
+        If `env` is no `pettingzoo.ParallelEnv`.
+    """
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.agents: list[Any] = []
+        self._ends: dict[Any, tuple[bool, bool]] = {}
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
+        """Begin an episode; the arguments go to the environment as they are."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self.agents = self.env.possible_agents[:]
+        self._ends = dict.fromkeys(self.agents, (True, False))
+        return self._observations(observations, self.env.agents), self._infos(infos, self.env.agents, {})
+
+    def step(self, actions: Mapping[Any, Any]) -> StepResult:
+        """Take a step with actions for those who have not left; others' are ignored.
+
+        Raises ResetNeeded before `reset` and after the end, ValueError for an action of an unknown agent.
+        """
+        if not self.agents:
+            raise ResetNeeded("step() needs an episode in progress: call reset() first")
+        unknown = [agent for agent in actions if agent not in self.agents]
+        if unknown:
+            raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
+        present = self.env.agents[:]
+        observations, rewards, terminations, truncations, infos = self.env.step(
+            {agent: action for agent, action in actions.items() if agent in present}
+        )
+        agents, over = self.agents, not self.env.agents
+        self._ends |= {agent: (bool(terminations[agent]), bool(truncations[agent])) for agent in present}
+        ends = self._ends if over else dict.fromkeys(agents, (False, False))
+        shown = present if over else self.env.agents
+        results = (
+            self._observations(observations, shown),
+            {agent: rewards[agent] if agent in present else 0.0 for agent in agents},
+            {agent: ends[agent][0] for agent in agents},
+            {agent: ends[agent][1] for agent in agents},
+            self._infos({agent: infos.get(agent, {}) for agent in present}, shown, terminations),
+        )
+        if over:
+            self.agents = []
+        return results
+
+    def _observations(self, observations: Mapping[Any, Any], shown: Collection[Any]) -> dict[Any, Any]:
+        return {
+            agent: observations[agent] if agent in shown else create_zero_array(self.env.observation_space(agent))
+            for agent in self.agents
+        }
+
+    def _infos(
+        self, infos: Mapping[Any, Any], shown: Collection[Any], terminations: Mapping[Any, bool]
+    ) -> dict[Any, dict[str, Any]]:
+        return {
+            agent: {"alive": not terminations.get(agent, False)} | infos.get(agent, {})
+            if agent in shown
+            else infos.get(agent, {}) | {"alive": False}
+            for agent in self.agents
+        }

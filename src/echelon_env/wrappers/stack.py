@@ -1,0 +1,70 @@
+"""The last observations as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium.spaces import Box, Space
+from numpy.typing import NDArray
+
+from echelon_env.schema import check_integer
+from echelon_env.wrappers.base import ObservationWrapper, check_box
+
+PADDINGS = ("reset", "zero")
+
+
+class StackObservations(ObservationWrapper):
+    """An agent's last `stack_size` observations (...) as one (stack_size, ...), the oldest first.
+
+    As `gymnasium.wrappers.FrameStackObservation` does it for one agent. An agent's stack begins with its first
+    observation of the episode, also where it joins later; an agent that dies and stays stacks what it then observes.
+
+    Parameters
+    ----------
+    env
+        A PettingZoo parallel environment whose observations are of Box spaces, of any shape and type.
+    stack_size
+        How many observations, at least 1.
+    padding_type
+        What stands for those before the first one: ``"reset"`` repeats the first, ``"zero"`` is zeros.
+
+    Raises
+    ------
+    TypeError
+        If `env` is no `pettingzoo.ParallelEnv`.
+    ValueError
+        For a space of observations that is no Box, and for impossible arguments.
+    """
+
+    def __init__(self, env: Any, stack_size: int, padding_type: Literal["reset", "zero"] = "reset") -> None:
+        self._size = check_integer("stack_size", stack_size)
+        if padding_type not in PADDINGS:
+            raise ValueError(f"padding_type: expected one of {PADDINGS}, got {padding_type!r}")
+        self._repeat_first = padding_type == "reset"
+        self._stacks: dict[Any, NDArray[Any]] = {}
+        super().__init__(env)
+
+    def _change_space(self, agent: Any, space: Space[Any]) -> Box:
+        box = check_box(agent, space)
+        low, high = np.stack([box.low] * self._size), np.stack([box.high] * self._size)
+        if not self._repeat_first:  # zeros need not be possible observations
+            low[:-1], high[:-1] = np.minimum(low[:-1], 0), np.maximum(high[:-1], 0)
+        return Box(low, high, dtype=low.dtype.type)
+
+    def _begin(self) -> None:
+        self._stacks = {}
+
+    def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, NDArray[Any]]:
+        self._stacks = {
+            agent: self._pushed(agent, np.asarray(observation)) for agent, observation in observations.items()
+        }
+        return {agent: stack.copy() for agent, stack in self._stacks.items()}
+
+    def _pushed(self, agent: Any, observation: NDArray[Any]) -> NDArray[Any]:
+        if agent in self._stacks:
+            return np.concatenate([self._stacks[agent][1:], observation[None]])
+        stack = np.zeros((self._size, *observation.shape), observation.dtype)
+        stack[slice(None) if self._repeat_first else -1] = observation
+        return stack

@@ -1,0 +1,133 @@
+"""One team's agents against a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from numpy.typing import NDArray
+
+from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction
+from echelon_env.schema import nearest_name
+from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, check_box
+
+
+class TeamVersusPolicy(ParallelWrapper):
+    """Only one team's agents remain; the R others are played by a policy.
+
+    Row r of what the policy sees and says is the r-th of the others in the order of `possible_agents`. The rows of
+    those who have left are zeros, and what it says for them goes nowhere.
+
+    The episode ends when no agent of the team is left: with the environment's, or earlier, if the team is dead and the
+    others go on. What the team would still have earned is then lost; Echelon's ``dead_agents="persist"`` keeps it.
+
+    Parameters
+    ----------
+    env
+        A PettingZoo parallel environment in which all agents of the other teams have the same space of observations, a
+        Box, and the same space of actions.
+    policy
+        A `Policy`, or a function from observations (R, ...) to actions (R, ...). It is reset for all rows whenever an
+        episode begins.
+    team
+        The team's name, which is that of its agents before the last underscore (``"blue"`` for ``blue_0``), or a
+        collection of its agents.
+
+    Raises
+    ------
+    TypeError
+        If `env` is no `pettingzoo.ParallelEnv`, or the policy is neither of both.
+    ValueError
+        For a team that is none or everybody, and for spaces of the others that cannot be served. In `step` for actions
+        of the policy of the wrong shape or type.
+    """
+
+    def __init__(self, env: Any, policy: Policy | PolicyFunction, team: str | Collection[Any] = "blue") -> None:
+        super().__init__(env)
+        if not (isinstance(policy, Policy) or callable(policy)):
+            raise TypeError(f"policy: expected reset(mask) and act(observations), or a function, got {policy!r}")
+        self._policy = policy if isinstance(policy, Policy) else FunctionPolicy(policy)
+        own = _agents_of(team, env.possible_agents)
+        self.possible_agents = [agent for agent in env.possible_agents if agent in own]
+        self._others = [agent for agent in env.possible_agents if agent not in own]
+        if not self._others:
+            raise ValueError(f"team: expected to leave agents for the policy, {team!r} is all of them")
+        self.observation_spaces = {agent: env.observation_space(agent) for agent in self.possible_agents}
+        self.action_spaces = {agent: env.action_space(agent) for agent in self.possible_agents}
+        seen, said = env.observation_space(self._others[0]), env.action_space(self._others[0])
+        self._seen, self._said = check_box(self._others[0], seen), said
+        if said.shape is None or said.dtype is None:
+            raise ValueError(f"action space of {self._others[0]!r}: expected one of arrays or numbers, got {said}")
+        for agent in self._others:
+            if env.observation_space(agent) != seen or env.action_space(agent) != said:
+                raise ValueError(f"expected equal spaces of all that the policy plays, those of {agent!r} differ")
+        self._observations = self._rows({})
+
+    @property
+    def agents(self) -> list[Any]:
+        """The team's agents that have not left."""
+        return [agent for agent in getattr(self.env, "agents", []) if agent in self.possible_agents]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
+        """Begin an episode; the arguments go to the environment as they are."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        self._policy.reset(np.ones(len(self._others), np.bool_))
+        self._observations = self._rows(observations)
+        return self._own(observations), self._own(infos)
+
+    def step(self, actions: Mapping[Any, Any]) -> StepResult:
+        """Take a step with one action for every agent in `agents`.
+
+        Raises ResetNeeded before `reset` and after the end, ValueError for an action of an agent that is not there.
+        """
+        own = self.agents
+        if not own:
+            raise ResetNeeded("step() needs an episode in progress: call reset() first")
+        unknown = [agent for agent in actions if agent not in own]
+        if unknown:
+            raise ValueError(f"actions: expected agents among {own}, got {unknown}")
+        observations, *results = self.env.step({**actions, **self._policy_actions()})
+        self._observations = self._rows(observations)
+        rewards, terminations, truncations, infos = map(self._own, results)
+        return self._own(observations), rewards, terminations, truncations, infos
+
+    def _own(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        return {agent: value for agent, value in values.items() if agent not in self._others}
+
+    def _rows(self, observations: Mapping[Any, Any]) -> NDArray[Any]:
+        rows = np.zeros((len(self._others), *self._seen.shape), self._seen.dtype)
+        for row, agent in enumerate(self._others):
+            if agent in observations and agent in self.env.agents:
+                rows[row] = observations[agent]
+        return rows
+
+    def _policy_actions(self) -> dict[Any, Any]:
+        present = [row for row, agent in enumerate(self._others) if agent in self.env.agents]
+        if not present:
+            return {}
+        actions = np.asarray(self._policy.act(self._observations))
+        expected = (len(self._others), *self._said.shape)
+        if actions.shape != expected or not np.can_cast(actions.dtype, self._said.dtype, "same_kind"):
+            raise ValueError(
+                f"actions of the policy: expected shape {expected} of {self._said.dtype}, got {actions.shape} of "
+                f"{actions.dtype}"
+            )
+        actions = actions.astype(self._said.dtype)
+        return {self._others[row]: actions[row] for row in present}
+
+
+def _agents_of(team: str | Collection[Any], agents: Collection[Any]) -> set[Any]:
+    """The agents that a team's name or a collection of them means."""
+    if isinstance(team, str):
+        teams: dict[str, set[Any]] = {}
+        for agent in agents:
+            teams.setdefault(str(agent).rpartition("_")[0] or str(agent), set()).add(agent)
+        if team not in teams:
+            raise ValueError(f"unknown team {team!r}{nearest_name(team, teams)}")
+        return teams[team]
+    unknown = [agent for agent in team if agent not in agents]
+    if unknown or not team:
+        raise ValueError(f"team: expected agents among {list(agents)}, got {unknown or 'none'}")
+    return set(team)

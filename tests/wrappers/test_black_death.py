@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+import supersuit
+from gymnasium.error import ResetNeeded
+
+from echelon_env.wrappers import BlackDeath
+from wrappers import battles
+from wrappers.scripted_env import ScriptedEnv, play
+
+ACTIONS = dict.fromkeys(["blue_0", "red_0", "blue_1"], 0)
+
+
+def scripted(**kwargs):
+    steps = 4
+    noise = np.random.default_rng(0)
+    return ScriptedEnv(1 + noise.random((steps + 1, 3, 2)), 1 + noise.random((steps, 3)), **kwargs)
+
+
+def test_the_dead_stay_with_zeros_to_the_end():
+    inner = scripted(deaths=[2, None, 4])
+    env = BlackDeath(inner)
+    for _ in range(2):
+        results = list(play(env))
+        assert len(results) == 5 and env.agents == []
+        for time, (observations, rewards, terminations, truncations, infos) in enumerate(results[1:], 1):
+            assert list(observations) == list(rewards) == list(infos) == env.possible_agents
+            np.testing.assert_array_equal(observations["blue_0"], inner.script[time, 0] if time < 2 else [0, 0])
+            np.testing.assert_array_equal(observations["red_0"], inner.script[time, 1])
+            np.testing.assert_array_equal(observations["blue_1"], inner.script[time, 2])
+            assert rewards["blue_0"] == (inner.rewards[time - 1, 0] if time <= 2 else 0)
+            assert rewards["red_0"] == inner.rewards[time - 1, 1]
+            assert infos["blue_0"] == {"alive": time < 2}
+            assert infos["red_0"] == {"alive": True} and infos["blue_1"] == {"alive": time < 4}
+            over = time == 4
+            assert terminations == {"blue_0": over, "red_0": False, "blue_1": over}
+            assert truncations == {"blue_0": False, "red_0": over, "blue_1": False}
+
+
+def test_everybody_dead_before_the_limit_ends_it():
+    env = BlackDeath(scripted(deaths=[1, 2, 2]))
+    *_, last = results = list(play(env))
+    assert len(results) == 3 and all(last[2].values()) and not any(last[3].values())
+    with pytest.raises(ResetNeeded):
+        env.step({})
+
+
+def test_agents_whom_an_episode_begins_without():
+    class Late(ScriptedEnv):
+        def reset(self, seed=None, options=None):
+            observations, _ = super().reset(seed, options)
+            self.agents = self.agents[1:]
+            return {agent: observations[agent] for agent in self.agents}, {agent: {} for agent in self.agents}
+
+    env = BlackDeath(Late(np.ones((3, 3, 2))))
+    results = list(play(env))
+    for result in results:
+        np.testing.assert_array_equal(result[0]["blue_0"], [0, 0])
+        assert result[-1]["blue_0"] == {"alive": False} and result[-1]["red_0"] == {"alive": True}
+    assert results[-1][2] == {"blue_0": True, "red_0": False, "blue_1": False}
+
+
+def test_zeros_have_the_form_of_the_space():
+    env = BlackDeath(scripted(deaths=[1, None, None], space="dict"))
+    for result in list(play(env))[1:]:
+        assert env.observation_space("blue_0").contains(result[0]["blue_0"])
+        assert not np.any(result[0]["blue_0"]["vision"]) and not np.any(result[0]["blue_0"]["near"]["level"])
+
+
+def test_zeros_are_not_shared():
+    env = BlackDeath(scripted(deaths=[1, 1, None]))
+    for result in list(play(env))[1:]:
+        assert not result[0]["blue_0"].any()
+        result[0]["blue_0"][:] = 9
+
+
+def test_unknown_agents_and_steps_before_a_reset():
+    env = BlackDeath(scripted())
+    with pytest.raises(ResetNeeded, match="call reset"):
+        env.step(ACTIONS)
+    env.reset()
+    with pytest.raises(ValueError, match=r"actions: expected agents among .*, got \['green_0'\]"):
+        env.step(ACTIONS | {"green_0": 0})
+
+
+def test_a_battle_with_deaths():
+    env = BlackDeath(battles.make("terminate"))
+    raw = battles.record("terminate")[1]
+    for time, (result, expected) in enumerate(zip(battles.replay(env, "terminate"), raw, strict=True)):
+        for agent in env.possible_agents:
+            if agent in expected[0] and (time == 0 or not expected[2][agent] or time == len(raw) - 1):
+                np.testing.assert_array_equal(result[0][agent], expected[0][agent])
+            else:
+                assert not result[0][agent].any() and not result[-1][agent]["alive"]
+            if time:
+                assert result[1][agent] == expected[1].get(agent, 0)
+                assert (result[2][agent] or result[3][agent]) == (time == len(raw) - 1)
+    assert env.agents == []
+
+
+def test_supersuits_vectors_of_it_go_from_battle_to_battle():
+    deaths = [2, None, 3]
+    env = BlackDeath(scripted(deaths=deaths))
+    rows = supersuit.concat_vec_envs_v1(supersuit.pettingzoo_env_to_vec_env_v1(env), 2)
+    observations, _ = rows.reset(seed=0)
+    script = env.unwrapped.script
+    for time in range(1, 13):
+        observations, _, terminations, truncations, infos = rows.step(np.zeros(6, np.int64))
+        t = (time - 1) % 4 + 1
+        ends = [[t == 4, False], [False, t == 4], [t == 4, False]]
+        np.testing.assert_array_equal(np.stack([terminations, truncations], 1), ends * 2)
+        expected = [[0, 0] if deaths[i] and t >= deaths[i] else script[t % 4 if t == 4 else t, i] for i in range(3)]
+        np.testing.assert_array_equal(observations, (list(script[0]) if t == 4 else expected) * 2)
+        assert ("terminal_observation" in infos[0]) == (t == 4)

@@ -1,0 +1,309 @@
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from echelon_env.wrappers import NormalizeObservations, NormalizeRewards, RunningMoments
+from wrappers import battles
+from wrappers.scripted_env import ScriptedEnv, play
+
+numbers = st.floats(-1000, 1000, width=32)
+EPSILON = 1e-8
+
+
+@st.composite
+def scripts(draw):
+    """Arguments of a `ScriptedEnv` of up to four agents and seven steps."""
+    steps, agents = draw(st.integers(1, 7)), draw(st.integers(1, 4))
+    return {
+        "observations": draw(arrays(np.float32, (steps + 1, agents, 2), elements=numbers)),
+        "rewards": draw(arrays(np.float64, (steps, agents), elements=numbers)),
+        "deaths": draw(st.lists(st.none() | st.integers(1, steps), min_size=agents, max_size=agents)),
+        "persist": draw(st.booleans()),
+    }
+
+
+def dies(script, agent):
+    """The step in which an agent dies, infinity if it does not."""
+    return script["deaths"][agent] or np.inf
+
+
+def scaled(value, samples, clip):
+    mean, var = (0, 1) if len(samples) < 1 else (np.mean(samples, axis=0), np.var(samples, axis=0))
+    return np.clip((value - mean) / np.sqrt((var if len(samples) > 1 else 1) + EPSILON), -clip, clip)
+
+
+@settings(deadline=None)
+@given(scripts(), st.integers(1, 3))
+def test_observations_equal_the_oracle(script, episodes):
+    steps, agents = script["rewards"].shape
+    env = NormalizeObservations(ScriptedEnv(**script), epsilon=EPSILON, clip=5)
+    rows = []
+    for _ in range(episodes):
+        for time, result in enumerate(play(env)):
+            living = [i for i in range(agents) if time < dies(script, i) and time < steps]
+            rows += [script["observations"][time, i].astype(np.float64) for i in living]
+            for agent, observation in result[0].items():
+                i = env.possible_agents.index(agent)
+                raw = script["observations"][time, i].astype(np.float64)
+                expected = scaled(raw, rows, 5)
+                if script["persist"] and time >= dies(script, i):
+                    expected = np.where(raw == 0, 0, expected)
+                if len(rows) == 0 or np.var(rows, axis=0).min() > 1e-3:  # or else rounding is magnified
+                    np.testing.assert_allclose(observation, expected, rtol=1e-4, atol=1e-3)
+                assert env.observation_space(agent).contains(observation)
+    assert env.moments["blue_0"].count == len(rows)
+    np.testing.assert_allclose(env.moments["blue_0"].mean, np.mean(rows, axis=0), rtol=1e-9, atol=1e-6)
+
+
+@settings(deadline=None)
+@given(scripts(), st.integers(1, 3), st.floats(0, 1))
+def test_rewards_equal_the_oracle(script, episodes, gamma):
+    agents = len(script["deaths"])
+    env = NormalizeRewards(ScriptedEnv(**script), gamma=gamma, epsilon=EPSILON, clip=5)
+    samples = []
+    for _ in range(episodes):
+        returns = np.zeros(agents)
+        for time, result in enumerate(play(env)):
+            if time == 0:
+                continue
+            returns = gamma * returns + script["rewards"][time - 1]
+            samples += [returns[i] for i in range(agents) if time <= dies(script, i)]
+            var = np.var(samples) if len(samples) > 1 else 1
+            for agent, reward in result[1].items():
+                raw = script["rewards"][time - 1, env.possible_agents.index(agent)]
+                if var > 1e-3:
+                    assert reward == pytest.approx(np.clip(raw / np.sqrt(var + EPSILON), -5, 5), rel=1e-6)
+    assert env.moments.count == len(samples)
+
+
+@settings(deadline=None)
+@given(scripts(), st.data())
+def test_nothing_of_the_dead_changes_the_statistics(script, data):
+    twin = copy.deepcopy(script)
+    steps, agents = script["rewards"].shape
+    for i in range(agents):
+        if dies(script, i) <= steps:
+            twin["observations"][dies(script, i) :, i] = data.draw(numbers)
+            twin["rewards"][dies(script, i) :, i] = data.draw(numbers)
+    for wrapper in (NormalizeObservations, NormalizeRewards):
+        env, other = wrapper(ScriptedEnv(**script)), wrapper(ScriptedEnv(**twin))
+        list(play(env)), list(play(other))
+        for one, two in zip(env._named_moments().values(), other._named_moments().values(), strict=True):
+            assert one._to_plain() == two._to_plain()
+
+
+def script_of(agents=4, steps=6, **kwargs):
+    noise = np.random.default_rng(0)
+    return ScriptedEnv(3 + noise.normal(size=(steps + 1, agents, 2)), noise.normal(size=(steps, agents)), **kwargs)
+
+
+def plain(env):
+    return {name: moments._to_plain() for name, moments in env._named_moments().items()}
+
+
+def test_a_single_agent_is_scaled_as_gymnasium_does():
+    """But for its prior, the weight of which is gone after many steps."""
+    rewards = np.random.default_rng(1).normal(size=(3000, 1))
+
+    class Single(gymnasium.Env):
+        observation_space, action_space = Box(0, 1), Discrete(4)
+
+        def reset(self, *, seed=None, options=None):
+            self.time = 0
+            return np.zeros(1, np.float32), {}
+
+        def step(self, action):
+            self.time += 1
+            return np.zeros(1, np.float32), rewards[self.time - 1, 0], False, False, {}
+
+    single = gymnasium.wrappers.NormalizeReward(Single(), gamma=0.9)
+    single.reset()
+    expected = [single.step(0)[1] for _ in rewards]
+    env = NormalizeRewards(ScriptedEnv(np.zeros((3001, 1, 1)), rewards), gamma=0.9, clip=None)
+    ours = [result[1]["blue_0"] for result in list(play(env))[1:]]
+    np.testing.assert_allclose(ours[100:], expected[100:], rtol=1e-4)
+
+
+def test_returns_restart_when_the_episode_is_abandoned():
+    env = NormalizeRewards(ScriptedEnv(np.zeros((3, 2, 1)), [[1, 2], [3, 4]]), gamma=0.5)
+    for steps in (1, 2):
+        list(play(env, steps))
+    assert env.moments.mean == pytest.approx(np.mean([1, 2, 1, 2, 3.5, 5]))
+
+
+def test_the_reward_of_dying_counts_and_late_ones_are_only_scaled():
+    rewards = [[1, 3], [-5, 4], [100, 2]]
+    env = NormalizeRewards(ScriptedEnv(np.zeros((4, 2, 1)), rewards, [2, None], persist=True), gamma=0.0, clip=None)
+    *_, last = play(env)
+    assert env.moments.count == 5
+    assert last[1]["blue_0"] == pytest.approx(100 / np.std([1, 3, -5, 4, 2]))
+
+
+def test_an_agent_that_is_dead_from_the_start_never_enters():
+    for wrapper in (NormalizeObservations, NormalizeRewards):
+        env = wrapper(script_of(agents=2, deaths=[0, None], persist=True))
+        list(play(env))
+        (moments,) = env._named_moments().values()
+        assert moments.count == 6
+
+
+def test_zeros_of_the_dead_stay_zeros():
+    env = script_of(deaths=[2, None, None, None], persist=True)
+    env.script[2:, 0] = [0, 4]
+    *_, last = play(NormalizeObservations(env))
+    assert last[0]["blue_0"][0] == 0 and last[0]["blue_0"][1] != 0
+
+
+@pytest.mark.parametrize("wrapper", [NormalizeObservations, NormalizeRewards])
+def test_frozen_statistics_stay(wrapper):
+    env = wrapper(script_of())
+    list(play(env))
+    env.freeze()
+    before = plain(env)
+    first = list(play(env))
+    assert env.frozen and plain(env) == before
+    np.testing.assert_equal(list(play(env)), first)
+    env.unfreeze()
+    list(play(env))
+    assert not env.frozen and plain(env) != before
+
+
+def test_returns_go_on_while_frozen():
+    env = NormalizeRewards(ScriptedEnv(np.zeros((3, 2, 1)), [[1, 2], [3, 4]]), gamma=0.5)
+    env.freeze()
+    list(play(env, 1))
+    env.unfreeze()
+    env.step(dict.fromkeys(env.agents, 0))
+    assert env.moments.mean == pytest.approx((3.5 + 5) / 2)
+
+
+@pytest.mark.parametrize("wrapper", [NormalizeObservations, NormalizeRewards])
+@pytest.mark.parametrize("space", ["box", "dict"])
+def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path, wrapper, space):
+    env, loaded = wrapper(script_of(space=space)), wrapper(script_of(space=space))
+    list(play(env))
+    env.save(tmp_path / "statistics.json")
+    loaded.load(tmp_path / "statistics.json")
+    assert plain(loaded) == plain(env)
+    np.testing.assert_equal(list(play(loaded)), list(play(env)))
+
+
+def test_files_of_others_change_nothing(tmp_path):
+    env = NormalizeObservations(script_of(space="dict"))
+    list(play(env))
+    before = plain(env)
+    NormalizeRewards(script_of()).save(tmp_path / "rewards.json")
+    NormalizeObservations(script_of()).save(tmp_path / "box.json")
+    RunningMoments((2,)).save(tmp_path / "moments.json")
+    (tmp_path / "torn.json").write_bytes((tmp_path / "box.json").read_bytes()[:-30])
+    wide = NormalizeObservations(ScriptedEnv(np.zeros((2, 4, 5)), space="dict"))
+    wide.save(tmp_path / "wide.json")
+    for name, message in [
+        ("rewards", "got kind 'NormalizeRewards'"),
+        ("moments", "got kind 'RunningMoments'"),
+        ("box", r"expected moments of \['blue_0/near/self', 'blue_0/vision'\], got \['blue_0'\]"),
+        ("wide", r"blue_0/near/self: expected rows of shape \[2\], got \[5\]"),
+        ("torn", "NormalizeObservations.save()"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            env.load(tmp_path / f"{name}.json")
+        assert plain(env) == before
+
+
+def test_dicts_are_normalised_by_key_and_masks_left_alone():
+    env = NormalizeObservations(script_of(space="dict"), clip=3)
+    flat = NormalizeObservations(script_of(), clip=3)
+    for result, expected in zip(play(env), play(flat), strict=True):
+        for agent, observation in result[0].items():
+            assert list(observation) == ["vision", "near"] and list(observation["near"]) == [
+                "self",
+                "self_mask",
+                "level",
+            ]
+            np.testing.assert_array_equal(observation["vision"], expected[0][agent])
+            np.testing.assert_array_equal(observation["near"]["self"], expected[0][agent])
+            np.testing.assert_array_equal(observation["near"]["self_mask"], [1, 1])
+            np.testing.assert_array_equal(observation["near"]["level"], [7])
+            assert env.observation_space(agent).contains(observation)
+    assert env.moments["blue_0"]["near"]["self_mask"] is None and env.moments["blue_0"]["near"]["level"] is None
+
+
+class TwoKinds(ScriptedEnv):
+    """Reds observe only the first number."""
+
+    def observation_space(self, agent):
+        return self.space if agent.startswith("blue") else Box(-np.inf, np.inf, (1,), np.float32)
+
+    def observe(self, agents):
+        rows = super().observe(agents)
+        return {agent: row if agent.startswith("blue") else row[:1] for agent, row in rows.items()}
+
+
+def test_agents_with_equal_spaces_share_statistics():
+    noise = np.random.default_rng(0).normal(size=(7, 4, 2))
+    env = NormalizeObservations(TwoKinds(noise))
+    list(play(env))
+    assert env.moments["blue_0"] is env.moments["blue_1"] and env.moments["red_0"] is env.moments["red_1"]
+    np.testing.assert_allclose(env.moments["blue_1"].mean, noise[:-1, [0, 2]].mean(axis=(0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(env.moments["red_0"].mean, noise[:-1, [1, 3], :1].mean(axis=(0, 1)), rtol=1e-6)
+    assert env.observation_space("red_1").shape == (1,)
+    twin = pickle.loads(pickle.dumps(env))
+    assert twin.moments["blue_0"] is twin.moments["blue_1"]
+
+
+def test_the_masks_of_a_box_alone_cannot_be_normalised():
+    class Levels(ScriptedEnv):
+        def observation_space(self, agent):
+            return Box(0, 9, (2,), np.int8)
+
+    with pytest.raises(
+        ValueError, match=r"observation space of 'blue_0': expected a Box of floats, or a Dict with some"
+    ):
+        NormalizeObservations(Levels(np.zeros((2, 2, 2))))
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "arguments", "message"),
+    [
+        (NormalizeObservations, {"epsilon": 0}, "epsilon: expected a finite number above 0, got 0"),
+        (NormalizeObservations, {"clip": -1}, "clip: expected a finite number above 0 or None, got -1"),
+        (NormalizeRewards, {"epsilon": float("nan")}, "epsilon: expected"),
+        (NormalizeRewards, {"clip": 0}, "clip: expected"),
+        (NormalizeRewards, {"gamma": 1.1}, "gamma: expected a number from 0 to 1, got 1.1"),
+        (NormalizeRewards, {"gamma": float("nan")}, "gamma: expected"),
+    ],
+)
+def test_bad_arguments(wrapper, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        wrapper(script_of(), **arguments)
+
+
+def test_what_is_not_finite_is_refused():
+    env = script_of()
+    env.script[2, 1, 0] = np.nan
+    with pytest.raises(ValueError, match="rows: expected finite"):
+        list(play(NormalizeObservations(env)))
+
+
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+def test_a_battle_with_deaths(dead_agents):
+    env = NormalizeRewards(NormalizeObservations(battles.make(dead_agents)), gamma=0.0)
+    list(battles.replay(env, dead_agents))
+    (observations, infos), *steps = battles.record(dead_agents)[1]
+    rows, rewards, alive = [*observations.values()], [], dict.fromkeys(observations, True)
+    for observations, earned, terminations, truncations, infos in steps:
+        rewards += [earned[agent] for agent in earned if alive[agent]]
+        alive = {agent: info["alive"] for agent, info in infos.items()}
+        gone = {agent for agent in observations if terminations[agent] or truncations[agent]}
+        rows += [observations[agent] for agent in observations if alive[agent] and agent not in gone]
+    assert 0 < list(alive.values()).count(False) < 10
+    assert env.env.moments["blue_0"].count == len(rows) and env.moments.count == len(rewards)
+    np.testing.assert_allclose(env.env.moments["blue_0"].var, np.var(rows, axis=0, dtype=np.float64), atol=1e-9)
+    assert env.moments.var == pytest.approx(np.var(rewards))

@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box, Dict, Discrete
+
+from echelon_env import opponents
+from echelon_env.wrappers import TeamVersusPolicy
+from wrappers import battles
+from wrappers.scripted_env import ScriptedEnv
+
+
+def scripted(**kwargs):
+    noise = np.random.default_rng(0)
+    return ScriptedEnv(1 + noise.random((5, 4, 2)), 1 + noise.random((4, 4)), **kwargs)
+
+
+class Recorder:
+    """Plays 2 and 3, and keeps what it is told."""
+
+    def __init__(self):
+        self.told = []
+
+    def reset(self, mask):
+        self.told.append(mask)
+
+    def act(self, observations):
+        self.told.append(observations)
+        return np.array([2, 3])
+
+
+def step(env):
+    return env.step(dict.fromkeys(env.agents, 1))
+
+
+def test_the_policy_plays_the_others():
+    inner, policy = scripted(), Recorder()
+    env = TeamVersusPolicy(inner, policy)
+    assert env.possible_agents == ["blue_0", "blue_1"] and env.agents == []
+    for _ in range(2):
+        policy.told.clear()
+        observations, infos = env.reset(seed=3)
+        assert env.agents == list(observations) == list(infos) == ["blue_0", "blue_1"]
+        assert env.num_agents == env.max_num_agents == 2
+        time = 0
+        while env.agents:
+            results = step(env)
+            time += 1
+            assert all(list(result) == ["blue_0", "blue_1"] for result in results)
+            np.testing.assert_array_equal(results[0]["blue_1"], inner.script[time, 2])
+            assert results[1] == {"blue_0": inner.rewards[time - 1, 0], "blue_1": inner.rewards[time - 1, 2]}
+            assert inner.actions[-1] == {"blue_0": 1, "blue_1": 1, "red_0": 2, "red_1": 3}
+        assert results[3] == {"blue_0": True, "blue_1": True}
+        reset, *seen = policy.told
+        assert reset.dtype == np.bool_ and reset.tolist() == [True, True]
+        np.testing.assert_array_equal(seen, inner.script[:4, [1, 3]])
+
+
+def test_rows_of_the_dead_are_zeros_and_they_do_not_act():
+    inner, policy = scripted(deaths=[None, 2, None, None]), Recorder()
+    env = TeamVersusPolicy(inner, policy)
+    env.reset()
+    for time in range(1, 5):
+        step(env)
+        assert ("red_0" in inner.actions[-1]) == (time <= 2) and inner.actions[-1]["red_1"] == 3
+        np.testing.assert_array_equal(policy.told[-1][0], inner.script[time - 1, 1] if time <= 2 else [0, 0])
+        np.testing.assert_array_equal(policy.told[-1][1], inner.script[time - 1, 3])
+
+
+def test_the_episode_goes_on_without_the_others():
+    env = TeamVersusPolicy(scripted(deaths=[None, 1, None, 1]), policy := Recorder())
+    env.reset()
+    steps = 0
+    while env.agents:
+        step(env)
+        steps += 1
+    assert steps == 4 and len(policy.told) == 2
+
+
+def test_the_episode_ends_with_the_team():
+    inner = scripted(deaths=[1, None, 2, None])
+    env = TeamVersusPolicy(inner, Recorder())
+    env.reset()
+    assert step(env)[2] == {"blue_0": True, "blue_1": False}
+    assert env.agents == ["blue_1"]
+    assert step(env)[2] == {"blue_1": True}
+    assert env.agents == [] and inner.agents == ["red_0", "red_1"]
+    with pytest.raises(ResetNeeded, match="call reset"):
+        env.step({})
+    env.reset()
+    assert env.agents == ["blue_0", "blue_1"]
+
+
+@pytest.mark.parametrize(
+    ("names", "team", "own"),
+    [
+        (None, "red", ["red_0", "red_1"]),
+        (None, ["red_1", "blue_0"], ["blue_0", "red_1"]),
+        (["sky_net_0", "sky_net_1", "sky_0", "eve"], "sky_net", ["sky_net_0", "sky_net_1"]),
+        (["sky_net_0", "sky_net_1", "sky_0", "eve"], "eve", ["eve"]),
+        ([7, 8, 9, 10], {8, 9}, [8, 9]),
+    ],
+)
+def test_teams_by_name_and_by_agents(names, team, own):
+    inner = scripted(names=names)
+    env = TeamVersusPolicy(inner, lambda observations: np.arange(len(observations)), team)
+    assert env.possible_agents == own and list(env.observation_spaces) == own
+    env.reset()
+    step(env)
+    others = [agent for agent in inner.possible_agents if agent not in own]
+    assert inner.actions[-1] == dict.fromkeys(own, 1) | {agent: row for row, agent in enumerate(others)}
+
+
+@pytest.mark.parametrize(
+    ("team", "message"),
+    [
+        ("bleu", r"unknown team 'bleu'; did you mean 'blue'\? \(valid: blue, red\)"),
+        ([], "team: expected agents among .*, got none"),
+        (["blue_0", "blue_7"], r"team: expected agents among .*, got \['blue_7'\]"),
+        (["blue_0", "red_0", "blue_1", "red_1"], "team: expected to leave agents for the policy"),
+    ],
+)
+def test_bad_teams(team, message):
+    with pytest.raises(ValueError, match=message):
+        TeamVersusPolicy(scripted(), Recorder(), team)
+
+
+def test_bad_policies():
+    with pytest.raises(TypeError, match=r"policy: expected reset\(mask\) and act\(observations\), or a function"):
+        TeamVersusPolicy(scripted(), "novice")
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (np.zeros(3, np.int64), r"actions of the policy: expected shape \(2,\) of int64, got \(3,\) of int64"),
+        (np.zeros(2), r"actions of the policy: expected shape \(2,\) of int64, got \(2,\) of float64"),
+    ],
+)
+def test_bad_actions_of_the_policy(said, message):
+    env = TeamVersusPolicy(scripted(), lambda observations: said)
+    env.reset()
+    with pytest.raises(ValueError, match=message):
+        step(env)
+
+
+def test_bad_actions():
+    env = TeamVersusPolicy(scripted(), Recorder())
+    with pytest.raises(ResetNeeded):
+        env.step({})
+    env.reset()
+    with pytest.raises(ValueError, match=r"actions: expected agents among \['blue_0', 'blue_1'\], got \['red_0'\]"):
+        env.step({"blue_0": 0, "blue_1": 0, "red_0": 0})
+
+
+def test_actions_of_the_policy_come_in_the_type_of_the_space():
+    inner = scripted()
+    env = TeamVersusPolicy(inner, lambda observations: np.array([2, 3], np.int8))
+    env.reset()
+    step(env)
+    assert inner.actions[-1]["red_1"] == 3 and inner.actions[-1]["red_1"].dtype == np.int64
+
+
+class Odd(ScriptedEnv):
+    """The last agent acts in a space of its own."""
+
+    def action_space(self, agent):
+        return Discrete(7) if agent == self.possible_agents[-1] else self.discrete
+
+
+class Structured(ScriptedEnv):
+    def action_space(self, agent):
+        return Dict(move=Box(-1, 1, (2,)))
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (scripted(space="dict"), "observation space of 'red_0': expected a Box, got Dict"),
+        (Odd(np.zeros((2, 4, 2))), "expected equal spaces of all that the policy plays, those of 'red_1' differ"),
+        (Structured(np.zeros((2, 4, 2))), "action space of 'red_0': expected one of arrays or numbers, got Dict"),
+    ],
+)
+def test_spaces_that_cannot_be_served(env, message):
+    with pytest.raises(ValueError, match=message):
+        TeamVersusPolicy(env, Recorder())
+
+
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+def test_a_battle_is_the_same_with_the_opponent_inside_or_outside(dead_agents):
+    raw = battles.make(dead_agents)
+    env = TeamVersusPolicy(battles.make(dead_agents), opponents.make("novice", 1, raw.config))
+    red = opponents.make("novice", 1, raw.config)
+    decisions = battles.record(dead_agents)[0]
+    env.reset(seed=battles.SEED)
+    observations, _ = raw.reset(seed=battles.SEED)
+    red.reset(np.ones(5, np.bool_))
+    for actions in decisions[:100]:
+        rows = np.zeros((5, *raw.observation_space("red_0").shape), np.float32)
+        for agent in raw.agents:
+            if agent.startswith("red"):
+                rows[int(agent[-1])] = observations[agent]
+        acted = red.act(rows)
+        blues = {agent: actions.get(agent, np.zeros_like(acted[0])) for agent in env.agents}
+        reds = {agent: acted[int(agent[-1])] for agent in raw.agents if agent.startswith("red")}
+        expected = raw.step(blues | reds)
+        results = env.step(blues)
+        observations = expected[0]
+        for result, full in zip(results, expected, strict=True):
+            np.testing.assert_equal(result, {agent: value for agent, value in full.items() if agent.startswith("blue")})
