@@ -1,0 +1,86 @@
+"""What the checks report, and their names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CHECKS: dict[str, str] = {
+    # of both
+    "reset": "`reset(seed=..., options=...)` is accepted and returns observations and infos",
+    "step": "`step(actions)` returns observations, rewards, terminations, truncations and infos",
+    "spaces": "a space is the same object on every call and does not change; batched spaces match the single ones",
+    "observations": "every observation has its space's type, shape and dtype, is finite and within the bounds",
+    "rewards": "every reward is a finite real number",
+    "flags": "terminations and truncations are booleans",
+    "infos": "infos are dictionaries; in a vector environment every value comes with its mask `_key`",
+    "action_mask": "a mask in `info` or observation fits `space.sample(mask)`",
+    "actions_written": "the caller's actions are not written to",
+    "aliasing": "nothing that was returned changes later or shares memory with what is returned later",
+    "seed": "the same seed and actions give the same results, in a used environment as in a new one",
+    "other_seed": "another seed changes something",
+    "next_episode": "a reset without a seed goes on to another episode",
+    "close": "`close()` may be called twice, and before a reset",
+    # of parallel environments
+    "agents": "`agents` lists, each once, possible agents; nobody vanishes without a flag or comes back",
+    "keys": "every dictionary holds those who were present before the step, and no one who had left",
+    "termination": "a terminated agent leaves",
+    "truncation": "a truncated agent leaves",
+    "end": "nobody is left after the last one's end, and a further step raises or returns nothing",
+    "state": "`state()`, where there is a `state_space`, lies in it",
+    "actions_kept": "overwriting actions after the step changes nothing",
+    "results_kept": "overwriting what was returned changes nothing",
+    "deepcopy": "a deep copy made in mid-episode goes on alike and apart",
+    "pickle": "a pickled copy made in mid-episode goes on alike and apart",
+    "render": "rendering changes nothing",
+    # of vector environments
+    "metadata": '`metadata["autoreset_mode"]` and `num_envs` are what was asked for',
+    "next_step": "NEXT_STEP: the step after an end has reward 0 and no flags",
+    "same_step": "SAME_STEP: `final_obs` and `final_info` are there, masked, where an episode ended and nowhere else",
+    "reset_mask": "DISABLED: `reset_mask` resets those it names, and only those",
+    "modes": "all autoreset modes walk the same episodes: final observations, first observations, infos",
+    "singles": "the batch walks the same episodes as single environments",
+    "seed_per_env": "seed s gives sub-environment i the seed s + i; a list of seeds gives each its own",
+    "position": "a sub-environment's place in the batch does not matter",
+    "independence": "another seed or other actions of one sub-environment do not change the others",
+}
+"""Name of every check, with what holds when it passes."""
+
+
+class ConformanceError(AssertionError):
+    """An environment broke a rule.
+
+    Parameters
+    ----------
+    check
+        Name of the check, one of `CHECKS`.
+    where
+        The environment, episode, step and agent, as far as there are any.
+    expected, got
+        What the rule asks for and what came.
+
+    Attributes
+    ----------
+    check, where, expected, got : str
+        The parameters.
+    """
+
+    def __init__(self, check: str, where: str, expected: str, got: str) -> None:
+        super().__init__(f"{check}: {where}: expected {expected}, got {got} ({CHECKS[check]})")
+        self.check, self.where, self.expected, self.got = check, where, expected, got
+
+    def within(self, where: str) -> ConformanceError:
+        """The same error with a longer way to its place."""
+        return ConformanceError(self.check, f"{where}, {self.where}", self.expected, self.got)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.check, self.where, self.expected, self.got)
+
+
+class ConformanceWarning(UserWarning):
+    """An environment departs from a habit that is not obligatory."""
+
+
+def brief(value: object) -> str:
+    """`repr` of a value on one line of at most 160 characters."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 160 else text[:157] + "..."

@@ -1,0 +1,265 @@
+"""Checks of PettingZoo's parallel environments."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from echelon_env.testing.comparison import find_difference
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning
+from echelon_env.testing.parallel_rules import Agent, ParallelRules, Reply, compare, reset, step
+from echelon_env.testing.sampling import ActionSampler, make_two, overwrite, sample_action
+
+Episode = list[dict[Agent, Any]]
+"""The actions of an episode, step by step."""
+
+COPIERS: dict[str, Callable[[Any], Any]] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+}
+
+
+def check_parallel_env(
+    make_env: Callable[[], Any],
+    *,
+    seed: int = 0,
+    episodes: int = 2,
+    max_steps: int = 1000,
+    actions: ActionSampler = sample_action,
+    ignored_infos: Collection[str] = (),
+    copies: Collection[str] = ("deepcopy", "pickle"),
+    seed_matters: bool = True,
+) -> None:
+    """Check a PettingZoo parallel environment over whole episodes.
+
+    `CHECKS` lists what is checked. Habits that PettingZoo leaves open are warned of with ConformanceWarning: an agent
+    with both flags, one that is truncated while others go on, observations of agents that share memory, no
+    `possible_agents`, an episode that does not end.
+
+    Parameters
+    ----------
+    make_env
+        Makes a new environment. Called several times; all are closed.
+    seed
+        Seed of the first episode and of the actions.
+    episodes
+        Episodes in a row, at least 2; those after the first are begun without a seed.
+    max_steps
+        Steps after which an episode is broken off.
+    actions
+        Chooses the actions: ``actions(agent, space, observation, info)``; by default uniformly, within the
+        action mask if there is one.
+    ignored_infos
+        Keys of infos that may differ between equal runs, such as timings.
+    copies
+        Ways of copying that the environment supports: ``"deepcopy"``, ``"pickle"``.
+    seed_matters
+        Whether another seed, and the next episode, must differ. False for games without chance.
+
+    Raises
+    ------
+    ConformanceError
+        For the first rule that is broken.
+    ValueError
+        For fewer than two episodes, no step, an unknown way of copying, or a `make_env` that makes nothing new.
+    TypeError
+        For a `make_env` that cannot be called.
+    """
+    unknown = [name for name in copies if name not in COPIERS]
+    if unknown:
+        raise ValueError(f"copies: expected names among {list(COPIERS)}, got {unknown}")
+    if episodes < 2 or max_steps < 1:
+        raise ValueError(f"expected at least 2 episodes and 1 step, got {episodes} and {max_steps}")
+    run = _ParallelCheck(make_env, seed, max_steps, actions, tuple(ignored_infos))
+    try:
+        plan = run.record(episodes)
+        run.check_used(plan)
+        run.check_isolation(plan)
+        for name in copies:
+            run.check_copy(name, plan[0])
+        if seed_matters:
+            run.check_chance(plan[0])
+        run.check_close()
+    finally:
+        run.abandon()
+
+
+class _ParallelCheck:
+    """One environment under test, and another, treated gently, that it is compared with."""
+
+    def __init__(
+        self,
+        make_env: Callable[[], Any],
+        seed: int,
+        max_steps: int,
+        actions: ActionSampler,
+        ignored: tuple[str, ...],
+    ) -> None:
+        self._make_env, self._seed, self._max_steps = make_env, seed, max_steps
+        self._choose, self._ignored = actions, ignored
+        self._env, self._twin = make_two("make_env", make_env)
+        self._samplers: dict[Agent, Any] = {}
+
+    def record(self, episodes: int) -> list[Episode]:
+        """Walk episodes with every call checked and compared with a twin; returns the actions."""
+        rules, plan, ended = ParallelRules(self._env), list[Episode](), False
+        for k in range(episodes):
+            where = f"episode {k}, reset"
+            reply = reset(self._env, where, **({"seed": self._seed, "options": {}} if k == 0 else {}))
+            rules.check_reset(where, reply)
+            compare("seed", where, self._reset(self._twin, k), reply, self._ignored)
+            plan.append([])
+            while reply["agents"] and len(plan[-1]) < self._max_steps:
+                where = f"episode {k}, step {len(plan[-1])}"
+                plan[-1].append(self._sample(where, reply))
+                reply = self._step_checked(where, rules, plan[-1][-1])
+                compare("seed", where, step(self._twin, where, copy.deepcopy(plan[-1][-1])), reply, self._ignored)
+            if not reply["agents"]:
+                rules.check_end(where)
+                ended = True
+        if not ended:
+            text = f"no episode ended within {self._max_steps} steps: the end was not checked"
+            warnings.warn(text, ConformanceWarning, stacklevel=3)
+        return plan
+
+    def check_used(self, plan: list[Episode]) -> None:
+        """A used environment, seeded again, walks as a new one does."""
+        self._twin.close()
+        self._twin = self._make_env()
+        self._replay("seed", "used environment", plan)
+
+    def check_isolation(self, plan: list[Episode]) -> None:
+        """What the caller does with actions, results and pictures does not matter."""
+        first = plan[:1]
+        self._replay("actions_kept", "actions overwritten", first, lambda actions, _: overwrite(actions))
+        self._replay("results_kept", "results overwritten", first, lambda _, reply: _overwrite_results(reply))
+        if getattr(self._env, "render_mode", None) not in (None, "human"):
+            self._replay("render", "rendered", first, lambda *_: self._env.render())
+
+    def check_copy(self, name: str, episode: Episode) -> None:
+        """Copy in mid-episode, then walk copy, original and twin to the end, step by step."""
+        middle, env = len(episode) // 2, self._env
+        self._reset(env, 0)
+        self._reset(self._twin, 0)
+        for t in range(middle):
+            for each in (env, self._twin):
+                step(each, f"episode 0, step {t}", copy.deepcopy(episode[t]))
+        with _raising(name, f"episode 0, after step {middle - 1}", "the environment to be copied"):
+            twin_copy = COPIERS[name](env)
+        for t in range(middle, len(episode)):
+            where = f"{name} made before step {middle}, step {t}"
+            expected = step(self._twin, where, copy.deepcopy(episode[t]))
+            for each, who in ((twin_copy, "the copy"), (env, "the original")):
+                with _raising(name, f"{where}, {who}", "a step"):
+                    reply = step(each, where, copy.deepcopy(episode[t]))
+                compare(name, f"{where}, {who}", expected, reply, self._ignored)
+        twin_copy.close()
+        with _raising(name, f"{name} closed, next episode of the original", "a reset"):
+            reply = self._reset(env, 1)
+        compare(name, f"{name} closed, next reset", self._reset(self._twin, 1), reply, self._ignored)
+
+    def check_chance(self, episode: Episode) -> None:
+        """Another seed, and the next episode, differ somewhere from the first."""
+        reply = reset(self._env, "reset with another seed", seed=self._seed + 1)
+        if not self._differ(reply, episode):
+            where = f"seeds {self._seed} and {self._seed + 1}"
+            raise ConformanceError("other_seed", where, "a difference somewhere in an episode", "none")
+        self._reset(self._env, 0)
+        for t, actions in enumerate(episode):  # a game may draw nothing before its first step
+            step(self._env, f"episode 0, step {t}", copy.deepcopy(actions))
+        if not self._differ(self._reset(self._env, 1), episode):
+            where = f"reset(seed={self._seed}), an episode, reset()"
+            raise ConformanceError("next_episode", where, "another episode", "the same one again")
+
+    def check_close(self) -> None:
+        """Closing is harmless before the first reset, and twice."""
+        for env, where in ((self._make_env(), "before a reset"), (self._env, "first call"), (self._env, "second call")):
+            with _raising("close", where, "no exception"):
+                env.close()
+
+    def abandon(self) -> None:
+        """Close both environments, whatever state they are in."""
+        for env in (self._env, self._twin):
+            with contextlib.suppress(Exception):
+                env.close()
+
+    def _reset(self, env: Any, episode: int) -> Reply:
+        return reset(env, f"episode {episode}, reset", **({"seed": self._seed} if episode == 0 else {}))
+
+    def _sample(self, where: str, reply: Reply) -> dict[Agent, Any]:
+        chosen = {}
+        for agent in reply["agents"]:
+            if agent not in self._samplers:
+                self._samplers[agent] = copy.deepcopy(self._env.action_space(agent))
+                self._samplers[agent].seed(self._seed + len(self._samplers))
+            observation, info = reply["observations"][agent], reply["infos"][agent]
+            try:
+                chosen[agent] = self._choose(agent, self._samplers[agent], observation, info)
+            except ConformanceError as error:
+                raise error.within(f"{where}, agent {agent!r}") from error
+        return chosen
+
+    def _step_checked(self, where: str, rules: ParallelRules, actions: dict[Agent, Any]) -> Reply:
+        given = copy.deepcopy(actions)
+        reply = step(self._env, where, given)
+        changed = find_difference(actions, given, path="actions")
+        if changed:
+            path, before, after = changed
+            raise ConformanceError("actions_written", f"{where}, {path}", f"to stay {before}", after)
+        rules.check_step(where, reply)
+        return reply
+
+    def _replay(
+        self,
+        check: str,
+        how: str,
+        plan: list[Episode],
+        disturb: Callable[[dict[Agent, Any], Reply], object] | None = None,
+    ) -> None:
+        """Walk the environment and its twin through a plan, disturbing the first after every call."""
+        for k, episode in enumerate(plan):
+            for t, actions in enumerate([{}, *episode]):
+                where = f"{how}, episode {k}, " + (f"step {t - 1}" if t else "reset")
+                given = copy.deepcopy(actions)
+                with _raising(check, where, "a step" if t else "a reset"):
+                    reply = step(self._env, where, given) if t else self._reset(self._env, k)
+                twin = self._twin
+                expected = step(twin, where, copy.deepcopy(actions)) if t else self._reset(twin, k)
+                compare(check, where, expected, reply, self._ignored)
+                if disturb:
+                    with _raising(check, where, "no exception"):
+                        disturb(given, reply)
+
+    def _differ(self, reply: Reply, episode: Episode) -> bool:
+        """Whether the environment, just reset, differs from the twin in the first episode."""
+        expected = self._reset(self._twin, 0)
+        for t, actions in enumerate(episode):
+            if _is_different(expected, reply):
+                return True
+            expected = step(self._twin, f"step {t}", copy.deepcopy(actions))
+            reply = step(self._env, f"step {t}", copy.deepcopy(actions))
+        return _is_different(expected, reply)
+
+
+def _is_different(expected: Reply, got: Reply) -> bool:
+    # infos do not count: one may hold the seed itself
+    return any(find_difference(expected[name], got[name]) for name in expected if name != "infos")
+
+
+def _overwrite_results(reply: Reply) -> None:
+    overwrite({name: part for name, part in reply.items() if name != "agents"})
+
+
+@contextlib.contextmanager
+def _raising(check: str, where: str, expected: str) -> Iterator[None]:
+    """Turn an exception of the environment into a failure of the check."""
+    try:
+        yield
+    except ConformanceError:
+        raise
+    except Exception as error:
+        raise ConformanceError(check, where, expected, f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,276 @@
+"""Walking vector environments of any autoreset mode, and reading each sub-environment's course out of their returns."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import concatenate, create_empty_array, iterate
+from numpy.typing import NDArray
+
+from echelon_env.testing.comparison import find_difference
+from echelon_env.testing.conformance import ConformanceError, brief
+from echelon_env.testing.membership import find_mismatch
+from echelon_env.testing.sampling import ActionSampler
+
+Seed = int | list[int | None] | None
+Course = list[dict[str, Any]]
+"""What happened in one sub-environment, whatever the mode: a dict with ``observation`` and ``info`` where an episode
+begins, and with ``reward``, ``terminated`` and ``truncated`` too after a step."""
+
+
+class Results(NamedTuple):
+    """What `step` returned; after `reset`, with rewards and flags that are None."""
+
+    observations: Any
+    rewards: Any
+    terminations: Any
+    truncations: Any
+    infos: dict[str, Any]
+
+
+class Plan:
+    """Every sub-environment's actions, one for each step that it really takes, chosen when first asked for."""
+
+    def __init__(self, space: Any, num_envs: int, seed: int, choose: ActionSampler) -> None:
+        self._choose = choose
+        self._spaces = [copy.deepcopy(space) for _ in range(num_envs)]
+        for i, own in enumerate(self._spaces):
+            own.seed(seed + i)
+        self.rows: list[list[Any]] = [[] for _ in range(num_envs)]
+
+    def action(self, index: int, entry: dict[str, Any], taken: int) -> Any:
+        """The action of a sub-environment after `taken` steps, the last of which led to `entry`."""
+        row = self.rows[index]
+        if taken == len(row):
+            try:
+                row.append(self._choose(index, self._spaces[index], entry["observation"], entry["info"]))
+            except ConformanceError as error:
+                raise error.within(f"action {taken} of sub-environment {index}") from error
+        return copy.deepcopy(row[taken])
+
+    def reversed(self) -> Plan:
+        """The plan for the sub-environments in reversed order."""
+        twin = copy.copy(self)
+        twin._spaces, twin.rows = self._spaces[::-1], self.rows[::-1]
+        return twin
+
+    def with_other_actions(self, index: int) -> Plan:
+        """The plan with new actions for one sub-environment."""
+        twin = copy.copy(self)
+        twin.rows = [[] if i == index else row for i, row in enumerate(self.rows)]
+        return twin
+
+
+class VectorWalk:
+    """Walks a vector environment from a reset on and keeps the courses of its sub-environments."""
+
+    def __init__(self, env: Any, mode: AutoresetMode, plan: Plan) -> None:
+        self.env, self.mode, self.plan = env, mode, plan
+        self.courses: list[Course] = [[] for _ in range(env.num_envs)]
+        self.taken = [0] * env.num_envs
+        self.ended = [0] * env.num_envs
+        self.done = np.zeros(env.num_envs, np.bool_)
+        self._last: list[Any] = []
+
+    def reset(self, where: str, seed: Seed) -> Results:
+        """Begin every episode."""
+        results = self._reset(where, seed, {})
+        self._last = self._split(where, results.observations)
+        for i in range(self.env.num_envs):
+            self._append_first(where, i, results.infos)
+        return results
+
+    def reset_some(self, where: str, mask: NDArray[np.bool_], seed: Seed) -> Results:
+        """Begin the episodes of `mask` (num_envs,) bool by ``options["reset_mask"]``."""
+        results = self._reset(where, seed, {"reset_mask": mask.copy()})
+        before, self._last = self._last, self._split(where, results.observations)
+        for i, chosen in enumerate(mask):
+            if chosen:
+                self._append_first(where, i, results.infos)
+                continue
+            changed = find_difference(before[i], self._last[i], path="observation")
+            if changed:
+                path, was, came = changed
+                raise ConformanceError("reset_mask", f"{where}, sub-environment {i}, {path}", f"to stay {was}", came)
+        self.done &= ~mask
+        return results
+
+    def step(self, where: str) -> Results:
+        """Take a step in every sub-environment; in mode DISABLED those that ended must have been reset."""
+        actions = self._actions()
+        given = copy.deepcopy(actions)
+        returned = self.env.step(given)
+        written = find_difference(actions, given, path="actions")
+        if written:
+            path, was, came = written
+            raise ConformanceError("actions_written", f"{where}, {path}", f"to stay {was}", came)
+        if not isinstance(returned, tuple) or len(returned) != 5:
+            raise ConformanceError("step", where, "a tuple of 5", f"{type(returned).__name__} {brief(returned)}")
+        results = Results(*returned)
+        self._check_arrays(where, results)
+        restarted = self.done.copy()
+        self._last = self._split(where, results.observations)
+        self.done = np.logical_or(results.terminations, results.truncations)
+        for i in range(self.env.num_envs):
+            if restarted[i]:
+                self._check_reset_step(where, i, results)
+                self._append_first(where, i, results.infos)
+            else:
+                self._append_step(where, i, results)
+        if self.mode == AutoresetMode.SAME_STEP:
+            self.done = np.zeros(self.env.num_envs, np.bool_)
+        return results
+
+    def advance(self, lengths: Sequence[int]) -> None:
+        """Go on until every course has at least its length."""
+        while any(len(course) < length for course, length in zip(self.courses, lengths, strict=True)):
+            if self.mode == AutoresetMode.DISABLED and self.done.any():
+                self.reset_some(f"{self.mode.name}, reset by mask", self.done, None)
+            self.step(f"{self.mode.name}, step {max(self.taken)}")
+
+    def _reset(self, where: str, seed: Seed, options: dict[str, Any]) -> Results:
+        try:
+            returned = self.env.reset(seed=seed, options=options)
+        except Exception as error:
+            given, check = (
+                f"reset(seed={seed}, options={options})",
+                "seed_per_env" if isinstance(seed, list) else "reset",
+            )
+            came = f"{type(error).__name__}: {error}"
+            raise ConformanceError(check, where, f"{given} to be accepted", came) from error
+        if not isinstance(returned, tuple) or len(returned) != 2:
+            raise ConformanceError("reset", where, "a tuple of 2", f"{type(returned).__name__} {brief(returned)}")
+        return Results(returned[0], None, None, None, returned[1])
+
+    def _actions(self) -> Any:
+        # the step that resets takes no action: any will do, here the last one
+        chosen = [
+            self.plan.rows[i][self.taken[i] - 1] if self.done[i] else self.plan.action(i, course[-1], self.taken[i])
+            for i, course in enumerate(self.courses)
+        ]
+        space = self.env.single_action_space
+        empty: Any = create_empty_array(space, self.env.num_envs, fn=np.zeros)
+        return concatenate(space, chosen, empty)
+
+    def _check_arrays(self, where: str, results: Results) -> None:
+        shape = (self.env.num_envs,)
+        for name in ("rewards", "terminations", "truncations"):
+            array, kind = getattr(results, name), "f" if name == "rewards" else "b"
+            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind != kind:
+                wanted = f"an array of shape {shape} of {'floats' if kind == 'f' else 'bools'}"
+                described = f"shape {np.shape(array)}, {getattr(array, 'dtype', type(array).__name__)}"
+                raise ConformanceError("rewards" if kind == "f" else "flags", f"{where}, {name}", wanted, described)
+        if not np.isfinite(results.rewards).all():
+            raise ConformanceError("rewards", where, "finite numbers", brief(results.rewards))
+
+    def _check_reset_step(self, where: str, index: int, results: Results) -> None:
+        came = [results.rewards[index], results.terminations[index], results.truncations[index]]
+        if any(came):
+            expected = "reward 0 and no flags in the step after the end"
+            described = "reward {}, terminated {}, truncated {}".format(*came)
+            raise ConformanceError("next_step", f"{where}, sub-environment {index}", expected, described)
+
+    def _append_first(self, where: str, index: int, infos: dict[str, Any]) -> None:
+        info = info_of(infos, index, self.env.num_envs, where)
+        self.courses[index].append({"observation": copy.deepcopy(self._last[index]), "info": copy.deepcopy(info)})
+
+    def _append_step(self, where: str, index: int, results: Results) -> None:
+        observation, info = self._last[index], info_of(results.infos, index, self.env.num_envs, where)
+        ended = bool(self.done[index])
+        if self.mode == AutoresetMode.SAME_STEP:
+            info = {key: value for key, value in info.items() if key not in ("final_obs", "final_info")}
+            final = _final(where, index, results.infos, ended)
+            if ended:
+                observation = final["obs"]
+                info = info_of(final["info"], index, self.env.num_envs, f"{where}, final_info")
+        entry = {
+            "observation": observation,
+            "reward": results.rewards[index],
+            "terminated": results.terminations[index],
+            "truncated": results.truncations[index],
+            "info": info,
+        }
+        self.courses[index].append(copy.deepcopy(entry))
+        self.taken[index] += 1
+        self.ended[index] += ended
+        if ended and self.mode == AutoresetMode.SAME_STEP:
+            rest = {
+                key: value for key, value in results.infos.items() if key.lstrip("_") not in ("final_obs", "final_info")
+            }
+            self._append_first(where, index, rest)
+
+    def _split(self, where: str, observations: Any) -> list[Any]:
+        mismatch = find_mismatch(self.env.observation_space, observations, "observations")
+        if mismatch:
+            path, expected, came = mismatch
+            raise ConformanceError("observations", f"{where}, {path}", expected, came)
+        return list(iterate(self.env.observation_space, observations))
+
+
+def walk_single(env: Any, seed: int, plan: Plan, index: int, length: int) -> Course:
+    """The course, `length` long, of a single environment that is reset without a seed after every end."""
+    names = ("observation", "reward", "terminated", "truncated", "info")
+    observation, info = env.reset(seed=seed)
+    course: Course = []
+    taken = 0
+    while True:
+        course.append(copy.deepcopy({"observation": observation, "info": info}))
+        ended = False
+        while not ended and len(course) < length:
+            action = plan.action(index, course[-1], taken)
+            course.append(copy.deepcopy(dict(zip(names, env.step(action), strict=True))))
+            ended = course[-1]["terminated"] or course[-1]["truncated"]
+            taken += 1
+        if len(course) >= length:
+            return course
+        observation, info = env.reset()
+
+
+def info_of(
+    infos: Any, index: int, num_envs: int, where: str, outer: NDArray[np.bool_] | None = None
+) -> dict[str, Any]:
+    """One sub-environment's info, by Gymnasium's convention that ``infos["_key"]`` (num_envs,) bool masks ``"key"``.
+
+    Within nested dicts a key without a mask has the one of its dict, `outer`.
+    """
+    if not isinstance(infos, dict):
+        raise ConformanceError("infos", where, "a dict", f"{type(infos).__name__} {brief(infos)}")
+    info: dict[str, Any] = {}
+    for key, value in infos.items():
+        if isinstance(key, str) and key.startswith("_") and key[1:] in infos:
+            continue
+        mask = infos.get(f"_{key}", outer)
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
+            came = "none" if mask is None else brief(mask)
+            raise ConformanceError("infos", f"{where}, infos['_{key}']", f"a mask ({num_envs},) bool", came)
+        if isinstance(value, dict):
+            # a final info is a batch of infos of its own, with masks of its own
+            masked = None if key == "final_info" else mask
+            part: Any = info_of(value, index, num_envs, f"{where}, infos[{key!r}]", masked)
+        elif isinstance(value, np.ndarray) and value.shape[:1] == (num_envs,):
+            part = value[index]
+        else:
+            came = f"{type(value).__name__} {brief(value)}"
+            raise ConformanceError("infos", f"{where}, infos[{key!r}]", f"an array ({num_envs}, ...) or a dict", came)
+        if mask[index]:
+            info[key] = part
+    return info
+
+
+def _final(where: str, index: int, infos: dict[str, Any], ended: bool) -> dict[str, Any]:
+    """The final observation and the batch of final infos, checked to be there just where an episode ended."""
+    final: dict[str, Any] = {}
+    for key in ("obs", "info"):
+        name = f"final_{key}"
+        there = name in infos and bool(infos[f"_{name}"][index])
+        if there != ended:
+            expected = f"{name} {'for the ended' if ended else 'only where an episode ended'}"
+            came = "none" if ended else f"_{name} true"
+            raise ConformanceError("same_step", f"{where}, sub-environment {index}", expected, came)
+        if there:
+            final[key] = infos[name][index] if key == "obs" else infos[name]
+    return final

@@ -1,0 +1,284 @@
+"""Parallel environments whose single calls are right and whose course is not."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+from gymnasium.spaces import Box
+from gymnasium.utils import seeding
+
+from testing.arena import Arena
+
+FAULTS = []
+
+
+def fault(check):
+    def register(environment):
+        FAULTS.append((check, environment))
+        return environment
+
+    return register
+
+
+@fault("actions_written")
+class WritesToActions(Arena):
+    def step(self, actions):
+        for action in actions.values():
+            action[1] = 0
+        return super().step(actions)
+
+
+@fault("actions_written")
+class EmptiesActions(Arena):
+    def step(self, actions):
+        returned = super().step(actions)
+        actions.clear()
+        return returned
+
+
+@fault("aliasing")
+class OneBuffer(Arena):
+    buffers = 1
+
+    def __init__(self):
+        super().__init__()
+        self.kept = np.zeros((self.buffers, 5, 2), np.float32)
+
+    def observe(self, agent):
+        observation = super().observe(agent)
+        row = self.kept[self.time % self.buffers, self.possible_agents.index(agent)]
+        row[:] = observation["place"]
+        return observation | {"place": row}
+
+
+@fault("aliasing")
+class TwoBuffers(OneBuffer):
+    buffers = 2
+
+
+@fault("aliasing")
+class ReadOnlyViewOfABuffer(OneBuffer):
+    def observe(self, agent):
+        observation = super().observe(agent)
+        observation["place"] = observation["place"].view()
+        observation["place"].flags.writeable = False
+        return observation
+
+
+@fault("aliasing")
+class OneDictOfInfos(Arena):
+    def infos(self, present=None):
+        self.kept = getattr(self, "kept", {})
+        self.kept.clear()
+        self.kept.update(super().infos(present))
+        return self.kept
+
+
+@fault("aliasing")
+class AHistoryThatGrows(Arena):
+    def infos(self, present=None):
+        infos = super().infos(present)
+        self.history = self.history if self.time else []
+        self.history.append(self.time)
+        for info in infos.values():
+            info["history"] = self.history
+        return infos
+
+
+@fault("aliasing")
+class OneArrayInInfos(Arena):
+    def __init__(self):
+        super().__init__()
+        self.goal = np.zeros(3)
+
+    def infos(self, present=None):
+        return {agent: info | {"goal": self.goal[:]} for agent, info in super().infos(present).items()}
+
+
+@fault("seed")
+class GlobalRandomNumbers(Arena):
+    def observe(self, agent):
+        return super().observe(agent) | {"place": np.float32(np.random.default_rng().uniform(-1, 1, 2))}
+
+
+@fault("seed")
+class SecondEpisodeUnseeded(Arena):
+    def reset(self, seed=None, options=None):
+        if seed is None:
+            self.rng, _ = seeding.np_random()
+        return super().reset(seed)
+
+
+@fault("seed")
+class EpisodesAreCounted(Arena):
+    episodes = 0
+
+    def reset(self, seed=None, options=None):
+        self.episodes += 1
+        return super().reset(seed)
+
+    def state(self):
+        return super().state() / self.episodes
+
+
+@fault("seed")
+class SharedByAllInstances(Arena):
+    steps = itertools.count()
+
+    def infos(self, present=None):
+        return {agent: info | {"steps": next(self.steps)} for agent, info in super().infos(present).items()}
+
+
+@fault("other_seed")
+class IgnoresTheSeed(Arena):
+    def reset(self, seed=None, options=None):
+        return super().reset(seed if seed is None else 7)
+
+
+@fault("next_episode")
+class SeedsAgain(Arena):
+    def reset(self, seed=None, options=None):
+        self.seed = self.seed if seed is None else seed
+        return super().reset(self.seed)
+
+
+@fault("actions_kept")
+class KeepsActions(Arena):
+    last = None
+
+    def reset(self, seed=None, options=None):
+        self.last = None
+        return super().reset(seed)
+
+    def step(self, actions):
+        observations, rewards, *rest = super().step(actions)
+        if self.last is not None and "walker_0" in self.last and "walker_0" in rewards:
+            rewards["walker_0"] += float(self.last["walker_0"].sum())
+        self.last = actions
+        return observations, rewards, *rest
+
+
+@fault("actions_kept")
+class KeepsTheActionDict(Arena):
+    last = ()
+
+    def step(self, actions):
+        observations, rewards, *rest = super().step(actions)
+        rewards = {agent: reward + len(self.last) for agent, reward in rewards.items()}
+        self.last = actions if self.agents else ()
+        return observations, rewards, *rest
+
+
+@fault("results_kept")
+class ReturnsItsOwnPlaces(Arena):
+    def __init__(self):
+        super().__init__()
+        self.state_space = Box(-10, 10, (2,), np.float64)
+
+    def step(self, actions):
+        self.place = {agent: place.copy() for agent, place in self.place.items()}
+        return super().step(actions)
+
+    def state(self):
+        return self.place["walker_0"]
+
+
+@fault("results_kept")
+class ReturnsItsOwnDict(Arena):
+    last = ()
+
+    def step(self, actions):
+        observations, rewards, *rest = super().step(actions)
+        rewards = {agent: reward + len(self.last) for agent, reward in rewards.items()}
+        self.last = rewards if self.agents else ()
+        return observations, rewards, *rest
+
+
+@fault("deepcopy")
+class CopySharesRandomNumbers(Arena):
+    def __deepcopy__(self, memo):
+        twin = pickle.loads(pickle.dumps(self))
+        twin.rng = self.rng
+        return twin
+
+
+@fault("deepcopy")
+class CopyIsNew(Arena):
+    def __deepcopy__(self, memo):
+        return type(self)()
+
+
+@fault("deepcopy")
+class CopyClosesTheOriginal(Arena):
+    def __init__(self):
+        super().__init__()
+        self.open = [True]
+
+    def __deepcopy__(self, memo):
+        twin = pickle.loads(pickle.dumps(self))
+        twin.open = self.open
+        return twin
+
+    def reset(self, seed=None, options=None):
+        assert self.open[0]
+        return super().reset(seed)
+
+    def close(self):
+        self.open[0] = False
+
+
+@fault("pickle")
+class PickledFromItsArguments(Arena):
+    def __deepcopy__(self, memo):
+        twin = type(self)()
+        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return twin
+
+    def __reduce__(self):
+        return type(self), ()
+
+
+@fault("pickle")
+class NotPickled(Arena):
+    def __init__(self):
+        super().__init__()
+        self.function = lambda: None
+
+
+@fault("render")
+class RenderingDraws(Arena):
+    def __init__(self):
+        super().__init__(render_mode="ansi")
+
+    def render(self):
+        return str(self.rng.random())
+
+
+@fault("render")
+class RenderingFails(Arena):
+    def __init__(self):
+        super().__init__(render_mode="ansi")
+
+    def render(self):
+        raise NotImplementedError
+
+
+@fault("close")
+class ClosesOnce(Arena):
+    def __init__(self):
+        super().__init__()
+        self.file = "open"
+
+    def close(self):
+        del self.file
+
+
+@fault("close")
+class ClosesWhatResetOpened(Arena):
+    def reset(self, seed=None, options=None):
+        self.file = "open"
+        return super().reset(seed)
+
+    def close(self):
+        self.file = self.file.upper()

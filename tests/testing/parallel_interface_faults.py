@@ -1,0 +1,292 @@
+"""Parallel environments that each break one rule of what a call returns."""
+
+import copy
+
+import numpy as np
+from gymnasium.spaces import Box
+
+from testing.arena import LIMIT, Arena
+
+FAULTS = []
+
+
+def fault(check):
+    def register(environment):
+        FAULTS.append((check, environment))
+        return environment
+
+    return register
+
+
+class Spoilt(Arena):
+    """Changes what `step` returned by `spoil`, from the fourth step on."""
+
+    def step(self, actions):
+        returned = super().step(actions)
+        return self.spoil(*returned) or returned if self.time > 3 and returned[0] else returned
+
+
+@fault("reset")
+class ResetWithoutOptions(Arena):
+    def reset(self, seed=None):
+        return super().reset(seed)
+
+
+@fault("reset")
+class ResetWithoutInfos(Arena):
+    def reset(self, seed=None, options=None):
+        return super().reset(seed)[0]
+
+
+@fault("reset")
+class ResetToAnArray(Arena):
+    def reset(self, seed=None, options=None):
+        return np.zeros(5), super().reset(seed)[1]
+
+
+@fault("step")
+class OneFlagOnly(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        return observations, rewards, terminations, infos
+
+
+@fault("step")
+class RewardsInAList(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        return observations, [*rewards.values()], terminations, truncations, infos
+
+
+@fault("agents")
+class NobodyAtFirst(Arena):
+    def reset(self, seed=None, options=None):
+        super().reset(seed)
+        self.agents = []
+        return {}, {}
+
+
+@fault("agents")
+class AgentTwice(Spoilt):
+    def spoil(self, *_):
+        self.agents = [*self.agents, *self.agents[:1]]
+
+
+@fault("agents")
+class AgentsInATuple(Spoilt):
+    def spoil(self, *_):
+        self.agents = tuple(self.agents)
+
+
+@fault("agents")
+class StrangerAmongAgents(Spoilt):
+    def spoil(self, observations, *others):
+        self.agents.append("stranger")
+        for part in (observations, *others):
+            part["stranger"] = next(iter(part.values()))
+
+
+@fault("agents")
+class PossibleAgentsShrink(Arena):
+    def step(self, actions):
+        returned = super().step(actions)
+        self.possible_agents = self.possible_agents[:]
+        self.possible_agents.remove("jumper_1")
+        return returned
+
+
+@fault("agents")
+class Vanishes(Spoilt):
+    def spoil(self, *_):
+        self.agents = self.agents[1:]
+
+
+@fault("agents")
+class ComesBack(Arena):
+    def step(self, actions):
+        returned = super().step(actions)
+        gone = [agent for agent in self.possible_agents if agent not in returned[0]]
+        if self.agents and gone:
+            self.agents.append(gone[0])
+            returned[0][gone[0]], returned[4][gone[0]] = self.observe(gone[0]), {}
+        return returned
+
+
+@fault("keys")
+class RewardMissing(Spoilt):
+    def spoil(self, observations, rewards, *_):
+        del rewards[next(iter(rewards))]
+
+
+@fault("keys")
+class FinalObservationMissing(Arena):
+    def step(self, actions):
+        observations, *rest = super().step(actions)
+        return {agent: observations[agent] for agent in self.agents}, *rest
+
+
+@fault("keys")
+class InfoMissing(Arena):
+    def reset(self, seed=None, options=None):
+        return super().reset(seed)[0], {}
+
+
+@fault("keys")
+class TheDeadObserve(Arena):
+    def step(self, actions):
+        return {agent: self.observe(agent) for agent in self.possible_agents}, *super().step(actions)[1:]
+
+
+@fault("keys")
+class TheDeadEarn(Arena):
+    def step(self, actions):
+        observations, rewards, *rest = super().step(actions)
+        return observations, dict.fromkeys(self.possible_agents, 0.0) | rewards, *rest
+
+
+@fault("flags")
+class FlagsAreInts(Spoilt):
+    def spoil(self, observations, rewards, terminations, *_):
+        terminations.update({agent: int(flag) for agent, flag in terminations.items()})
+
+
+@fault("flags")
+class FlagsAreNone(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        truncations.update({agent: flag or None for agent, flag in truncations.items()})
+
+
+@fault("termination")
+class TheDeadStay(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        self.agents = [agent for agent in terminations if not truncations[agent]]
+
+
+@fault("truncation")
+class TheTruncatedStay(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        self.agents = [agent for agent in terminations if not terminations[agent]]
+
+
+@fault("end")
+class GoesOnAfterTheEnd(Arena):
+    def step(self, actions):
+        if self.agents:
+            return super().step(actions)
+        return ({"walker_0": self.observe("walker_0")}, {"walker_0": 0.0}, {}, {}, {})
+
+
+@fault("end")
+class RevivesAfterTheEnd(Arena):
+    def step(self, actions):
+        if not self.agents:
+            self.agents = self.possible_agents[:]
+            raise RuntimeError
+        return super().step(actions)
+
+
+def bad_reward(name, value):
+    def spoil(self, observations, rewards, *_):
+        rewards[next(iter(rewards))] = value
+
+    return type(name, (Spoilt,), {"spoil": spoil})
+
+
+for name, value in {
+    "Nan": np.nan, "Infinite": np.inf, "Array": np.zeros(1), "Bool": True, "Nothing": None, "Text": "1.0",
+}.items():  # fmt: skip
+    fault("rewards")(bad_reward(f"Reward{name}", value))
+
+
+def bad_observation(name, change):
+    def spoil(self, observations, *_):
+        change(observations[next(iter(observations))])
+
+    return type(name, (Spoilt,), {"spoil": spoil})
+
+
+for name, change in {
+    "TooHigh": lambda o: o["place"].__setitem__(1, 10.001),
+    "TooLow": lambda o: o["place"].__setitem__(1, -11),
+    "Nan": lambda o: o["place"].__setitem__(0, np.nan),
+    "Shape": lambda o: o.update(place=o["place"][None]),
+    "Dtype": lambda o: o.update(place=o["place"].astype(np.float64)),
+    "ListForArray": lambda o: o.update(place=o["place"].tolist()),
+    "KeyMissing": lambda o: o.pop("place"),
+    "KeyTooMany": lambda o: o.update(more=1),
+    "Binary": lambda o: o["alive"].__setitem__(2, 2),
+    "Negative": lambda o: o["alive"].__setitem__(2, -1),
+    "Discrete": lambda o: o.update(clock=(LIMIT + 1, o["clock"][1])),
+    "MultiDiscrete": lambda o: o["clock"][1].__setitem__(0, 5),
+    "ListForTuple": lambda o: o.update(clock=[*o["clock"]]),
+    "TupleTooShort": lambda o: o.update(clock=o["clock"][:1]),
+}.items():
+    fault("observations")(bad_observation(f"Observation{name}", change))
+
+
+@fault("observations")
+class ObservationNotADict(Spoilt):
+    def spoil(self, observations, *_):
+        observations.update({agent: tuple(o.values()) for agent, o in observations.items()})
+
+
+@fault("observations")
+class InfiniteWithinInfiniteBounds(Arena):
+    def __init__(self):
+        super().__init__()
+        self.space = Box(-np.inf, np.inf, (2,), np.float32)
+
+    def observation_space(self, agent):
+        return self.space
+
+    def observe(self, agent):
+        return np.float32([self.time, np.inf if self.time > 4 else 0])
+
+
+@fault("infos")
+class InfosAreNone(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        infos.update(dict.fromkeys(infos))
+
+
+@fault("state")
+class StateOutOfBounds(Arena):
+    def state(self):
+        return super().state() + 10 * (self.time > 3)
+
+
+@fault("state")
+class StateOfAnotherDtype(Arena):
+    def state(self):
+        return super().state().astype(np.float32)
+
+
+@fault("spaces")
+class NewSpaceEveryTime(Arena):
+    def action_space(self, agent):
+        return copy.deepcopy(self._action_spaces[agent])
+
+
+@fault("spaces")
+class BoundsMove(Arena):
+    def step(self, actions):
+        self._observation_spaces["walker_0"]["place"].high[:] += 1
+        return super().step(actions)
+
+
+@fault("action_mask")
+class MaskOfAnotherShape(Arena):
+    def infos(self, present=None):
+        infos = super().infos(present)
+        for info in infos.values():
+            if "action_mask" in info:
+                info["action_mask"] = info["action_mask"][0]
+        return infos
+
+
+@fault("action_mask")
+class MaskOfAnotherDtype(Arena):
+    def infos(self, present=None):
+        infos = super().infos(present)
+        for info in infos.values():
+            if "action_mask" in info:
+                info["action_mask"] = tuple(part.astype(bool) for part in info["action_mask"])
+        return infos

@@ -1,0 +1,27 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from echelon_env.testing import CHECKS, ConformanceError
+from testing import test_parallel, test_vector
+
+PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+
+
+def test_every_check_has_planted_faults():
+    planted = {check for check, *_ in [*test_parallel.FAULTS, *test_vector.FAULTS]}
+    assert planted == set(CHECKS)
+
+
+def test_the_page_lists_every_check():
+    assert dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)) == CHECKS
+
+
+def test_an_error_can_be_placed_within_something():
+    error = ConformanceError("rewards", "agent 'a'", "a number", "None").within("step 3")
+    assert str(error) == (
+        "rewards: step 3, agent 'a': expected a number, got None (every reward is a finite real number)"
+    )
+    with pytest.raises(KeyError):
+        ConformanceError("no such check", "", "", "")

@@ -1,0 +1,82 @@
+"""Echelon's own environments pass the checks."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import echelon_env
+from echelon_env import opponents
+from echelon_env.testing import check_parallel_env, check_vector_env
+
+FORMS = [
+    {"observation": "flat", "action": "continuous"},
+    {"observation": "dict", "action": "dict"},
+    {"observation": "flat", "action": "multi_discrete", "mask_in_observation": True},
+    {"observation": "dict", "action": "multi_discrete"},
+]
+
+
+class Novices:
+    """Plays every agent by a novice of its own, and counts the decisions of the living."""
+
+    def __init__(self, config):
+        self.config = config
+        self.players = {}
+        self.decisions = {}
+
+    def __call__(self, agent, space, observation, info):
+        if agent not in self.players:
+            self.players[agent] = opponents.make("novice", 0, self.config)
+            self.players[agent].reset(np.ones(1, bool))
+        self.decisions[agent] = self.decisions.get(agent, 0) + bool(info["alive"])
+        return self.players[agent].act(observation[None])[0]
+
+
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+@pytest.mark.parametrize(("scenario", "max_steps"), [("duel", 100), ("skirmish", 80)])
+def test_parallel_battles(scenario, max_steps, dead_agents):
+    def make():
+        return echelon_env.parallel_env(scenario, dead_agents=dead_agents, max_steps=max_steps, maps=2)
+
+    novices = Novices(make().config)
+    check_parallel_env(make, actions=novices)
+    assert min(novices.decisions.values()) < 2 * max_steps, "nobody died"
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form.values())))
+def test_parallel_forms(form):
+    def make():
+        return echelon_env.parallel_env("duel", max_steps=12, maps=2, events=True, **form)
+
+    check_parallel_env(make, seed_matters=False)  # two seeds may choose the same of two maps
+
+
+def test_a_rendered_battle():
+    def make():
+        return echelon_env.parallel_env("duel", max_steps=5, maps=2, render_mode="rgb_array")
+
+    check_parallel_env(make, seed_matters=False)
+
+
+@pytest.mark.parametrize(("control", "form"), [*zip(["pilot", "team", "team", "pilot"], FORMS, strict=True)], ids=str)
+def test_vector_forms(control, form):
+    options = {"control": control, "max_steps": 5, "maps": 2, **form}
+    check_vector_env(
+        lambda n, mode: gymnasium.make_vec(
+            "echelon/PairCity-v0", n, "vector_entry_point", autoreset_mode=mode, **options
+        ),
+        lambda: gymnasium.make("echelon/PairCity-v0", **options),
+        num_envs=2,
+        seed_matters=False,
+    )
+
+
+def test_vector_battles():
+    def make(num_envs, mode):
+        return echelon_env.BattleVectorEnv("duel-open", num_envs, autoreset_mode=mode, maps=2)
+
+    novices = Novices(echelon_env.make_config("duel-open"))
+    # time ends a battle after 480 decisions only: an episode that ends before was ended by a death or a victory
+    check_vector_env(
+        make, lambda: echelon_env.BattleEnv("duel-open", maps=2), num_envs=2, max_steps=200, actions=novices
+    )

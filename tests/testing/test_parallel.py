@@ -1,0 +1,189 @@
+"""Every fault planted in a good environment is found by the check of its name."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+
+from echelon_env.testing import ConformanceError, ConformanceWarning, check_parallel_env
+from testing import parallel_course_faults, parallel_interface_faults
+from testing.arena import LIMIT, Arena
+from testing.parallel_interface_faults import Spoilt, bad_observation
+
+FAULTS = [*parallel_interface_faults.FAULTS, *parallel_course_faults.FAULTS]
+
+
+@pytest.mark.parametrize(("check", "environment"), FAULTS)
+def test_a_planted_fault_is_found(check, environment):
+    with pytest.raises(ConformanceError, match=rf"^{check}: .*: expected .*, got ") as caught:
+        check_parallel_env(environment)
+    assert caught.value.check == check
+
+
+def test_the_good_environment_passes():
+    for make in (Arena, lambda: Arena("ansi")):
+        for seed in (0, 5):
+            check_parallel_env(make, seed=seed, episodes=3)
+
+
+def test_the_report_names_check_place_and_values():
+    environment = bad_observation("Nan", lambda o: o["place"].__setitem__(0, np.nan))
+    with pytest.raises(ConformanceError) as caught:
+        check_parallel_env(environment)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error).startswith(
+        "observations: episode 0, step 3, agent 'walker_2', observation['place'][0]: expected a finite number, got nan"
+        " (1 of 2 entries are wrong)"
+    )
+    assert (error.check, error.expected) == ("observations", "a finite number")
+    assert isinstance(error, AssertionError)
+
+
+class BothFlags(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        terminations.update(truncations if self.time == LIMIT else {})
+
+
+class SomeTruncated(Spoilt):
+    def spoil(self, observations, rewards, terminations, truncations, infos):
+        dead = dict(terminations)
+        terminations.update(dict.fromkeys(dead, False))
+        truncations.update({agent: dead[agent] or truncations[agent] for agent in dead})
+
+
+class OneObservationForAll(Arena):
+    def reset(self, seed=None, options=None):
+        observations, infos = super().reset(seed)
+        return dict.fromkeys(observations, observations["walker_0"]), infos
+
+
+class Endless(Arena):
+    def step(self, actions):
+        self.time %= 3
+        returned = super().step(actions)
+        present = self.agents = list(actions)
+        none = dict.fromkeys(present, False)
+        return returned[0], returned[1], none, dict(none), returned[4]
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        (BothFlags, "terminated and truncated at once"),
+        (SomeTruncated, "truncated while"),
+        (OneObservationForAll, "share memory"),
+        (Endless, "no episode ended within 30 steps"),
+    ],
+)
+def test_open_habits_are_warned_of(environment, words):
+    with pytest.warns(ConformanceWarning, match=words):
+        check_parallel_env(environment, max_steps=30)
+
+
+def test_agents_may_be_born_and_observations_hold_more():
+    class Late(Arena):
+        def reset(self, seed=None, options=None):
+            super().reset(seed)
+            self.agents.remove("jumper_1")
+            return {agent: self.observe(agent) for agent in self.agents} | {"common": 1}, self.infos()
+
+        def step(self, actions):
+            observations, rewards, terminations, truncations, infos = super().step(actions)
+            if self.time == 3:
+                self.agents.append("jumper_1")
+                observations["jumper_1"], infos["jumper_1"] = self.observe("jumper_1"), self.infos()["jumper_1"]
+            return observations, rewards, terminations, truncations, infos | {"common": {}} if infos else {}
+
+    check_parallel_env(Late, copies=["deepcopy"])
+
+
+def test_options_leave_checks_out():
+    class Chess(Arena):
+        """Without chance, not to be copied, with the clock's time in its infos."""
+
+        clock = itertools.count()
+
+        def reset(self, seed=None, options=None):
+            return super().reset(3)
+
+        def infos(self, present=None):
+            return {agent: info | {"ms": next(self.clock)} for agent, info in super().infos(present).items()}
+
+        def __reduce__(self):
+            raise TypeError
+
+    check_parallel_env(Chess, copies=(), seed_matters=False, ignored_infos=["ms"])
+    for options, check in (
+        ({"copies": ["pickle"]}, "pickle"),
+        ({"seed_matters": True}, "other_seed"),
+        ({"ignored_infos": ()}, "seed"),
+    ):
+        with pytest.raises(ConformanceError) as caught:
+            check_parallel_env(Chess, **{"copies": (), "seed_matters": False, "ignored_infos": ["ms"]} | options)
+        assert caught.value.check == check
+
+
+def test_own_actions_are_played():
+    asked = []
+
+    def stand(agent, space, observation, info):
+        asked.append((agent, space, observation["clock"][0], info["time"]))
+        return np.zeros(2, space.dtype) if isinstance(space, Box) else np.array([(info["time"] + 2) % 3, 0])
+
+    check_parallel_env(Arena, actions=stand)
+    assert {agent for agent, *_ in asked} == set(Arena().possible_agents)
+    assert all(space == Arena().action_space(agent) and seen == time for agent, space, seen, time in asked)
+
+
+def test_a_mask_in_the_observation_is_honoured():
+    class Masked(Arena):
+        """One move is forbidden each time, and the observation says which."""
+
+        def __init__(self):
+            super().__init__()
+            self.moves = Discrete(4)
+            self.view = Dict({"action_mask": MultiBinary(4), "time": Discrete(LIMIT + 1)})
+
+        def action_space(self, agent):
+            return self.moves
+
+        def observation_space(self, agent):
+            return self.view
+
+        def observe(self, agent):
+            mask = np.ones(4, np.int8)
+            mask[self.time % 4] = 0
+            return {"action_mask": mask, "time": self.time}
+
+        def infos(self, present=None):
+            return {agent: {} for agent in present or self.agents}
+
+        def step(self, actions):
+            assert all(action != self.time % 4 for action in actions.values())
+            still = {agent: np.array([(self.time + 2) % 3, 0]) for agent in actions}
+            return super().step(still)
+
+    check_parallel_env(Masked, copies=["deepcopy"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"copies": ["scan"]}, r"copies: expected names among \['deepcopy', 'pickle'\], got \['scan'\]"),
+        ({"episodes": 1}, "at least 2 episodes"),
+        ({"max_steps": 0}, "1 step"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises(ValueError, match=words):
+        check_parallel_env(Arena, **options)
+
+
+def test_a_function_that_makes_nothing_new():
+    arena = Arena()
+    with pytest.raises(ValueError, match="make_env: expected a new environment on every call"):
+        check_parallel_env(lambda: arena)
+    with pytest.raises(TypeError, match="make_env: expected a function that makes environments, got <"):
+        check_parallel_env(arena)

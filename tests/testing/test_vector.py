@@ -1,0 +1,103 @@
+"""Every fault planted in a good vector environment is found by the check of its name."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from echelon_env.testing import ConformanceError, ConformanceWarning, check_vector_env
+from testing.vector_faults import (
+    FAULTS,
+    NEXT_STEP,
+    Batch,
+    Drift,
+    FirstObservationIsTheLast,
+    OneSeedForEver,
+    OtherRewards,
+)
+
+
+@pytest.mark.parametrize(("check", "environment", "modes"), FAULTS)
+def test_a_planted_fault_is_found(check, environment, modes):
+    with pytest.raises(ConformanceError, match=rf"^{check}: .*: expected .*, got ") as caught:
+        check_vector_env(environment, Drift, autoreset_modes=modes)
+    assert caught.value.check == check
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_the_good_environment_passes(mode):
+    check_vector_env(Batch, Drift, num_envs=4, episodes=4, seed=3)
+    check_vector_env(Batch, Drift, autoreset_modes=[mode])
+
+
+def test_the_reference_passes():
+    check_vector_env(
+        lambda n, mode: SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * n, autoreset_mode=mode),
+        lambda: gymnasium.make("CartPole-v1"),
+    )
+
+
+def test_an_environment_with_one_generator_passes():
+    def make(num_envs, mode):
+        return gymnasium.make_vec("CartPole-v1", num_envs, vectorization_mode="vector_entry_point")
+
+    check_vector_env(make, autoreset_modes=[NEXT_STEP], own_generators=False)
+    with pytest.raises(ConformanceError, match=r"^seed_per_env: .*got Error: Seed must be a python integer"):
+        check_vector_env(make, autoreset_modes=[NEXT_STEP])
+
+
+def test_the_report_names_check_place_and_values():
+    with pytest.raises(ConformanceError) as caught:
+        check_vector_env(FirstObservationIsTheLast)
+    place = "SAME_STEP against NEXT_STEP, sub-environment 0, episode 1, first observation, observation[0]"
+    assert str(caught.value).startswith(f"modes: {place}: expected ")
+
+
+def test_masks_within_nested_infos_may_be_left_out():
+    class Unmasked(Batch):
+        def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+            for info in (infos, infos.get("final_info", {})):
+                info.get("nested", {}).pop("_place", None)
+
+    check_vector_env(Unmasked, Drift)
+
+
+def test_tolerance_is_for_single_environments():
+    check_vector_env(OtherRewards, Drift, tolerance=0.01)
+    check_vector_env(OtherRewards)
+
+
+def test_options_leave_checks_out():
+    class Clocked(OneSeedForEver):
+        calls = 0
+
+        def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+            for info in (infos, infos.get("final_info")):
+                if info is not None:
+                    self.calls += 1
+                    info["ms"], info["_ms"] = np.full(self.num_envs, self.calls), np.ones(self.num_envs, bool)
+
+    check_vector_env(Clocked, Drift, seed_matters=False, ignored_infos=["ms"])
+    for options, check in (({"seed_matters": True}, "other_seed"), ({"ignored_infos": ()}, "seed")):
+        with pytest.raises(ConformanceError) as caught:
+            check_vector_env(Clocked, **{"seed_matters": False, "ignored_infos": ["ms"]} | options)
+        assert caught.value.check == check
+
+
+def test_episodes_that_do_not_end_are_warned_of():
+    with pytest.warns(ConformanceWarning, match="NEXT_STEP: no episode ended within 2 steps"):
+        check_vector_env(Batch, seed=6, max_steps=2, autoreset_modes=[NEXT_STEP])
+
+
+@pytest.mark.parametrize("options", [{"num_envs": 1}, {"episodes": 0}, {"max_steps": 0}, {"autoreset_modes": []}])
+def test_bad_options(options):
+    with pytest.raises(ValueError, match="expected at least 2 sub-environments, 1 episode"):
+        check_vector_env(Batch, **options)
+
+
+def test_a_function_that_makes_nothing_new():
+    batch = Batch(3, NEXT_STEP)
+    with pytest.raises(ValueError, match="make_vec: expected a new environment on every call"):
+        check_vector_env(lambda num_envs, mode: batch)
+    with pytest.raises(TypeError, match="make_vec: expected a function that makes environments, got Batch"):
+        check_vector_env(batch)
