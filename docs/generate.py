@@ -10,7 +10,7 @@ from echelon_env.actions import ACTION_DIM
 from echelon_env.catalog import DEFAULT_CATALOG
 from echelon_env.describe import describe_action, describe_observation
 from echelon_env.engine.state import EVENT_MEANINGS
-from echelon_env.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
 from echelon_env.scenario import scenarios
 from echelon_env.terrain.biomes import BIOMES
 
@@ -71,6 +71,22 @@ FEATURE_TABLE = _markdown(
     ),
 )
 
+STATE_TABLE = _markdown(
+    ("of", "index", "feature", "range", "unit", "meaning"),
+    (
+        (
+            of,
+            str(int(feature)),
+            feature.name.lower(),
+            f"[{feature.low:g}, {feature.high:g}]",
+            feature.unit,
+            feature.meaning,
+        )
+        for of, features in (("the battle", Clock), ("a mech", Unit), ("a cell", MapCell))
+        for feature in features
+    ),
+)
+
 OBSERVATIONS = f"""# Observations
 
 The observation of one mech: {OBSERVATION_DIM} float32 values, finite and within the ranges below. Widths are the same
@@ -85,14 +101,26 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 {STREAM_TABLE}
 
 The cells of `ego_map` go from behind to ahead, and within that from right to left; those of `battle_map` by rows of the
-turned map. An environment's `describe_observation` says the same of every entry, and what an agent's class never fills.
-In `echelon_env.observations`, `STREAMS` has the slices and `feature_names()` a name for every entry.
+turned map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) says the
+same of every entry, and what an agent's class never fills. In `echelon_env.observations`, `STREAMS` has the slices and
+`feature_names()` a name for every entry. The class features know the game's four classes by name; a class of a
+catalogue of your own has zeros there.
 
 ## Features
 
 Of a stream of several rows, the features of its first row; the others follow row by row.
 
 {FEATURE_TABLE}
+
+## The global state
+
+For centralised training `state(team)` of the parallel and of the batch environment (`state_space` its bounds) gives
+all mechs of a battle, seen or not, in one float32 vector, on the map turned to the team's spawn: {len(Clock)} entries
+of the battle, then {len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)}
+as in `battle_map`. PettingZoo's `state()` is blue's. What flies and hangs in the air, messages and what has become of
+the terrain are not in it. `echelon_env.observations.state_streams(num_mechs)` has the slices.
+
+{STATE_TABLE}
 """
 
 ENTRY_TABLE = _markdown(
@@ -155,8 +183,9 @@ ACTIONS = f"""# Actions
 
 The action of one mech: {ACTION_DIM} float32 values in [-1, 1]. Values outside are cut, values that are not finite
 become 0 and are counted in `info["bad_actions"]`; what cannot be carried out (an empty mount, a weapon that is
-cooling, a contact that is not there) does nothing. An environment's `explain_action` says what each part of an action
-would do and why a part is refused, its `describe_action` what the entries are and which an agent's class lacks.
+cooling, a contact that is not there) does nothing. `explain_action` of the parallel environment and of Gymnasium's
+(there with `.unwrapped`) says what each part of an action would do and why a part is refused, `describe_action` what
+the entries are and which an agent's class lacks.
 
 {ENTRY_TABLE}
 
@@ -177,10 +206,11 @@ choices.
 {PART_TABLE}
 
 **Masks** have {MASK_SIZE} entries a mech, the parts one after the other: 0 is certainly without effect in the coming
-decision, the same as the neutral choice of the part; 1 may have an effect, or is the neutral choice, which is always
-allowed. Impossible is what the table says where it holds for the whole decision: "no control" is shut down and too hot
-to restart in time, or on the ground for longer. A dead mech has the neutral choices only. `info["action_mask"]` is a
-tuple of int8 arrays, one for each part, as `gymnasium.spaces.MultiDiscrete.sample` takes them; `action_masks()` is
+decision, the same as the neutral choice of the part but for its echo in the next observation (`has_target`,
+`is_target`, `by_...`); 1 may have an effect, or is the neutral choice, which is always allowed. Impossible is what
+the table says where it holds for the whole decision: "no control" is shut down and too hot to restart in time, or on
+the ground for longer. A dead mech has the neutral choices only. `info["action_mask"]` is a tuple of int8 arrays, one
+for each part, as `gymnasium.spaces.MultiDiscrete.sample` takes them; `action_masks()` is
 flat, as sb3-contrib's `MaskablePPO` takes it.
 """
 

@@ -317,7 +317,8 @@ def possibilities(engine: BattleEngine) -> Possibilities:
 def action_masks(engine: BattleEngine) -> NDArray[np.int8]:
     """The masks of the multi-discrete form, (B, M, MASK_SIZE) int8, a fresh array.
 
-    0: certainly without effect in the coming decision, the same as the part's neutral choice. 1: may have an effect, or
+    0: certainly without effect in the coming decision, the same as the part's neutral choice, but that the next
+    observation may echo it (`has_target`, `is_target`, `by_...`). 1: may have an effect, or
     is the neutral choice, which is always there. A dead mech, and everybody in a battle that is over, has the
     neutral choices only.
     """

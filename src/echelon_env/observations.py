@@ -152,7 +152,7 @@ class Squad(Feature):
 
 
 class Intel(Feature):
-    """An enemy that the mech does not see but its pack knows of, as it was when the pack last saw it."""
+    """An enemy that is in no contact row but that the pack knows of, as it was when the pack last saw it."""
 
     DIRECTION_FORWARD = "direction to its last known place, forward part of the unit vector in the plane"
     DIRECTION_LEFT = "direction to its last known place, left part of the unit vector in the plane"
@@ -196,7 +196,7 @@ class Mask(Feature):
 class EgoCell(Feature):
     """A sample of the terrain around the mech."""
 
-    OBSTACLE = "height of the solid terrain above the feet, clipped; beyond the map 1", "tallest class's height"
+    OBSTACLE = "height of the terrain in the way above the feet, clipped; beyond the map 1", "tallest class's height"
     HAZARD = "what lies on the ground there: how much it heats or damages, below 0 how much it cools", "worst material"
 
 
@@ -221,9 +221,9 @@ class Clock(Feature):
 
 
 class Unit(Feature):
-    """A mech in the global state; one row each, alive or dead (zeros)."""
+    """A mech in the global state; one row each, all zeros once dead."""
 
-    ALIVE = "1 while alive; everything else is 0 once dead", "", 0, 1
+    ALIVE = "1 while alive", "", 0, 1
     POSITION_X = "position on the turned map", "half map size"
     POSITION_Y = "position on the turned map", "half map size"
     HEIGHT = "height of the feet", "map height", 0, 1
@@ -239,10 +239,17 @@ class Unit(Feature):
     SHUTDOWN = "1 while shut down by heat", "", 0, 1
     FALLEN = "time until it stands again", "time that a fall takes", 0, 1
     SUPPRESSED = "1 while suppressed", "", 0, 1
+    ON_GROUND = "1 while standing", "", 0, 1
     COOLDOWN_PRIMARY = "time until the primary weapon is ready", "cooldowns", 0, 1
     COOLDOWN_SECONDARY = "time until the secondary weapon is ready", "cooldowns", 0, 1
     COOLDOWN_TERTIARY = "time until the tertiary weapon is ready", "cooldowns", 0, 1
     COOLDOWN_SPECIAL = "time until the special weapon is ready", "cooldowns", 0, 1
+    HAS_PRIMARY = "1 if a weapon with shots left is on the primary mount", "", 0, 1
+    HAS_SECONDARY = "1 if a weapon with shots left is on the secondary mount", "", 0, 1
+    HAS_TERTIARY = "1 if a weapon with shots left is on the tertiary mount", "", 0, 1
+    HAS_SPECIAL = "1 if a weapon with shots left is on the special mount", "", 0, 1
+    ANTI_MISSILE = "time until the anti-missile system is ready", "its cooldown", 0, 1
+    MISSILE = "1 while a missile homes on it", "", 0, 1
     ECM = "1 while it radiates ECM", "", 0, 1
     ECCM = "1 while it radiates ECCM", "", 0, 1
     SENSOR_QUALITY = "sensor quality", "best quality", 0, 1

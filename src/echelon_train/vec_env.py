@@ -24,7 +24,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     """Battles as a vectorised environment: row `battle * n + mech` is a mech of the learner's team.
 
     A row's episode is the battle: all rows of a battle end together, and the battle begins anew at once. A mech that
-    has died keeps its row, with an observation of zeros, until then. Which team the learner has is drawn for every
+    has died keeps its row, observing its objective alone, until then. Which team the learner has is drawn for every
     battle. At a battle's end a row's info holds `terminal_observation`, `TimeLimit.truncated`, `outcome` (1 win,
     0 draw, -1 loss), `is_success`, and `episode` with the unscaled return `r`, the length `l` in decisions and the time
     `t` in seconds since the environment was made.

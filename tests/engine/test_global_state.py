@@ -25,9 +25,21 @@ def played(config, decisions=5, seed=3):
     return engine
 
 
+def home_on(engine, target):
+    """Put a homing projectile into the first battle, on its way to a mech."""
+    weapons = engine.config.catalog.weapons
+    number = int(engine.state.battles["num_projectiles"][0])
+    missile = engine.state.projectiles[0, number]
+    missile["weapon"] = next(i for i, weapon in enumerate(weapons) if weapon.flight == "homing")
+    missile["owner"], missile["target"] = engine.num_mechs - 1, target
+    missile["x"] = missile["y"] = missile["z"] = missile["reach"] = 5.0
+    engine.state.battles["num_projectiles"][0] = number + 1
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_every_feature_is_what_its_meaning_says(name):
     engine = played(CONFIGS[name])
+    home_on(engine, 0)
     for battle in range(BATTLES):
         world = load(engine.state, battle, engine.config)
         for team in (0, 1):

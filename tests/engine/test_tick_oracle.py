@@ -157,6 +157,7 @@ OBSERVED = {
     "cool cell",
     "hazard under the ground",
     "hazard overhead",
+    "an obstacle under a roof",
 }
 CONTEST = {
     "kill in a contested zone",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from echelon_env.engine.state import ECCM, ECM
 from echelon_env.observations import Clock, Unit
 from oracles.electronics import radiation
-from oracles.observation import Features, clip, cooldowns, fastest, one_hot, turn_map
+from oracles.observation import Features, clip, cooldowns, fastest, loaded, one_hot, turn_map
 from oracles.paint import has_painted
 from oracles.world import Mech, World
 from oracles.zone import is_inside_zone
@@ -56,7 +56,7 @@ def unit_features(world: World, team: int, mech: Mech) -> Features:
     x, y = on_map(world, team, mech.x, mech.y)
     heading = turn_map(world, team, math.cos(mech.yaw), math.sin(mech.yaw))
     velocity = turn_map(world, team, mech.vx / fastest(world), mech.vy / fastest(world))
-    waits = cooldowns(world, mech)
+    waits, has = cooldowns(world, mech), loaded(mech)
     return {
         Unit.ALIVE: 1.0,
         Unit.POSITION_X: x,
@@ -74,6 +74,13 @@ def unit_features(world: World, team: int, mech: Mech) -> Features:
         Unit.SHUTDOWN: float(mech.shutdown),
         Unit.FALLEN: mech.fallen / config.ticks(config.physics.fall_duration),
         Unit.SUPPRESSED: float(mech.suppressed > 0),
+        Unit.ON_GROUND: float(mech.on_ground),
+        Unit.HAS_PRIMARY: has[0],
+        Unit.HAS_SECONDARY: has[1],
+        Unit.HAS_TERTIARY: has[2],
+        Unit.HAS_SPECIAL: has[3],
+        Unit.ANTI_MISSILE: mech.anti_missile_cooldown / config.ticks(config.combat.anti_missile_cooldown),
+        Unit.MISSILE: float(any(s.weapon.flight == "homing" and s.target == mech.index for s in world.projectiles)),
         Unit.COOLDOWN_PRIMARY: waits[0],
         Unit.COOLDOWN_SECONDARY: waits[1],
         Unit.COOLDOWN_TERTIARY: waits[2],

@@ -21,7 +21,8 @@ def share_intel(world: World, seen: Mapping[tuple[int, int], int]) -> None:
     }
     for mech in world.mechs:
         known = [enemy for enemy in world.by_place if (mech.pack, enemy.index) in world.sightings]
-        hidden = [enemy for enemy in known if seen[mech.index, enemy.index] == UNSEEN]
+        hidden = [enemy for enemy in known if enemy.index not in mech.contacts]
+        world.cases["seen beyond the slots"] += any(seen[mech.index, enemy.index] != UNSEEN for enemy in hidden)
         hidden.sort(key=lambda enemy: math.dist(mech.centre, world.sightings[mech.pack, enemy.index].centre))
         shown = [enemy.index for enemy in hidden[:INTEL_ROWS]]
         mech.intel = shown + [NO_MECH] * (INTEL_ROWS - len(shown))

@@ -121,6 +121,12 @@ def cooldowns(world: World, mech: Mech) -> list[float]:
     ]
 
 
+def loaded(mech: Mech) -> list[float]:
+    """1 for each mount that has a weapon with shots left."""
+    pairs = zip(mech.weapons, mech.charges, strict=True)
+    return [float(weapon is not None and (weapon.charges == 0 or charges > 0)) for weapon, charges in pairs]
+
+
 def self_features(world: World, mech: Mech) -> Features:
     config = world.config
     half = config.terrain.size / 2
@@ -133,10 +139,7 @@ def self_features(world: World, mech: Mech) -> Features:
         velocity, up = (0.0, 0.0), 0.0
     hurt = _in_frame(mech, mech.hurt_x, mech.hurt_y)
     waits = cooldowns(world, mech)
-    has = [float(weapon is not None) for weapon in mech.weapons]
-    special = mech.weapons[3]
-    if special is not None and special.charges > 0 and mech.charges[3] == 0:
-        has[3] = 0.0
+    has = loaded(mech)
     return {
         Self.ALIVE: 1.0,
         Self.ARMOUR: mech.armour / mech.kind.armour,
@@ -322,6 +325,20 @@ def column_top(world: World, x: int, y: int) -> int:
     return int(solid[-1]) + 1 if len(solid) else 0
 
 
+def obstacle_top(world: World, mech: Mech, x: int, y: int) -> int:
+    """Top of what a mech would run into in a column: what begins below its head, with what stands on it."""
+    solid = world.blocks_movement[:, y, x]
+    head = mech.z + mech.kind.height
+    below = [z for z in range(len(solid)) if solid[z] and z < head - 1e-6]
+    if not below:
+        return 0
+    top = below[-1] + 1
+    while top < len(solid) and solid[top]:
+        top += 1
+    world.cases["an obstacle under a roof"] += top < column_top(world, x, y)
+    return top
+
+
 def harm(world: World, material: Material) -> float:
     """How much a material heats or damages as a share of the worst; below 0 how much it cools."""
     materials = world.config.catalog.materials
@@ -367,7 +384,7 @@ def ego_map(world: World, mech: Mech) -> list[float]:
             y = math.floor(mech.y + forward * sin + left * cos)
             values[i, j, EgoCell.OBSTACLE] = 1.0
             if 0 <= x < world.size[0] and 0 <= y < world.size[1]:
-                values[i, j, EgoCell.OBSTACLE] = clip((column_top(world, x, y) - mech.z) / tallest)
+                values[i, j, EgoCell.OBSTACLE] = clip((obstacle_top(world, mech, x, y) - mech.z) / tallest)
                 values[i, j, EgoCell.HAZARD] = hazard_of_column(world, mech, x, y, harms)
     return values.reshape(-1).tolist()
 

@@ -1,4 +1,4 @@
-"""What the map around a mech tells of the ground: where it burns and where it cools."""
+"""What the map around a mech tells: what is in its way, where it burns and where it cools."""
 
 import numpy as np
 import pytest
@@ -148,3 +148,34 @@ def test_beyond_the_map_there_is_an_obstacle_and_no_hazard():
     assert (cells[0, 0] == [1, 0]).all()
     assert cells[MIDDLE, MIDDLE, EgoCell.HAZARD] == LAVA
     assert np.isin(cells[..., EgoCell.HAZARD], (0, LAVA)).all()
+
+
+@pytest.mark.parametrize(
+    ("materials", "height"),
+    [
+        ((), 0.0),
+        (("concrete",), 1.0),
+        (("concrete",) * 3, 3.0),
+        (("concrete",) * 6, 4.0),  # clipped at the tallest class's height
+        (("air", "air", "air", "concrete"), 0.0),  # a medium is 3 m high: it walks under
+        (("air", "air", "concrete"), 3.0),
+        (("air", "air", "concrete", "concrete"), 4.0),  # what stands on what is in the way
+        (("concrete", "air", "air", "air", "concrete"), 1.0),
+        (("air", "foliage", "water"), 0.0),
+    ],
+)
+def test_what_is_in_the_way_is_an_obstacle_and_a_roof_is_not(materials, height):
+    arena = stand()
+    pave(arena, *materials)
+    arena.run()
+    cells = arena.observed("medium", "ego_map")
+    assert cells[MIDDLE + 2, MIDDLE, EgoCell.OBSTACLE] * 4.0 == pytest.approx(height)  # in the tallest class's height
+
+
+def test_who_stands_high_looks_down_on_walls():
+    arena = stand(z=5.0)
+    pave(arena, *["concrete"] * 6)
+    arena.run()
+    cells = arena.observed("medium", "ego_map")
+    assert cells[MIDDLE + 2, MIDDLE, EgoCell.OBSTACLE] * 4.0 == pytest.approx(1.0)
+    assert cells[MIDDLE + 5, MIDDLE, EgoCell.OBSTACLE] == -1.0  # clipped

@@ -223,3 +223,12 @@ def test_a_reset_forgets():
     expected = np.array([(seen[packs == pack] > 0).any(axis=0) for pack in range(len(known))])
     np.testing.assert_array_equal(known > 0, expected)
     assert not arena.state.sightings["age"].any()
+
+
+def test_what_one_sees_beyond_the_slots_is_told_as_intel():
+    enemies = {f"{number} medium": (30, 8 + 4 * number, WEST) for number in range(7)}
+    arena = Arena({"heavy": (10, 8, EAST)}, enemies)
+    arena.run()
+    assert arena.contacts("heavy") == [f"{number} medium" for number in range(5)]  # as many as its suite has slots
+    assert arena.intel("heavy") == ["5 medium", "6 medium"]
+    assert [float(row(arena, "heavy", number)[Intel.AGE]) for number in (0, 1)] == [0.0, 0.0]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.engine.state import BLUE, ECCM, ECM, State
-from echelon_env.engine.tables import Tables
+from echelon_env.engine.tables import HOMING, Tables
 from echelon_env.observations import Clock, Stream, Unit
 
 Floats = NDArray[np.float64]
@@ -72,8 +72,8 @@ def _units(tables: Tables, state: State, team: int) -> Floats:
     rows[..., Unit.SHUTDOWN] = mechs["shutdown"]
     rows[..., Unit.FALLEN] = mechs["fallen"] / rules["fall_ticks"]
     rows[..., Unit.SUPPRESSED] = mechs["suppressed"] > 0
-    cooldowns = np.append(tables.weapons["cooldown"], 1)[classes["weapon"]]  # an empty mount's index is -1
-    rows[..., Unit.COOLDOWN_PRIMARY : Unit.COOLDOWN_SPECIAL + 1] = mechs["cooldown"] / cooldowns
+    rows[..., Unit.ON_GROUND] = mechs["on_ground"]
+    _write_weapons(tables, state, rows)
     radiates = np.where(mechs["shutdown"], 0, mechs["radiates"])
     rows[..., Unit.ECM], rows[..., Unit.ECCM] = radiates == ECM, radiates == ECCM
     rows[..., Unit.SENSOR_QUALITY] = mechs["quality"] / rules["max_quality"]
@@ -85,3 +85,17 @@ def _units(tables: Tables, state: State, team: int) -> Floats:
         rows[..., Unit.IS_SCOUT + column] = classes["one_hot"] == column
     low, high = np.array([unit.low for unit in Unit]), np.array([unit.high for unit in Unit])
     return np.where(mechs["alive"][..., None], np.clip(rows, low, high), 0.0)
+
+
+def _write_weapons(tables: Tables, state: State, rows: Floats) -> None:
+    """Write what the mechs' weapons can do, and what homes on them, into their rows (B, M, U)."""
+    mechs, weapon = state.mechs, tables.classes[state.mechs["mech_class"]]["weapon"]
+    cooldowns = np.append(tables.weapons["cooldown"], 1)[weapon]  # an empty mount's index is -1
+    limited = np.append(tables.weapons["charges"], 0)[weapon] > 0
+    rows[..., Unit.COOLDOWN_PRIMARY : Unit.COOLDOWN_SPECIAL + 1] = mechs["cooldown"] / cooldowns
+    rows[..., Unit.HAS_PRIMARY : Unit.HAS_SPECIAL + 1] = (weapon >= 0) & (~limited | (mechs["charges"] > 0))
+    rows[..., Unit.ANTI_MISSILE] = mechs["anti_missile_cooldown"] / tables.rules[0]["anti_missile_cooldown"]
+    flying = np.arange(state.projectiles.shape[1]) < state.battles["num_projectiles"][:, None]
+    homing = flying & (np.append(tables.weapons["flight"], 0)[state.projectiles["weapon"]] == HOMING)
+    battle, shot = np.nonzero(homing)
+    rows[battle, state.projectiles["target"][battle, shot], Unit.MISSILE] = 1.0

@@ -53,8 +53,17 @@ def squared_distance_to_sighting(tables: Tables, mech: Row, sighting: Row) -> fl
 
 
 @kernel
+def _is_listed(mech: Row, o: int) -> bool:
+    """Whether an enemy is in a mech's contact table."""
+    listed = False
+    for slot in range(mech.contacts.shape[0]):
+        listed |= bool(mech.contacts[slot] == o)
+    return listed
+
+
+@kernel
 def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
-    """Fill mech m's intel rows with enemies that its pack remembers and it does not see, nearest place first."""
+    """Fill mech m's intel rows with enemies that its pack knows of and no contact row holds, nearest place first."""
     mech, sightings = state.mechs[b, m], state.sightings[b, state.mechs[b, m].pack]
     intel = mech.intel
     intel[:] = NO_MECH
@@ -63,7 +72,7 @@ def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
     count = 0
     for place in range(state.order.shape[1]):
         o = integer(state.order[b, place])
-        if not sightings[o].known or state.visible[b, m, o] != UNSEEN:
+        if not sightings[o].known or _is_listed(mech, o):
             continue
         distance = squared_distance_to_sighting(tables, mech, sightings[o])
         row = count

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
-from echelon_env.engine.geometry import clip, unit_in_plane
+from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip, unit_in_plane
 from echelon_env.engine.hazards import harm_on_the_ground
 from echelon_env.engine.intel import squared_distance_to_sighting
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
@@ -279,6 +281,20 @@ def write_comm(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 
 @kernel
+def obstacle_top(column: Row, head: float) -> int:
+    """Height of the solid terrain of a column that begins below a mech's head: it passes under what begins above."""
+    if column.top <= head:
+        return int(column.top)
+    solid = np.int64(column.solid)
+    iz = math.ceil(head - CONTACT_TOLERANCE) - 1
+    while iz >= 0 and not (solid >> iz) & 1:
+        iz -= 1
+    while iz >= 0 and (solid >> (iz + 1)) & 1:
+        iz += 1
+    return int(iz) + 1
+
+
+@kernel
 def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """The terrain on a grid around the mech, turned with it: rows from behind to ahead, columns right to left."""
     rules, mech, columns = tables.rules[0], state.mechs[b, m], state.columns[b]
@@ -292,7 +308,8 @@ def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
             ix = math.floor(mech.x + forward * step_x - left * step_y)
             iy = math.floor(mech.y + forward * step_y + left * step_x)
             if 0 <= ix < rules.map_size and 0 <= iy < rules.map_size:
-                row[at + EgoCell.OBSTACLE] = clip((columns[iy, ix].top - mech.z) / rules.height_scale, -1.0, 1.0)
+                top = obstacle_top(columns[iy, ix], head)
+                row[at + EgoCell.OBSTACLE] = clip((top - mech.z) / rules.height_scale, -1.0, 1.0)
                 if hazards and columns[iy, ix].hazard:
                     row[at + EgoCell.HAZARD] = harm_on_the_ground(
                         tables, state.voxels[b], columns[iy, ix], ix, iy, mech.z, head
