@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 import echelon_env
-from echelon_env import BattleEngine, BattleVectorEnv, MapPool, make_config, opponents
+from echelon_env import BattleBatchEnv, BattleEngine, BattleVectorEnv, MapPool, make_config, opponents
 from echelon_env.terrain import generate
 
 BATCH = 16
@@ -101,7 +101,18 @@ def parallel_face(scenario: str, seconds: float) -> float:
     return run(engine, step, lambda: env.reset(seed=0), seconds)
 
 
-FACES = {"engine, 16 battles": engine_face, "vector env, 16": vector_face, "parallel env, 1": parallel_face}
+def batch_face(scenario: str, seconds: float) -> float:
+    """Every mech a row; battles begin anew by themselves, which is timed, on maps of a pool."""
+    envs = BattleBatchEnv(scenario, BATCH, maps=MapPool.generate(scenario, 20))
+    return run(envs._battles.engine, envs.step, lambda: envs.reset(seed=0), seconds)
+
+
+FACES = {
+    "engine, 16 battles": engine_face,
+    "batch env, 16": batch_face,
+    "vector env, 16": vector_face,
+    "parallel env, 1": parallel_face,
+}
 
 
 def milliseconds(act: Callable[[int], object], times: int) -> float:

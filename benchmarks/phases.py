@@ -19,6 +19,7 @@ from echelon_env.engine._jit import entry_point
 from echelon_env.engine.body import age_all
 from echelon_env.engine.commands import forget_decision, read_commands
 from echelon_env.engine.damage import settle
+from echelon_env.engine.intel import share_intel
 from echelon_env.engine.movement import move_all
 from echelon_env.engine.observe import observe_all
 from echelon_env.engine.outcome import flag_rows, judge
@@ -102,6 +103,7 @@ def sensors(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None
         if not state.battles[b].over:
             look_around(tables, state, b)
             list_all_contacts(tables, state, b)
+            share_intel(tables, state, b)
 
 
 @entry_point
