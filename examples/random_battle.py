@@ -1,15 +1,28 @@
 """A PettingZoo battle with random actions: the loop that every multi-agent user knows."""
 
+import argparse
+
 import echelon_env
 
-env = echelon_env.parallel_env("skirmish", max_steps=120)
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--scenario", default="skirmish")
+parser.add_argument("--decisions", type=int, default=120, help="decisions after which the battle is cut off")
+arguments = parser.parse_args()
+
+# Discrete actions come with masks of what is impossible now, so that the players fire only what can fire.
+env = echelon_env.parallel_env(arguments.scenario, action="multi_discrete", max_cycles=arguments.decisions)
 observations, infos = env.reset(seed=1)
-totals = dict.fromkeys(env.agents, 0.0)
+for agent in env.agents:
+    env.action_space(agent).seed(env.possible_agents.index(agent))
+statistics = {}
 while env.agents:
-    actions = {agent: env.action_space(agent).sample() for agent in env.agents}
+    actions = {agent: env.action_space(agent).sample(infos[agent]["action_mask"]) for agent in env.agents}
     observations, rewards, terminations, truncations, infos = env.step(actions)
-    for agent, reward in rewards.items():
-        totals[agent] += reward
-for agent, total in totals.items():
-    print(f"{agent}: {total:6.2f}")
-print("outcome for blue:", infos["blue_0"]["outcome"], infos["blue_0"]["reason"])
+    # An agent that dies is terminated and leaves env.agents; its last info sums its episode up.
+    for agent, info in infos.items():
+        if "episode_statistics" in info:
+            statistics[agent] = info["episode_statistics"]
+for agent in env.possible_agents:
+    record = statistics[agent]
+    print(f"{agent}: return {record['r']:6.2f} in {record['l']} decisions, {record['damage']:.0f} hit points of damage")
+env.close()

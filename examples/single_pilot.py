@@ -1,24 +1,37 @@
-"""Gymnasium: one mech among scripted team-mates, flown by a rule that reads named features."""
+"""Gymnasium: one mech among scripted team-mates, flown by a rule that reads the observation by its streams' names."""
+
+import argparse
 
 import gymnasium
-import numpy as np
 
 import echelon_env  # noqa: F401  (registers the environments)
-from echelon_env.actions import Action
-from echelon_env.observations import STREAMS, Contact, Objective
+from echelon_env.observations import Contact, Objective
 
-OBJECTIVE, CONTACTS = STREAMS["objective"].start, STREAMS["contacts"].start
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--env", default="echelon/Skirmish-v0")
+parser.add_argument("--opponent", default="trivial", help="level of the other team")
+arguments = parser.parse_args()
 
-env = gymnasium.make("echelon/Skirmish-v0", control="pilot", pilot=1, opponent="trivial")
+env = gymnasium.make(
+    arguments.env, control="pilot", pilot=1, opponent=arguments.opponent, observation="dict", action="dict"
+)
+env.action_space.seed(0)
 observation, info = env.reset(seed=3)
-done, total = False, 0.0
+done = False
 while not done:
-    action = np.zeros(env.action_space.shape, np.float32)
-    action[Action.THROTTLE] = observation[OBJECTIVE + Objective.DIRECTION_FORWARD]
-    action[Action.STRAFE] = observation[OBJECTIVE + Objective.DIRECTION_LEFT]
-    action[Action.TURN] = observation[CONTACTS + Contact.DIRECTION_LEFT]
-    action[[Action.PRIMARY, Action.TERTIARY]] = 1.0
+    objective, nearest_enemy = observation["objective"], observation["contacts"][0]
+    action = env.action_space.sample()
+    action["motion"][:] = (
+        objective[Objective.DIRECTION_FORWARD],  # throttle
+        objective[Objective.DIRECTION_LEFT],  # strafe
+        0.0,  # jet
+        nearest_enemy[Contact.DIRECTION_LEFT],  # turn; 0 while nobody is seen
+    )
+    action["triggers"][:] = (1, 0, 1, 0, 0)  # primary and tertiary weapon
+    action["target"] = 1  # the first contact
     observation, reward, terminated, truncated, info = env.step(action)
-    total += reward
     done = terminated or truncated
-print(f"return {total:.1f}, alive at the end: {bool(info['alive'])}, outcome: {info.get('outcome', 'still fought')}")
+record = info["episode_statistics"]
+print(f"return {record['r']:.1f} in {record['l']} decisions, {record['damage']:.0f} hit points of damage")
+print("survived" if info["alive"] else "died", "- outcome:", info.get("outcome", "still being fought"))
+env.close()

@@ -1,17 +1,30 @@
-"""Gymnasium's vector environment: sixteen duels on one engine."""
+"""Gymnasium's vector environment: sixteen duels at once on one engine, and what its infos tell of the episodes."""
+
+import argparse
 
 import gymnasium
 import numpy as np
 
 import echelon_env  # noqa: F401  (registers the environments)
 
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--decisions", type=int, default=600)
+arguments = parser.parse_args()
+
 envs = gymnasium.make_vec(
-    "echelon/Duel-v0", num_envs=16, vectorization_mode="vector_entry_point", control="team", opponent="trivial"
+    "echelon/Duel-v0", num_envs=16, vectorization_mode="vector_entry_point", control="team", opponent="trivial", maps=50
 )
+envs.action_space.seed(0)
 observations, infos = envs.reset(seed=0)
-ended = 0
-for _ in range(600):
+returns, lost = [], 0
+for _ in range(arguments.decisions):
+    # The default is NEXT_STEP: after an end the next step only begins a new battle; learners leave that step out.
     observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-    ended += int(np.sum(terminated | truncated))
-print(f"{ended} battles ended, observations {observations.shape}")
+    if "episode_statistics" in infos:
+        ended = infos["_episode_statistics"]
+        returns += infos["episode_statistics"]["r"][ended].tolist()
+        lost += int(np.sum(infos["outcome"][infos["_outcome"]] == -1))
+print(
+    f"{len(returns)} battles ended, {lost} lost, mean return {np.mean(returns):.2f}; observations {observations.shape}"
+)
 envs.close()

@@ -1,0 +1,54 @@
+"""Rewards of one's own: by the weights of the built-in components, and by a wrapper that makes new ones."""
+
+import argparse
+
+import gymnasium
+
+import echelon_env
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--decisions", type=int, default=240, help="decisions after which the battle is cut off")
+arguments = parser.parse_args()
+
+# 1. Weights. Any field of RewardConfig can be given; the others keep their defaults. team_spirit shares every
+#    component with the team: 0 for oneself alone, 1 for the team's mean.
+weighted = echelon_env.parallel_env(
+    "skirmish", rewards={"zone": 1.0, "kill": 0.0, "overheat": -0.5, "team_spirit": 0.3}, max_cycles=arguments.decisions
+)
+weighted.reset(seed=1)
+_, rewards, _, _, infos = weighted.step({agent: weighted.action_space(agent).sample() for agent in weighted.agents})
+parts = infos["blue_0"]["reward_components"]
+print("the components are", list(parts))
+print("they sum to the reward exactly:", float(sum(parts.values())) == rewards["blue_0"])
+weighted.close()
+
+
+# 2. A wrapper. Infos hold the components that the reward is the sum of, and the teams' scores, so a wrapper can drop
+#    what it does not want and add what it does: here only the change of the lead in the zone counts, and the outcome.
+class ZoneLead(gymnasium.Wrapper):
+    """Pays the seconds by which the own lead in the zone has grown, and the outcome."""
+
+    def reset(self, *, seed=None, options=None):
+        """Begin a battle."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self.lead = info["own_score"] - info["enemy_score"]
+        return observation, info
+
+    def step(self, action):
+        """Take a decision."""
+        observation, _, terminated, truncated, info = self.env.step(action)
+        before, self.lead = self.lead, info["own_score"] - info["enemy_score"]
+        reward = self.lead - before + float(info["reward_components"]["outcome"])
+        return observation, reward, terminated, truncated, info
+
+
+env = ZoneLead(gymnasium.make("echelon/Duel-v0", control="team", opponent="novice", max_cycles=arguments.decisions))
+env.action_space.seed(0)
+env.reset(seed=2)
+total, done = 0.0, False
+while not done:
+    _, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    total += reward
+    done = terminated or truncated
+print(f"the wrapper paid {total:.2f}; the environment would have paid {info['episode_statistics']['r']:.2f}")
+env.close()

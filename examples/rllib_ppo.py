@@ -1,0 +1,61 @@
+"""RLlib: PPO plays both teams of a battle, each team with a policy of its own.
+
+A mech that dies is terminated and gets no further part in the episode, which RLlib understands. With
+``time_limit="terminate"`` the clock ends everybody in the same way as a victory does: RLlib's wrapper takes an episode
+for finished only where all agents of the last step terminated, or all were truncated, so a death in the very decision
+in which the clock truncates the others would leave it without an end.
+"""
+
+import argparse
+import os
+
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+
+import ray
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+from ray.tune.registry import register_env
+
+import echelon_env
+
+
+def main() -> None:
+    """Train for some iterations and print what RLlib says of the episodes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scenario", default="skirmish-open")
+    parser.add_argument("--decisions", type=int, default=240, help="the battle's time limit")
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--batch", type=int, default=2000, help="decisions of the battle in an iteration")
+    arguments = parser.parse_args()
+
+    def make(options: dict) -> ParallelPettingZooEnv:
+        return ParallelPettingZooEnv(echelon_env.parallel_env(**options))
+
+    register_env("echelon", make)
+    options = {
+        "scenario": arguments.scenario, "max_steps": arguments.decisions, "time_limit": "terminate", "maps": 50,
+    }  # fmt: skip
+    ray.init(num_cpus=2, include_dashboard=False)
+    config = (
+        PPOConfig()
+        .environment("echelon", env_config=options)
+        .env_runners(num_env_runners=0)
+        .multi_agent(policies={"blue", "red"}, policy_mapping_fn=lambda agent, episode, **kwargs: agent.split("_")[0])
+        .training(
+            gamma=0.995,
+            train_batch_size_per_learner=arguments.batch,
+            minibatch_size=min(256, arguments.batch),
+            num_epochs=4,
+        )
+    )
+    algorithm = config.build_algo()
+    for iteration in range(arguments.iterations):
+        episodes = algorithm.train()["env_runners"]
+        returns = {agent: round(float(mean), 2) for agent, mean in episodes["agent_episode_returns_mean"].items()}
+        print(f"iteration {iteration}: {episodes['num_episodes']} episodes ended, mean returns {returns}")
+    algorithm.stop()
+    ray.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+"""Stable-Baselines3 and sb3-contrib: on the Gymnasium faces, on the trainer's VecEnv, and through SuperSuit.
+
+The faults that SuperSuit is known to have (docs/interop.md) are asserted, so that the page is corrected when they go.
+"""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+import supersuit
+from gymnasium.error import ResetNeeded
+from sb3_contrib import MaskablePPO, RecurrentPPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecMonitor
+
+import echelon_env
+from echelon_env import wrappers
+from echelon_env.actions import ACTION_DIM
+from echelon_env.observations import OBSERVATION_DIM
+from echelon_train.vec_env import BattleVecEnv
+
+SHORT = {"n_steps": 16, "batch_size": 16, "n_epochs": 1, "device": "cpu"}
+MECHS = 10
+
+
+def battle(**options):
+    return echelon_env.parallel_env("skirmish", **({"dead_agents": "persist", "max_steps": 6} | options))
+
+
+def rows(env, battles=2, **options):
+    return supersuit.concat_vec_envs_v1(supersuit.pettingzoo_env_to_vec_env_v1(env), battles, **options)
+
+
+def sb3_rows(env, battles=2):
+    return rows(env, battles, base_class="stable_baselines3")
+
+
+def learn(algorithm, policy, env, steps=64, **options):
+    """Train a little and see that the parameters moved."""
+    model = algorithm(policy, env, **SHORT, **options)
+    before = [parameter.clone() for parameter in model.policy.parameters()]
+    model.learn(steps)
+    assert model.num_timesteps >= steps
+    assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
+
+
+# The Gymnasium faces
+
+
+@pytest.mark.parametrize("action", ["continuous", "multi_discrete"])
+@pytest.mark.parametrize(("observation", "policy"), [("flat", "MlpPolicy"), ("dict", "MultiInputPolicy")])
+def test_ppo(observation, policy, action):
+    env = gymnasium.make("echelon/DuelOpen-v0", observation=observation, action=action, max_steps=10)
+    with warnings.catch_warnings():  # it advises flattening streams that have rows; the policy does that
+        warnings.simplefilter("ignore")
+        check_env(env)
+    learn(PPO, policy, env, seed=0)
+
+
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_recurrent_ppo(control):
+    learn(RecurrentPPO, "MlpLstmPolicy", gymnasium.make("echelon/Skirmish-v0", control=control, max_steps=10), seed=0)
+
+
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_maskable_ppo_acts_within_the_masks(control):
+    options = {"action": "multi_discrete", "control": control, "max_steps": 10}
+    envs = make_vec_env("echelon/Skirmish-v0", 2, env_kwargs=options, seed=0)
+    learn(MaskablePPO, "MlpPolicy", envs, seed=0)
+    model = MaskablePPO("MlpPolicy", envs, **SHORT, seed=0)
+    starts = np.cumsum([0, *envs.action_space.nvec[:-1]])
+    observations = envs.reset()
+    for _ in range(12):
+        masks = np.stack(envs.env_method("action_masks"))
+        actions, _ = model.predict(observations, action_masks=masks)
+        assert np.take_along_axis(masks, starts + actions, axis=1).all()
+        observations, *_ = envs.step(actions)
+
+
+def test_what_sb3_does_not_support_it_says():
+    with pytest.raises(AssertionError, match="only supports"):
+        PPO("MlpPolicy", gymnasium.make("echelon/Duel-v0", action="dict"))
+    nested = gymnasium.make("echelon/Duel-v0", action="multi_discrete", mask_in_observation=True)
+    with pytest.raises(NotImplementedError, match="Nested"):
+        PPO("MultiInputPolicy", nested)
+
+
+# The trainer's VecEnv
+
+
+@pytest.mark.parametrize(("algorithm", "policy"), [(PPO, "MlpPolicy"), (RecurrentPPO, "MlpLstmPolicy")])
+def test_the_trainers_vec_env(algorithm, policy):
+    config = echelon_env.make_config("skirmish", dead_agents="persist", max_steps=10)
+    learn(algorithm, policy, BattleVecEnv(config, 2), steps=2 * 5 * 16)
+
+
+# SuperSuit
+
+
+@pytest.mark.parametrize("options", [{}, {"action": "multi_discrete"}])
+@pytest.mark.parametrize("stack", [None, supersuit.frame_stack_v1, supersuit.frame_stack_v2])
+def test_supersuit_rows_train(stack, options):
+    env = battle(**options) if stack is None else stack(battle(**options), 2)
+    envs = sb3_rows(env)
+    assert envs.observation_space.shape == (OBSERVATION_DIM * (1 if stack is None else 2),)
+    learn(PPO, "MlpPolicy", envs, steps=2 * MECHS * 16)
+
+
+def test_supersuit_rows_of_streams_train():
+    learn(PPO, "MultiInputPolicy", sb3_rows(battle(observation="dict")), steps=2 * MECHS * 16)
+
+
+def test_supersuit_gives_the_last_observation_of_a_battle():
+    envs = sb3_rows(supersuit.frame_stack_v2(battle(), 2))
+    envs.reset()
+    for _ in range(6):
+        observations, _, dones, infos = envs.step(np.ones((2 * MECHS, ACTION_DIM), np.float32))
+    assert dones.all()
+    first, last = observations[0], infos[0]["terminal_observation"]
+    assert np.array_equal(first[:OBSERVATION_DIM], first[OBSERVATION_DIM:])  # version 2 repeats the first frame
+    assert not np.array_equal(last[:OBSERVATION_DIM], last[OBSERVATION_DIM:])
+
+
+def test_our_black_death_serves_supersuit(deadly):
+    env = wrappers.BlackDeath(echelon_env.parallel_env(deadly, max_steps=80))
+    envs = sb3_rows(env)
+    envs.venv.reset(seed=0)
+    rng = np.random.default_rng(0)
+    dead, ends = 0, []
+    for step in range(170):
+        actions = rng.uniform(-1, 1, (2 * MECHS, ACTION_DIM)).astype(np.float32)
+        _, _, dones, infos = envs.step(actions)
+        dead = max(dead, sum(not info["alive"] for info in infos))
+        if dones.any():
+            assert dones.all()
+            ends.append(step)
+    assert ends == [79, 159]
+    assert dead > 2
+
+
+# SuperSuit's and the conversion's known faults
+
+
+def test_fault_deaths_break_the_conversion(deadly):
+    envs = supersuit.pettingzoo_env_to_vec_env_v1(echelon_env.parallel_env(deadly))
+    envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+
+    def play():
+        for _ in range(200):
+            envs.step(rng.uniform(-1, 1, (MECHS, ACTION_DIM)).astype(np.float32))
+
+    with pytest.raises(AssertionError, match="agent"):
+        play()
+
+
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+def test_fault_black_death_never_ends(dead_agents):
+    env = supersuit.black_death_v3(battle(dead_agents=dead_agents))
+    env.reset(seed=0)
+    actions = {agent: np.zeros(ACTION_DIM, np.float32) for agent in env.possible_agents}
+    for _ in range(6):
+        _, _, terminations, truncations, _ = env.step(actions)
+        assert not any(terminations.values()) and not any(truncations.values())
+    assert not env.unwrapped.agents
+    with pytest.raises(ResetNeeded):
+        env.step(actions)
+
+
+def test_fault_a_seed_of_the_algorithm_does_not_arrive():
+    with pytest.raises(AttributeError, match="seed"):
+        PPO("MlpPolicy", sb3_rows(battle()), **SHORT, seed=0)
+    envs = sb3_rows(battle())
+    first, _ = envs.venv.reset(seed=3)
+    again, _ = envs.venv.reset(seed=3)
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first[:MECHS], first[MECHS:])
+
+
+def test_fault_copies_of_a_seeded_environment_play_the_same_battles():
+    env = battle()
+    env.reset(seed=3)
+    observations, _ = rows(env).reset()
+    assert np.array_equal(observations[:MECHS], observations[MECHS:])
+
+
+def test_fault_processes_repeat_each_others_seeds():
+    envs = rows(battle(), 4, num_cpus=2)
+    try:
+        observations, _ = envs.reset(seed=5)
+    finally:
+        envs.close()
+    places = observations.reshape(4, -1)
+    same = [(i, j) for i in range(4) for j in range(i) if np.array_equal(places[i], places[j])]
+    assert same == [(2, 1)]
+
+
+def test_fault_truncations_look_like_terminations_and_final_infos_are_mixed_with_first_ones():
+    envs = sb3_rows(battle())
+    envs.reset()
+    for _ in range(6):
+        _, _, dones, infos = envs.step(np.ones((2 * MECHS, ACTION_DIM), np.float32))
+    assert dones.all()
+    assert "TimeLimit.truncated" not in infos[0]
+    assert infos[0]["reason"] == "time_limit" and infos[0]["episode_statistics"]["l"] == 6
+    assert "map_seed" in infos[0] and not any(infos[0]["reward_components"].values())
+
+
+def test_fault_masks_do_not_pass():
+    with pytest.raises(AttributeError, match="has_attr"):
+        MaskablePPO("MlpPolicy", sb3_rows(battle(action="multi_discrete")), **SHORT).learn(1)
+
+
+def test_fault_monitor_asks_for_a_render_mode():
+    with pytest.warns(UserWarning, match="render_mode"):
+        VecMonitor(sb3_rows(battle()))
+
+
+@pytest.mark.parametrize("stack", [supersuit.frame_stack_v1, supersuit.frame_stack_v2])
+def test_fault_stacked_observations_change_under_their_owner(stack):
+    env = stack(battle(), 2)
+    observations, _ = env.reset(seed=1)
+    kept = observations["blue_0"].copy()
+    later, *_ = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+    assert later["blue_0"] is observations["blue_0"]
+    assert not np.array_equal(kept, observations["blue_0"])
+
+
+def test_our_stack_gives_fresh_observations():
+    env = wrappers.StackObservations(battle(), 2)
+    observations, _ = env.reset(seed=1)
+    kept = observations["blue_0"].copy()
+    env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+    assert np.array_equal(kept, observations["blue_0"])
+
+
+def test_fault_frame_stack_refuses_streams():
+    with pytest.raises(AssertionError, match="only allowed for Box"):
+        supersuit.frame_stack_v2(battle(observation="dict"), 2)

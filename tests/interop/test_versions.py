@@ -1,0 +1,122 @@
+"""What the oldest and the newest Gymnasium, PettingZoo, NumPy and Numba must all let through."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test
+
+import echelon_env
+from echelon_env.observations import OBSERVATION_DIM
+
+FORMS = [
+    {"observation": observation, "action": action, "mask_in_observation": masked}
+    for observation in ("flat", "dict")
+    for action in ("continuous", "dict", "multi_discrete")
+    for masked in (False, True)
+    if action == "multi_discrete" or not masked
+]
+CHECKED = [form for form in FORMS if hasattr(pettingzoo, "register") or not form["mask_in_observation"]]
+"""Before its version 1.27 PettingZoo's checker takes a mask in the observation for that of a single choice."""
+
+SHORT = {"max_steps": 12}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form.values())))
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_gymnasiums_checker(control, form):
+    check_env(gymnasium.make("echelon/Skirmish-v0", control=control, **form, **SHORT).unwrapped)
+
+
+@pytest.mark.parametrize("form", CHECKED, ids=lambda form: "-".join(map(str, form.values())))
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+def test_pettingzoos_checkers(dead_agents, form):
+    def make():
+        return echelon_env.parallel_env("skirmish", dead_agents=dead_agents, **form, **SHORT)
+
+    with warnings.catch_warnings():  # they warn of spaces that are not [0, 1], of images, and of dict spaces
+        warnings.simplefilter("ignore")
+        parallel_api_test(make(), num_cycles=30)
+        parallel_seed_test(make)
+        api_test(echelon_env.env("skirmish", dead_agents=dead_agents, **form, **SHORT), num_cycles=30)
+
+
+def test_pettingzoos_test_of_max_cycles():
+    max_cycles_test(echelon_env)
+
+
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_a_battle_in_gymnasium(control):
+    env = gymnasium.make("echelon/Skirmish-v0", control=control, render_mode="rgb_array", **SHORT)
+    env = gymnasium.wrappers.RecordEpisodeStatistics(env)
+    env.reset(seed=0)
+    done = False
+    while not done:
+        _, _, terminated, truncated, info = env.step(env.action_space.sample())
+        done = terminated or truncated
+    assert info["episode"]["l"] == info["episode_statistics"]["l"] <= 12
+    assert info["episode"]["r"] == pytest.approx(info["episode_statistics"]["r"])
+    assert env.render().dtype == np.uint8
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_battles_in_gymnasiums_vector_environment(mode):
+    envs = gymnasium.make_vec(
+        "echelon/DuelOpen-v0", 3, vectorization_mode="vector_entry_point", autoreset_mode=mode, **SHORT
+    )
+    envs.reset(seed=0)
+    ends = 0
+    for _ in range(30):
+        _, _, terminated, truncated, _ = envs.step(envs.action_space.sample())
+        ended = terminated | truncated
+        ends += int(ended.sum())
+        if mode == AutoresetMode.DISABLED and ended.any():
+            envs.reset(options={"reset_mask": ended})
+    assert ends == 6
+    envs.close()
+
+
+def test_battles_in_gymnasiums_own_vector_environments():
+    envs = gymnasium.make_vec("echelon/DuelOpen-v0", 2, vectorization_mode="sync", **SHORT)
+    observations, _ = envs.reset(seed=0)
+    native = echelon_env.BattleVectorEnv("duel-open", 2, **SHORT)
+    assert np.array_equal(observations, native.reset(seed=0)[0])
+    actions = envs.action_space.sample()
+    assert np.array_equal(envs.step(actions)[0], native.step(actions)[0])
+
+
+def test_a_battle_in_pettingzoo():
+    env = echelon_env.parallel_env("skirmish", **SHORT)
+    env.reset(seed=0)
+    steps = 0
+    while env.agents:
+        env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+        steps += 1
+    assert steps == 12
+    turns = echelon_env.env("skirmish", **SHORT)
+    turns.reset(seed=0)
+    for agent in turns.agent_iter():
+        *_, termination, truncation, _ = turns.last()
+        turns.step(None if termination or truncation else turns.action_space(agent).sample())
+    assert not turns.agents
+
+
+def test_battles_in_arrays():
+    envs = echelon_env.BattleBatchEnv("skirmish", 2, **SHORT)
+    observations, _ = envs.reset(seed=0)
+    assert observations.shape == (2, 10, OBSERVATION_DIM)
+    for _ in range(12):
+        _, _, terminated, truncated, _ = envs.step(envs.action_space.sample())
+    assert (terminated | truncated).all()
+
+
+def test_pettingzoos_registry_where_there_is_one():
+    if hasattr(pettingzoo, "register"):
+        env = pettingzoo.make("parallel", "echelon/Skirmish-v0", **SHORT)
+        assert len(env.possible_agents) == 10
+    else:
+        assert tuple(map(int, pettingzoo.__version__.split(".")[:2])) < (1, 27)
