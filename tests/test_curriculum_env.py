@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from pettingzoo.test import parallel_api_test, parallel_seed_test
@@ -14,6 +15,7 @@ from echelon_env import BattleEnv, ConfigError, make_config, opponents, parallel
 from echelon_env.actions import ACTION_DIM
 from echelon_env.curriculum import Curriculum, Progress, make_curriculum
 from echelon_env.curriculum_env import CurriculumEnv, CurriculumParallelEnv
+from echelon_env.pettingzoo_env import BattleParallelEnv
 from echelon_env.scenario import ScenarioLike
 
 DUELS = make_curriculum(["duel-open", "duel-cover", "duel"])
@@ -196,7 +198,9 @@ def test_a_team_needs_one_size():
             lambda: CurriculumEnv(["skirmish", "duel"], pilot=3),
             r"stage 1 \(duel\): pilot: expected a place in a roster",
         ),
-        (lambda: CurriculumEnv(DUELS, gravity=3), r"stage 0 \(duel-open\): unknown config key 'gravity'"),
+        (lambda: CurriculumEnv(DUELS, gravity=3), "unknown argument 'gravity'"),
+        (lambda: CurriculumEnv(DUELS, scenario="duel"), "unknown argument 'scenario'"),
+        (lambda: CurriculumParallelEnv(DUELS, sid=1), "unknown argument 'sid'; did you mean 'side'"),
         (lambda: CurriculumEnv(DUELS, render_mode="rgb"), "unknown render_mode 'rgb'"),
         (lambda: CurriculumEnv("duel"), "a sequence of scenarios"),
         (lambda: CurriculumParallelEnv(DUELS, side=2), "side: expected 0 or 1, got 2"),
@@ -225,6 +229,35 @@ def test_agents_are_those_of_the_stage():
         while env.agents:
             *_, infos = env.step(act(env))
         assert {info["scenario"] for info in infos.values()} == {scenario}
+
+
+def test_the_stages_environment_tells_of_the_battle_in_play():
+    env = CurriculumParallelEnv(hasty("duel-open", "skirmish"), max_steps=2)
+    pilot = CurriculumEnv(hasty("duel-open", "skirmish"), max_steps=2)
+    with pytest.raises(ResetNeeded):
+        env.state()
+    action = np.full(ACTION_DIM, 0.5, np.float32)
+    widths = []
+    for scenario in ("duel-open", "skirmish"):
+        env.reset(seed=4)
+        pilot.reset(seed=4)
+        plain = BattleParallelEnv(scenario, max_steps=2)
+        plain.reset(seed=4)
+        assert env.state_space == plain.state_space
+        for team in (0, 1):
+            np.testing.assert_array_equal(env.state(team), plain.state(team))
+        last = env.agents[-1]
+        assert env.explain_action(last, action) == plain.explain_action(last, action)
+        assert env.describe_observation(last) == plain.describe_observation(last)
+        assert env.describe_action(last) == plain.describe_action(last)
+        assert pilot.explain_action(action) == plain.explain_action("blue_0", action)
+        assert pilot.describe_observation() == plain.describe_observation("blue_0")
+        assert pilot.describe_action() == plain.describe_action("blue_0")
+        widths.append(env.state_space.shape[0])
+        for _ in range(2):
+            env.step(act(env))
+            pilot.step(action)
+    assert widths[0] < widths[1]
 
 
 def test_the_wins_of_one_side_count():

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from gymnasium.spaces import flatten
 
-from echelon_env import BattleBatchEnv, BattleEnv, BattleVectorEnv, env, parallel_env
+from echelon_env import (
+    BattleBatchEnv,
+    BattleEnv,
+    BattleVectorEnv,
+    ConfigError,
+    ControlledBattles,
+    CurriculumEnv,
+    CurriculumParallelEnv,
+    env,
+    parallel_env,
+)
 from echelon_env.actions import ACTION_DIM
 from faces import FIGHT, SEED, Replay, record, stack
 
@@ -242,3 +252,35 @@ def test_battles_end_in_every_face_as_they_should(end, kwargs, name):
     for was_terminated, was_truncated, info in ends[:5]:  # of several agents blue's; red's may have left
         assert (was_terminated, was_truncated) == (terminated, not terminated)
         assert info.get("reason") == reason
+
+
+EVERY_MECH = (parallel_env, env, BattleBatchEnv, CurriculumParallelEnv)
+WITH_POLICIES = (BattleEnv, BattleVectorEnv, CurriculumEnv, ControlledBattles)
+FACES = EVERY_MECH + WITH_POLICIES
+FORMED = tuple(make for make in FACES if make is not ControlledBattles)
+
+
+@pytest.mark.parametrize(
+    ("makers", "wrong", "right"),
+    [
+        (FACES, "max_step", "max_steps"),
+        (FACES, "map", "maps"),
+        (FORMED, "observations", "observation"),
+        (FORMED, "max_cycle", "max_cycles"),
+        (WITH_POLICIES, "oponent", "opponent"),
+        ((BattleVectorEnv, BattleBatchEnv), "num_env", "num_envs"),
+    ],
+)
+def test_a_mistyped_argument_is_answered_with_the_right_one(makers, wrong, right):
+    for make in makers:
+        with pytest.raises(ConfigError, match=f"^unknown argument '{wrong}'; did you mean '{right}'. .*{right}"):
+            make(["duel"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel", **{wrong: 1})
+
+
+@pytest.mark.parametrize("name", ["opponent", "teammate"])
+@pytest.mark.parametrize("make", EVERY_MECH)
+def test_where_every_mech_is_the_callers_nobody_else_plays(make, name):
+    with pytest.raises(
+        ConfigError, match=f"^unknown argument '{name}'; all mechs are the caller's here, see BattleEnv"
+    ):
+        make(["duel"] if make is CurriculumParallelEnv else "duel", **{name: "novice"})

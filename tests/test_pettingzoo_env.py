@@ -1,12 +1,11 @@
-import warnings
-
 import numpy as np
 import pettingzoo
 import pytest
 from gymnasium.error import ResetNeeded
-from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test
+from pettingzoo.test import max_cycles_test
 
 import echelon_env
+from checkers import check_pettingzoo
 from echelon_env.actions import ACTION_DIM, Action
 from echelon_env.describe import describe_action, describe_observation
 from echelon_env.explain import explain_action
@@ -24,27 +23,15 @@ def act(env):
     return {agent: env.action_space(agent).sample() for agent in env.agents}
 
 
-def check_officially(**kwargs):
-    def make():
-        return echelon_env.parallel_env(**kwargs)
-
-    parallel_api_test(make(), num_cycles=50)
-    parallel_seed_test(make)
-    with warnings.catch_warnings():  # its advice for spaces that are neither Box nor Discrete
-        warnings.filterwarnings("ignore", ".* space for each agent probably should be gymnasium.spaces.box or")
-        warnings.filterwarnings("ignore", "Observation is not a NumPy array")
-        api_test(echelon_env.env(**kwargs), num_cycles=50)
-
-
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 @pytest.mark.parametrize("scenario", ["skirmish", "hunt", "battle"])
 def test_official_checkers(scenario, dead_agents):
-    check_officially(scenario=scenario, dead_agents=dead_agents, max_steps=12)
+    check_pettingzoo(scenario=scenario, dead_agents=dead_agents, max_steps=12)
 
 
 @pytest.mark.parametrize("forms", FORMS, ids=str)
 def test_official_checkers_in_every_form(forms):
-    check_officially(scenario="duel", max_steps=12, **forms)
+    check_pettingzoo(scenario="duel", max_steps=12, **forms)
 
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
@@ -104,6 +91,18 @@ def test_actions_are_explained_and_entries_described(env):
         env.explain_action("blue_1", action[1:])
     with pytest.raises(ResetNeeded):
         echelon_env.parallel_env("duel").explain_action("blue_0", action)
+
+
+def test_the_cycles_inner_environment_explains_and_describes(env):
+    action = np.zeros(ACTION_DIM, np.float32)
+    cycle = echelon_env.env("skirmish", max_steps=60)
+    cycle.reset(seed=5)
+    inner = cycle.unwrapped
+    assert inner.explain_action("red_3", action) == env.explain_action("red_3", action)
+    assert inner.describe_observation("red_3") == env.describe_observation("red_3")
+    assert inner.describe_action("red_3") == env.describe_action("red_3")
+    for agent, mask in env.action_masks().items():
+        np.testing.assert_array_equal(inner.action_masks()[agent], mask)
 
 
 def test_the_callers_actions_are_left_alone(env):
@@ -237,7 +236,7 @@ def test_bad_input(env):
         with pytest.raises(echelon_env.ConfigError, match="max_cycles: expected an integer of at least 1, got"):
             echelon_env.parallel_env("duel", max_cycles=max_cycles)
     for name in ("opponent", "side", "seed", "copy"):
-        with pytest.raises(echelon_env.ConfigError, match=f"unknown config key '{name}'"):
+        with pytest.raises(echelon_env.ConfigError, match=f"unknown argument '{name}'"):
             echelon_env.parallel_env("duel", **{name: 0})
     with pytest.raises(echelon_env.ConfigError, match="unknown render_mode 'rgb_arry'; did you mean 'rgb_array'"):
         echelon_env.parallel_env("duel", render_mode="rgb_arry")

@@ -1,13 +1,10 @@
-import warnings
-
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.utils.env_checker import check_env
-from stable_baselines3.common.env_checker import check_env as sb3_check_env
 
 import echelon_env
+from checkers import check_gymnasium
 from echelon_env import ConfigError, make_config, opponents
 from echelon_env.actions import ACTION_DIM
 from echelon_env.describe import describe_action, describe_observation
@@ -16,33 +13,17 @@ from echelon_env.observations import OBSERVATION_DIM, STREAMS
 from faces import FORMS
 
 
-def check_officially(env, forms=None):
-    forms = forms or FORMS[0]
-    check_env(env)
-    nested = forms["observation"] == "dict" and forms["mask_in_observation"]
-    if forms["action"] == "dict" or nested:
-        return  # SB3 supports neither dicts of actions nor dicts in dicts
-    with warnings.catch_warnings():  # its advice for its own CNN and MLP policies
-        for advice in (
-            "Your observation .* unconventional shape",
-            "It seems that your observation",
-            "The minimal resol",
-        ):
-            warnings.filterwarnings("ignore", advice)
-        sb3_check_env(env)
-
-
 @pytest.mark.parametrize("name", ["Duel", "Skirmish", "Battle", "Company"])
 @pytest.mark.parametrize("control", ["pilot", "team"])
 def test_official_checkers(name, control):
-    check_officially(gymnasium.make(f"echelon/{name}-v0", control=control, max_steps=30).unwrapped)
+    check_gymnasium(gymnasium.make(f"echelon/{name}-v0", control=control, max_steps=30).unwrapped)
 
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
 @pytest.mark.parametrize("forms", FORMS, ids=str)
 def test_official_checkers_in_every_form(forms, control):
     env = gymnasium.make("echelon/PairCity-v0", control=control, max_steps=12, **forms).unwrapped
-    check_officially(env, forms)
+    check_gymnasium(env, **forms)
 
 
 def test_the_module_prefix_registers():
@@ -171,9 +152,11 @@ def test_a_mechs_part_of_an_action_is_explained():
     classes = {mech_class.name: mech_class for mech_class in env.config.mech_classes}
     assert env.describe_observation(4) == describe_observation(classes["scout"])
     assert env.describe_action() == describe_action(classes["heavy"])
-    for mech in (-1, 5):
-        with pytest.raises(ValueError, match="mech: expected 0 to 4"):
-            env.describe_action(mech)
+    for mech in (-1, 5, "red_0", 0.0, True, None):
+        for ask in (env.describe_action, env.describe_observation, lambda mech: env.explain_action(action, mech)):
+            with pytest.raises(ValueError, match=rf"mech: expected 0 to 4, a place in \('red_0', .*\), got {mech!r}$"):
+                ask(mech)
+    assert env.describe_action(np.int64(4)) == describe_action(classes["scout"])
     pilot = echelon_env.BattleEnv("skirmish", pilot=4)
     with pytest.raises(ResetNeeded):
         pilot.explain_action(np.zeros(ACTION_DIM, np.float32))
@@ -214,8 +197,8 @@ def test_max_cycles_truncate_and_the_battle_is_left(control):
         ({"max_cycles": 0}, "max_cycles: expected an integer of at least 1"),
         ({"pilot": 7}, "pilot: expected a place in a roster of 1, got 7"),
         ({"side": 2}, "side: expected 0 or 1"),
-        ({"gravity": 3}, "unknown config key 'gravity'"),
-        ({"seed": 3}, "unknown config key 'seed'"),
+        ({"gravity": 3}, "unknown argument 'gravity'"),
+        ({"seed": 3}, "unknown argument 'seed'"),
     ],
 )
 def test_bad_arguments(arguments, message):

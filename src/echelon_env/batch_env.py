@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from echelon_env.action_formats import ActionFormat
 from echelon_env.autoreset import AutoresetBattles, final_infos
 from echelon_env.config import BattleConfig
-from echelon_env.controlled import ControlledBattles
+from echelon_env.controlled import ControlledBattles, check_arguments
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.forms import Forms
@@ -61,10 +62,11 @@ class BattleBatchEnv:
     num_threads
         Threads that share a step.
     autoreset_mode
-        What happens to a place that is done. `NEXT_STEP` (default): its next step ignores the actions, begins a new
-        battle and returns its first observations with reward 0. `SAME_STEP`: the new battle begins in the same step;
-        the last observations and infos are in ``infos["final_obs"]`` and ``infos["final_info"]``. `DISABLED`: it stands
-        still, and stepping raises ResetNeeded, until ``reset(options={"reset_mask": mask})``.
+        What happens to a place that is done. `NEXT_STEP` (default): its next step ignores the actions, which must be
+        in the space all the same, begins a new battle and returns its first observations with reward 0. `SAME_STEP`:
+        the new battle begins in the same step; the last observations and infos are in ``infos["final_obs"]`` and
+        ``infos["final_info"]``. `DISABLED`: it stands still, and stepping raises ResetNeeded, until
+        ``reset(options={"reset_mask": mask})``.
     copy
         False: observations are the engine's own buffer or views of it, valid until the next call. True: fresh arrays.
     **overrides
@@ -101,6 +103,7 @@ class BattleBatchEnv:
         copy: bool = True,
         **overrides: Any,
     ) -> None:
+        check_arguments(overrides, BattleBatchEnv)
         self.num_envs = check_integer("num_envs", num_envs)
         self._forms = Forms(observation, action, mask_in_observation)
         battles = ControlledBattles(
@@ -117,6 +120,9 @@ class BattleBatchEnv:
         self.num_mechs = len(self.agents)
         self.single_observation_space = self._forms.observation_space
         self.single_action_space = self._forms.action_space
+        low, high = battles.engine.global_state_bounds()
+        self.state_space = Box(low, high, dtype=np.float32)
+        """Space of a battle's row of `state`."""
         self.observation_space = batch_space(batch_space(self.single_observation_space, self.num_mechs), num_envs)
         self.action_space = batch_space(batch_space(self.single_action_space, self.num_mechs), num_envs)
 
@@ -158,7 +164,9 @@ class BattleBatchEnv:
         return observations, step.rewards, step.terminated, step.truncated, infos
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
-        """(B, S) float32: the whole battles, unfiltered, as `team` (0 blue, 1 red) lists them, itself first.
+        """(B, S) float32: all mechs, unfiltered, as `team` (0 blue, 1 red) lists them, itself first.
+
+        The layout is `echelon_env.observations.state_streams`, see docs/observations.md.
 
         Raises ResetNeeded before the first `reset`, ValueError for another team.
         """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -77,6 +80,7 @@ class ControlledBattles:
         seed: int = 0,
         **overrides: Any,
     ) -> None:
+        check_arguments(overrides, ControlledBattles)
         if control not in PLAYERS:
             raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), PLAYERS)}")
         if not copy and control != "all":
@@ -221,6 +225,38 @@ class ControlledBattles:
             raise ConfigError(f"pilot: expected a place in a roster of {team.shape[1]}, got {self._pilot}")
         mates = np.delete(team, self._pilot, axis=1)
         return team[:, self._pilot : self._pilot + 1], {"opponent": enemies, "teammate": mates}
+
+
+def check_arguments(
+    arguments: Mapping[str, Any], face: Callable[..., Any], inner: Callable[..., Any] | None = None
+) -> None:
+    """Check the names of the further keyword arguments of a class of environments.
+
+    Parameters
+    ----------
+    arguments
+        Those that are no parameters of its own.
+    face
+        The class; a name close to one of its parameters is a typing error.
+    inner
+        The class that it hands them on to, if any, whose keyword-only parameters they may be.
+
+    Raises
+    ------
+    ConfigError
+        For one that is nothing of the kind nor a key of the configuration, with the nearest valid name.
+    """
+    valid = {field.name for field in dataclasses.fields(BattleConfig)}
+    valid |= {p.name for p in inspect.signature(face).parameters.values() if p.kind is not p.VAR_KEYWORD}
+    if inner is not None:
+        valid |= {p.name for p in inspect.signature(inner).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    for name in arguments:
+        if name in valid:
+            continue
+        hint = nearest_name(name, valid)
+        if name in PLAYERS["pilot"]:
+            hint = "; all mechs are the caller's here, see BattleEnv and echelon_env.wrappers.TeamVersusPolicy"
+        raise ConfigError(f"unknown argument {name!r}{hint}", name)
 
 
 def _make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:

@@ -8,12 +8,15 @@ from typing import Any, Generic, TypeVar
 import gymnasium
 import numpy as np
 import pettingzoo
-from gymnasium.spaces import Space
+from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 
 from echelon_env.config import BattleConfig
+from echelon_env.controlled import check_arguments
 from echelon_env.curriculum import CurriculumLike, Progress, make_curriculum
+from echelon_env.describe import ActionDescription, FeatureDescription
 from echelon_env.engine.state import BLUE, RED
+from echelon_env.explain import ActionPart
 from echelon_env.pettingzoo_env import BattleParallelEnv, Infos
 from echelon_env.schema import ConfigError, check_seed
 from echelon_env.single_env import BattleEnv
@@ -98,6 +101,7 @@ class CurriculumEnv(gymnasium.Env[Any, Any]):
     metadata: dict[str, Any] = BattleEnv.metadata
 
     def __init__(self, curriculum: CurriculumLike, *, render_mode: str | None = None, **kwargs: Any) -> None:
+        check_arguments(kwargs, CurriculumEnv, BattleEnv)
         self._stages = _Stages(curriculum, lambda config: BattleEnv(config, render_mode=render_mode, **kwargs))
         self.render_mode = render_mode
         self.observation_space, self.action_space = self._env.observation_space, self._env.action_space
@@ -143,6 +147,18 @@ class CurriculumEnv(gymnasium.Env[Any, Any]):
         """What the multi-discrete action can do now, as in `BattleEnv`."""
         return self._env.action_masks()
 
+    def explain_action(self, action: Any, mech: int = 0) -> list[ActionPart]:
+        """What each part of an action would do now, as in `BattleEnv`."""
+        return self._env.explain_action(action, mech)
+
+    def describe_observation(self, mech: int = 0) -> tuple[FeatureDescription, ...]:
+        """What every entry of a mech's flat observation is in the battle in play, as in `BattleEnv`."""
+        return self._env.describe_observation(mech)
+
+    def describe_action(self, mech: int = 0) -> tuple[ActionDescription, ...]:
+        """What every entry of a mech's action vector is in the battle in play, as in `BattleEnv`."""
+        return self._env.describe_action(mech)
+
     def render(self) -> Any:
         """The picture of the battle in play, as in `BattleEnv`."""
         return self._env.render()
@@ -158,6 +174,9 @@ class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ign
     `possible_agents` are those of all stages, `agents` those of the battle in play. An episode counts when its last
     agent has left: as won if the info's ``outcome`` says that `side` won, else as not won, so also when `max_cycles`
     truncates it. Seeds, and ``stage`` and ``scenario`` in the agents' infos, are as in `CurriculumEnv`.
+
+    `state_space`, `state` and the descriptions are those of the battle in play. A state has a part for every mech, so
+    its length changes from stage to stage where the rosters do: a centralised critic needs stages of one size.
 
     Parameters
     ----------
@@ -183,6 +202,7 @@ class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ign
     ) -> None:
         if side not in (BLUE, RED):
             raise ConfigError(f"side: expected 0 or 1, got {side!r}")
+        check_arguments(kwargs, CurriculumParallelEnv, BattleParallelEnv)
         self._team = ("blue", "red")[side]
         self._stages = _Stages(curriculum, lambda config: BattleParallelEnv(config, render_mode=render_mode, **kwargs))
         self.render_mode = render_mode
@@ -236,9 +256,30 @@ class CurriculumParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ign
             infos = {agent: info | self._stages.info for agent, info in infos.items()}
         return observations, rewards, terminations, truncations, infos
 
+    @property
+    def state_space(self) -> Box:
+        """The space of `state` in the battle in play."""
+        return self._stages.env.state_space
+
+    def state(self, team: int = BLUE) -> NDArray[np.float32]:
+        """All mechs of the battle in play, unfiltered, as in `BattleParallelEnv`."""
+        return self._stages.env.state(team)
+
     def action_masks(self) -> dict[str, NDArray[np.bool_]]:
         """What the agents' multi-discrete actions can do now, as in `BattleParallelEnv`."""
         return self._stages.env.action_masks()
+
+    def explain_action(self, agent: str, action: Any) -> list[ActionPart]:
+        """What each part of an action would do now, as in `BattleParallelEnv`."""
+        return self._stages.env.explain_action(agent, action)
+
+    def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
+        """What every entry of an agent's flat observation is in the battle in play, as in `BattleParallelEnv`."""
+        return self._stages.env.describe_observation(agent)
+
+    def describe_action(self, agent: str) -> tuple[ActionDescription, ...]:
+        """What every entry of an agent's action vector is in the battle in play, as in `BattleParallelEnv`."""
+        return self._stages.env.describe_action(agent)
 
     def render(self) -> Any:
         """The picture of the battle in play, as in `BattleParallelEnv`."""

@@ -63,7 +63,7 @@ class Forms:
         if not self.mask_in_observation:
             return observations
         assert masks is not None
-        return {"observation": observations, "action_mask": split_mask(masks)}
+        return {"observation": observations, "action_mask": split_mask(masks.copy())}  # infos have the same
 
     def read(self, action: Any, batch: int | None = None, what: str = "action") -> NDArray[np.float32]:
         """Vectors ([B,] [n,] A) that an agent's action, or the actions of B agents, stand for. Raises ValueError."""

@@ -1,4 +1,4 @@
-"""What the infos of every environment hold, in Python values for single agents and as arrays for batches.
+"""What the infos of every environment hold, as scalars for single agents and as arrays for batches.
 
 | key | what | when |
 |---|---|---|
@@ -103,7 +103,7 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 
 def agent_infos(report: Report, agents: Sequence[int]) -> list[dict[str, Any]]:
-    """Infos of some agents of the first battle, in Python values."""
+    """Infos of some agents of the first battle, as scalars."""
     alive, bad_actions, own_teams = (
         report.alive[0].tolist(),
         report.bad_actions[0].tolist(),

@@ -15,7 +15,7 @@ from pettingzoo.utils import parallel_to_aec, wrappers
 from echelon_env.action_formats import ActionFormat
 from echelon_env.autoreset import AutoresetBattles, check_max_cycles
 from echelon_env.config import BattleConfig
-from echelon_env.controlled import ControlledBattles
+from echelon_env.controlled import ControlledBattles, check_arguments
 from echelon_env.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
@@ -88,6 +88,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         render_mode: str | None = None,
         **overrides: Any,
     ) -> None:
+        check_arguments(overrides, BattleParallelEnv)
         self.render_mode = check_render_mode(render_mode)
         self._forms = Forms(observation, action, mask_in_observation)
         self._battles = AutoresetBattles(
@@ -160,7 +161,9 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         )
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
-        """(S,) float32: the whole battle, unfiltered, as `team` (0 blue, 1 red) lists it, itself first.
+        """(S,) float32: all mechs, unfiltered, as `team` (0 blue, 1 red) lists them, itself first.
+
+        The layout is `echelon_env.observations.state_streams`, see docs/observations.md.
 
         Raises ResetNeeded before the first `reset`, ValueError for another team.
         """
@@ -206,6 +209,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
         """Vectors (1, M, A) of everybody's actions, zeros for those who have left."""
+        if not isinstance(actions, Mapping):
+            raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
         missing = [agent for agent in self.agents if agent not in actions]
         if missing:
             raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
@@ -234,5 +239,9 @@ def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattlePara
 
 
 def env(scenario: ScenarioLike = "battle", **kwargs: Any) -> Any:
-    """PettingZoo's agent-environment cycle of a battle, converted from `parallel_env` and order-enforcing."""
+    """PettingZoo's agent-environment cycle of a battle, converted from `parallel_env` and order-enforcing.
+
+    ``env(...).unwrapped`` is the `BattleParallelEnv` of the battle, which answers `explain_action`,
+    `describe_observation`, `describe_action` and `action_masks`, as of the last decision of all agents.
+    """
     return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel_env(scenario, **kwargs)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import gymnasium
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from echelon_env.action_formats import ActionFormat
 from echelon_env.autoreset import AutoresetBattles
 from echelon_env.config import BattleConfig
-from echelon_env.controlled import ControlledBattles
+from echelon_env.controlled import ControlledBattles, check_arguments
 from echelon_env.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
@@ -28,12 +29,19 @@ SingleControl = Literal["pilot", "team"]
 
 
 def make_battles(
-    scenario: ScenarioLike, num_battles: int, control: SingleControl, overrides: dict[str, Any], **kwargs: Any
+    face: Callable[..., Any],
+    scenario: ScenarioLike,
+    num_battles: int,
+    control: SingleControl,
+    overrides: dict[str, Any],
+    **kwargs: Any,
 ) -> ControlledBattles:
     """Battles as single-agent faces need them: a team is one agent, whose dead stay in it until the battle ends.
 
-    Raises `ConfigError` for another control than ``"pilot"`` or ``"team"``, and as `ControlledBattles` does.
+    Raises `ConfigError` for another control than ``"pilot"`` or ``"team"``, for overrides that are neither parameters
+    of the class `face` nor keys of the configuration, and as `ControlledBattles` does.
     """
+    check_arguments(overrides, face)
     if control not in ("pilot", "team"):
         raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), ('pilot', 'team'))}")
     if control == "team":
@@ -119,7 +127,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         battles = make_battles(
-            scenario, 1, control, overrides,
+            BattleEnv, scenario, 1, control, overrides,
             opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps,
         )  # fmt: skip
         self._forms = Forms(observation, action, mask_in_observation, agents_of(battles))
@@ -196,8 +204,9 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         self._battles.close()
 
     def _row_of(self, mech: int) -> int:
-        if not 0 <= mech < len(self._own):
-            raise ValueError(f"mech: expected 0 to {len(self._own) - 1}, got {mech!r}")
+        is_place = isinstance(mech, (int, np.integer)) and not isinstance(mech, (bool, np.bool_))
+        if not is_place or not 0 <= mech < len(self._own):
+            raise ValueError(f"mech: expected 0 to {len(self._own) - 1}, a place in {self.mechs}, got {mech!r}")
         row: int = self._own[mech]
         return row
 

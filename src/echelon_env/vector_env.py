@@ -31,7 +31,8 @@ Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dic
 class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     """`num_envs` battles on one engine; the environment `BattleEnv`, batched, for `gymnasium.make_vec`.
 
-    What infos hold: `echelon_env.info`, as arrays with masks.
+    What infos hold: `echelon_env.info`, as arrays with masks. ``infos["action_mask"]`` has an entry for each
+    sub-environment, as ``single_action_space.sample`` takes it.
 
     Parameters are those of `BattleEnv`, and
 
@@ -41,7 +42,8 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         Threads that share a step.
     autoreset_mode
         What happens to a sub-environment after its episode's end. `NEXT_STEP` (default): its next step ignores the
-        action, begins a new battle and returns its first observation with reward 0. `SAME_STEP`: the new battle begins
+        action, which must be in the space all the same, begins a new battle and returns its first observation with
+        reward 0. `SAME_STEP`: the new battle begins
         in the same step; the last observation and info are in ``infos["final_obs"]`` and ``infos["final_info"]``.
         `DISABLED`: it stands still, and stepping raises ResetNeeded, until ``reset(options={"reset_mask": mask})``.
     """
@@ -71,7 +73,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.render_mode = check_render_mode(render_mode)
         self.num_envs = check_integer("num_envs", num_envs)
         battles = make_battles(
-            scenario, self.num_envs, control, overrides,
+            BattleVectorEnv, scenario, self.num_envs, control, overrides,
             opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps, num_threads=num_threads,
         )  # fmt: skip
         self._forms = Forms(observation, action, mask_in_observation, agents_of(battles))

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from gymnasium.utils import seeding
 
-from testing.arena import Arena
+from testing.arena import LIMIT, Arena
 
 FAULTS = []
 
@@ -96,6 +96,12 @@ class OneArrayInInfos(Arena):
         return {agent: info | {"goal": self.goal[:]} for agent, info in super().infos(present).items()}
 
 
+@fault("aliasing")
+class InfosThatCannotBeCopied(Arena):
+    def infos(self, present=None):
+        return {agent: info | {"names": (i for i in "ab")} for agent, info in super().infos(present).items()}
+
+
 @fault("seed")
 class GlobalRandomNumbers(Arena):
     def observe(self, agent):
@@ -143,6 +149,52 @@ class SeedsAgain(Arena):
         return super().reset(self.seed)
 
 
+@fault("unfinished")
+class ClockRunsOn(Arena):
+    """Puts the clock back when an episode ends, not when one begins."""
+
+    def reset(self, seed=None, options=None):
+        time = self.time % LIMIT if self.agents else 0
+        super().reset(seed)
+        self.time = time
+        return {agent: self.observe(agent) for agent in self.agents}, self.infos()
+
+
+@fault("unfinished")
+class PlacesAreKept(Arena):
+    def reset(self, seed=None, options=None):
+        old = self.place if self.agents else {}
+        super().reset(seed)
+        self.place |= old
+        return {agent: self.observe(agent) for agent in self.agents}, self.infos()
+
+
+@fault("unfinished")
+class UnseededAfterAnUnfinishedEpisode(Arena):
+    def reset(self, seed=None, options=None):
+        if seed is None and self.agents:
+            self.rng, _ = seeding.np_random()
+        return super().reset(seed)
+
+
+@fault("unfinished")
+class SurvivorsOnly(Arena):
+    """Brings the dead back when an episode has ended or a seed is given."""
+
+    def reset(self, seed=None, options=None):
+        survivors = self.agents if seed is None and self.agents else self.possible_agents
+        super().reset(seed)
+        self.agents = survivors[:]
+        return {agent: self.observe(agent) for agent in survivors}, self.infos()
+
+
+@fault("unfinished")
+class ResetInMidEpisodeRaises(Arena):
+    def reset(self, seed=None, options=None):
+        assert seed is not None or not self.agents
+        return super().reset(seed)
+
+
 @fault("actions_kept")
 class KeepsActions(Arena):
     last = None
@@ -163,10 +215,14 @@ class KeepsActions(Arena):
 class KeepsTheActionDict(Arena):
     last = ()
 
+    def reset(self, seed=None, options=None):
+        self.last = ()
+        return super().reset(seed)
+
     def step(self, actions):
         observations, rewards, *rest = super().step(actions)
         rewards = {agent: reward + len(self.last) for agent, reward in rewards.items()}
-        self.last = actions if self.agents else ()
+        self.last = actions
         return observations, rewards, *rest
 
 
@@ -188,10 +244,14 @@ class ReturnsItsOwnPlaces(Arena):
 class ReturnsItsOwnDict(Arena):
     last = ()
 
+    def reset(self, seed=None, options=None):
+        self.last = ()
+        return super().reset(seed)
+
     def step(self, actions):
         observations, rewards, *rest = super().step(actions)
         rewards = {agent: reward + len(self.last) for agent, reward in rewards.items()}
-        self.last = rewards if self.agents else ()
+        self.last = rewards
         return observations, rewards, *rest
 
 

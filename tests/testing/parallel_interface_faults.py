@@ -44,6 +44,18 @@ class ResetToAnArray(Arena):
         return np.zeros(5), super().reset(seed)[1]
 
 
+@fault("reset")
+class ResetNeedsAnOption(Arena):
+    def reset(self, seed=None, options=None):
+        return super().reset(seed, options["map"])
+
+
+@fault("step")
+class StepRaises(Spoilt):
+    def spoil(self, *_):
+        raise KeyError("walker")
+
+
 @fault("step")
 class OneFlagOnly(Spoilt):
     def spoil(self, observations, rewards, terminations, truncations, infos):
@@ -54,6 +66,14 @@ class OneFlagOnly(Spoilt):
 class RewardsInAList(Spoilt):
     def spoil(self, observations, rewards, terminations, truncations, infos):
         return observations, [*rewards.values()], terminations, truncations, infos
+
+
+@fault("agents")
+class NoAgents(Arena):
+    def reset(self, seed=None, options=None):
+        returned = super().reset(seed)
+        del self.agents
+        return returned
 
 
 @fault("agents")
@@ -257,6 +277,18 @@ class StateOutOfBounds(Arena):
 class StateOfAnotherDtype(Arena):
     def state(self):
         return super().state().astype(np.float32)
+
+
+@fault("state")
+class StateIsMissing(Arena):
+    def state(self):
+        raise NotImplementedError
+
+
+@fault("spaces")
+class SpaceIsMissing(Arena):
+    def action_space(self, agent):
+        return {}[agent]
 
 
 @fault("spaces")

@@ -1,7 +1,44 @@
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 
-from echelon_env.testing.comparison import find_arrays, find_difference, find_overlaps
+from echelon_env.testing import ConformanceError
+from echelon_env.testing.comparison import find_arrays, find_difference, find_overlaps, snapshot
+
+
+@dataclass
+class Track:
+    name: str
+    places: np.ndarray
+    ms: float = field(default=0.0, compare=False)
+
+
+class Incomparable:
+    def __eq__(self, other):
+        raise RuntimeError("no")
+
+    def __hash__(self):
+        return 0
+
+    def __repr__(self):
+        return "<incomparable>"
+
+
+class Table:
+    """Compares entry by entry, as data frames do."""
+
+    def __init__(self, *entries):
+        self.entries = np.array(entries)
+
+    def __eq__(self, other):
+        return self.entries == other.entries
+
+    def __hash__(self):
+        return 0
+
+    def __repr__(self):
+        return f"Table{self.entries.tolist()}"
 
 
 @pytest.mark.parametrize(
@@ -23,6 +60,17 @@ from echelon_env.testing.comparison import find_arrays, find_difference, find_ov
         (np.zeros(2), np.zeros(2, np.float32), ("x", "dtype float64", "dtype float32")),
         (np.zeros((2, 2)), np.eye(2), ("x[0, 0]", "0.0", "1.0 (2 of 4 entries differ)")),
         (np.array([None, 1]), np.array([None, 2]), ("x[1]", "1", "2")),
+        (Track("a", np.array([1, np.nan]), 1), Track("a", np.array([1, np.nan]), 2), None),
+        (Track("a", np.zeros(2)), Track("a", np.eye(2)[0]), ("x.places[0]", "0.0", "1.0 (1 of 2 entries differ)")),
+        (Track("a", np.zeros(2)), Track("b", np.zeros(2)), ("x.name", "'a'", "'b'")),
+        (Track, Track, None),
+        (Table(1, 2), Table(1, 2), None),
+        (Table(1, 2), Table(1, 3), ("x", "Table[1, 2]", "Table[1, 3]")),
+        (
+            Incomparable(),
+            Incomparable(),
+            ("x", "a value that can be compared", "<incomparable>, RuntimeError: no"),
+        ),
         (None, np.zeros(1), ("x", "NoneType None", "ndarray array([0.])")),
     ],
 )
@@ -45,8 +93,20 @@ def test_ignored_keys_may_differ_at_any_depth():
 
 def test_arrays_are_found_at_any_depth():
     inner = np.zeros(1)
-    value = {"a": [inner, (1, inner)], "b": np.array([None, {"c": inner}], object)}
-    assert [path for path, _ in find_arrays(value, "x")] == ["x['a'][0]", "x['a'][1][1]", "x['b'][1]['c']"]
+    value = {"a": [inner, (1, inner)], "b": np.array([None, {"c": inner}], object), "d": Track("e", inner)}
+    paths = ["x['a'][0]", "x['a'][1][1]", "x['b'][1]['c']", "x['d'].places"]
+    assert [path for path, _ in find_arrays(value, "x")] == paths
+    assert [path for path, _ in find_arrays(value, "x", ["a", "c"])] == paths[3:]
+
+
+def test_a_snapshot_copies_all_but_ignored_keys():
+    value = {"a": [np.zeros(1)], "b": {"a": np.zeros(1), "c": (i for i in "ab")}}
+    copied = snapshot("here", value, ["c"])
+    assert find_difference(value, copied) is None
+    assert copied["b"]["c"] is value["b"]["c"]
+    assert copied["a"][0] is not value["a"][0]
+    with pytest.raises(ConformanceError, match=r"^aliasing: here: expected values that can be copied, .*generator"):
+        snapshot("here", value, ["a"])
 
 
 def test_overlaps_are_of_shared_memory_only():

@@ -40,7 +40,8 @@ def test_parallel_battles(scenario, max_steps, dead_agents):
 
     novices = Novices(make().config)
     check_parallel_env(make, actions=novices)
-    assert min(novices.decisions.values()) < 2 * max_steps, "nobody died"
+    # three episodes are played, others are repeated
+    assert min(novices.decisions.values()) < 3 * max_steps, "nobody died"
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form.values())))

@@ -1,11 +1,13 @@
 """Every fault planted in a good environment is found by the check of its name."""
 
+import dataclasses
 import itertools
 import pickle
 
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+from gymnasium.utils import seeding
 
 from echelon_env.testing import ConformanceError, ConformanceWarning, check_parallel_env
 from testing import parallel_course_faults, parallel_interface_faults
@@ -123,6 +125,79 @@ def test_options_leave_checks_out():
         with pytest.raises(ConformanceError) as caught:
             check_parallel_env(Chess, **{"copies": (), "seed_matters": False, "ignored_infos": ["ms"]} | options)
         assert caught.value.check == check
+
+
+def test_ignored_infos_may_hold_anything():
+    class Opaque(Arena):
+        def infos(self, present=None):
+            buffer = self.__dict__.setdefault("buffer", np.zeros(1))
+            more = {"object": object(), "nested": {"iterator": (i for i in "ab")}, "buffer": buffer}
+            return {agent: info | more for agent, info in super().infos(present).items()}
+
+    copies = ["deepcopy"]  # a class within a function cannot be pickled
+    check_parallel_env(Opaque, ignored_infos=["object", "iterator", "buffer"], copies=copies)
+    for key, check in (("object", "seed"), ("iterator", "aliasing"), ("buffer", "aliasing")):
+        with pytest.raises(ConformanceError) as caught:
+            check_parallel_env(Opaque, ignored_infos={"object", "iterator", "buffer"} - {key})
+        assert caught.value.check == check
+
+
+@dataclasses.dataclass
+class Track:
+    places: np.ndarray
+
+
+def test_infos_may_hold_dataclasses_with_arrays():
+    class Tracked(Arena):
+        def infos(self, present=None):
+            track = np.array(list(self.place.values()))
+            return {agent: info | {"track": Track(track.copy())} for agent, info in super().infos(present).items()}
+
+    check_parallel_env(Tracked, copies=["deepcopy"])
+
+
+def test_an_exception_of_the_environment_is_the_cause_of_the_error():
+    with pytest.raises(ConformanceError, match=r"^step: episode 0, step 3: .*got KeyError: 'walker'") as caught:
+        check_parallel_env(parallel_interface_faults.StepRaises)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_cast_may_change(seed):
+    class Casting(Arena):
+        """Two or three of five take part, drawn anew for each episode."""
+
+        def reset(self, seed=None, options=None):
+            super().reset(seed)
+            cast = self.rng.permutation(5)[: self.rng.integers(2, 4)]
+            self.agents = [self.possible_agents[i] for i in sorted(cast)]
+            return {agent: self.observe(agent) for agent in self.agents}, self.infos()
+
+    check_parallel_env(Casting, seed=seed, copies=["deepcopy"])
+
+
+def test_illegal_actions_may_be_refused():
+    class Doors(Arena):
+        """One of three moves, told by the mask alone, is forbidden in each episode."""
+
+        def reset(self, seed=None, options=None):
+            if seed is not None:
+                self.doors, _ = seeding.np_random(seed)
+            self.shut = int(self.doors.integers(3))
+            return super().reset(3)
+
+        def step(self, actions):
+            assert all(action[0] != self.shut for agent, action in actions.items() if agent.startswith("jumper"))
+            return super().step({agent: np.array([(self.time + 2) % 3, 0]) for agent in actions})
+
+        def infos(self, present=None):
+            infos = super().infos(present)
+            for info in infos.values():
+                if "action_mask" in info:
+                    info["action_mask"][0][:] = np.arange(3) != self.shut
+            return infos
+
+    check_parallel_env(Doors, copies=["deepcopy"])
 
 
 def test_own_actions_are_played():

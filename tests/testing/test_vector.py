@@ -1,5 +1,7 @@
 """Every fault planted in a good vector environment is found by the check of its name."""
 
+from dataclasses import dataclass
+
 import gymnasium
 import numpy as np
 import pytest
@@ -15,6 +17,11 @@ from testing.vector_faults import (
     OneSeedForEver,
     OtherRewards,
 )
+
+
+@dataclass
+class Track:
+    places: np.ndarray
 
 
 @pytest.mark.parametrize(("check", "environment", "modes"), FAULTS)
@@ -82,6 +89,39 @@ def test_options_leave_checks_out():
         with pytest.raises(ConformanceError) as caught:
             check_vector_env(Clocked, **{"seed_matters": False, "ignored_infos": ["ms"]} | options)
         assert caught.value.check == check
+
+
+class Opaque(Drift):
+    """Holds, in its infos, what can be neither compared nor copied, and a dataclass with an array, which can."""
+
+    def step(self, action):
+        *returned, info = super().step(action)
+        nested = {"iterator": (i for i in "ab")}
+        return *returned, info | {"object": object(), "deep": nested, "track": Track(self.place.copy())}
+
+
+def test_ignored_infos_may_hold_anything():
+    def make(num_envs, mode):
+        return SyncVectorEnv([Opaque] * num_envs, autoreset_mode=mode)
+
+    check_vector_env(make, Opaque, ignored_infos=["object", "iterator"])
+    for key in ("object", "iterator"):
+        with pytest.raises(ConformanceError, match=r"^aliasing: "):
+            check_vector_env(make, Opaque, ignored_infos={"object", "iterator"} - {key})
+
+
+def test_an_exception_of_a_single_environment_is_the_cause_of_the_error():
+    class Breaks(Drift):
+        def step(self, action):
+            if self.time == 2:
+                raise ValueError("two")
+            return super().step(action)
+
+    with pytest.raises(
+        ConformanceError, match=r"^singles: single environment 0, step 2: .*got ValueError: two"
+    ) as caught:
+        check_vector_env(Batch, Breaks)
+    assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_episodes_that_do_not_end_are_warned_of():

@@ -92,6 +92,18 @@ class ResetWithoutInfos(Batch):
         return super().reset(seed=seed, options=options)[0]
 
 
+@fault("reset")
+class ResetNeedsAnOption(Batch):
+    def reset(self, *, seed=None, options=None):
+        return super().reset(seed=seed, options=options["map"])
+
+
+@fault("step")
+class StepRaises(Batch):
+    def spoil(self, *_):
+        raise KeyError("place")
+
+
 @fault("step")
 class OneFlagOnly(Batch):
     def spoil(self, ended, observations, rewards, terminations, truncations, infos):

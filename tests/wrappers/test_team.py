@@ -125,8 +125,11 @@ def test_bad_teams(team, message):
 
 
 def test_bad_policies():
-    with pytest.raises(TypeError, match=r"policy: expected reset\(mask\) and act\(observations\), or a function"):
+    expected = r"policy: expected reset\(mask\) and act\(observations\), or a function, got "
+    with pytest.raises(TypeError, match=rf"{expected}'novice'; .*echelon_env\.opponents\.make\('novice', 0, config\)"):
         TeamVersusPolicy(scripted(), "novice")
+    with pytest.raises(TypeError, match=rf"{expected}3$"):
+        TeamVersusPolicy(scripted(), 3)
 
 
 @pytest.mark.parametrize(

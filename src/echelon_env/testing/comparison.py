@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import warnings
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, raising
 
 REMEMBERED_CALLS = 3
 """How many calls back memory is compared: more than one, because environments that swap two buffers alias too."""
@@ -28,7 +29,7 @@ def find_difference(
     Parameters
     ----------
     expected, got
-        Dicts, sequences, arrays and plain values, nested.
+        Dicts, sequences, dataclasses, arrays and plain values, nested.
     tolerance
         None: types, dtypes and values are the same (NaN equals NaN). A number: numbers differ by at most that
         much, relative or absolute, whatever their types.
@@ -46,6 +47,8 @@ def find_difference(
         if len(expected) != len(got):
             return path, f"length {len(expected)}", f"length {len(got)}"
         pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(expected, got, strict=True))]
+    elif _is_dataclass(expected) and type(expected) is type(got):
+        pairs = [(f"{path}.{name}", part, getattr(got, name)) for name, part in _fields(expected)]
     else:
         return _leaf_difference(expected, got, tolerance, path)
     if tolerance is None and type(expected) is not type(got):
@@ -60,6 +63,15 @@ def _is_sequence(value: Any) -> bool:
     )
 
 
+def _is_dataclass(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Name and value of every field of a dataclass that counts when it is compared."""
+    return ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare)
+
+
 def _leaf_difference(expected: Any, got: Any, tolerance: float | None, path: str) -> Difference | None:
     if tolerance is None and type(expected) is not type(got):
         return path, f"{type(expected).__name__} {brief(expected)}", f"{type(got).__name__} {brief(got)}"
@@ -67,7 +79,7 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None, path: str
         return None
     numeric = (np.ndarray, np.generic, bool, int, float, complex)
     if not (isinstance(expected, numeric) and isinstance(got, numeric)):
-        return None if expected is got or bool(expected == got) else (path, brief(expected), brief(got))
+        return None if expected is got else _object_difference(expected, got, path)
     first, second = np.asarray(expected), np.asarray(got)
     if first.shape != second.shape:
         return path, f"shape {first.shape}", f"shape {second.shape}"
@@ -83,6 +95,14 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None, path: str
     return f"{path}[{', '.join(map(str, index))}]", str(first[index]), f"{second[index]} {count}"
 
 
+def _object_difference(expected: Any, got: Any, path: str) -> Difference | None:
+    try:
+        equal = bool(np.all(expected == got))  # tables compare entry by entry
+    except Exception as error:
+        return path, "a value that can be compared", f"{brief(got)}, {type(error).__name__}: {error}"
+    return None if equal else (path, brief(expected), brief(got))
+
+
 def _equal(first: NDArray[Any], second: NDArray[Any], tolerance: float | None) -> NDArray[np.bool_]:
     if tolerance and first.dtype.kind in "iufc" and second.dtype.kind in "iufc":
         return np.asarray(np.isclose(first, second, rtol=tolerance, atol=tolerance, equal_nan=True))
@@ -92,16 +112,42 @@ def _equal(first: NDArray[Any], second: NDArray[Any], tolerance: float | None) -
     return equal
 
 
-def find_arrays(value: Any, path: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Every array within a nested value, with its path."""
+def _parts(value: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What a value holds: where in it, the dictionary key if it is one, and the part."""
+    if isinstance(value, dict):
+        yield from ((f"[{key!r}]", key, part) for key, part in value.items())
+    elif isinstance(value, (tuple, list)):
+        yield from ((f"[{i}]", None, part) for i, part in enumerate(value))
+    elif isinstance(value, np.ndarray) and value.dtype == object:
+        yield from ((f"[{i}]", None, part) for i, part in enumerate(value.flat))
+    elif _is_dataclass(value):
+        yield from ((f".{name}", None, part) for name, part in _fields(value))
+
+
+def find_arrays(value: Any, path: str = "", ignored: Collection[str] = ()) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Every array within a nested value, with its path, but for those under ignored dictionary keys."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         yield path, value
-    elif isinstance(value, dict):
-        for key, part in value.items():
-            yield from find_arrays(part, f"{path}[{key!r}]")
-    elif isinstance(value, (tuple, list, np.ndarray)):
-        for i, part in enumerate(value.flat if isinstance(value, np.ndarray) else value):
-            yield from find_arrays(part, f"{path}[{i}]")
+    for at, key, part in _parts(value):
+        if key not in ignored:
+            yield from find_arrays(part, path + at, ignored)
+
+
+def snapshot(where: str, value: Any, ignored: Collection[str]) -> Any:
+    """A deep copy of what an environment returned; what is under ignored dictionary keys stays the same object.
+
+    Raises ConformanceError for what cannot be copied.
+    """
+    with raising("aliasing", where, "values that can be copied, to be compared later, or `ignored_infos`"):
+        return copy.deepcopy(value, {id(part): part for part in _find_ignored(value, ignored)})
+
+
+def _find_ignored(value: Any, ignored: Collection[str]) -> Iterator[Any]:
+    for _, key, part in _parts(value) if ignored else ():
+        if key in ignored:
+            yield part
+        else:
+            yield from _find_ignored(part, ignored)
 
 
 def find_overlaps(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[int, int]]:
@@ -126,29 +172,33 @@ class Returned(NamedTuple):
 
 
 class AliasGuard:
-    """Sees to it that what an environment returned stays as it was."""
+    """Sees to it that what an environment returned stays as it was, but for `ignored` keys of infos."""
 
-    def __init__(self) -> None:
+    def __init__(self, ignored: Collection[str]) -> None:
+        self._ignored = ignored
         self._calls: deque[Returned] = deque(maxlen=REMEMBERED_CALLS)
         self._warned = False
 
-    def admit(self, where: str, value: dict[str, Any]) -> dict[str, Any]:
-        """Take what a call returned, by name; returns a deep copy.
+    def admit(self, where: str, value: dict[str, Any]) -> None:
+        """Take what a call returned, by name.
 
         Raises ConformanceError where an earlier return has changed or shares memory with this one.
         """
         for call in self._calls:
             for name, part in call.value.items():
-                changed = find_difference(call.snapshot[name], part, path=name)
+                changed = find_difference(call.snapshot[name], part, ignored=self._ignored_in(name), path=name)
                 if changed:
                     path, before, after = changed
                     raise ConformanceError(
                         "aliasing", f"{call.where}, {path}", f"to stay {before}", f"{after} after {where}"
                     )
-        arrays = [found for name, part in value.items() for found in find_arrays(part, name)]
-        self._calls.append(Returned(where, value, copy.deepcopy(value), arrays))
+        arrays = [found for name, part in value.items() for found in find_arrays(part, name, self._ignored_in(name))]
+        copies = {name: snapshot(f"{where}, {name}", part, self._ignored_in(name)) for name, part in value.items()}
+        self._calls.append(Returned(where, value, copies, arrays))
         self._check_memory()
-        return self._calls[-1].snapshot
+
+    def _ignored_in(self, name: str) -> Collection[str]:
+        return self._ignored if name == "infos" else ()
 
     def _check_memory(self) -> None:
         owners = [(call, path) for call in self._calls for path, _ in call.arrays]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 CHECKS: dict[str, str] = {
@@ -25,6 +27,7 @@ CHECKS: dict[str, str] = {
     "keys": "every dictionary holds those who were present before the step, and no one who had left",
     "termination": "a terminated agent leaves",
     "truncation": "a truncated agent leaves",
+    "unfinished": "a reset in mid-episode begins an episode like any other reset",
     "end": "nobody is left after the last one's end, and a further step raises or returns nothing",
     "state": "`state()`, where there is a `state_space`, lies in it",
     "actions_kept": "overwriting actions after the step changes nothing",
@@ -78,6 +81,17 @@ class ConformanceError(AssertionError):
 
 class ConformanceWarning(UserWarning):
     """An environment departs from a habit that is not obligatory."""
+
+
+@contextlib.contextmanager
+def raising(check: str, where: str, expected: str) -> Iterator[None]:
+    """Turn an exception of the environment into a failure of the check."""
+    try:
+        yield
+    except ConformanceError:
+        raise
+    except Exception as error:
+        raise ConformanceError(check, where, expected, f"{type(error).__name__}: {error}") from error
 
 
 def brief(value: object) -> str:

@@ -6,11 +6,11 @@ import contextlib
 import copy
 import pickle
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Any
 
 from echelon_env.testing.comparison import find_difference
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, raising
 from echelon_env.testing.parallel_rules import Agent, ParallelRules, Reply, compare, reset, step
 from echelon_env.testing.sampling import ActionSampler, make_two, overwrite, sample_action
 
@@ -54,7 +54,8 @@ def check_parallel_env(
         Chooses the actions: ``actions(agent, space, observation, info)``; by default uniformly, within the
         action mask if there is one.
     ignored_infos
-        Keys of infos that may differ between equal runs, such as timings.
+        Keys of infos, at any depth, that are left alone: they may differ between equal runs, as timings do, and hold
+        what cannot be copied or compared.
     copies
         Ways of copying that the environment supports: ``"deepcopy"``, ``"pickle"``.
     seed_matters
@@ -78,6 +79,7 @@ def check_parallel_env(
     try:
         plan = run.record(episodes)
         run.check_used(plan)
+        run.check_unfinished(plan)
         run.check_isolation(plan)
         for name in copies:
             run.check_copy(name, plan[0])
@@ -102,24 +104,19 @@ class _ParallelCheck:
         self._make_env, self._seed, self._max_steps = make_env, seed, max_steps
         self._choose, self._ignored = actions, ignored
         self._env, self._twin = make_two("make_env", make_env)
+        self._rules = ParallelRules(self._env, ignored)
         self._samplers: dict[Agent, Any] = {}
 
     def record(self, episodes: int) -> list[Episode]:
         """Walk episodes with every call checked and compared with a twin; returns the actions."""
-        rules, plan, ended = ParallelRules(self._env), list[Episode](), False
+        plan, ended = list[Episode](), False
         for k in range(episodes):
-            where = f"episode {k}, reset"
-            reply = reset(self._env, where, **({"seed": self._seed, "options": {}} if k == 0 else {}))
-            rules.check_reset(where, reply)
-            compare("seed", where, self._reset(self._twin, k), reply, self._ignored)
+            where = f"episode {k}"
+            arguments: dict[str, Any] = {"seed": self._seed, "options": {}} if k == 0 else {}
+            reply = reset(self._env, f"{where}, reset", **arguments)
             plan.append([])
-            while reply["agents"] and len(plan[-1]) < self._max_steps:
-                where = f"episode {k}, step {len(plan[-1])}"
-                plan[-1].append(self._sample(where, reply))
-                reply = self._step_checked(where, rules, plan[-1][-1])
-                compare("seed", where, step(self._twin, where, copy.deepcopy(plan[-1][-1])), reply, self._ignored)
-            if not reply["agents"]:
-                rules.check_end(where)
+            if self._explore("seed", where, reply, self._reset(self._twin, k), plan[-1]):
+                self._rules.check_end(f"{where}, step {len(plan[-1]) - 1}")
                 ended = True
         if not ended:
             text = f"no episode ended within {self._max_steps} steps: the end was not checked"
@@ -128,9 +125,26 @@ class _ParallelCheck:
 
     def check_used(self, plan: list[Episode]) -> None:
         """A used environment, seeded again, walks as a new one does."""
-        self._twin.close()
-        self._twin = self._make_env()
+        self._renew_twin()
         self._replay("seed", "used environment", plan)
+
+    def check_unfinished(self, plan: list[Episode]) -> None:
+        """A reset in mid-episode, with the seed and without, begins a new episode."""
+        episode, check = plan[0], "unfinished"
+        middle, late = len(episode) // 2, len(episode) - 1
+        self._renew_twin()
+        self._begin(self._env, episode[:middle])
+        self._replay(check, f"episode broken off after {middle} steps, reset(seed={self._seed})", plan[:1])
+        where = f"episode broken off after {late} steps, reset()"
+        for env in (self._env, self._twin):
+            self._begin(env, episode[:late])
+        reply, expected = (reset(env, where, check) for env in (self._env, self._twin))
+        left = [agent for agent in episode[0] if agent not in episode[late]]
+        # in some games the cast changes from episode to episode: then who is back tells nothing
+        same_cast = all(other[0].keys() == episode[0].keys() for other in plan)
+        if same_cast and left and not any(agent in reply["agents"] for agent in left):
+            raise ConformanceError(check, where, f"{left}, who had left, to be back", f"agents {reply['agents']}")
+        self._explore(check, where, reply, expected, [])
 
     def check_isolation(self, plan: list[Episode]) -> None:
         """What the caller does with actions, results and pictures does not matter."""
@@ -143,24 +157,20 @@ class _ParallelCheck:
     def check_copy(self, name: str, episode: Episode) -> None:
         """Copy in mid-episode, then walk copy, original and twin to the end, step by step."""
         middle, env = len(episode) // 2, self._env
-        self._reset(env, 0)
-        self._reset(self._twin, 0)
-        for t in range(middle):
-            for each in (env, self._twin):
-                step(each, f"episode 0, step {t}", copy.deepcopy(episode[t]))
-        with _raising(name, f"episode 0, after step {middle - 1}", "the environment to be copied"):
+        for each in (env, self._twin):
+            self._begin(each, episode[:middle])
+        with raising(name, f"episode 0, after step {middle - 1}", "the environment to be copied"):
             twin_copy = COPIERS[name](env)
         for t in range(middle, len(episode)):
             where = f"{name} made before step {middle}, step {t}"
             expected = step(self._twin, where, copy.deepcopy(episode[t]))
             for each, who in ((twin_copy, "the copy"), (env, "the original")):
-                with _raising(name, f"{where}, {who}", "a step"):
-                    reply = step(each, where, copy.deepcopy(episode[t]))
+                reply = step(each, f"{where}, {who}", copy.deepcopy(episode[t]), name)
                 compare(name, f"{where}, {who}", expected, reply, self._ignored)
-        twin_copy.close()
-        with _raising(name, f"{name} closed, next episode of the original", "a reset"):
-            reply = self._reset(env, 1)
-        compare(name, f"{name} closed, next reset", self._reset(self._twin, 1), reply, self._ignored)
+        where = f"{name} closed, next reset of the original"
+        with raising(name, f"{name} closed", "no exception"):
+            twin_copy.close()
+        compare(name, where, self._reset(self._twin, 1), reset(env, where, name), self._ignored)
 
     def check_chance(self, episode: Episode) -> None:
         """Another seed, and the next episode, differ somewhere from the first."""
@@ -168,9 +178,7 @@ class _ParallelCheck:
         if not self._differ(reply, episode):
             where = f"seeds {self._seed} and {self._seed + 1}"
             raise ConformanceError("other_seed", where, "a difference somewhere in an episode", "none")
-        self._reset(self._env, 0)
-        for t, actions in enumerate(episode):  # a game may draw nothing before its first step
-            step(self._env, f"episode 0, step {t}", copy.deepcopy(actions))
+        self._begin(self._env, episode)  # a game may draw nothing before its first step
         if not self._differ(self._reset(self._env, 1), episode):
             where = f"reset(seed={self._seed}), an episode, reset()"
             raise ConformanceError("next_episode", where, "another episode", "the same one again")
@@ -178,7 +186,7 @@ class _ParallelCheck:
     def check_close(self) -> None:
         """Closing is harmless before the first reset, and twice."""
         for env, where in ((self._make_env(), "before a reset"), (self._env, "first call"), (self._env, "second call")):
-            with _raising("close", where, "no exception"):
+            with raising("close", where, "no exception"):
                 env.close()
 
     def abandon(self) -> None:
@@ -187,8 +195,33 @@ class _ParallelCheck:
             with contextlib.suppress(Exception):
                 env.close()
 
-    def _reset(self, env: Any, episode: int) -> Reply:
-        return reset(env, f"episode {episode}, reset", **({"seed": self._seed} if episode == 0 else {}))
+    def _reset(self, env: Any, episode: int, check: str | None = None) -> Reply:
+        return reset(env, f"episode {episode}, reset", check, **({"seed": self._seed} if episode == 0 else {}))
+
+    def _begin(self, env: Any, actions: Episode) -> None:
+        """Reset with the seed and take steps."""
+        self._reset(env, 0)
+        for t, given in enumerate(actions):
+            step(env, f"episode 0, step {t}", copy.deepcopy(given))
+
+    def _renew_twin(self) -> None:
+        with raising("close", "used environment", "no exception"):
+            self._twin.close()
+        self._twin = self._make_env()
+
+    def _explore(self, check: str, where: str, reply: Reply, expected: Reply, actions: Episode) -> bool:
+        """Walk on from a reset, every call checked and compared with the twin's; appends the actions.
+
+        Returns whether the episode ended.
+        """
+        self._rules.check_reset(f"{where}, reset", reply)
+        compare(check, f"{where}, reset", expected, reply, self._ignored)
+        while reply["agents"] and len(actions) < self._max_steps:
+            at = f"{where}, step {len(actions)}"
+            actions.append(self._sample(at, reply))
+            reply = self._step_checked(at, actions[-1])
+            compare(check, at, step(self._twin, at, copy.deepcopy(actions[-1]), check), reply, self._ignored)
+        return not reply["agents"]
 
     def _sample(self, where: str, reply: Reply) -> dict[Agent, Any]:
         chosen = {}
@@ -203,14 +236,14 @@ class _ParallelCheck:
                 raise error.within(f"{where}, agent {agent!r}") from error
         return chosen
 
-    def _step_checked(self, where: str, rules: ParallelRules, actions: dict[Agent, Any]) -> Reply:
+    def _step_checked(self, where: str, actions: dict[Agent, Any]) -> Reply:
         given = copy.deepcopy(actions)
         reply = step(self._env, where, given)
         changed = find_difference(actions, given, path="actions")
         if changed:
             path, before, after = changed
             raise ConformanceError("actions_written", f"{where}, {path}", f"to stay {before}", after)
-        rules.check_step(where, reply)
+        self._rules.check_step(where, reply)
         return reply
 
     def _replay(
@@ -225,13 +258,12 @@ class _ParallelCheck:
             for t, actions in enumerate([{}, *episode]):
                 where = f"{how}, episode {k}, " + (f"step {t - 1}" if t else "reset")
                 given = copy.deepcopy(actions)
-                with _raising(check, where, "a step" if t else "a reset"):
-                    reply = step(self._env, where, given) if t else self._reset(self._env, k)
+                reply = step(self._env, where, given, check) if t else self._reset(self._env, k, check)
                 twin = self._twin
                 expected = step(twin, where, copy.deepcopy(actions)) if t else self._reset(twin, k)
                 compare(check, where, expected, reply, self._ignored)
                 if disturb:
-                    with _raising(check, where, "no exception"):
+                    with raising(check, where, "no exception"):
                         disturb(given, reply)
 
     def _differ(self, reply: Reply, episode: Episode) -> bool:
@@ -241,7 +273,10 @@ class _ParallelCheck:
             if _is_different(expected, reply):
                 return True
             expected = step(self._twin, f"step {t}", copy.deepcopy(actions))
-            reply = step(self._env, f"step {t}", copy.deepcopy(actions))
+            try:
+                reply = step(self._env, f"step {t}", copy.deepcopy(actions))
+            except ConformanceError:  # an action that only the twin's episode allows
+                return True
         return _is_different(expected, reply)
 
 
@@ -252,14 +287,3 @@ def _is_different(expected: Reply, got: Reply) -> bool:
 
 def _overwrite_results(reply: Reply) -> None:
     overwrite({name: part for name, part in reply.items() if name != "agents"})
-
-
-@contextlib.contextmanager
-def _raising(check: str, where: str, expected: str) -> Iterator[None]:
-    """Turn an exception of the environment into a failure of the check."""
-    try:
-        yield
-    except ConformanceError:
-        raise
-    except Exception as error:
-        raise ConformanceError(check, where, expected, f"{type(error).__name__}: {error}") from error

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import numbers
 import warnings
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any
 
 import numpy as np
 
 from echelon_env.testing.comparison import AliasGuard, find_difference
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, raising
 from echelon_env.testing.membership import find_mismatch
 
 Agent = Hashable
@@ -22,40 +22,43 @@ with ``agents`` and, where there is a state space, ``state``."""
 STEP_PARTS = ("observations", "rewards", "terminations", "truncations", "infos")
 
 
-def reset(env: Any, where: str, **arguments: Any) -> Reply:
-    """Call ``env.reset``; raises ConformanceError for anything but two dicts."""
-    try:
+def reset(env: Any, where: str, check: str | None = None, **arguments: Any) -> Reply:
+    """Call ``env.reset``; raises ConformanceError for anything but two dicts; an exception is blamed on `check`."""
+    given = ", ".join(f"{name}={value}" for name, value in arguments.items())
+    with raising(check or "reset", where, f"reset({given}) to be accepted"):
         returned = env.reset(**arguments)
-    except TypeError as error:
-        given = ", ".join(f"{name}={value}" for name, value in arguments.items())
-        raise ConformanceError("reset", where, f"reset({given}) to be accepted", f"TypeError: {error}") from error
-    return _reply(env, "reset", where, ("observations", "infos"), returned)
+    return _reply(env, "reset", where, ("observations", "infos"), returned, check)
 
 
-def step(env: Any, where: str, actions: dict[Agent, Any]) -> Reply:
-    """Call ``env.step``; raises ConformanceError for anything but five dicts."""
-    return _reply(env, "step", where, STEP_PARTS, env.step(actions))
+def step(env: Any, where: str, actions: dict[Agent, Any], check: str | None = None) -> Reply:
+    """Call ``env.step``; raises ConformanceError for anything but five dicts; an exception is blamed on `check`."""
+    with raising(check or "step", where, "the step to be taken"):
+        returned = env.step(actions)
+    return _reply(env, "step", where, STEP_PARTS, returned, check)
 
 
-def _reply(env: Any, check: str, where: str, names: tuple[str, ...], returned: Any) -> Reply:
+def _reply(env: Any, method: str, where: str, names: tuple[str, ...], returned: Any, check: str | None) -> Reply:
     if not isinstance(returned, tuple) or len(returned) != len(names):
         kind = f"{type(returned).__name__} {brief(returned)}"
-        raise ConformanceError(check, where, f"a tuple of {len(names)}: {', '.join(names)}", kind)
+        raise ConformanceError(method, where, f"a tuple of {len(names)}: {', '.join(names)}", kind)
     for name, part in zip(names, returned, strict=True):
         if not isinstance(part, dict):
-            raise ConformanceError(check, f"{where}, {name}", "a dict by agent", f"{type(part).__name__} {brief(part)}")
-    reply = dict(zip(names, returned, strict=True)) | {"agents": copy.copy(env.agents)}
-    if getattr(env, "state_space", None) is not None:
-        reply["state"] = env.state()
+            came = f"{type(part).__name__} {brief(part)}"
+            raise ConformanceError(method, f"{where}, {name}", "a dict by agent", came)
+    with raising(check or "agents", where, "a list of agents"):
+        reply = dict(zip(names, returned, strict=True)) | {"agents": copy.copy(env.agents)}
+    with raising(check or "state", where, "a state, as there is a state_space"):
+        if getattr(env, "state_space", None) is not None:
+            reply["state"] = env.state()
     return reply
 
 
 class ParallelRules:
     """Watches one environment, call by call, and raises ConformanceError where a rule is broken."""
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: Any, ignored: Collection[str]) -> None:
         self._env = env
-        self._guard = AliasGuard()
+        self._guard = AliasGuard(ignored)
         self._present: list[Agent] = []
         self._gone: set[Agent] = set()
         self._spaces: dict[tuple[str, Agent], tuple[Any, Any]] = {}
@@ -182,7 +185,8 @@ class ParallelRules:
         self._guard.admit(where, {name: part for name, part in reply.items() if name != "agents"})
 
     def _check_space(self, where: str, kind: str, agent: Agent) -> None:
-        space = getattr(self._env, kind)(agent)
+        with raising("spaces", f"{where}, {kind}({agent!r})", "a space"):
+            space = getattr(self._env, kind)(agent)
         if (kind, agent) not in self._spaces:
             self._spaces[kind, agent] = space, copy.deepcopy(space)
         if space is not self._spaces[kind, agent][0]:
@@ -195,7 +199,7 @@ class ParallelRules:
             warnings.warn(text, ConformanceWarning, stacklevel=2)
 
 
-def compare(check: str, where: str, expected: Reply, got: Reply, ignored: tuple[str, ...]) -> None:
+def compare(check: str, where: str, expected: Reply, got: Reply, ignored: Collection[str]) -> None:
     """Compare two replies, types and all; raises ConformanceError naming the first difference."""
     for name in expected:
         found = find_difference(expected[name], got.get(name), ignored=ignored if name == "infos" else (), path=name)

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from echelon_env.testing.comparison import AliasGuard, find_difference
-from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief
+from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, raising
 from echelon_env.testing.membership import find_mismatch
 from echelon_env.testing.sampling import ActionSampler, make_two, sample_action
 from echelon_env.testing.vector_walk import Course, Plan, Results, Seed, VectorWalk, walk_single
@@ -61,7 +61,8 @@ def check_vector_env(
         Chooses the actions: ``actions(index, space, observation, info)`` with the sub-environment's number; by
         default uniformly, within the action mask if there is one.
     ignored_infos
-        Keys of infos that may differ between equal runs, such as timings.
+        Keys of infos, at any depth, that are left alone: they may differ between equal runs, as timings do, and hold
+        what cannot be copied or compared.
     tolerance
         By how much, relative or absolute, numbers of the batch may differ from those of single environments.
     own_generators
@@ -107,7 +108,7 @@ def check_vector_env(
             _compare("modes", f"{mode.name} against {first[0].name}", first[1], courses, ignored)
     if make_single is not None and own_generators and first is not None and plan is not None:
         with _closing(make_single()) as env:
-            singles = [walk_single(env, seed + i, plan, i, len(course)) for i, course in enumerate(first[1])]
+            singles = [walk_single(env, seed + i, plan, i, len(course), ignored) for i, course in enumerate(first[1])]
         _compare("singles", f"batch in {first[0].name} against single", singles, first[1], ignored, tolerance)
 
 
@@ -140,11 +141,11 @@ class _VectorCheck:
     ) -> None:
         self._env, self._twin, self._mode, self._plan = env, twin, mode, plan
         self._seed, self._ignored = seed, ignored
-        self._guard = AliasGuard()
+        self._guard = AliasGuard(ignored)
 
     def record(self, episodes: int, max_steps: int) -> list[Course]:
         """Walk to the end of everybody's episodes with every call checked; returns the courses."""
-        walk = VectorWalk(self._env, self._mode, self._plan)
+        walk = VectorWalk(self._env, self._mode, self._plan, self._ignored)
         where = f"{self._mode.name}, reset"
         self._admit(where, walk.reset(where, self._seed))
         for t in range(max_steps):
@@ -192,7 +193,7 @@ class _VectorCheck:
 
     def check_reset_mask(self, courses: list[Course]) -> None:
         """A mask resets one sub-environment in mid-episode, with its seed; it begins anew and the others go on."""
-        walk = VectorWalk(self._env, self._mode, self._plan)
+        walk = VectorWalk(self._env, self._mode, self._plan, self._ignored)
         walk.reset("reset", self._seed)
         shortest = min(next((k for k, entry in enumerate(c) if _is_end(entry)), len(c) - 1) for c in courses)
         walk.advance([1 + shortest // 2] * len(courses))
@@ -228,14 +229,11 @@ class _VectorCheck:
     def check_close(self, fresh: Any) -> None:
         """Closing is harmless before the first reset, of an environment that is `fresh`, and twice."""
         for env, where in ((fresh, "before a reset"), (self._env, "first call"), (self._env, "second call")):
-            try:
+            with raising("close", f"{self._mode.name}, {where}", "no exception"):
                 env.close()
-            except Exception as error:
-                came = f"{type(error).__name__}: {error}"
-                raise ConformanceError("close", f"{self._mode.name}, {where}", "no exception", came) from error
 
     def _walk(self, env: Any, seed: Seed, plan: Plan, lengths: list[int]) -> list[Course]:
-        walk = VectorWalk(env, self._mode, plan)
+        walk = VectorWalk(env, self._mode, plan, self._ignored)
         walk.reset(f"{self._mode.name}, reset", seed)
         walk.advance(lengths)
         return walk.courses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import concatenate, create_empty_array, iterate
 from numpy.typing import NDArray
 
-from echelon_env.testing.comparison import find_difference
-from echelon_env.testing.conformance import ConformanceError, brief
+from echelon_env.testing.comparison import find_difference, snapshot
+from echelon_env.testing.conformance import ConformanceError, brief, raising
 from echelon_env.testing.membership import find_mismatch
 from echelon_env.testing.sampling import ActionSampler
 
@@ -68,8 +68,8 @@ class Plan:
 class VectorWalk:
     """Walks a vector environment from a reset on and keeps the courses of its sub-environments."""
 
-    def __init__(self, env: Any, mode: AutoresetMode, plan: Plan) -> None:
-        self.env, self.mode, self.plan = env, mode, plan
+    def __init__(self, env: Any, mode: AutoresetMode, plan: Plan, ignored: Collection[str]) -> None:
+        self.env, self.mode, self.plan, self._ignored = env, mode, plan, ignored
         self.courses: list[Course] = [[] for _ in range(env.num_envs)]
         self.taken = [0] * env.num_envs
         self.ended = [0] * env.num_envs
@@ -103,7 +103,8 @@ class VectorWalk:
         """Take a step in every sub-environment; in mode DISABLED those that ended must have been reset."""
         actions = self._actions()
         given = copy.deepcopy(actions)
-        returned = self.env.step(given)
+        with raising("step", where, "the step to be taken"):
+            returned = self.env.step(given)
         written = find_difference(actions, given, path="actions")
         if written:
             path, was, came = written
@@ -133,15 +134,9 @@ class VectorWalk:
             self.step(f"{self.mode.name}, step {max(self.taken)}")
 
     def _reset(self, where: str, seed: Seed, options: dict[str, Any]) -> Results:
-        try:
+        check = "seed_per_env" if isinstance(seed, list) else "reset"
+        with raising(check, where, f"reset(seed={seed}, options={options}) to be accepted"):
             returned = self.env.reset(seed=seed, options=options)
-        except Exception as error:
-            given, check = (
-                f"reset(seed={seed}, options={options})",
-                "seed_per_env" if isinstance(seed, list) else "reset",
-            )
-            came = f"{type(error).__name__}: {error}"
-            raise ConformanceError(check, where, f"{given} to be accepted", came) from error
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise ConformanceError("reset", where, "a tuple of 2", f"{type(returned).__name__} {brief(returned)}")
         return Results(returned[0], None, None, None, returned[1])
@@ -176,7 +171,7 @@ class VectorWalk:
 
     def _append_first(self, where: str, index: int, infos: dict[str, Any]) -> None:
         info = info_of(infos, index, self.env.num_envs, where)
-        self.courses[index].append({"observation": copy.deepcopy(self._last[index]), "info": copy.deepcopy(info)})
+        self._append(where, index, {"observation": self._last[index], "info": info})
 
     def _append_step(self, where: str, index: int, results: Results) -> None:
         observation, info = self._last[index], info_of(results.infos, index, self.env.num_envs, where)
@@ -194,7 +189,7 @@ class VectorWalk:
             "truncated": results.truncations[index],
             "info": info,
         }
-        self.courses[index].append(copy.deepcopy(entry))
+        self._append(where, index, entry)
         self.taken[index] += 1
         self.ended[index] += ended
         if ended and self.mode == AutoresetMode.SAME_STEP:
@@ -202,6 +197,9 @@ class VectorWalk:
                 key: value for key, value in results.infos.items() if key.lstrip("_") not in ("final_obs", "final_info")
             }
             self._append_first(where, index, rest)
+
+    def _append(self, where: str, index: int, entry: dict[str, Any]) -> None:
+        self.courses[index].append(copy_entry(f"{where}, sub-environment {index}", entry, self._ignored))
 
     def _split(self, where: str, observations: Any) -> list[Any]:
         mismatch = find_mismatch(self.env.observation_space, observations, "observations")
@@ -211,23 +209,31 @@ class VectorWalk:
         return list(iterate(self.env.observation_space, observations))
 
 
-def walk_single(env: Any, seed: int, plan: Plan, index: int, length: int) -> Course:
+def copy_entry(where: str, entry: dict[str, Any], ignored: Collection[str]) -> dict[str, Any]:
+    """A deep copy of an entry of a course, whose info keeps the very objects under `ignored` keys."""
+    return {name: snapshot(f"{where}, {name}", part, ignored if name == "info" else ()) for name, part in entry.items()}
+
+
+def walk_single(env: Any, seed: int, plan: Plan, index: int, length: int, ignored: Collection[str]) -> Course:
     """The course, `length` long, of a single environment that is reset without a seed after every end."""
-    names = ("observation", "reward", "terminated", "truncated", "info")
-    observation, info = env.reset(seed=seed)
+    names, single = ("observation", "reward", "terminated", "truncated", "info"), f"single environment {index}"
     course: Course = []
     taken = 0
     while True:
-        course.append(copy.deepcopy({"observation": observation, "info": info}))
+        where = f"{single}, reset after {taken} steps"
+        with raising("singles", where, "an observation and an info"):
+            observation, info = env.reset(seed=None if taken else seed)
+        course.append(copy_entry(where, {"observation": observation, "info": info}, ignored))
         ended = False
         while not ended and len(course) < length:
-            action = plan.action(index, course[-1], taken)
-            course.append(copy.deepcopy(dict(zip(names, env.step(action), strict=True))))
+            action, where = plan.action(index, course[-1], taken), f"{single}, step {taken}"
+            with raising("singles", where, "a step as in the batch"):
+                entry = dict(zip(names, env.step(action), strict=True))
+            course.append(copy_entry(where, entry, ignored))
             ended = course[-1]["terminated"] or course[-1]["truncated"]
             taken += 1
         if len(course) >= length:
             return course
-        observation, info = env.reset()
 
 
 def info_of(

@@ -47,7 +47,10 @@ class TeamVersusPolicy(ParallelWrapper):
     def __init__(self, env: Any, policy: Policy | PolicyFunction, team: str | Collection[Any] = "blue") -> None:
         super().__init__(env)
         if not (isinstance(policy, Policy) or callable(policy)):
-            raise TypeError(f"policy: expected reset(mask) and act(observations), or a function, got {policy!r}")
+            hint = ""
+            if isinstance(policy, str):
+                hint = f"; a scripted level's policy is echelon_env.opponents.make({policy!r}, 0, config)"
+            raise TypeError(f"policy: expected reset(mask) and act(observations), or a function, got {policy!r}{hint}")
         self._policy = policy if isinstance(policy, Policy) else FunctionPolicy(policy)
         own = _agents_of(team, env.possible_agents)
         self.possible_agents = [agent for agent in env.possible_agents if agent in own]
