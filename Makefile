@@ -10,10 +10,10 @@ demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
 
 interop: $(VENV)/.installed-dev
 	$(BIN)/nox

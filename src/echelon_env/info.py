@@ -109,13 +109,13 @@ def agent_infos(report: Report, agents: Sequence[int]) -> list[dict[str, Any]]:
         report.bad_actions[0].tolist(),
         report.own_teams[0].tolist(),
     )
-    components = [dict(zip(REWARD_COMPONENTS, row, strict=True)) for row in report.components[0]]
+    components = list(report.components[0])
     zones = _zones(report)
     infos: list[dict[str, Any]] = [
         {
             "alive": alive[agent],
             "bad_actions": bad_actions[agent],
-            "reward_components": components[agent],
+            "reward_components": dict(zip(REWARD_COMPONENTS, components[agent], strict=True)),
             **zones[own_teams[agent]],
         }
         for agent in agents

@@ -226,7 +226,7 @@ def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def write_intel(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The enemies that the pack remembers and the mech does not see."""
+    """The enemies that the pack knows of and no contact row holds."""
     rules, mech = tables.rules[0], state.mechs[b, m]
     pack = integer(mech.pack)
     for slot in range(mech.intel.shape[0]):
