@@ -63,12 +63,13 @@ def test_without_the_jit_a_battle_has_the_same_bytes():
 
 
 LOAD = """
+from pathlib import Path
 from echelon_env.engine import _jit
 @_jit.entry_point
 def double(x):
     return 2 * x
 assert double(21) == 42
-print(_jit.cache_directory())
+print(_jit.cache_directory(Path(__file__).parent))
 """
 
 
@@ -118,7 +119,7 @@ def test_an_unwritable_cache_directory_falls_back(script, tmp_path):
 def test_without_any_writable_directory_nothing_is_kept(tmp_path):
     code = """
 from echelon_env.engine import _jit
-_jit.cache_directory = lambda: None
+_jit.cache_directory = lambda folder: None
 @_jit.entry_point
 def double(state):
     return 2 * state
@@ -142,13 +143,18 @@ runpy.run_path({str(tmp_path / "load.py")!r})
     assert "could not be kept" in result.stderr
 
 
-def test_the_hash_follows_the_sources_and_numba(monkeypatch):
+def test_the_hash_follows_the_sources_and_numba(monkeypatch, tmp_path):
     from echelon_env.engine import _jit
 
-    assert _jit.source_hash() == _jit.SOURCE_HASH
-    assert _jit.SOURCE_HASH in str(_jit.cache_directory())
+    imported = _jit.imported_hash(tmp_path)
+    assert imported == _jit.source_hash(tmp_path)
+    assert imported in str(_jit.cache_directory(tmp_path))
+    (tmp_path / "kernels.py").write_text("ONE = 1\n")
+    edited = _jit.source_hash(tmp_path)
+    assert edited != imported
     monkeypatch.setattr(_jit.numba, "__version__", "0.0")
-    assert _jit.source_hash() != _jit.SOURCE_HASH
+    assert _jit.source_hash(tmp_path) not in (imported, edited)
+    assert _jit.imported_hash(tmp_path) == imported
 
 
 def test_code_compiled_from_edited_sources_is_not_kept(tmp_path, script):
@@ -157,7 +163,7 @@ def test_code_compiled_from_edited_sources_is_not_kept(tmp_path, script):
     code = f"""
 import runpy
 from echelon_env.engine import _jit
-_jit.source_hash = lambda: "edited since"
+_jit.source_hash = lambda folder, hashes=iter(range(9)): str(next(hashes))
 runpy.run_path({str(tmp_path / "load.py")!r})
 """
     assert compiles(run(code, ECHELON_CACHE_DIR=str(cache)))

@@ -1,7 +1,8 @@
 """The package's only door to Numba: how kernels are compiled and where the compiled code is kept.
 
 Numba's on-disk cache does not notice an edit in a callee that lives in another file, so the cache directory is named
-by a hash of every engine source and of the Numba version. Only entry points are cached: they carry their callees.
+by a hash of every source that an entry point can call and of the Numba version. Only entry points are cached: they
+carry their callees.
 """
 
 from __future__ import annotations
@@ -51,21 +52,23 @@ def kernel(function: Function) -> Function:
     return compiled
 
 
-def source_hash() -> str:
-    """Hash of all sources that compiled code depends on, and of the versions that compile it."""
-    package = Path(__file__).resolve().parent.parent
+def source_hash(folder: Path) -> str:
+    """Hash of all sources that code compiled for a folder depends on, and of the versions that compile it."""
+    engine = Path(__file__).resolve().parent
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted([*package.glob("*.py"), *package.glob("engine/*.py")]):
+    for path in sorted({*engine.parent.glob("*.py"), *engine.glob("*.py"), *folder.glob("*.py")}):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-SOURCE_HASH = source_hash()
-"""The sources as they were when this process began to import them."""
+@functools.cache
+def imported_hash(folder: Path) -> str:
+    """The hash of a folder's sources as they were when this process began to import them."""
+    return source_hash(folder)
 
 
-def cache_directory() -> Path | None:
-    """The first writable directory of: ``$ECHELON_CACHE_DIR``, the user's cache, the temporary directory."""
+def cache_directory(folder: Path) -> Path | None:
+    """Where code for a folder is kept: in ``$ECHELON_CACHE_DIR``, the user's cache, or the temporary directory."""
     candidates = [
         Path(os.environ["ECHELON_CACHE_DIR"]) if os.environ.get("ECHELON_CACHE_DIR") else None,
         Path(platformdirs.user_cache_dir("echelon_env")),
@@ -74,7 +77,7 @@ def cache_directory() -> Path | None:
     for candidate in candidates:
         if candidate is None:
             continue
-        directory = candidate / f"kernels-{SOURCE_HASH}"
+        directory = candidate / f"kernels-{imported_hash(folder)}"
         try:
             directory.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=directory):
@@ -92,8 +95,9 @@ def _announce_compilation() -> None:
 class _TolerantCache:
     """Numba's cache of one function, with failed reads and writes (full disk, damaged file) costing only the cache."""
 
-    def __init__(self, cache: Any) -> None:
+    def __init__(self, cache: Any, folder: Path) -> None:
         self._cache = cache
+        self._folder = folder
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
@@ -109,7 +113,7 @@ class _TolerantCache:
         return loaded
 
     def save_overload(self, *args: Any) -> None:
-        if source_hash() != SOURCE_HASH:
+        if source_hash(self._folder) != imported_hash(self._folder):
             return  # a source was edited since: what was compiled may be older or newer than the directory's name says
         try:
             self._cache.save_overload(*args)
@@ -125,7 +129,8 @@ def entry_point(function: Function) -> Function:
     """
     if JIT_DISABLED:
         return _uncompiled(function)
-    directory = cache_directory()
+    folder = Path(inspect.getfile(function)).resolve().parent
+    directory = cache_directory(folder)
     if directory is None:
         uncached: Function = numba.njit(**_OPTIONS)(function)
         return uncached
@@ -135,7 +140,7 @@ def entry_point(function: Function) -> Function:
         compiled: Any = numba.njit(cache=True, **_OPTIONS)(function)
     finally:
         numba_config.CACHE_DIR = previous
-    compiled._cache = _TolerantCache(compiled._cache)
+    compiled._cache = _TolerantCache(compiled._cache, folder)
     result: Function = compiled
     return result
 
