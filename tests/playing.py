@@ -19,12 +19,15 @@ def scripted_actions(engine: BattleEngine, players: tuple[opponents.Policy, oppo
     return actions
 
 
-def record_battle(engine: BattleEngine, seed: int, level: str = "novice", max_steps: int = 10_000) -> list[np.ndarray]:
-    """Play one battle (B = 1) to its end and return the actions (M, A) of every decision."""
-    players = (opponents.make(level, 0), opponents.make(level, 1))
+def record_battle(engine: BattleEngine, seed: int) -> list[np.ndarray]:
+    """Play one battle (B = 1) of novices against experts and return the actions (M, A) of every decision.
+
+    Novices overheat and experts smoke: between them they do whatever can be done.
+    """
+    players = (opponents.make("novice", 0), opponents.make("expert", 1))
     engine.reset([seed])
     actions = []
-    while not engine.battle_over[0] and len(actions) < max_steps:
+    while not engine.battle_over[0]:
         decision = scripted_actions(engine, players)
         engine.step(decision)
         actions.append(decision[0])

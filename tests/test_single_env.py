@@ -183,9 +183,13 @@ def test_max_cycles_truncate_and_the_battle_is_left(control):
     ("arguments", "message"),
     [
         ({"opponent": "novise"}, "unknown opponent 'novise'; did you mean 'novice'"),
-        ({"opponent": 3}, "expected a level's name, an object with reset and act, or a function, got 3"),
-        ({"teammate": opponents.Novice}, "teammate: expected a level's name, an object"),
-        ({"teammate": "expert"}, "unknown teammate 'expert'"),
+        (
+            {"opponent": 3},
+            "expected a level's name, weights of levels, an object with reset and act, or a function, got 3",
+        ),
+        ({"teammate": opponents.Scripted}, "teammate: expected a level's name, weights"),
+        ({"opponent": {"novise": 1}}, "opponent: unknown opponent 'novise'; did you mean 'novice'?"),
+        ({"teammate": "ace"}, "unknown teammate 'ace'"),
         ({"opponent": SHARED, "teammate": SHARED}, "opponent and teammate are one object"),
         ({"control": "team", "dead_agents": "terminate"}, "control 'team' needs dead_agents 'persist'"),
         ({"pilot": 0.0}, "pilot: expected an integer of at least 0"),

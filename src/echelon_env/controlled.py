@@ -38,8 +38,9 @@ class ControlledBattles:
     control
         ``"pilot"``: one mech a battle (n = 1); ``"team"``: all mechs of a team; ``"all"``: those of both teams.
     opponent
-        What plays the other team: the name of a scripted level, a policy, or a plain function that gives actions (R, A)
-        for observations (R, D). Nobody with control ``"all"``.
+        What plays the other team: the name of a scripted level, weights of several (each battle is played at one of
+        them), a policy, or a plain function that gives actions (R, A) for observations (R, D). Nobody with control
+        ``"all"``.
     teammate
         Likewise for the pilot's team-mates.
     pilot
@@ -264,12 +265,18 @@ def _make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig)
         if policy not in opponents.LEVELS:
             raise ConfigError(f"unknown {role} {policy!r}{nearest_name(policy, opponents.LEVELS)}")
         return opponents.make(policy, seed, config)
+    if isinstance(policy, Mapping):
+        try:
+            return opponents.make(policy, seed, config)
+        except ValueError as error:
+            raise ConfigError(f"{role}: {error}") from None
     if not isinstance(policy, type):
         if isinstance(policy, Policy):
             return policy
         if callable(policy):
             return FunctionPolicy(policy)
-    raise ConfigError(f"{role}: expected a level's name, an object with reset and act, or a function, got {policy!r}")
+    expected = "a level's name, weights of levels, an object with reset and act, or a function"
+    raise ConfigError(f"{role}: expected {expected}, got {policy!r}")
 
 
 def _check_sides(side: ArrayLike, count: int) -> NDArray[np.int64]:

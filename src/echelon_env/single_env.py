@@ -71,8 +71,9 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         ``"pilot"``: one mech, whose death terminates (unless ``dead_agents="persist"``); ``"team"``: all mechs of a
         team as one agent, always with ``dead_agents="persist"``.
     opponent, teammate
-        A scripted level's name, an object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a
-        plain function that gives actions (R, A) for observations (R, D) of R mechs.
+        A scripted level's name, weights of several (each battle is played at one of them, see `opponents.Mixture`), an
+        object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a plain function that gives
+        actions (R, A) for observations (R, D) of R mechs.
     pilot
         Index of the pilot's mech in its team's roster.
     side

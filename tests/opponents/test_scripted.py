@@ -1,131 +1,174 @@
+"""The five levels, in every scenario and configuration, and how strong they are."""
+
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from echelon_env import BattleEngine, make_config, opponents
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.observations import OBSERVATION_DIM, STREAMS
-from echelon_env.opponents import LEVELS, Policy
+from echelon_env import BattleEngine, make_config, opponents, scenarios
+from echelon_env.actions import Action
+from echelon_env.catalog import DEFAULT_CATALOG
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
+from echelon_env.opponents import LEVELS
+from opponents.contests import Chance, Idle, fight
 from playing import scripted_actions
 
-
-class Still:
-    def reset(self, mask):
-        pass
-
-    def act(self, observations):
-        return np.zeros((len(observations), ACTION_DIM), np.float32)
-
-
-class Noise(Still):
-    def __init__(self):
-        self.rng = np.random.default_rng(0)
-
-    def act(self, observations):
-        return self.rng.uniform(-1, 1, (len(observations), ACTION_DIM)).astype(np.float32)
-
-
-def wins(scenario, first, second, battles=40, **overrides):
-    """Wins and losses of `first`, which plays every map from both sides."""
-    engine = BattleEngine(scenario, battles, time_limit="terminate", **overrides)
-    team = len(engine.config.blue)
-    seeds = np.repeat(np.arange(battles // 2) + 10_000, 2)
-    observations = engine.reset(seeds)
-    odd = np.arange(battles) % 2 == 1
-    everyone = np.ones(battles * team, bool)
-    for player in (first, second):
-        player.reset(everyone)
-    actions = np.zeros((battles, 2 * team, ACTION_DIM), np.float32)
-    while not engine.battle_over.all():
-        own = np.where(odd[:, None, None], observations[:, team:], observations[:, :team])
-        other = np.where(odd[:, None, None], observations[:, :team], observations[:, team:])
-        a = first.act(own.reshape(-1, own.shape[-1])).reshape(battles, team, -1)
-        b = second.act(other.reshape(-1, own.shape[-1])).reshape(battles, team, -1)
-        actions[:, :team] = np.where(odd[:, None, None], b, a)
-        actions[:, team:] = np.where(odd[:, None, None], a, b)
-        observations, *_ = engine.step(actions)
-    won = engine.winner == odd
-    lost = engine.winner == ~odd
-    return won.sum(), lost.sum()
+OWN_NAMES = {kind.name: f"my {kind.name}" for kind in DEFAULT_CATALOG.mech_classes}
+OWN_CATALOG = replace(
+    DEFAULT_CATALOG,
+    mech_classes=tuple(replace(kind, name=OWN_NAMES[kind.name]) for kind in DEFAULT_CATALOG.mech_classes),
+)
+ROSTER = ("heavy", "medium", "light", "scout")
+CONFIGS = {
+    "no weapons": {"banned_weapons": tuple(weapon.name for weapon in DEFAULT_CATALOG.weapons)},
+    "no guns": {"banned_weapons": ("laser", "flamer", "missiles", "gauss", "autocannon")},
+    "own class names": {
+        "catalog": OWN_CATALOG, "blue": tuple(OWN_NAMES[name] for name in ROSTER), "red": tuple(OWN_NAMES.values())
+    },
+    "turrets": {
+        "catalog": replace(
+            DEFAULT_CATALOG,
+            mech_classes=tuple(replace(k, top_speed=0.0, turn_rate=0.0) for k in DEFAULT_CATALOG.mech_classes),
+        )
+    },
+    "every tick": {"decision_repeat": 1},
+    "now and then": {"decision_repeat": 10},
+    "hardly ever": {"decision_repeat": 100},
+    "tiny map": {"terrain": {"size": 24}, "blue": ("light",), "red": ("scout",)},
+    "large map": {"terrain": {"size": 128}},
+    "unequal teams": {"blue": ("heavy",), "red": ROSTER},
+    "coarse sight": {"sensors": {"terrain_cell": 0.25, "radar_range": 0.0}},
+    "the dead stay": {"dead_agents": "persist"},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
-@pytest.mark.parametrize("passive", [Still, Noise])
-def test_trivial_beats_doing_nothing_and_chance(scenario, passive):
-    won, _ = wins(scenario, opponents.make("trivial"), passive())
-    assert won >= 36  # of 40
-
-
-@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
-def test_novice_beats_trivial(scenario):
-    won, _ = wins(scenario, opponents.make("novice"), opponents.make("trivial"))
-    assert won >= 28  # of 40
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_mech_acts_from_its_own_row_and_memory(level):
-    """Scrambling every other row changes nothing in a row's action."""
-    engine = BattleEngine("skirmish", 1)
-    engine.reset([2])
-    honest, watched = opponents.make(level, 3), opponents.make(level, 3)
-    noise = np.random.default_rng(0)
-    for _ in range(120):
-        rows = engine.out.observations[0]
-        scrambled = noise.uniform(-1, 1, rows.shape).astype(np.float32)
-        scrambled[4] = rows[4]
-        action = honest.act(rows)
-        np.testing.assert_array_equal(watched.act(scrambled)[4], action[4])
-        engine.step(action[None])
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_actions_are_valid_deterministic_and_leave_observations_alone(level):
-    engine = BattleEngine("battle", 2)
-    engine.reset([1, 2])
-    players, twins = ((opponents.make(level, 0), opponents.make(level, 1)) for _ in range(2))
-    for _ in range(60):
-        before = engine.out.observations.copy()
+def play_on(config, level, decisions=40):
+    """Let a level play itself, and check all that it does."""
+    engine = BattleEngine(config, 2)
+    players = tuple(opponents.make(level, seed, config) for seed in range(2))
+    engine.reset([5, 6])
+    for _ in range(decisions):
         actions = scripted_actions(engine, players)
-        np.testing.assert_array_equal(engine.out.observations, before)
-        np.testing.assert_array_equal(actions, scripted_actions(engine, twins))
-        assert actions.dtype == np.float32
         assert np.isfinite(actions).all()
-        assert np.abs(actions).max() <= 1 + 1e-6
+        assert np.abs(actions).max() <= 1.0
+        assert not actions[engine.out.observations[..., Self.ALIVE] <= 0].any()
         engine.step(actions)
+    return engine
 
 
-def test_a_reset_forgets_only_the_rows_asked_for():
-    player, fresh = opponents.make("trivial", 5), opponents.make("trivial", 5)
-    rows = np.zeros((2, OBSERVATION_DIM), np.float32)
-    rows[:, 0] = 1.0
-    rows[:, STREAMS["contacts"].start :] = 1.0  # something stands everywhere, enemies too
-    for _ in range(13):
-        player.act(rows)
-    player.reset(np.array([True, False]))
-    for _ in range(40):
-        old, new = player.act(rows), fresh.act(rows)
-        np.testing.assert_array_equal(old[0], new[0])
-    fires = {tuple(player.act(rows)[:, Action.PRIMARY]) for _ in range(64)}
-    assert len(fires) > 2  # the two rows' clocks differ
-
-
-def test_the_dead_do_nothing():
-    rows = np.ones((3, OBSERVATION_DIM), np.float32)
-    rows[1] = 0.0
+@pytest.mark.parametrize("observability", ["partial", "full"])
+@pytest.mark.parametrize("scenario", scenarios())
+def test_every_scenario_is_played(scenario, observability):
     for level in LEVELS:
-        assert not opponents.make(level).act(rows)[1].any()
+        play_on(make_config(scenario, observability=observability), level)
 
 
-def test_levels_are_policies_with_names():
-    assert all(isinstance(opponents.make(level), Policy) for level in LEVELS)
+@pytest.mark.parametrize("changes", CONFIGS.values(), ids=CONFIGS)
+def test_odd_configurations_are_played(changes):
+    for level in LEVELS:
+        play_on(make_config("skirmish", **changes), level)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_whole_battles_are_played_with_the_dead_in_place(level):
+    engine = play_on(make_config("skirmish", dead_agents="persist"), level, 480)
+    assert engine.battle_over.all()
+
+
+def test_levels_have_names():
+    assert list(LEVELS) == ["trivial", "novice", "competent", "veteran", "expert"]
+    assert repr(opponents.make("veteran", 3)) == "Scripted('veteran', seed=3)"
     with pytest.raises(ValueError, match=r"unknown opponent 'trival'; did you mean 'trivial'\?"):
         opponents.make("trival")
-    with pytest.raises(ValueError, match=rf"observations: expected shape \(rows, {OBSERVATION_DIM}\), got \(3, 5\)"):
-        opponents.make("novice").act(np.zeros((3, 5), np.float32))
+    with pytest.raises(ValueError, match="unknown opponent"):
+        opponents.make(["trivial"])
+    with pytest.raises(ValueError, match="seed: expected an integer in"):
+        opponents.make("trivial", 0.5)
 
 
-@pytest.mark.parametrize("cell", [0.5, 1.5, 3.0])
-def test_players_read_the_ego_map_at_the_configured_scale(cell):
-    player = opponents.make("novice", 0, make_config("duel", sensors={"terrain_cell": cell}))
-    straight_ahead = player._navigator._cells[0, :, 1]
-    expected = [min(10, 5 + int(np.rint(metres / cell))) * 11 + 5 for metres in (1.5, 3.0, 4.5, 6.0)]
-    assert straight_ahead.tolist() == expected
+def seconds_to_the_zone(level, repeat):
+    """When each mech of unopposed blue teams (rows,) first stood in the zone; the battle's end if never."""
+    engine = BattleEngine("skirmish", 8, decision_repeat=repeat, max_steps=60 * 20 // repeat)
+    player = opponents.make(level, 0, engine.config)
+    engine.reset(range(8))
+    actions = np.zeros((8, engine.num_mechs, engine.action_dim), np.float32)
+    arrived = np.full((8, 5), 60.0)
+    for decision in range(60 * 20 // repeat):
+        seen = engine.out.observations[:, :5]
+        inside = seen[..., STREAMS["objective"].start + Objective.IN_ZONE] > 0
+        arrived[inside] = np.minimum(arrived[inside], decision * engine.config.decision_seconds)
+        actions[:, :5] = player.act(seen.reshape(-1, OBSERVATION_DIM)).reshape(8, 5, -1)
+        engine.step(actions)
+    return arrived.ravel()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_marches_take_the_same_seconds_however_often_it_decides(level):
+    often, seldom = seconds_to_the_zone(level, 1), seconds_to_the_zone(level, 5)
+    assert np.median(often) < 40
+    assert abs(np.median(often) / np.median(seldom) - 1) < 0.1
+    assert abs(often.mean() / seldom.mean() - 1) < 0.1
+
+
+@pytest.mark.parametrize("repeat", [1, 4, 8])
+def test_the_trivial_level_pulls_its_triggers_for_a_second_in_eight(repeat):
+    config = make_config("skirmish", decision_repeat=repeat)
+    seen = np.zeros((32, OBSERVATION_DIM), np.float32)
+    seen[:, Self.ALIVE] = 1.0
+    seen[:, Self.POSITION_X] = np.linspace(-1, 1, 32)
+    seen[:, STREAMS["contacts"].part] = 1.0 / len(Contact)
+    seen[:, STREAMS["contacts_mask"].part] = 1.0
+    player = opponents.make("trivial", 0, config)
+    pulled = [player.act(seen)[:, Action.PRIMARY] > 0 for _ in range(16 * 20 // repeat)]
+    np.testing.assert_allclose(np.mean(pulled, axis=0), 1 / 8, atol=0.03)
+
+
+def score(scenario, first, second, battles=40, seed=10_000, **overrides):
+    """Results (battles,) of a level or policy against another."""
+    engine = BattleEngine(scenario, battles, time_limit="terminate", **overrides)
+    players = [opponents.make(p, 1, engine.config) if isinstance(p, str) else p for p in (first, second)]
+    return fight(engine, *players, seed=seed)
+
+
+@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
+@pytest.mark.parametrize("passive", [Idle, Chance])
+def test_trivial_beats_doing_nothing_and_chance(scenario, passive):
+    assert (score(scenario, "trivial", passive()) > 0).sum() >= 34  # of 40; the published bar is 90 %
+
+
+@pytest.mark.parametrize(("weaker", "stronger"), [*pairwise(LEVELS)])
+def test_each_level_beats_the_one_below(weaker, stronger):
+    results = score("skirmish", stronger, weaker)
+    assert (results > 0).sum() >= 22  # of 40; the published bar is 70 % of 200
+    assert results.sum() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("weaker", "stronger"), [*pairwise(LEVELS)])
+def test_each_level_beats_the_one_below_in_larger_battles(weaker, stronger):
+    assert (score("battle", stronger, weaker) > 0).sum() >= 22
+
+
+def assert_fair(level, battles):
+    """Whether blue wins as often as red on mirrored maps, both played by a level with seeds of their own."""
+    config = make_config("skirmish", terrain={"mirrored": True}, time_limit="terminate")
+    engine = BattleEngine(config, battles)
+    players = tuple(opponents.make(level, seed, config) for seed in (1, 2))
+    engine.reset(range(20_000, 20_000 + battles))
+    while not engine.battle_over.all():
+        engine.step(scripted_actions(engine, players))
+    blue, red = (engine.winner == 0).sum(), (engine.winner == 1).sum()
+    assert blue + red > battles / 2
+    assert stats.binomtest(blue, blue + red).pvalue > 0.001
+
+
+def test_experts_play_either_side_equally_well():
+    assert_fair("expert", 80)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_plays_either_side_equally_well(level):
+    assert_fair(level, 400)

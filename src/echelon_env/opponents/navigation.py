@@ -1,111 +1,326 @@
-"""Walking by what a mech observes: towards a direction, around obstacles, out of dead ends."""
+"""Walking by what a mech observes: towards a point, around obstacles and other mechs, out of dead ends.
+
+A mech walks straight where the terrain that it remembers (`chart`) leaves the straight way free, else to the first
+bend of the shortest way. It passes other mechs at arm's length (`crowd`), and ways lead around those that stand. Places
+are in metres on the map turned to the own spawn, times in seconds.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from echelon_env.actions import Action
+from echelon_env.engine import rng
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.geometry import clip, cosine_sine
+from echelon_env.observations import Self
+from echelon_env.opponents.chart import (
+    BURNS,
+    JUMP,
+    SLOWS,
+    at_least,
+    follow,
+    lay_out,
+    note_terrain,
+    open_way,
+    search,
+    trace,
+)
+from echelon_env.opponents.crowd import mark, meet, pass_by, turned
+from echelon_env.opponents.knowledge import Knowledge
+from echelon_env.opponents.memory import SIDE, WALL, Scratch
+from echelon_env.opponents.senses import own, value
 
-from echelon_env.config import BattleConfig
-from echelon_env.observations import EGO_SIDE, STREAMS, EgoCell, Self
-
-Floats = NDArray[np.float32]
-
-_EGO_MAP = STREAMS["ego_map"]
-_OBSTACLES = slice(_EGO_MAP.start + EgoCell.OBSTACLE, _EGO_MAP.stop, _EGO_MAP.row_width)
-_HEADINGS = 16  # candidate directions of travel, evenly spread
-_PROBE_METRES = np.array([1.5, 3.0, 4.5, 6.0])  # distances at which a direction is probed
-_HALF_WIDTH = 1.5  # m, half the width of the corridor that is probed
-_CLIMB = 1.08  # m: one voxel is climbed, two are a wall
-_STUCK_SPEED = 0.04  # of the top speed: slower than this while wanting to walk is stuck
-_STUCK_SECONDS = 0.75
-_DETOUR_SECONDS = 2.0
-
-
-def _probe_cells(cell_metres: float) -> NDArray[np.intp]:
-    """Indices into the ego map (headings, distances, 3) of the cells that each heading's corridor covers."""
-    angles = np.arange(_HEADINGS) * 2 * np.pi / _HEADINGS
-    forward, left = np.cos(angles)[:, None, None], np.sin(angles)[:, None, None]
-    ahead = _PROBE_METRES[None, :, None]
-    aside = np.array([-_HALF_WIDTH, 0.0, _HALF_WIDTH])[None, None, :]
-    half = EGO_SIDE // 2
-    row = np.clip(np.rint((ahead * forward - aside * left) / cell_metres) + half, 0, EGO_SIDE - 1)
-    column = np.clip(np.rint((ahead * left + aside * forward) / cell_metres) + half, 0, EGO_SIDE - 1)
-    cells: NDArray[np.intp] = (row * EGO_SIDE + column).astype(np.intp)
-    return cells
-
-
-@dataclass
-class _Memory:
-    stuck: Floats  # (R,) s of walking without getting anywhere
-    detour: Floats  # (R,) s left of the present detour
-    side: Floats  # (R,) -1 or 1, the side of the next detour
-    walking: NDArray[np.bool_]  # (R,) whether the last decision wanted to walk
-
-
-class Navigator:
-    """Turns wished directions into directions that are free, row by row, keeping time in seconds.
-
-    Parameters
-    ----------
-    config
-        The battle's configuration: the time between two calls and the scales of the ego map.
-    """
-
-    def __init__(self, config: BattleConfig) -> None:
-        self._seconds = np.float32(config.decision_seconds)
-        self._cells = _probe_cells(config.sensors.terrain_cell)
-        self._climb = np.float32(_CLIMB / max(mech_class.height for mech_class in config.catalog.mech_classes))
-        angles = np.arange(_HEADINGS) * 2 * np.pi / _HEADINGS
-        self._headings = np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
-        self._memory = _remember_nothing(0)
-
-    def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true."""
-        if mask.shape != self._memory.stuck.shape:
-            self._memory = _remember_nothing(len(mask))
-        self._memory.stuck[mask] = self._memory.detour[mask] = 0.0
-        self._memory.side[mask] = 1.0
-        self._memory.walking[mask] = False
-
-    def steer(self, observations: Floats, forward: Floats, left: Floats) -> tuple[Floats, Floats]:
-        """Throttle and strafe (R,) that lead in the wished direction; the wish's length is the wished speed."""
-        wish = np.hypot(forward, left)
-        self._note_progress(observations, wish > 0.1)
-        turned = np.where(self._memory.detour > 0, self._memory.side, 0.0)
-        forward, left = np.where(turned != 0, -turned * left, forward), np.where(turned != 0, turned * forward, left)
-        obstacles = observations[:, _OBSTACLES]
-        blocked: NDArray[np.bool_] = np.any(
-            np.greater(obstacles, self._climb)[:, self._cells], axis=3
-        )  # (R, headings, distances)
-        free = np.where(blocked.any(axis=2), blocked.argmax(axis=2), len(_PROBE_METRES)) / len(_PROBE_METRES)
-        # No matrix product: its last bits depend on the number of rows, and a mech's choice must not.
-        agreement = forward[:, None] * self._headings[0] + left[:, None] * self._headings[1]
-        best = np.argmax(agreement / np.maximum(wish, 1e-6)[:, None] + 2.0 * np.minimum(free, 0.75), axis=1)
-        straight = free[np.arange(len(best)), self._nearest_heading(forward, left)] >= 0.75
-        throttle = np.where(straight, forward, wish * self._headings[0, best])
-        strafe = np.where(straight, left, wish * self._headings[1, best])
-        return throttle.astype(np.float32), strafe.astype(np.float32)
-
-    def _nearest_heading(self, forward: Floats, left: Floats) -> NDArray[np.intp]:
-        angle = np.arctan2(left, forward) / (2 * np.pi) * _HEADINGS
-        return np.rint(angle).astype(np.intp) % _HEADINGS
-
-    def _note_progress(self, observations: Floats, walking: NDArray[np.bool_]) -> None:
-        memory = self._memory
-        speed = np.hypot(observations[:, Self.VELOCITY_FORWARD], observations[:, Self.VELOCITY_LEFT])
-        halted = memory.walking & (speed < _STUCK_SPEED) & (observations[:, Self.SHUTDOWN] == 0)
-        memory.stuck = np.where(halted, memory.stuck + self._seconds, 0.0).astype(np.float32)
-        memory.detour = np.maximum(memory.detour - self._seconds, 0.0)
-        stuck = memory.stuck >= _STUCK_SECONDS
-        memory.side = np.where(stuck, -memory.side, memory.side)
-        memory.detour = np.where(stuck, np.float32(_DETOUR_SECONDS), memory.detour)
-        memory.stuck = np.where(stuck, 0.0, memory.stuck).astype(np.float32)
-        memory.walking = walking
+ARRIVED = 0.1  # m
+ROOM = 0.1  # m to walls on straight ways
+SLACK = 0.01  # m that a mech may touch walls by on its way to a bend
+NEAR, SLIDE_SECONDS = 4.0, 1.0  # m: towards points this near that move mechs slide along walls, and at first to others
+NOTE_METRES, NOTE_SECONDS = 1.25, 0.5  # the chart is drawn when a mech has come so far, or after so long
+STUCK_SHARE = 0.2  # of the way that it meant to go: a mech that gets less far is stuck
+CROWD_SECONDS = 0.5  # stuck so long, it takes ways around all other mechs
+BUMP_SECONDS = 0.75  # stuck so long with nobody near, it takes what is ahead for a wall
+LOST_SECONDS, LOST_METRES = 5.0, 2.0  # so long about one place, it forgets the terrain and tries its luck
+LUCK_SECONDS, MORE_LUCK, MOST_TRIES = 1.0, 0.5, 6  # at first, and more with every try
+DIRECTIONS = 16
+LUCK = 2  # what numbers are drawn for
+JUMP_MARGIN = 0.25  # m that jumps clear walls by
+JUMP_SECONDS = 2.0
+EARTHBOUND_SECONDS = 10.0  # after a jump that failed
+COOL_ENOUGH, TOO_HOT = 0.85, 0.93  # of the heat capacity: after a jump, and to go on with one
+DETOUR_WORTH, DETOUR_METRES = 1.3, 12.0  # ways so many times the distance long and so many metres are worth a jump
+GALLOP, STRIDE = 8, 3  # after so many places of a way not every one is tried as its first bend
 
 
-def _remember_nothing(rows: int) -> _Memory:
-    return _Memory(
-        np.zeros(rows, np.float32), np.zeros(rows, np.float32), np.ones(rows, np.float32), np.zeros(rows, np.bool_)
-    )
+@kernel
+def steer(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, action: Any) -> None:
+    """Write throttle, strafe and jet that lead to the plan's goal at the plan's speed, given the turn."""
+    rules, mech_class = knowledge.rules[0], knowledge.classes[plan.mech_class]
+    half = max(mech_class.half_length, mech_class.half_width)
+    locate(knowledge, observation, memory, plan, half)
+    top_speed = mech_class.top_speed * (rules.legged_speed if own(observation, Self.LEGS) <= 0.0 else 1.0)
+    if top_speed * plan.speed <= 0.0 or math.sqrt(plan.goal_forward**2 + plan.goal_left**2) < ARRIVED:
+        rest(memory)
+        return
+    count = meet(knowledge, observation, memory, scratch, plan, half)
+    look_around(knowledge, observation, memory, scratch, half, count)
+    note_progress(knowledge, observation, memory, half, count)
+    aim_x, aim_y, trusted = choose_aim(knowledge, observation, memory, scratch, plan, half, top_speed)
+    dx, dy = aim_x - memory.x, aim_y - memory.y
+    distance = math.sqrt(dx * dx + dy * dy)
+    if distance < SLACK:
+        memory.pace_x = memory.pace_y = 0.0
+        return
+    stride = top_speed * rules.decision_seconds
+    speed = min(plan.speed, distance / stride)
+    if memory.jump > 0.0:
+        jump(knowledge, observation, memory, action)
+        dx, dy = dx / distance, dy / distance
+    else:
+        dx, dy = pass_by(knowledge, memory, scratch, half, count, dx, dy, speed * top_speed, trusted)
+    memory.pace_x, memory.pace_y = speed * stride * dx, speed * stride * dy
+    cosine, sine = mean_heading(knowledge, observation, plan, action)
+    action[Action.THROTTLE] = speed * (dx * cosine + dy * sine)
+    action[Action.STRAFE] = speed * (dy * cosine - dx * sine)
+
+
+@kernel
+def mean_heading(knowledge: Knowledge, observation: Any, plan: Row, action: Any) -> tuple[float, float]:
+    """Cosine and sine of the facing during the decision, given the turn that the action has."""
+    rules = knowledge.rules[0]
+    turn = value(action, integer(Action.TURN)) * knowledge.classes[plan.mech_class].turn_rate
+    across, along = own(observation, Self.HEADING_SIN), own(observation, Self.HEADING_COS)
+    cosine, sine = cosine_sine(0.5 * turn * (rules.decision_seconds + rules.dt))
+    return along * cosine - across * sine, across * cosine + along * sine
+
+
+@kernel
+def locate(knowledge: Knowledge, observation: Any, memory: Row, plan: Row, half: float) -> None:
+    """Remember where the mech and its goal are, and how far it has come."""
+    size = knowledge.rules[0].map_size
+    x = 0.5 * size * (1.0 + own(observation, Self.POSITION_X))
+    y = 0.5 * size * (1.0 + own(observation, Self.POSITION_Y))
+    memory.moved_x, memory.moved_y = x - memory.x, y - memory.y
+    memory.x, memory.y = x, y
+    cosine, sine = own(observation, Self.HEADING_COS), own(observation, Self.HEADING_SIN)
+    memory.goal_x = clip(x + plan.goal_forward * cosine - plan.goal_left * sine, half, size - half)
+    memory.goal_y = clip(y + plan.goal_forward * sine + plan.goal_left * cosine, half, size - half)
+
+
+@kernel
+def rest(memory: Row) -> None:
+    """Not walking, a mech is not stuck."""
+    memory.pace_x = memory.pace_y = memory.stuck = 0.0
+    memory.anchor, memory.anchor_x, memory.anchor_y = memory.clock, memory.x, memory.y
+
+
+@kernel
+def look_around(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, half: float, count: int) -> None:
+    """Draw the chart where that is due, and write what cannot be walked into from here, and what had better not be."""
+    moved = abs(memory.x - memory.noted_x) + abs(memory.y - memory.noted_y)
+    if moved >= NOTE_METRES or memory.clock - memory.noted >= NOTE_SECONDS:
+        memory.noted, memory.noted_x, memory.noted_y = memory.clock, memory.x, memory.y
+        follow(memory, integer(knowledge.rules[0].map_size))
+        note_terrain(knowledge, observation, memory)
+    mark(memory, scratch, half, count, memory.stuck >= CROWD_SECONDS)
+    chart, level = memory.chart, min(ground_level(knowledge, observation) + 2, WALL)
+    for row in range(SIDE):
+        scratch.walls[row] = at_least(chart, row, level)
+        scratch.rough[row] = scratch.walls[row] | scratch.bodies[row] | chart[row, BURNS] | chart[row, SLOWS]
+
+
+@kernel
+def ground_level(knowledge: Knowledge, observation: Any) -> int:
+    """Whole metres that the feet are above the ground of the map."""
+    level: int = math.floor(own(observation, Self.HEIGHT) * knowledge.rules[0].map_height + SLACK)
+    return level
+
+
+@kernel
+def note_progress(knowledge: Knowledge, observation: Any, memory: Row, half: float, count: int) -> None:
+    """Measure how long the mech has been stuck, and learn from it."""
+    pace = memory.pace_x**2 + memory.pace_y**2
+    helpless = own(observation, Self.SHUTDOWN) > 0.0 or own(observation, Self.FALLEN) > 0.0
+    progress = memory.moved_x * memory.pace_x + memory.moved_y * memory.pace_y
+    if helpless or memory.jump > 0.0 or progress >= STUCK_SHARE * pace:
+        memory.stuck = 0.0
+    else:
+        memory.stuck += knowledge.rules[0].decision_seconds
+    if memory.stuck >= BUMP_SECONDS and count == 0:
+        bump(memory, half)
+    if memory.straying and (helpless or memory.clock >= memory.until):
+        memory.straying = 0
+        memory.anchor = memory.clock
+    away = max(abs(memory.x - memory.anchor_x), abs(memory.y - memory.anchor_y))
+    left = max(abs(memory.goal_x - memory.x), abs(memory.goal_y - memory.y))
+    if helpless or away > LOST_METRES or left < NEAR:
+        memory.anchor, memory.anchor_x, memory.anchor_y = memory.clock, memory.x, memory.y
+    elif memory.clock - memory.anchor > LOST_SECONDS:
+        stray(memory)
+
+
+@kernel
+def stray(memory: Row) -> None:
+    """Forget the terrain, and walk a while in a direction drawn at random."""
+    memory.tries += 1
+    steps = integer(rng.random_below(memory.seed, memory.tries, 0, LUCK, DIRECTIONS))
+    memory.stray_x, memory.stray_y = turned(1.0, 0.0, steps)
+    memory.straying = 1
+    memory.until = memory.clock + LUCK_SECONDS + MORE_LUCK * min(memory.tries, MOST_TRIES)
+    memory.way, memory.jump = 0, 0.0
+    memory.anchor = memory.clock
+    memory.chart[:, :] = 0
+    memory.noted = -NOTE_SECONDS
+
+
+@kernel
+def bump(memory: Row, half: float) -> None:
+    """Enter as walls the columns that the mech walked against in vain."""
+    x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
+    for axis in range(2):
+        ahead, aside = (x, y) if axis == 0 else (y, x)
+        pace, moved = (memory.pace_x, memory.moved_x) if axis == 0 else (memory.pace_y, memory.moved_y)
+        if abs(pace) < ROOM or abs(moved) > SLACK:
+            continue
+        front = math.floor(ahead + half + ROOM) if pace > 0.0 else math.floor(ahead - half - ROOM)
+        if not 0 <= front < SIDE:
+            continue
+        first, last = math.floor(aside - half + SLACK), math.floor(aside + half - SLACK)
+        for k in range(max(0, first), min(SIDE - 1, last) + 1):
+            row, column = (k, front) if axis == 0 else (front, k)
+            for plane in range(BURNS):
+                memory.chart[row, plane] |= 1 << column
+
+
+@kernel
+def choose_aim(
+    knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float, top_speed: float
+) -> tuple[float, float, bool]:
+    """The point to walk straight to, and whether the way there is known to be free of walls."""
+    if memory.jump > 0.0 and goes_on_jumping(knowledge, observation, memory):
+        return memory.way_x, memory.way_y, True
+    if memory.straying:
+        return memory.x + NEAR * memory.stray_x, memory.y + NEAR * memory.stray_y, False
+    dx, dy = memory.goal_x - memory.x, memory.goal_y - memory.y
+    distance = math.sqrt(dx * dx + dy * dy)
+    if math.sqrt((memory.goal_x - memory.end_x) ** 2 + (memory.goal_y - memory.end_y) ** 2) > 1.0 + 0.25 * distance:
+        memory.end_x, memory.end_y, memory.settled = memory.goal_x, memory.goal_y, memory.clock
+        memory.way = 0
+    if open_way(scratch.rough, memory, half + ROOM, dx, dy):
+        memory.way = 0
+        return memory.goal_x, memory.goal_y, True
+    if memory.way and memory.stuck < CROWD_SECONDS:
+        to_x, to_y = memory.way_x - memory.x, memory.way_y - memory.y
+        left = math.sqrt(to_x * to_x + to_y * to_y)
+        if left > max(2.0 * ARRIVED, 0.5 * top_speed * knowledge.rules[0].decision_seconds) and open_way(
+            scratch.walls, memory, half - SLACK, to_x, to_y
+        ):
+            return memory.way_x, memory.way_y, True
+    memory.way = 0
+    if distance >= NEAR or memory.clock - memory.settled >= SLIDE_SECONDS:
+        find_way(knowledge, observation, memory, scratch, plan, half)
+    if memory.way:
+        return memory.way_x, memory.way_y, True
+    return memory.goal_x, memory.goal_y, False
+
+
+@kernel
+def find_way(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float) -> None:
+    """Find a way to the goal, or to where it is nearest, and remember the way's first bend."""
+    size = integer(math.ceil(2.0 * half - SLACK))
+    column, row = place(memory.x - memory.origin_x, half, size), place(memory.y - memory.origin_y, half, size)
+    to_x, to_y = goal_in_chart(memory, half)
+    to_column, to_row = place(to_x, half, size), place(to_y, half, size)
+    straight = math.sqrt((column - to_column) ** 2 + (row - to_row) ** 2)
+    jumps = can_jump(knowledge, observation, memory, plan)
+    climbs = ground_level(knowledge, observation) > 1
+    metres = kinds = 0
+    for _ in range(2):
+        kinds = lay_out(memory, scratch, integer(knowledge.rules[0].map_size), size, climbs)
+        scratch.leave[0, row + 1] |= 1 << column
+        metres, blind = search(scratch, column, row, to_column, to_row, kinds, jumps and climbs)
+        found = metres > 0 and blind == 0
+        if climbs or (found and not (jumps and metres > DETOUR_WORTH * straight + DETOUR_METRES)):
+            break
+        climbs = True
+    if metres > 0:
+        length, jumped = trace(scratch, metres, column, row, to_column, to_row, kinds, jumps and climbs)
+        take_way(memory, scratch, half, size, length, jumped)
+
+
+@kernel
+def place(low: float, half: float, size: int) -> int:
+    """The place along an axis of a box around `low`, in the chart: of two that hold parts of it the nearer."""
+    first = math.floor(low - half + 0.1 * SLACK)
+    if math.floor(low + half - 0.1 * SLACK) - size + 1 > first and low - 0.5 * size - first > 0.5:
+        first += 1
+    return int(min(max(first, 0), SIDE - size))
+
+
+@kernel
+def goal_in_chart(memory: Row, half: float) -> tuple[float, float]:
+    """The goal in the chart, or where the straight way to it leaves that."""
+    x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
+    dx, dy = memory.goal_x - memory.x, memory.goal_y - memory.y
+    share = 1.0
+    for axis in range(2):
+        start, length = (x, dx) if axis == 0 else (y, dy)
+        if start + length > SIDE - half:
+            share = min(share, (SIDE - half - start) / length)
+        elif start + length < half:
+            share = min(share, (half - start) / length)
+    return x + share * dx, y + share * dy
+
+
+@kernel
+def take_way(memory: Row, scratch: Scratch, half: float, size: int, length: int, jumped: bool) -> None:
+    """Remember the farthest place of a way that one can walk straight to; begin the jump that it begins with."""
+    memory.way, memory.way_x, memory.way_y = 1, memory.x, memory.y
+    i = 0
+    while i < length:
+        x = memory.origin_x + scratch.way[i, 0] + 0.5 * size
+        y = memory.origin_y + scratch.way[i, 1] + 0.5 * size
+        if i > 1 and not open_way(scratch.rough, memory, half + ROOM, x - memory.x, y - memory.y):
+            break
+        if i == 1 and not open_way(scratch.walls, memory, half - SLACK, x - memory.x, y - memory.y):
+            break
+        memory.way_x, memory.way_y = x, y
+        i += 1 if i < GALLOP else STRIDE
+    if jumped and length == 1:
+        top = 0
+        for level in range(1, WALL):
+            top += (scratch.planes[level, scratch.way[0, 1] + 1] >> scratch.way[0, 0]) & 1
+        memory.jump = float(top)
+        memory.until = memory.clock + JUMP_SECONDS
+
+
+@kernel
+def can_jump(knowledge: Knowledge, observation: Any, memory: Row, plan: Row) -> bool:
+    """Whether the mech can jump up JUMP metres now and stay cool enough."""
+    rules, mech_class = knowledge.rules[0], knowledge.classes[plan.mech_class]
+    rise = mech_class.jet_acceleration - rules.gravity
+    if rise <= 0.0 or memory.clock < memory.earthbound or own(observation, Self.ON_GROUND) <= 0.0:
+        return False
+    heat = rules.jet_heat * math.sqrt(2.0 * (JUMP + JUMP_MARGIN) / rise)
+    return bool(own(observation, Self.HEAT) + heat / mech_class.heat_capacity < COOL_ENOUGH)
+
+
+@kernel
+def goes_on_jumping(knowledge: Knowledge, observation: Any, memory: Row) -> bool:
+    """Whether a jump is neither over nor has failed."""
+    feet = own(observation, Self.HEIGHT) * knowledge.rules[0].map_height
+    landed = own(observation, Self.ON_GROUND) > 0.0 and feet > memory.jump - 0.5
+    if not landed and memory.clock < memory.until and own(observation, Self.HEAT) < TOO_HOT:
+        return True
+    if not landed:
+        memory.earthbound = memory.clock + EARTHBOUND_SECONDS
+    memory.jump = 0.0
+    memory.way = 0
+    return False
+
+
+@kernel
+def jump(knowledge: Knowledge, observation: Any, memory: Row, action: Any) -> None:
+    """Rise until the feet clear what the mech jumps onto."""
+    if own(observation, Self.HEIGHT) * knowledge.rules[0].map_height < memory.jump + JUMP_MARGIN:
+        action[Action.JET] = 1.0

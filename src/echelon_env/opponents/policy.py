@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -23,8 +23,8 @@ class Policy(Protocol):
 PolicyFunction = Callable[[NDArray[np.float32]], ArrayLike]
 """A player without a memory: actions (R, A) for observations (R, D)."""
 
-PolicyLike = str | Policy | PolicyFunction
-"""What names a player: a scripted level, a policy, or a plain function."""
+PolicyLike = str | Mapping[str, float] | Policy | PolicyFunction
+"""What names a player: a scripted level, weights of several of them, a policy, or a plain function."""
 
 
 class FunctionPolicy:

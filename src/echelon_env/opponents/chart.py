@@ -1,0 +1,337 @@
+"""The terrain that a mech remembers around it, and the shortest ways through it.
+
+The chart is a window of SIDE x SIDE columns of 1 m of the map that is turned to the own spawn. A column is a bit in the
+words of its row, so that ways are found for all columns of a row at once. What has not been seen yet counts as open
+ground, as in D* (Stentz, "Optimal and Efficient Path Planning for Partially-Known Environments", ICRA 1994): either it
+is, or walking there shows that it is not.
+
+A place of a mech whose footprint covers n x n columns is named by its column of lowest x and y, as in
+`terrain.connectivity`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.geometry import TINY
+from echelon_env.observations import EGO_SIDE, STREAMS, EgoCell, Self
+from echelon_env.opponents.knowledge import Knowledge
+from echelon_env.opponents.memory import HIGHEST, LONGEST_WAY, SIDE, WALL, WAVES, Scratch
+from echelon_env.opponents.senses import own, value
+
+EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_width
+BURNS, SLOWS, SEEN, STANDING = range(3, 7)  # planes of the chart after the three of the heights' bits
+KEPT = 8  # m that the mech may be from the window's middle
+IDLE_WAVES = 9  # after so many without growth a search has seen all there is, and breaks through obstacles
+BLIND_WAVES = 12  # at most so often
+JUMP = 3  # m that mechs with jump jets jump up
+JUMP_PERIOD = 6  # waves: a jump costs as much as so many metres; even, so that nobody jumps aslant
+BURN_PERIOD = 8  # likewise a metre of what burns
+
+
+@kernel
+def follow(memory: Row, map_size: int) -> None:
+    """Move the window with the mech when it has come too far from the middle, but not beyond the map."""
+    last = max(0, map_size - SIDE)
+    to_x, to_y = math.floor(memory.x) - SIDE // 2, math.floor(memory.y) - SIDE // 2
+    x, y = memory.origin_x, memory.origin_y
+    if abs(to_x - x) > KEPT:
+        x = min(max(to_x, 0), last)
+    if abs(to_y - y) > KEPT:
+        y = min(max(to_y, 0), last)
+    right, up = x - memory.origin_x, y - memory.origin_y
+    if right == 0 and up == 0:
+        return
+    chart = memory.chart
+    for i in range(SIDE):
+        row = i if up >= 0 else SIDE - 1 - i
+        for plane in range(chart.shape[1]):
+            word = 0
+            if 0 <= row + up < SIDE and abs(right) < SIDE:
+                word = chart[row + up, plane]
+            chart[row, plane] = word >> right if right >= 0 else (word << -right) & ((1 << SIDE) - 1)
+    memory.origin_x, memory.origin_y = x, y
+
+
+@kernel
+def note_terrain(knowledge: Knowledge, observation: Any, memory: Row) -> None:
+    """Enter what the ego map shows."""
+    rules, chart = knowledge.rules[0], memory.chart
+    feet = own(observation, Self.HEIGHT) * rules.map_height
+    step_x = rules.terrain_cell * own(observation, Self.HEADING_COS)
+    step_y = rules.terrain_cell * own(observation, Self.HEADING_SIN)
+    x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
+    columns, rows = min(SIDE, rules.map_size - memory.origin_x), min(SIDE, rules.map_size - memory.origin_y)
+    half = EGO_SIDE // 2
+    at = EGO_MAP_AT
+    for forward in range(-half, half + 1):
+        for left in range(-half, half + 1):
+            column = math.floor(x + forward * step_x - left * step_y)
+            row = math.floor(y + forward * step_y + left * step_x)
+            if 0 <= column < columns and 0 <= row < rows:
+                obstacle, hazard = value(observation, at + EgoCell.OBSTACLE), value(observation, at + EgoCell.HAZARD)
+                level = HIGHEST
+                if obstacle < 1.0:
+                    level = min(max(math.floor(feet + obstacle * rules.height_scale + 0.5), 0), HIGHEST)
+                enter(chart, column, row, level, hazard)
+            at += EGO_CELL_WIDTH
+
+
+@kernel
+def enter(chart: Any, column: int, row: int, level: int, hazard: float) -> None:
+    """Enter a column's height in metres, and how much it burns or, below 0, cools and slows."""
+    bit = 1 << column
+    ones, twos, fours = chart[row, 0], chart[row, 1], chart[row, 2]
+    if ones & twos & fours & bit:
+        return  # it was walked into in vain, and still looks as before
+    code = level | (1 << BURNS if hazard > 0.0 else 0) | (1 << SLOWS if hazard < 0.0 else 0)
+    if code == 0 and not (ones | twos | fours | chart[row, BURNS] | chart[row, SLOWS]) & bit:
+        return  # as it mostly is
+    for plane in range(SEEN):
+        chart[row, plane] = (chart[row, plane] & ~bit) | (((code >> plane) & 1) << column)
+
+
+@kernel
+def at_least(chart: Any, row: int, level: int) -> int:
+    """The columns of a row that are at least so many metres high, 1 to WALL."""
+    ones, twos, fours = chart[row, 0], chart[row, 1], chart[row, 2]
+    low = ones & twos
+    if level & 3 == 1:
+        low = ones | twos
+    elif level & 3 == 2:
+        low = twos
+    if level < 4:
+        return int(low | fours)
+    return int(fours & low if level > 4 else fours)
+
+
+@kernel
+def span(low: float, high: float) -> int:
+    """The columns of the chart that an interval lies in."""
+    first, last = max(0, math.floor(low)), min(SIDE - 1, math.floor(high))
+    return ((1 << (last - first + 1)) - 1) << first if first <= last else 0
+
+
+@kernel
+def open_way(blocked: Any, memory: Row, half: float, dx: float, dy: float) -> bool:
+    """Whether a box of half edge `half` meets no blocked column on its way from the mech's place by (dx, dy)."""
+    x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
+    first, last = max(0, math.floor(min(y, y + dy) - half)), min(SIDE - 1, math.floor(max(y, y + dy) + half))
+    for row in range(first, last + 1):
+        enters, leaves = 0.0, 1.0  # shares of the way at which the box is in the row
+        if abs(dy) > TINY:
+            one, other = (row - half - y) / dy, (row + 1 + half - y) / dy
+            enters, leaves = max(0.0, min(one, other)), min(1.0, max(one, other))
+        one, other = x + enters * dx, x + leaves * dx
+        if blocked[row] & span(min(one, other) - half, max(one, other) + half):
+            return False
+    return True
+
+
+@kernel
+def widen(rows: Any, size: int) -> None:
+    """Turn columns (SIDE + 2,) into the places whose size x size columns hold one of them."""
+    for row in range(1, SIDE + 1):
+        word = rows[row]
+        for _ in range(size - 1):
+            word |= word >> 1
+        rows[row] = word
+    for _ in range(size - 1):
+        for row in range(1, SIDE + 1):
+            rows[row] |= rows[row + 1]
+
+
+@kernel
+def lay_out(memory: Row, scratch: Scratch, map_size: int, size: int, climbs: bool) -> int:
+    """Write which places can be entered from which, and how fast; return of how many kinds moves are.
+
+    A move of kind k leads to a place at most k + 1 m high, from one at least k m high. Who does not climb stays below
+    2 m. After the last kind come jumps, onto what is at most 3 m high.
+    """
+    chart, planes = memory.chart, scratch.planes
+    columns, rows = min(SIDE, map_size - memory.origin_x), min(SIDE, map_size - memory.origin_y)
+    inside = (1 << (columns - size + 1)) - 1
+    for level in range(1 if climbs else 2, WALL + 1 if climbs else 3):
+        for row in range(SIDE):
+            planes[level, row + 1] = at_least(chart, row, level) | scratch.bodies[row]
+        widen(planes[level], size)
+    for row in range(SIDE):
+        scratch.held[1, row + 1] = chart[row, BURNS]
+        scratch.held[2, row + 1] = chart[row, BURNS] | chart[row, SLOWS]
+    for kind in range(1, 3):
+        widen(scratch.held[kind], size)
+    kinds = WALL - 1 if climbs else 1
+    for row in range(1, SIDE + 1):
+        within = inside if row <= rows - size + 1 else 0
+        for kind in range(kinds):
+            scratch.enter[kind, row] = ~planes[kind + 2, row] & within
+            scratch.leave[kind, row] = planes[kind, row] & within
+        scratch.leave[0, row] = within if climbs else scratch.enter[0, row]
+        scratch.enter[kinds, row], scratch.leave[kinds, row] = ~planes[JUMP + 1, row] & within, within
+    return kinds
+
+
+@kernel
+def holds(wave: int) -> int:
+    """Which places no move leads on from in a wave, in `Scratch.held`: slow ones at times, burning ones mostly."""
+    if wave % BURN_PERIOD == 0:
+        return 0
+    return 2 if wave % 5 == 1 or wave % 5 == 3 else 1
+
+
+@kernel
+def spread(scratch: Scratch, wave: int, kinds: int, first: int, last: int) -> bool:
+    """Add to the places that are within wave - 1 metres of the goal those one metre on; say whether there are any.
+
+    They lie in the rows from `first` to `last`. Odd waves lead to all eight places around, by steps along x and then y,
+    even ones to the four beside: so slanting ways are measured within 6 %.
+    """
+    rows = last - first + 1
+    old, new = scratch.waves[wave - 1, first : last + 1], scratch.waves[wave, first : last + 1]
+    held, across = scratch.held[holds(wave), first : last + 1], scratch.across[first : last + 1]
+    active = scratch.active[first - 1 : last + 2]
+    active[0] = active[rows + 1] = 0
+    for i in range(rows):
+        active[i + 1] = old[i] & ~held[i]
+        across[i] = 0
+    for kind in range(kinds):
+        enter, leave = scratch.enter[kind, first : last + 1], scratch.leave[kind, first : last + 1]
+        for i in range(rows):
+            word = active[i + 1] & enter[i]
+            across[i] |= ((word << 1) | (word >> 1)) & leave[i]
+    for i in range(rows):
+        new[i] = old[i] | across[i]
+        if wave & 1:
+            active[i + 1] |= across[i] & ~held[i]
+    for kind in range(kinds):
+        enter, leave = scratch.enter[kind, first - 1 : last + 2], scratch.leave[kind, first : last + 1]
+        for i in range(rows):
+            new[i] |= ((active[i] & enter[i]) | (active[i + 2] & enter[i + 2])) & leave[i]
+    grown = 0
+    for i in range(rows):
+        grown |= new[i] ^ old[i]
+    return bool(grown != 0)
+
+
+@kernel
+def grow(old: Any, new: Any, first: int, last: int) -> None:
+    """Write the places of rows, and those beside them, whatever stands there."""
+    for row in range(first, last + 1):
+        new[row] = (old[row] | (old[row] << 1) | (old[row] >> 1) | old[row + 1] | old[row - 1]) & ((1 << SIDE) - 1)
+
+
+@kernel
+def plant(scratch: Scratch, column: int, row: int, kinds: int) -> int:
+    """Begin a search at the places nearest to (column, row) that can be entered; return how many metres off."""
+    seed = scratch.waves[0]
+    seed[:] = 0
+    seed[row + 1] = 1 << column
+    metres = 0
+    while metres < SIDE:
+        found = 0
+        for r in range(1, SIDE + 1):
+            found |= seed[r] & scratch.enter[kinds - 1, r]
+        if found:
+            break
+        for r in range(1, SIDE + 1):
+            scratch.across[r] = seed[r]
+        grow(scratch.across, seed, 1, SIDE)
+        metres += 1
+    for r in range(1, SIDE + 1):
+        seed[r] &= scratch.enter[kinds - 1, r]
+    return metres
+
+
+@kernel
+def search(
+    scratch: Scratch, column: int, row: int, to_column: int, to_row: int, kinds: int, jumps: bool
+) -> tuple[int, int]:
+    """Metres of the shortest way from one place to another, and how many of them lead through obstacles.
+
+    Where the goal cannot be reached the way leads to where it is nearest. 0 where there is none of any kind.
+    `scratch.waves` leads along it: of each wave the rows that it can have come to, and two empty ones on either side.
+    """
+    metres = plant(scratch, to_column, to_row, kinds)
+    first, last = to_row + 1 - metres, to_row + 1 + metres
+    idle = blind = 0
+    for wave in range(1, WAVES):
+        first, last = max(1, first - 1), min(SIDE, last + 1)
+        new = scratch.waves[wave]
+        new[first - 1] = new[last + 1] = new[max(0, first - 2)] = new[min(SIDE + 1, last + 2)] = 0
+        scratch.blind[wave] = idle > IDLE_WAVES
+        if idle > IDLE_WAVES:
+            grow(scratch.waves[wave - 1], new, first, last)
+            blind += 1
+            idle = IDLE_WAVES - 2
+        elif spread(scratch, wave, kinds + 1 if jumps and wave % JUMP_PERIOD == 0 else kinds, first, last):
+            idle = 0
+        else:
+            idle += 1
+        if first <= row + 1 <= last and (new[row + 1] >> column) & 1:
+            return wave, blind
+        if blind > BLIND_WAVES:
+            break
+    return 0, blind
+
+
+@kernel
+def leads(scratch: Scratch, column: int, row: int, to_column: int, to_row: int, kinds: int) -> bool:
+    """Whether one gets from a place to the next by a move of one of so many kinds."""
+    for kind in range(kinds):
+        if (scratch.leave[kind, row + 1] >> column) & (scratch.enter[kind, to_row + 1] >> to_column) & 1:
+            return True
+    return False
+
+
+@kernel
+def step_along(scratch: Scratch, wave: int, column: int, row: int, kinds: int, to_column: int, to_row: int) -> int:
+    """The step, 0 to 8, to a place that is a metre nearer to the goal by moves of so many kinds; 4 where there is none.
+
+    Of several the one that looks nearest to (to_column, to_row).
+    """
+    best, chosen = 4 * SIDE * SIDE, 4
+    for step in range(9):
+        right, up = step % 3 - 1, step // 3 - 1
+        x, y = column + right, row + up
+        slants = right != 0 and up != 0
+        if step == 4 or (slants and not wave & 1) or not 0 <= x < SIDE or not 0 <= y < SIDE:
+            continue
+        distance = (x - to_column) ** 2 + (y - to_row) ** 2
+        reached = scratch.waves[wave - 1, y + 1] >> x
+        if not scratch.blind[wave]:
+            reached &= ~scratch.held[holds(wave), y + 1] >> x
+        if distance >= best or not reached & 1:
+            continue
+        if slants:
+            free = not (scratch.held[holds(wave), y + 1] >> column) & 1
+            free = free and leads(scratch, column, row, column, y, kinds) and leads(scratch, column, y, x, y, kinds)
+        else:
+            free = leads(scratch, column, row, x, y, kinds)
+        if free or (scratch.blind[wave] and not slants):
+            best, chosen = distance, step
+    return chosen
+
+
+@kernel
+def trace(
+    scratch: Scratch, wave: int, column: int, row: int, to_column: int, to_row: int, kinds: int, jumps: bool
+) -> tuple[int, bool]:
+    """Write the first places of the way that a search found; return how many, and whether one jumps into the last."""
+    count = 0
+    while wave > 0 and count < LONGEST_WAY:
+        if not (scratch.waves[wave - 1, row + 1] >> column) & 1:
+            step = step_along(scratch, wave, column, row, kinds, to_column, to_row)
+            jumped = step == 4 and jumps
+            if jumped:
+                step = step_along(scratch, wave, column, row, kinds + 1, to_column, to_row)
+            if step == 4:
+                break
+            column, row = column + step % 3 - 1, row + step // 3 - 1
+            scratch.way[count, 0], scratch.way[count, 1] = column, row
+            count += 1
+            if jumped:
+                return count, True
+        wave -= 1
+    return count, False

@@ -1,0 +1,114 @@
+"""When to fire what, when to vent, and what to radiate and to tell."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from echelon_env.actions import Action
+from echelon_env.catalog import MOUNTS
+from echelon_env.engine import rng
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.geometry import clip
+from echelon_env.observations import CONTACT_ROWS, Contact, Self
+from echelon_env.opponents.knowledge import Knowledge
+from echelon_env.opponents.senses import contact, contact_place, is_contact, on_map, own
+from echelon_env.opponents.targets import NOBODY, reaches
+
+BURST_SECONDS, BURST_PERIOD = 1.0, 8.0  # how long and how often the trivial level pulls its triggers
+PHASE = 2  # what a number is drawn for
+HOTTEST = 0.98  # of the heat capacity that one's own shots may bring
+WARM = 0.3  # of the heat capacity: above it one vents where one does not fire
+SAVING_SECONDS = 1.0  # heat is kept for a better weapon that is ready so soon
+MOUNT_COUNT = len(MOUNTS)
+
+
+@kernel
+def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row, action: Any) -> None:
+    """Write target, triggers, vent, electronics, display and message."""
+    sees = is_contact(observation, 0)
+    if not skill.aims:
+        phase = BURST_PERIOD * rng.random_unit(memory.seed, 0, 0, PHASE)
+        if sees and (memory.clock + phase) % BURST_PERIOD < BURST_SECONDS:
+            pull_all(knowledge, plan, action)
+        return
+    in_sight = False
+    if plan.target != NOBODY:
+        action[integer(Action.TARGET_0) + plan.target] = 1.0
+        in_sight = contact(observation, plan.target, Contact.LINE_OF_SIGHT) > 0.0
+    fire(knowledge, skill, observation, plan, action)
+    smoke = integer(knowledge.styles[plan.mech_class].smoke)
+    if skill.screens and memory.leaving and in_sight and smoke >= 0:
+        action[integer(Action.PRIMARY) + smoke] = 1.0
+        action[Action.VENT] = 0.0
+    if skill.jams:
+        if own(observation, Self.JAMMED) > 0.0:
+            action[Action.ECCM] = 1.0
+        elif sees:
+            action[Action.ECM] = 1.0
+    if skill.talks:
+        action[Action.DISPLAY_DANGEROUS] = 1.0
+        if in_sight:
+            tell_target(knowledge, observation, plan, action)
+
+
+@kernel
+def pull_all(knowledge: Knowledge, plan: Row, action: Any) -> None:
+    """Pull every trigger but that of the smoke."""
+    for mount in range(MOUNT_COUNT):
+        if mount != knowledge.styles[plan.mech_class].smoke:
+            action[integer(Action.PRIMARY) + mount] = 1.0
+
+
+@kernel
+def tell_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) -> None:
+    """Tell the pack where the target is, as shares of half the map from its middle, and that there is one."""
+    forward, left = contact_place(knowledge, observation, plan.target)
+    x, y = on_map(knowledge, observation, forward, left)
+    half = 0.5 * knowledge.rules[0].map_size
+    action[Action.COMM_0], action[Action.COMM_1] = clip(x / half, -1.0, 1.0), clip(y / half, -1.0, 1.0)
+    action[Action.COMM_2] = 1.0
+
+
+@kernel
+def reaches_anybody(knowledge: Knowledge, observation: Any, plan: Row, mount: int) -> bool:
+    """Whether a mount's weapon reaches any enemy that the mech sees."""
+    for row in range(CONTACT_ROWS):
+        if is_contact(observation, row) and reaches(knowledge, observation, plan, mount, row):
+            return True
+    return False
+
+
+@kernel
+def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
+    """Pull the triggers of what reaches somebody; minding the heat, the most damage for its heat first, and vent."""
+    rules, mech_class, style = knowledge.rules[0], knowledge.classes[plan.mech_class], knowledge.styles[plan.mech_class]
+    seconds = rules.decision_seconds
+    heat = own(observation, Self.HEAT) * mech_class.heat_capacity
+    budget = HOTTEST * mech_class.heat_capacity - heat + mech_class.heat_dissipation * seconds
+    fires = False
+    for i in range(MOUNT_COUNT):
+        mount = integer(style.order[i])
+        if mount < 0 or mount == style.smoke or not reaches_anybody(knowledge, observation, plan, mount):
+            continue
+        trigger = integer(Action.PRIMARY) + mount
+        if not skill.cools:
+            action[trigger] = 1.0
+            continue
+        weapon = knowledge.weapons[integer(mech_class.weapon[mount])]
+        painted = plan.target == NOBODY or contact(observation, plan.target, Contact.PAINTED) > 0.0
+        if weapon.damage <= 0.0 and (painted or not skill.paints):
+            continue
+        cooldown = weapon.cooldown * rules.dt
+        wait = own(observation, integer(Self.COOLDOWN_PRIMARY) + mount) * cooldown
+        if wait > seconds - 0.5 * rules.dt:
+            if wait < SAVING_SECONDS:
+                budget -= weapon.heat
+            continue
+        cost = weapon.heat * (1.0 + math.floor((seconds - 0.5 * rules.dt - wait) / cooldown))
+        if cost <= budget:
+            budget -= cost
+            action[trigger] = 1.0
+            fires = True
+    if skill.cools and not fires and heat > WARM * mech_class.heat_capacity:
+        action[Action.VENT] = 1.0

@@ -1,0 +1,256 @@
+"""Handicaps that weaken any player gradually: slow reactions, bad aim, a low rate of fire."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import deque
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.catalog import MOUNTS
+from echelon_env.config import BattleConfig
+from echelon_env.engine import rng
+from echelon_env.engine._jit import entry_point, integer, kernel
+from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
+from echelon_env.observations import CONTACT_ROWS, OBSERVATION_DIM, Contact, Self
+from echelon_env.opponents.knowledge import UNKNOWN, know
+from echelon_env.opponents.policy import Policy
+from echelon_env.opponents.senses import CLASSES, CONTACT_WIDTH, CONTACTS_AT, is_contact, value
+from echelon_env.schema import check_seed
+
+Floats = NDArray[np.float32]
+
+MOST_DELAY = 10.0
+"""s, the longest reaction delay."""
+
+MOST_AIM_ERROR = math.pi
+"""Radians, the largest standard deviation of the aim: directions are then as good as random."""
+
+_TRIGGERS = slice(Action.PRIMARY, Action.PRIMARY + len(MOUNTS))
+_COOLDOWNS = slice(Self.COOLDOWN_PRIMARY, Self.COOLDOWN_PRIMARY + len(MOUNTS))
+_CLASS = slice(Self.IS_SCOUT, Self.IS_SCOUT + CLASSES)
+_ROUNDING = 1e-9  # s
+
+
+@kernel
+def random_normal(key: Any, number: int) -> float:
+    """A standard normal number (Box and Muller 1958) for a key and a number."""
+    share = 1.0 - rng.random_unit(key, number, 0, 0)  # in (0, 1]
+    cosine, _ = cosine_sine(2.0 * PI * rng.random_unit(key, number, 1, 0))
+    return math.sqrt(2.0 * log1p(1.0 / share - 1.0)) * cosine
+
+
+@entry_point
+def misjudge(observations: Any, keys: Any, seconds: Any, aim_error: float) -> None:
+    """Turn the directions of all contacts of a row (R, D) by one angle, which follows from its key and its second."""
+    for r in range(observations.shape[0]):
+        cosine, sine = cosine_sine(aim_error * random_normal(keys[r], seconds[r]))
+        for row in range(CONTACT_ROWS):
+            if is_contact(observations[r], row):
+                at = CONTACTS_AT + row * CONTACT_WIDTH
+                ahead, aside = at + integer(Contact.DIRECTION_FORWARD), at + integer(Contact.DIRECTION_LEFT)
+                forward, left = value(observations[r], ahead), value(observations[r], aside)
+                observations[r, ahead] = clip(cosine * forward - sine * left, -1.0, 1.0)
+                observations[r, aside] = clip(sine * forward + cosine * left, -1.0, 1.0)
+
+
+class Handicap:
+    """A player that is weaker than the one it wraps, by as much as one likes and changes at any time.
+
+    With 0, 0 and 1 the wrapped player's actions are handed on unchanged. What a row does follows from its own
+    observations, the seed and the wrapped player alone.
+
+    Parameters
+    ----------
+    policy
+        Any player, a trained one too.
+    config
+        The battle's configuration: how long a decision is, and what mechs carry.
+    seed
+        What the errors are drawn from.
+    reaction_delay
+        Seconds of battle time from 0 to 10 by which everything is done later than the player decides it, in whole
+        decisions (the nearest number of them). Until its first decision arrives a mech does nothing. A decision names
+        its target by the row of the contact table that was seen, who may stand in another row by then. Where the delay
+        grows in mid-battle, mechs go on with what they are doing until later decisions arrive.
+    aim_error
+        Standard deviation, in radians from 0 to pi, of the error in the directions at which the player believes its
+        contacts to be: those of the table of contacts in its observation, all turned by the same angle, which is drawn
+        anew every second. Everything else is seen as it is. Weapons that bear still hit: one faces, walks and holds
+        fire by what one believes.
+    fire_rate
+        Rate of fire from 0 to 1, as a share of what each weapon could do: an autocannon that could fire every 0.2 s and
+        a gauss that could every 4 s both fire half as often at 0.5, and nothing fires at 0. A trigger works as long as
+        the weapon has been in use (cooling down, or its trigger pulled) for no more than this share of the time, and
+        then again once it has rested long enough, in whole decisions. The first shot is delayed likewise, by a random
+        part of such a rest. A weapon that is seldom used, for want of targets or because of its heat, loses less.
+        Painting and smoke are weapons too; venting is not.
+
+    Raises
+    ------
+    ValueError
+        For a number out of its range, and for a seed that is no integer in [0, 2**64).
+    TypeError
+        For a policy without `reset` and `act`.
+
+    >>> from echelon_env import opponents
+    >>> slow = Handicap(opponents.make("expert"), BattleConfig(), reaction_delay=0.5)
+    >>> slow.reaction_delay = 0.25
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        config: BattleConfig,
+        seed: int = 0,
+        *,
+        reaction_delay: float = 0.0,
+        aim_error: float = 0.0,
+        fire_rate: float = 1.0,
+    ) -> None:
+        if isinstance(policy, type) or not isinstance(policy, Policy):
+            raise TypeError(f"policy: expected an object with reset and act, got {policy!r}")
+        self.policy = policy
+        self.seed = check_seed(seed)
+        self.reaction_delay = reaction_delay
+        self.aim_error = aim_error
+        self.fire_rate = fire_rate
+        self._decision_seconds = config.decision_seconds
+        self._cooldowns_of = _cooldowns(config)
+        self._forget_all(0)
+
+    def __repr__(self) -> str:
+        numbers = f"reaction_delay={self.reaction_delay}, aim_error={self.aim_error}, fire_rate={self.fire_rate}"
+        return f"Handicap({self.policy!r}, {numbers})"
+
+    @property
+    def reaction_delay(self) -> float:
+        """Seconds between a decision and what is done."""
+        return self._reaction_delay
+
+    @reaction_delay.setter
+    def reaction_delay(self, seconds: float) -> None:
+        self._reaction_delay = _check_number("reaction_delay", seconds, MOST_DELAY, "s")
+
+    @property
+    def aim_error(self) -> float:
+        """Standard deviation of the directions of contacts, radians."""
+        return self._aim_error
+
+    @aim_error.setter
+    def aim_error(self, radians: float) -> None:
+        self._aim_error = _check_number("aim_error", radians, MOST_AIM_ERROR, "radians")
+
+    @property
+    def fire_rate(self) -> float:
+        """Rate of fire as a share of what the weapons could do."""
+        return self._fire_rate
+
+    @fire_rate.setter
+    def fire_rate(self, share: float) -> None:
+        self._fire_rate = _check_number("fire_rate", share, 1.0, "(a share)")
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Forget the rows (R,) where the mask is true, as the wrapped player does."""
+        self.policy.reset(mask)
+        if len(mask) != len(self._fresh):
+            self._forget_all(len(mask))
+        self._fresh[mask] = True
+        for actions in self._underway:
+            actions[mask] = 0.0
+
+    def act(self, observations: Floats) -> Floats:
+        """Actions (R, A) float32 for observations (R, D) float32.
+
+        Raises ValueError for another shape, of the observations or of what the wrapped player gives.
+        """
+        if observations.ndim != 2 or observations.shape[1] != OBSERVATION_DIM:
+            raise ValueError(f"observations: expected shape (rows, {OBSERVATION_DIM}), got {observations.shape}")
+        if len(observations) != len(self._fresh):
+            self._forget_all(len(observations))
+        self._begin(observations)
+        seen = self._misjudge(observations) if self._aim_error > 0.0 else observations
+        actions = self.policy.act(seen)
+        if np.shape(actions) != (len(observations), ACTION_DIM):
+            raise ValueError(
+                f"actions of {self.policy!r}: expected shape {(len(observations), ACTION_DIM)}, got {np.shape(actions)}"
+            )
+        actions = self._delay(actions)
+        if self._fire_rate < 1.0:
+            actions = self._hold_fire(observations, actions)
+        else:
+            self._owed[:] = 0.0
+        self._decisions += 1
+        return actions
+
+    def _forget_all(self, rows: int) -> None:
+        self._fresh = np.ones(rows, np.bool_)  # (R,) whose battle's first decision is to come
+        self._keys = np.zeros(rows, np.uint64)  # (R,) of the errors in this battle
+        self._decisions = np.zeros(rows, np.int64)  # (R,) since the battle began
+        self._cooldowns = np.zeros((rows, len(MOUNTS)))  # (R, 4) s, of the mech's weapons
+        self._owed = np.zeros((rows, len(MOUNTS)))  # (R, 4) s times the rate of fire, still to be waited
+        self._underway: deque[Floats] = deque()  # (R, A) each: decisions that are not yet carried out, the oldest first
+
+    def _begin(self, observations: Floats) -> None:
+        """Draw what a battle's errors follow from, from the seed and from what the mech first sees."""
+        for r in np.flatnonzero(self._fresh):
+            seen = np.ascontiguousarray(observations[r], np.float32)
+            digest = hashlib.blake2b(
+                self.seed.to_bytes(8, "little") + seen.tobytes(), digest_size=8 * (1 + len(MOUNTS))
+            )
+            key, *draws = np.frombuffer(digest.digest(), "<u8").tolist()
+            named = seen[_CLASS] > 0.0
+            self._keys[r] = key
+            self._cooldowns[r] = self._cooldowns_of[int(named.argmax()) if named.any() else UNKNOWN]
+            self._owed[r] = np.maximum(0.0, np.array(draws) / 2.0**64 - self._fire_rate) * self._cooldowns[r]
+            self._decisions[r] = 0
+            self._fresh[r] = False
+
+    def _misjudge(self, observations: Floats) -> Floats:
+        seen = np.array(observations, np.float32, order="C")
+        seconds = np.floor(self._decisions * self._decision_seconds + _ROUNDING).astype(np.int64)
+        misjudge(seen, self._keys, seconds, self._aim_error)
+        return seen
+
+    def _delay(self, actions: Floats) -> Floats:
+        """The actions (R, A) that were decided `reaction_delay` ago."""
+        decisions = math.floor(self._reaction_delay / self._decision_seconds + 0.5)
+        while len(self._underway) > decisions:
+            self._underway.popleft()
+        while len(self._underway) < decisions:
+            self._underway.appendleft(self._underway[0].copy() if self._underway else np.zeros_like(actions))
+        if decisions == 0:
+            return actions
+        self._underway.append(np.array(actions, np.float32))
+        return self._underway.popleft()
+
+    def _hold_fire(self, observations: Floats, actions: Floats) -> Floats:
+        """The actions (R, A) without the triggers that do not work now."""
+        seconds, share = self._decision_seconds, self._fire_rate
+        pulled = actions[:, _TRIGGERS] > 0.0
+        works = self._owed < share * seconds - _ROUNDING
+        cooling = np.minimum(seconds, observations[:, _COOLDOWNS] * self._cooldowns)
+        used = np.where(pulled & works, seconds, cooling)
+        self._owed = np.maximum(0.0, self._owed + used - share * seconds)
+        held = np.array(actions, np.float32)
+        held[:, _TRIGGERS][pulled & ~works] = 0.0
+        return held
+
+
+def _cooldowns(config: BattleConfig) -> NDArray[np.float64]:
+    """Cooldowns (classes, 4) in seconds of the mounted weapons, in the order of `Knowledge.classes`; 0 without one."""
+    knowledge = know(config)
+    mounted = knowledge.classes["weapon"][:, : len(MOUNTS)]
+    seconds = knowledge.weapons["cooldown"][mounted] * config.dt
+    return np.where(mounted >= 0, seconds, 0.0)
+
+
+def _check_number(name: str, number: Any, most: float, unit: str) -> float:
+    accepted = (int, float, np.integer, np.floating)
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, accepted) or not 0.0 <= number <= most:
+        raise ValueError(f"{name}: expected a number from 0 to {most:g} {unit}, got {number!r}")
+    return float(number)

@@ -1,0 +1,77 @@
+"""What players know of the rules: the engine's own tables, and what follows from them for each class."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.catalog import MOUNTS
+from echelon_env.config import BattleConfig
+from echelon_env.engine.tables import ONE_HOT, build_tables
+
+UNKNOWN = len(ONE_HOT)
+"""Row of the classes that the observations' one-hot does not name."""
+
+STYLE = np.dtype(
+    [
+        ("reach", "f8"),  # m, the longest range at which a weapon that harms can be aimed by sight; 0 without any
+        ("best_range", "f8"),  # m, of the weapon that does most harm for its heat; of the painter without any
+        ("threat", "f8"),  # hit points/s that it does for as long as its heat lasts
+        ("order", "i8", (len(MOUNTS),)),  # its mounts, the most damage for its heat first, then -1
+        ("painter", "i8"),  # mount of a weapon that paints, -1 without
+        ("smoke", "i8"),  # mount of a weapon that makes smoke, -1 without
+        ("fastest", "f8"),  # m/s, of any class of the battle
+    ],
+    align=True,
+)
+"""How a class fights best, as it follows from its weapons."""
+
+
+class Knowledge(NamedTuple):
+    """What kernels of players read besides observations."""
+
+    rules: NDArray[Any]  # (1,) RULES of the engine
+    classes: NDArray[Any]  # (5,) MECH_CLASS, in the order of the one-hot, then what no one-hot names
+    weapons: NDArray[Any]  # (W,) WEAPON
+    styles: NDArray[Any]  # (5,) STYLE of the classes
+
+
+def know(config: BattleConfig) -> Knowledge:
+    """The knowledge of players of a battle. A class that observations cannot name is taken for the first such one."""
+    tables = build_tables(config)
+    classes = np.zeros(len(ONE_HOT) + 1, tables.classes.dtype)
+    classes["weapon"] = -1
+    for mech_class in tables.classes[::-1]:
+        classes[mech_class["one_hot"] if mech_class["one_hot"] >= 0 else UNKNOWN] = mech_class
+    styles = np.array([_style(mech_class, tables.weapons, config.dt) for mech_class in classes], STYLE)
+    styles["fastest"] = max(tables.classes["top_speed"])
+    return Knowledge(tables.rules, classes, tables.weapons, styles)
+
+
+def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]:
+    """The STYLE of a class, but for its last field."""
+    mounted = [(mount, weapons[w]) for mount, w in enumerate(mech_class["weapon"]) if w >= 0]
+    harmful = [(mount, weapon) for mount, weapon in mounted if weapon["damage"] > 0]
+    painter = next((mount for mount, weapon in mounted if weapon["paint"] > 0), -1)
+    smoke = next((mount for mount, weapon in mounted if weapon["smoke_radius"] > 0), -1)
+    reach = max((float(weapon["unaided_range"]) for _, weapon in harmful), default=0.0)
+    by_thrift = sorted(mounted, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), 1e-9))
+    order = [mount for mount, _ in by_thrift] + [-1] * (len(MOUNTS) - len(mounted))
+    if harmful:
+        best_range = float(by_thrift[0][1]["unaided_range"])
+    else:
+        best_range = float(weapons[mech_class["weapon"][painter]]["range"]) if painter >= 0 else 0.0
+    return reach, best_range, _threat(mech_class, [weapon for _, weapon in by_thrift], dt), order, painter, smoke, 0.0
+
+
+def _threat(mech_class: Any, weapons: list[Any], dt: float) -> float:
+    """Hit points/s of weapons, the thriftiest first, over the ten seconds in which the heat is used up."""
+    heat, damage = mech_class["heat_dissipation"] + mech_class["heat_capacity"] / 10.0, 0.0
+    for weapon in weapons:
+        burning = weapon["heat"] / (weapon["cooldown"] * dt)  # heat/s
+        rate = min(1.0, heat / max(burning, 1e-9))
+        heat -= rate * burning
+        damage += rate * weapon["damage_rate"]
+    return float(damage)

@@ -1,0 +1,48 @@
+"""One mech's decision: look, choose a target, choose a place, walk, face, fire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from echelon_env.engine import rng
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.opponents.fire import fight
+from echelon_env.opponents.knowledge import Knowledge
+from echelon_env.opponents.memory import Scratch
+from echelon_env.opponents.navigation import steer
+from echelon_env.opponents.senses import own_class, value
+from echelon_env.opponents.tactics import choose_place, face
+from echelon_env.opponents.targets import choose_target
+
+SIGHT, SIDE = 0, 1  # what numbers are drawn for
+PRECISION, LOW_BITS = 1048576.0, 0xFFFFFF  # by which entries of what is first seen are told apart
+
+
+@kernel
+def make_up_mind(
+    knowledge: Knowledge, skill: Row, observation: Any, memory: Row, scratch: Scratch, plan: Row, action: Any
+) -> None:
+    """Write a living mech's action (A,), zeros at first, for its observation (D,)."""
+    if not memory.started:
+        memory.started = 1
+        begin(observation, memory)
+    plan.mech_class = own_class(observation)
+    choose_target(knowledge, skill, observation, plan)
+    choose_place(knowledge, skill, observation, memory, plan)
+    face(knowledge, skill, observation, plan, action)
+    steer(knowledge, observation, memory, scratch, plan, action)
+    fight(knowledge, skill, observation, memory, plan, action)
+    memory.clock += knowledge.rules[0].decision_seconds
+
+
+@kernel
+def begin(observation: Any, memory: Row) -> None:
+    """Draw the seed of a mech's choices in a battle from the player's seed and from what the mech first sees."""
+    bits = memory.seed
+    for i in range(observation.shape[0]):
+        entry = integer(value(observation, i) * PRECISION)
+        if entry != 0:
+            bits = rng.random_bits(bits, entry & LOW_BITS, i, SIGHT)
+    memory.seed = bits
+    memory.side = 1.0 if rng.random_unit(bits, 0, 0, SIDE) < 0.5 else -1.0
+    memory.sidestep = memory.side

@@ -1,0 +1,124 @@
+"""Scripted players of changing strength: every battle is played by one level, drawn with given weights."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config import BattleConfig
+from echelon_env.observations import STREAMS, Objective, Self
+from echelon_env.opponents.scripted import Minds, check_observations
+from echelon_env.opponents.skill import LEVELS
+from echelon_env.schema import check_seed, nearest_name
+
+Floats = NDArray[np.float32]
+
+NOBODY = -1
+_NAMES = np.array([*LEVELS, ""])  # by index of a level, and of nobody
+_RADIUS = STREAMS["objective"].start + Objective.RADIUS
+_MAP = STREAMS["battle_map"].part
+
+
+class Mixture:
+    """A player that plays each battle at one level, drawn anew when the battle begins.
+
+    All mechs of a team play at the same level without a word: each draws it from the seed, from how many battles it has
+    begun, and from what all of its team see at the beginning of a battle, the map and the zone. So battles on the same
+    map that are equally often begun have the same level. What a row does follows from its own observations alone.
+
+    Parameters
+    ----------
+    weights
+        Levels and how often they play, relative to each other.
+    seed
+        What the levels, and the choices of their players, are drawn from.
+    config
+        The battle's configuration.
+
+    Raises
+    ------
+    ValueError
+        For an unknown level, with the nearest valid name, for weights that are not finite, negative or all zero, and
+        for a seed that is no integer in [0, 2**64).
+
+    >>> mixture = Mixture({"novice": 3, "expert": 1}, 0, BattleConfig())
+    >>> mixture.weights = {"novice": 1, "expert": 1}
+    """
+
+    def __init__(self, weights: Mapping[str, float], seed: int, config: BattleConfig) -> None:
+        self.weights = weights
+        self.seed = check_seed(seed)
+        self._minds = Minds(self.seed, config)
+        self._forget_all(0)
+
+    def __repr__(self) -> str:
+        return f"Mixture({dict(self.weights)}, seed={self.seed})"
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Levels and their weights. Others can be set at any time: they count for the battles that begin then."""
+        return MappingProxyType(self._weights)
+
+    @weights.setter
+    def weights(self, weights: Mapping[str, float]) -> None:
+        checked = _check_weights(weights)
+        self._weights = checked
+        totals = np.cumsum([checked.get(level, 0.0) for level in LEVELS])
+        self._shares = totals / totals[-1]
+
+    @property
+    def levels(self) -> NDArray[np.str_]:
+        """(R,): the level that plays each row's battle, empty before its first decision."""
+        names: NDArray[np.str_] = _NAMES[self._level]
+        return names
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Forget the rows (R,) where the mask is true, but for how many battles they have begun."""
+        if len(mask) != len(self._level):
+            self._forget_all(len(mask))
+        self._level[mask] = NOBODY
+
+    def act(self, observations: Floats) -> Floats:
+        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for another shape."""
+        check_observations(observations)
+        if len(observations) != len(self._level):
+            self._forget_all(len(observations))
+        rows = np.ascontiguousarray(observations, np.float32)
+        self._draw_levels(rows)
+        return self._minds.act(rows, self._level)
+
+    def _forget_all(self, rows: int) -> None:
+        self._level = np.full(rows, NOBODY)  # (R,) index of `LEVELS`
+        self._begun = np.zeros(rows, np.int64)  # (R,) battles
+        self._minds.forget_all(rows)
+
+    def _draw_levels(self, observations: Floats) -> None:
+        begins = np.flatnonzero((observations[:, Self.ALIVE] > 0.0) & (self._level == NOBODY))
+        for r in begins:
+            self._begun[r] += 1
+            shared = observations[r, _RADIUS].tobytes() + observations[r, _MAP].tobytes()
+            key = self.seed.to_bytes(8, "little") + int(self._begun[r]).to_bytes(8, "little")
+            bits = int.from_bytes(hashlib.blake2b(key + shared, digest_size=8).digest(), "little")
+            self._level[r] = np.searchsorted(self._shares, (bits >> 11) / 2.0**53, side="right")
+        self._minds.forget(begins)
+
+
+def _check_weights(weights: Any) -> dict[str, float]:
+    if not isinstance(weights, Mapping) or not weights:
+        raise ValueError(f"weights: expected a mapping of levels to numbers, got {weights!r}")
+    for level, weight in weights.items():
+        if level not in LEVELS:
+            raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), LEVELS)}")
+        accepted = (int, float, np.integer, np.floating)
+        if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, accepted) or not 0.0 <= weight < math.inf:
+            raise ValueError(f"weights: expected a finite number of at least 0 for {level!r}, got {weight!r}")
+    checked = {level: float(weight) for level, weight in weights.items()}
+    if not 0.0 < sum(checked.values()) < math.inf:
+        raise ValueError(f"weights: expected a finite sum above 0, got {dict(weights)}")
+    return checked

@@ -1,0 +1,184 @@
+"""Reading an observation row (D,) float32 in metres and plain numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from echelon_env.engine._jit import integer, kernel
+from echelon_env.engine.tables import ONE_HOT
+from echelon_env.observations import STREAMS, Contact, Intel, Objective, Self, Squad
+from echelon_env.opponents.knowledge import UNKNOWN, Knowledge
+
+OBJECTIVE_AT = STREAMS["objective"].start
+CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
+CONTACTS_MASK_AT = STREAMS["contacts_mask"].start
+SQUAD_AT, SQUAD_WIDTH = STREAMS["squad"].start, STREAMS["squad"].row_width
+SQUAD_MASK_AT = STREAMS["squad_mask"].start
+INTEL_AT, INTEL_WIDTH = STREAMS["intel"].start, STREAMS["intel"].row_width
+INTEL_MASK_AT = STREAMS["intel_mask"].start
+COMM_AT, COMM_WIDTH = STREAMS["comm"].start, STREAMS["comm"].row_width
+COMM_MASK_AT = STREAMS["comm_mask"].start
+CLASSES = len(ONE_HOT)
+
+
+@kernel
+def value(observation: Any, index: int) -> float:
+    """An entry as float64, so that nothing is computed in float32."""
+    return float(np.float64(observation[index]))
+
+
+@kernel
+def own(observation: Any, feature: int) -> float:
+    """A feature of the mech itself."""
+    return value(observation, integer(feature))
+
+
+@kernel
+def objective(observation: Any, feature: int) -> float:
+    """A feature of the zone and the score."""
+    return value(observation, OBJECTIVE_AT + integer(feature))
+
+
+@kernel
+def contact(observation: Any, row: int, feature: int) -> float:
+    """A feature of an enemy in the contact table."""
+    return value(observation, CONTACTS_AT + row * CONTACT_WIDTH + integer(feature))
+
+
+@kernel
+def squad(observation: Any, row: int, feature: int) -> float:
+    """A feature of a team-mate."""
+    return value(observation, SQUAD_AT + row * SQUAD_WIDTH + integer(feature))
+
+
+@kernel
+def intel(observation: Any, row: int, feature: int) -> float:
+    """A feature of an enemy that the pack remembers."""
+    return value(observation, INTEL_AT + row * INTEL_WIDTH + integer(feature))
+
+
+@kernel
+def is_contact(observation: Any, row: int) -> bool:
+    """Whether a contact row is filled."""
+    return bool(observation[CONTACTS_MASK_AT + row] > 0)
+
+
+@kernel
+def is_mate(observation: Any, row: int) -> bool:
+    """Whether a squad row is filled."""
+    return bool(observation[SQUAD_MASK_AT + row] > 0)
+
+
+@kernel
+def is_intel(observation: Any, row: int) -> bool:
+    """Whether an intel row is filled."""
+    return bool(observation[INTEL_MASK_AT + row] > 0)
+
+
+@kernel
+def is_message(observation: Any, row: int) -> bool:
+    """Whether a comm row is filled."""
+    return bool(observation[COMM_MASK_AT + row] > 0)
+
+
+@kernel
+def class_at(observation: Any, index: int) -> int:
+    """The class that the one-hot at an index names."""
+    for c in range(CLASSES):
+        if observation[index + c] > 0:
+            return int(c)
+    return UNKNOWN
+
+
+@kernel
+def own_class(observation: Any) -> int:
+    """The mech's own class."""
+    return class_at(observation, integer(Self.IS_SCOUT))
+
+
+@kernel
+def contact_class(observation: Any, row: int) -> int:
+    """The class of an enemy in the contact table."""
+    return class_at(observation, CONTACTS_AT + row * CONTACT_WIDTH + integer(Contact.IS_SCOUT))
+
+
+@kernel
+def contact_distance(knowledge: Knowledge, observation: Any, row: int) -> float:
+    """Distance in metres to an enemy in the contact table, between the centres."""
+    return float(contact(observation, row, Contact.DISTANCE) * knowledge.rules[0].map_diagonal)
+
+
+@kernel
+def contact_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[float, float]:
+    """Where an enemy in the contact table is, metres forward and left in the plane."""
+    distance = contact_distance(knowledge, observation, row)
+    up = contact(observation, row, Contact.ELEVATION) * knowledge.rules[0].map_height
+    planar = math.sqrt(max(0.0, distance * distance - up * up))
+    return (
+        planar * contact(observation, row, Contact.DIRECTION_FORWARD),
+        planar * contact(observation, row, Contact.DIRECTION_LEFT),
+    )
+
+
+@kernel
+def mate_class(observation: Any, row: int) -> int:
+    """The class of a team-mate."""
+    return class_at(observation, SQUAD_AT + row * SQUAD_WIDTH + integer(Squad.IS_SCOUT))
+
+
+@kernel
+def intel_class(observation: Any, row: int) -> int:
+    """The class of an enemy that the pack remembers."""
+    return class_at(observation, INTEL_AT + row * INTEL_WIDTH + integer(Intel.IS_SCOUT))
+
+
+@kernel
+def comm(observation: Any, row: int, feature: int) -> float:
+    """A feature of a message."""
+    return value(observation, COMM_AT + row * COMM_WIDTH + integer(feature))
+
+
+@kernel
+def on_map(knowledge: Knowledge, observation: Any, forward: float, left: float) -> tuple[float, float]:
+    """Where a point of the own frame is, metres from the middle of the map turned to the own spawn."""
+    half = 0.5 * knowledge.rules[0].map_size
+    c, s = own(observation, Self.HEADING_COS), own(observation, Self.HEADING_SIN)
+    return (
+        own(observation, Self.POSITION_X) * half + forward * c - left * s,
+        own(observation, Self.POSITION_Y) * half + forward * s + left * c,
+    )
+
+
+@kernel
+def mate_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[float, float]:
+    """Where a team-mate is, metres forward and left in the plane."""
+    distance = squad(observation, row, Squad.DISTANCE) * knowledge.rules[0].map_diagonal
+    up = squad(observation, row, Squad.ELEVATION) * knowledge.rules[0].map_height
+    planar = math.sqrt(max(0.0, distance * distance - up * up))
+    return (
+        planar * squad(observation, row, Squad.DIRECTION_FORWARD),
+        planar * squad(observation, row, Squad.DIRECTION_LEFT),
+    )
+
+
+@kernel
+def zone_place(knowledge: Knowledge, observation: Any) -> tuple[float, float, float]:
+    """The zone's centre, metres forward and left, and its radius."""
+    rules = knowledge.rules[0]
+    radius = objective(observation, Objective.RADIUS) * rules.zone_scale
+    edge = objective(observation, Objective.DISTANCE) * rules.map_diagonal
+    distance = edge + radius if edge > 0.0 else objective(observation, Objective.DISTANCE_NEAR) * rules.zone_scale
+    return (
+        distance * objective(observation, Objective.DIRECTION_FORWARD),
+        distance * objective(observation, Objective.DIRECTION_LEFT),
+        radius,
+    )
+
+
+@kernel
+def arc_covers(arc_cos: float, forward: float, left: float) -> bool:
+    """Whether a direction lies in an arc around the facing, as the engine decides it."""
+    return bool(forward >= arc_cos * math.sqrt(forward * forward + left * left))

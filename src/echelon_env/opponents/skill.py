@@ -1,0 +1,52 @@
+"""The five levels: what each of them does, and leaves undone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skill:
+    """What a scripted level knows how to do. Levels differ in these alone; none is weak by hidden noise."""
+
+    aims: bool = False  # turns to enemies and fires whatever reaches one, instead of now and then
+    range_share: float = 0.0  # of its thriftiest weapon's range, at which it fights; 0: it walks on
+    cools: bool = False  # fires no shot that would shut it down, the most damage for its heat first, and vents
+    paints: bool = False  # paints those that are not painted, and only those
+    focuses: bool = False  # shoots at whom it is worth most, for what that one still takes
+    dodges: bool = False  # sidesteps while it fights
+    leaves_at: float = 0.0  # share of its armour below which it leaves a fight that it is not alone in
+    screens: bool = False  # while it leaves, smokes whoever sees it
+    yields: bool = False  # gives way to those who are stronger than all of its team that are near
+    guards: bool = False  # drops everything else when the enemy is about to win by the zone
+    scouts: bool = False  # unarmed, goes and paints enemies one after the other, and keeps away in between
+    jams: bool = False  # radiates ECCM where it is jammed, else ECM while it sees enemies
+    talks: bool = False  # tells its pack whom it shoots at, and prefers whom others shoot at
+
+    def record(self) -> NDArray[Any]:
+        """The skill as an array (1,) of one record, for kernels."""
+        return np.array([astuple(self)], np.dtype([(field.name, "f8") for field in fields(self)]))
+
+
+_NOVICE: dict[str, Any] = {"aims": True}
+_COMPETENT = {**_NOVICE, "range_share": 0.6, "cools": True, "paints": True}
+_VETERAN = {**_COMPETENT, "range_share": 0.85, "focuses": True, "dodges": True, "leaves_at": 0.15, "screens": True}
+_EXPERT = {**_VETERAN, "range_share": 1.0, "leaves_at": 0.45, "yields": True, "guards": True}
+_EXPERT |= {"scouts": True, "jams": True, "talks": True}
+
+LEVELS: Mapping[str, Skill] = MappingProxyType(
+    {
+        "trivial": Skill(),
+        "novice": Skill(**_NOVICE),
+        "competent": Skill(**_COMPETENT),
+        "veteran": Skill(**_VETERAN),
+        "expert": Skill(**_EXPERT),
+    }
+)
+"""The scripted levels, weakest first."""

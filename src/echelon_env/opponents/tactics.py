@@ -1,0 +1,157 @@
+"""Where to go and where to look."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from echelon_env.actions import Action
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.geometry import arc_tangent2, clip
+from echelon_env.observations import CONTACT_ROWS, Contact, Objective, Self
+from echelon_env.opponents.appraisal import is_alone, nearest_enemy, outmatched, zone_slips_away
+from echelon_env.opponents.knowledge import Knowledge
+from echelon_env.opponents.senses import (
+    contact,
+    contact_distance,
+    contact_place,
+    is_contact,
+    objective,
+    own,
+    zone_place,
+)
+from echelon_env.opponents.targets import NOBODY
+
+REST = 0.5  # of the zone's radius: nearer to the centre than this a mech rests
+ALERT_METRES = 20.0  # mechs turn to targets this near
+WATCH_METRES = 30.0  # and, where they have none, to where they know enemies this near
+TURN_GAIN = 3.0  # of the full turn rate per radian
+STEP_METRES = 3.0  # sidesteps and steps back are aimed so far ahead
+
+CHASE_METRES = 4.0  # beyond the longest of its weapons' ranges: so near a target is fought
+CLOSING = 4.0  # weight of coming to the best range, against those of
+SIDESTEP = 1.5  # sidesteps
+HOMING_IN = 0.15  # and of the zone
+SIDESTEP_SECONDS = 3.0
+
+CLOSE_METRES = 14.0  # who is badly hurt leaves enemies this near
+SAFE_METRES = 25.0  # and comes back when there are none this near
+SHADOW_METRES = 22.0  # one gives way to stronger enemies this near
+
+PAINT_SHARE = 0.93  # of the painter's range at which an unarmed mech paints
+LURK_METRES = 20.0  # at which it keeps while its paint lasts
+LURK_SECONDS = 4.0
+SPY_METRES = 40.0  # it goes about that when enemies are this near
+
+
+@kernel
+def choose_place(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row) -> None:
+    """Write the plan's goal and speed: the zone, unless something else is more urgent."""
+    forward, left, radius = zone_place(knowledge, observation)
+    on_top = objective(observation, Objective.IN_ZONE) <= 0.0  # of a block, where a mech does not count as inside
+    outside = on_top or math.sqrt(forward * forward + left * left) > REST * radius
+    go(plan, forward, left, 1.0 if outside else 0.0)
+    plan.face_forward, plan.face_left = (forward, left) if outside else (1.0, 0.0)
+    if skill.guards and zone_slips_away(knowledge, observation, plan):
+        memory.leaving = 0
+        if outside:
+            return
+    if skill.range_share > 0.0 and plan.target != NOBODY:
+        keep_range(knowledge, skill, observation, memory, plan, forward, left, radius)
+    enemy, enemy_forward, enemy_left = nearest_enemy(knowledge, observation)
+    if skill.scouts and knowledge.styles[plan.mech_class].threat <= 0.0 and enemy <= SPY_METRES:
+        spy(knowledge, observation, memory, plan, enemy, enemy_forward, enemy_left)
+    if is_alone(observation) or enemy > SAFE_METRES:
+        memory.leaving = 0
+    elif enemy < CLOSE_METRES and own(observation, Self.ARMOUR) < skill.leaves_at:
+        memory.leaving = 1
+    gives_way = skill.yields and enemy < SHADOW_METRES and outmatched(knowledge, observation, plan)
+    if memory.leaving or gives_way:
+        go(plan, -STEP_METRES * enemy_forward, -STEP_METRES * enemy_left, 1.0)
+
+
+@kernel
+def go(plan: Row, forward: float, left: float, speed: float) -> None:
+    """Write the plan's goal, in metres in the own frame, and speed, a share of the top speed."""
+    plan.goal_forward, plan.goal_left, plan.speed = forward, left, speed
+
+
+@kernel
+def keep_range(
+    knowledge: Knowledge,
+    skill: Row,
+    observation: Any,
+    memory: Row,
+    plan: Row,
+    zone_forward: float,
+    zone_left: float,
+    radius: float,
+) -> None:
+    """Fight a target in sight from the best range, from side to side where one dodges, drawn to the zone a little."""
+    style = knowledge.styles[plan.mech_class]
+    forward, left = contact_place(knowledge, observation, plan.target)
+    distance = math.sqrt(forward * forward + left * left)
+    hidden = contact(observation, plan.target, Contact.LINE_OF_SIGHT) <= 0.0
+    if hidden or distance > style.reach + CHASE_METRES or distance < 0.1:
+        return
+    ahead, aside = forward / distance, left / distance
+    step = CLOSING * clip((distance - skill.range_share * style.best_range) / STEP_METRES, -1.0, 1.0)
+    to_forward, to_left = step * ahead, step * aside
+    if skill.dodges:
+        if memory.clock >= memory.sidestep_until:
+            memory.sidestep_until = memory.clock + SIDESTEP_SECONDS
+            memory.sidestep = -memory.sidestep
+        to_forward -= SIDESTEP * memory.sidestep * aside
+        to_left += SIDESTEP * memory.sidestep * ahead
+    zone = math.sqrt(zone_forward**2 + zone_left**2)
+    if zone > REST * radius:
+        pull = HOMING_IN * min(1.0, zone / radius - REST) / zone
+        to_forward += pull * zone_forward
+        to_left += pull * zone_left
+    go(plan, STEP_METRES * to_forward, STEP_METRES * to_left, min(1.0, math.sqrt(to_forward**2 + to_left**2)))
+
+
+@kernel
+def spy(
+    knowledge: Knowledge,
+    observation: Any,
+    memory: Row,
+    plan: Row,
+    enemy: float,
+    enemy_forward: float,
+    enemy_left: float,
+) -> None:
+    """Go and paint the nearest enemy that is not painted; keep away from the nearest one while that paint lasts."""
+    painter = integer(knowledge.styles[plan.mech_class].painter)
+    prey, distance = NOBODY, float("inf")
+    for row in range(CONTACT_ROWS):
+        if is_contact(observation, row) and contact(observation, row, Contact.PAINTED) <= 0.0:
+            away = contact_distance(knowledge, observation, row)
+            if away < distance:
+                prey, distance = row, away
+    keep, hunting = LURK_METRES, False
+    if painter >= 0 and prey != NOBODY and memory.clock >= memory.lurking_until:
+        keep, hunting = PAINT_SHARE * knowledge.styles[plan.mech_class].best_range, True
+        if own(observation, integer(Self.COOLDOWN_PRIMARY) + painter) > 0.0:
+            memory.lurking_until = memory.clock + LURK_SECONDS
+    if enemy < keep - 1.0:
+        go(plan, -STEP_METRES * enemy_forward, -STEP_METRES * enemy_left, 1.0)
+    elif hunting and (distance > keep or contact(observation, prey, Contact.LINE_OF_SIGHT) <= 0.0):
+        forward, left = contact_place(knowledge, observation, prey)
+        go(plan, forward, left, 1.0)
+    elif not hunting and enemy < keep + STEP_METRES:
+        go(plan, -STEP_METRES * memory.sidestep * enemy_left, STEP_METRES * memory.sidestep * enemy_forward, 1.0)
+
+
+@kernel
+def face(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
+    """Write the turn: towards the target, else to where enemies are known to be, else where the mech goes."""
+    forward, left = plan.face_forward, plan.face_left
+    if skill.aims and plan.target != NOBODY and contact_distance(knowledge, observation, plan.target) < ALERT_METRES:
+        forward = contact(observation, plan.target, Contact.DIRECTION_FORWARD)
+        left = contact(observation, plan.target, Contact.DIRECTION_LEFT)
+    elif skill.range_share > 0.0:
+        enemy, enemy_forward, enemy_left = nearest_enemy(knowledge, observation)
+        if enemy < WATCH_METRES:
+            forward, left = enemy_forward, enemy_left
+    action[Action.TURN] = clip(TURN_GAIN * arc_tangent2(left, forward), -1.0, 1.0)

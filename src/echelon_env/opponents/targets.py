@@ -1,0 +1,100 @@
+"""Whom to shoot at, and what reaches whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from echelon_env.actions import TARGET_CHOICES
+from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.tables import HOMING
+from echelon_env.observations import COMM_ROWS, CONTACT_ROWS, Comm, Contact, Self
+from echelon_env.opponents.knowledge import Knowledge
+from echelon_env.opponents.senses import (
+    arc_covers,
+    comm,
+    contact,
+    contact_class,
+    contact_distance,
+    contact_place,
+    is_contact,
+    is_message,
+    on_map,
+    own,
+)
+
+NOBODY = -1
+
+STAY = 1.3  # times what the last target is worth, so as not to dither
+OUT_OF_SIGHT = 0.02  # times what is worth an enemy that is not in line of sight
+PAINTED = 0.1  # times what is worth, to the unarmed, an enemy that is painted already
+VOTE = 0.3  # more of its worth for each pack-mate that shoots at an enemy
+SAME_METRES = 2.5  # places that near are taken for the same mech's
+
+
+@kernel
+def reaches(knowledge: Knowledge, observation: Any, plan: Row, mount: int, row: int) -> bool:
+    """Whether the weapon of a mount can be fired at the enemy of a contact row, as the engine will decide it."""
+    weapon = knowledge.weapons[integer(knowledge.classes[plan.mech_class].weapon[mount])]
+    distance = contact_distance(knowledge, observation, row)
+    forward = contact(observation, row, Contact.DIRECTION_FORWARD)
+    left = contact(observation, row, Contact.DIRECTION_LEFT)
+    if distance > weapon.range or not arc_covers(weapon.arc_cos, forward, left):
+        return False
+    if weapon.flight == HOMING and contact(observation, row, Contact.PAINTED) > 0.0:
+        rules = knowledge.rules[0]
+        if own(observation, Self.SENSOR_QUALITY) * rules.max_quality >= rules.paint_quality:
+            return True
+    return bool(distance <= weapon.unaided_range and contact(observation, row, Contact.LINE_OF_SIGHT) > 0.0)
+
+
+@kernel
+def votes(knowledge: Knowledge, observation: Any, row: int) -> int:
+    """How many pack-mates say that they shoot at the enemy of a contact row."""
+    forward, left = contact_place(knowledge, observation, row)
+    x, y = on_map(knowledge, observation, forward, left)
+    half = 0.5 * knowledge.rules[0].map_size
+    count = 0
+    for mate in range(COMM_ROWS):
+        if not is_message(observation, mate) or comm(observation, mate, Comm.IS_OWN) > 0.0:
+            continue
+        dx = comm(observation, mate, Comm.MESSAGE_0) * half - x
+        dy = comm(observation, mate, Comm.MESSAGE_1) * half - y
+        if comm(observation, mate, Comm.MESSAGE_2) > 0.5 and dx * dx + dy * dy < SAME_METRES**2:
+            count += 1
+    return count
+
+
+@kernel
+def worth(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, row: int) -> float:
+    """How much one wants to shoot at the enemy of a contact row."""
+    in_sight = contact(observation, row, Contact.LINE_OF_SIGHT) > 0.0
+    style, enemy = knowledge.styles[plan.mech_class], contact_class(observation, row)
+    near = 1.0 / (1.0 + contact_distance(knowledge, observation, row) / max(1.0, style.best_range))
+    if not skill.focuses:
+        return float(near + (1.0 if in_sight else 0.0))
+    armour = contact(observation, row, Contact.ARMOUR) * knowledge.classes[enemy].armour
+    score = near * near * (1.0 + knowledge.styles[enemy].threat) / max(1.0, armour)
+    if contact(observation, row, Contact.IS_TARGET) > 0.0:
+        score *= STAY
+    if skill.talks:
+        score *= 1.0 + VOTE * votes(knowledge, observation, row)
+    if not in_sight:
+        score *= OUT_OF_SIGHT
+    if skill.scouts and style.threat <= 0.0 and contact(observation, row, Contact.PAINTED) > 0.0:
+        score *= PAINTED
+    return float(score)
+
+
+@kernel
+def choose_target(knowledge: Knowledge, skill: Row, observation: Any, plan: Row) -> None:
+    """Write the plan's target: the contact row that is worth most of those that an action can name, or nobody."""
+    plan.target = NOBODY
+    best = -1.0
+    for row in range(min(CONTACT_ROWS, TARGET_CHOICES)):
+        if is_contact(observation, row):
+            score = worth(knowledge, skill, observation, plan, row)
+            if score > best:
+                best = score
+                plan.target = row
+            if not skill.cools:
+                break  # the nearest

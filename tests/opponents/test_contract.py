@@ -1,0 +1,180 @@
+"""What every player of the package keeps to: levels, mixtures of them, and handicapped ones."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from echelon_env import make_config, opponents
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.opponents import LEVELS, Policy
+from opponents.contests import recorded, think
+
+SKIRMISH = make_config("skirmish")
+PLAYERS = {level: {"level": level} for level in LEVELS} | {
+    "mixture": {"level": {"novice": 1, "veteran": 2, "expert": 1}},
+    "handicapped": {"level": "expert", "reaction_delay": 0.75, "aim_error": 0.4, "fire_rate": 0.4},
+}
+
+
+@pytest.fixture(params=PLAYERS)
+def make(request):
+    """Makes the same player again and again."""
+    return lambda seed=3: opponents.make(**PLAYERS[request.param], seed=seed, config=SKIRMISH)
+
+
+@pytest.fixture(scope="module")
+def seen():
+    return recorded()
+
+
+def test_it_is_a_policy_with_a_name(make):
+    assert isinstance(make(), Policy)
+    assert "seed=3" in repr(make())
+
+
+def test_actions_are_finite_within_bounds_and_follow_from_the_seed(make, seen):
+    actions = think(make(), seen)
+    assert actions.dtype == np.float32
+    assert actions.shape == (*seen.shape[:2], ACTION_DIM)
+    assert np.isfinite(actions).all()
+    assert np.abs(actions).max() <= 1.0
+    assert think(make(), seen).tobytes() == actions.tobytes()
+
+
+def test_a_mech_acts_from_its_own_row_and_memory(make, seen):
+    """Every other row scrambled, the same bytes."""
+    honest = think(make(), seen)
+    noise = np.random.default_rng(0)
+    for row in (0, 4, 13):
+        player = make()
+        for now, rows in enumerate(seen):
+            scrambled = noise.uniform(-1, 1, rows.shape).astype(np.float32)
+            scrambled[row] = rows[row]
+            assert player.act(scrambled)[row].tobytes() == honest[now, row].tobytes()
+
+
+def test_rows_may_be_shuffled_split_and_alone(make, seen):
+    together = think(make(), seen)
+    order = np.random.default_rng(1).permutation(seen.shape[1])
+    np.testing.assert_array_equal(think(make(), seen[:, order]), together[:, order])
+    for part in (slice(0, 7), slice(7, None), slice(5, 6)):
+        np.testing.assert_array_equal(think(make(), seen[:, part]), together[:, part])
+
+
+def test_a_reset_forgets_exactly_the_rows_asked_for(make, seen):
+    undisturbed, player, begun = think(make(), seen), make(), make()
+    mask = np.zeros(seen.shape[1], bool)
+    mask[1::2] = True
+    before = think(player, seen[:90])
+    player.reset(mask)
+    begun.act(seen[0])  # mixtures count the battles
+    begun.reset(np.ones_like(mask))
+    after, anew = think(player, seen[90:]), think(begun, seen[90:])
+    np.testing.assert_array_equal(np.concatenate([before, after])[:, ~mask], undisturbed[:, ~mask])
+    np.testing.assert_array_equal(after[:, mask], anew[:, mask])
+    if isinstance(player, opponents.Handicap):
+        assert (after[:, mask] != undisturbed[90:, mask]).any()
+
+
+def test_rows_that_were_never_reset_begin_a_battle_too(make, seen):
+    some = make()
+    some.reset(np.arange(seen.shape[1]) < 3)
+    np.testing.assert_array_equal(think(some, seen), think(make(), seen))
+
+
+def test_observations_may_be_of_any_kind_and_are_only_read(make, seen):
+    plain = think(make(), seen[:40])
+    wide = np.zeros((*seen.shape[1:], 3), np.float32)
+    players = {kind: make() for kind in ("writeable", "read-only", "float64", "strided", "fortran")}
+    for now, rows in enumerate(seen[:40]):
+        writeable = rows.copy()
+        wide[..., 1] = rows
+        kinds = {
+            "writeable": writeable,
+            "read-only": rows,
+            "float64": rows.astype(np.float64),
+            "strided": wide[..., 1],
+            "fortran": np.asfortranarray(rows),
+        }
+        for kind, observations in kinds.items():
+            actions = players[kind].act(observations)
+            assert actions.tobytes() == plain[now].tobytes(), kind
+            np.testing.assert_array_equal(observations, rows)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (OBSERVATION_DIM,), (2, 3, OBSERVATION_DIM), (3, OBSERVATION_DIM + 1), ()])
+def test_other_shapes_are_errors(make, shape):
+    with pytest.raises(ValueError, match=rf"observations: expected shape \(rows, {OBSERVATION_DIM}\), got "):
+        make().act(np.zeros(shape, np.float32))
+
+
+def test_no_rows_are_no_actions(make):
+    assert make().act(np.zeros((0, OBSERVATION_DIM), np.float32)).shape == (0, ACTION_DIM)
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda player: pickle.loads(pickle.dumps(player))])
+def test_a_copy_in_mid_battle_goes_on_alike_and_apart(make, seen, clone):
+    player = make()
+    think(player, seen[:70])
+    twin = clone(player)
+    rest = think(player, seen[70:])
+    np.testing.assert_array_equal(think(twin, seen[70:]), rest)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_dead_do_nothing(level, seen):
+    rows = seen[80].copy()
+    rows[::2, Self.ALIVE] = 0.0
+    actions = opponents.make(level, 0, SKIRMISH).act(rows)
+    assert not actions[::2].any()
+    assert actions[1::2].any()
+
+
+def test_seeds_are_what_choices_are_drawn_from():
+    """The trivial level pulls its triggers now and then, each mech at times of its own."""
+    rows = np.zeros((64, OBSERVATION_DIM), np.float32)
+    rows[:, Self.ALIVE] = 1.0
+    rows[:, Self.POSITION_X] = np.linspace(-1, 1, 64)
+    rows[:, STREAMS["contacts"].start : STREAMS["squad"].start] = 1.0
+    pulls = [
+        think(opponents.make("trivial", seed), np.tile(rows, (64, 1, 1)))[..., Action.PRIMARY] > 0 for seed in (0, 1)
+    ]
+    assert (pulls[0] != pulls[1]).any(axis=0).mean() > 0.8
+    assert len(np.unique(pulls[0], axis=1).T) > 16
+    assert (pulls[0].sum(axis=0) == 8).all()  # of 64 decisions: 2 s of 16
+
+
+INTERPRETED = """
+import sys
+import numpy as np
+from echelon_env import make_config, opponents
+from echelon_env.engine._jit import JIT_DISABLED
+from opponents.contests import think
+from opponents.test_contract import PLAYERS
+assert JIT_DISABLED
+seen = np.load(sys.argv[1])
+config = make_config("skirmish")
+np.savez(sys.argv[2], **{name: think(opponents.make(**PLAYERS[name], seed=3, config=config), seen) for name in PLAYERS})
+"""
+
+
+def test_without_the_jit_actions_have_the_same_bytes(seen, tmp_path):
+    some = np.ascontiguousarray(seen[::16, ::2])
+    np.save(tmp_path / "seen.npy", some)
+    result = subprocess.run(
+        [sys.executable, "-c", INTERPRETED, str(tmp_path / "seen.npy"), str(tmp_path / "actions.npz")],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent.parent)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    with np.load(tmp_path / "actions.npz") as interpreted:
+        for name, given in PLAYERS.items():
+            compiled = think(opponents.make(**given, seed=3, config=SKIRMISH), some)
+            assert compiled.tobytes() == interpreted[name].tobytes(), name

@@ -1,0 +1,282 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from echelon_env import BattleEngine, make_config, opponents
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS
+from echelon_env.observations import CONTACT_ROWS, OBSERVATION_DIM, STREAMS, Contact, Self
+from echelon_env.opponents import Handicap
+from opponents.contests import fight, recorded, think
+
+CONFIG = make_config("skirmish")
+SECONDS = CONFIG.decision_seconds
+TRIGGERS = slice(Action.PRIMARY, Action.PRIMARY + len(MOUNTS))
+CONTACTS = STREAMS["contacts"]
+
+
+class Counter:
+    """Plays by the number of decisions since each row's battle began, and keeps what it was shown."""
+
+    def __init__(self, trigger: float = 0.5) -> None:
+        self.count = np.zeros(0, np.int64)
+        self.trigger = trigger
+        self.shown = None
+
+    def reset(self, mask):
+        self.count = np.where(mask, 0, np.resize(self.count, len(mask)))
+
+    def act(self, observations):
+        if len(self.count) != len(observations):
+            self.count = np.zeros(len(observations), np.int64)
+        self.shown = observations
+        self.count += 1
+        actions = np.zeros((len(observations), ACTION_DIM), np.float32)
+        actions[:, Action.THROTTLE] = self.count / 1000
+        actions[:, TRIGGERS] = self.trigger
+        return actions
+
+
+def throttles(player, decisions, rows=1):
+    seen = np.zeros((rows, OBSERVATION_DIM), np.float32)
+    acted = np.array([player.act(seen)[:, Action.THROTTLE] for _ in range(decisions)])
+    return np.rint(acted * 1000).astype(int).T.tolist()
+
+
+def observation(rows=1, contacts=CONTACT_ROWS, mech_class=Self.IS_MEDIUM):
+    """Mechs that see enemies all around."""
+    seen = np.zeros((rows, OBSERVATION_DIM), np.float32)
+    seen[:, Self.ALIVE] = 1.0
+    seen[:, mech_class] = 1.0
+    seen[:, Self.POSITION_X] = np.linspace(-1, 1, rows)
+    table = seen[:, CONTACTS.part].reshape(rows, CONTACT_ROWS, len(Contact))
+    angles = np.arange(contacts) * 0.5
+    table[:, :contacts] = np.random.default_rng(0).random((contacts, len(Contact)))
+    table[:, :contacts, Contact.DIRECTION_FORWARD] = np.cos(angles)
+    table[:, :contacts, Contact.DIRECTION_LEFT] = np.sin(angles)
+    seen[:, CONTACTS.part] = table.reshape(rows, -1)
+    seen[:, STREAMS["contacts_mask"].start :][:, :contacts] = 1.0
+    return seen
+
+
+def test_without_a_handicap_actions_pass_unchanged():
+    inner = Counter(trigger=math.nan)
+    player = Handicap(inner, CONFIG)
+    seen = observation(3)
+    actions = player.act(seen)
+    assert inner.shown is seen
+    assert actions.tobytes() == Counter(trigger=math.nan).act(seen).tobytes()
+    level = opponents.make("expert", 1, CONFIG)
+    same = think(Handicap(opponents.make("expert", 1, CONFIG), CONFIG), recorded())
+    assert same.tobytes() == think(level, recorded()).tobytes()
+
+
+class TestReactionDelay:
+    def test_what_was_decided_is_done_later_and_nothing_until_then(self):
+        assert throttles(Handicap(Counter(), CONFIG, reaction_delay=3 * SECONDS), 6) == [[0, 0, 0, 1, 2, 3]]
+
+    @pytest.mark.parametrize(("seconds", "decisions"), [(0.12, 0), (0.125, 1), (0.3, 1), (0.375, 2), (10.0, 40)])
+    def test_it_is_rounded_to_whole_decisions(self, seconds, decisions):
+        assert throttles(Handicap(Counter(), CONFIG, reaction_delay=seconds), decisions + 1) == [[0] * decisions + [1]]
+
+    def test_it_is_in_seconds(self):
+        often = make_config("skirmish", decision_repeat=1)
+        assert throttles(Handicap(Counter(), often, reaction_delay=0.5), 12) == [[0] * 10 + [1, 2]]
+
+    def test_a_row_that_begins_anew_does_nothing_until_its_own_first_decision_arrives(self):
+        player = Handicap(Counter(), CONFIG, reaction_delay=2 * SECONDS)
+        assert throttles(player, 4, rows=2) == [[0, 0, 1, 2]] * 2
+        player.reset(np.array([True, False]))
+        assert throttles(player, 4, rows=2) == [[0, 0, 1, 2], [3, 4, 5, 6]]
+
+    def test_it_can_change_in_mid_battle(self):
+        player = Handicap(Counter(), CONFIG, reaction_delay=SECONDS)
+        assert throttles(player, 4) == [[0, 1, 2, 3]]
+        player.reaction_delay = 3 * SECONDS
+        assert throttles(player, 5) == [[4, 4, 4, 5, 6]]  # goes on with what it is doing
+        player.reaction_delay = 0.0
+        assert throttles(player, 2) == [[10, 11]]
+        player.reaction_delay = 2 * SECONDS
+        assert throttles(player, 4) == [[0, 0, 12, 13]]
+
+    def test_what_is_handed_out_is_the_callers_to_change(self):
+        player = Handicap(Counter(), CONFIG, reaction_delay=2 * SECONDS)
+        for expected in (0, 0, 1, 2, 3):
+            actions = player.act(observation())
+            assert round(1000 * actions[0, Action.THROTTLE]) == expected
+            actions[:] = 7.0
+
+
+class TestAimError:
+    def angles(self, inner, rows):
+        table = inner.shown[:, CONTACTS.part].reshape(rows, CONTACT_ROWS, len(Contact))
+        forward, left = table[..., Contact.DIRECTION_FORWARD], table[..., Contact.DIRECTION_LEFT]
+        np.testing.assert_allclose(np.hypot(forward, left), 1.0, atol=1e-6)
+        assert max(np.abs(forward).max(), np.abs(left).max()) <= 1.0
+        return np.angle((forward + 1j * left) * np.exp(-0.5j * np.arange(CONTACT_ROWS)))
+
+    def test_only_the_directions_of_contacts_change(self):
+        inner = Counter()
+        seen = observation(4, contacts=5)
+        before = seen.copy()
+        Handicap(inner, CONFIG, aim_error=0.3).act(seen)
+        np.testing.assert_array_equal(seen, before)
+        changed = np.flatnonzero((inner.shown != seen).any(axis=0)) - CONTACTS.start
+        assert changed.max() < 5 * len(Contact)
+        assert set(changed % len(Contact)) == {Contact.DIRECTION_FORWARD, Contact.DIRECTION_LEFT}
+
+    @pytest.mark.parametrize("error", [0.05, 0.5])
+    def test_it_is_the_standard_deviation_of_one_normal_angle_for_a_row_and_second(self, error):
+        inner = Counter()
+        player = Handicap(inner, CONFIG, seed=5, aim_error=error)
+        seen, drawn = observation(500), []
+        for _ in range(3):  # seconds
+            within = []
+            for _ in range(round(1 / SECONDS)):
+                player.act(seen)
+                angles = self.angles(inner, 500)
+                np.testing.assert_allclose(angles, angles[:, :1].repeat(CONTACT_ROWS, axis=1), atol=1e-6)
+                within.append(angles[:, 0])
+            np.testing.assert_array_equal(within[0], within[-1])
+            drawn.append(within[0])
+        assert stats.kstest(np.ravel(drawn) / error, "norm").pvalue > 0.001
+        assert abs(np.corrcoef(drawn)[np.triu_indices(3, 1)]).max() < 0.15
+
+    @pytest.mark.parametrize("repeat", [1, 4, 10])
+    def test_it_is_drawn_anew_every_second_of_battle_time(self, repeat):
+        inner = Counter()
+        player = Handicap(inner, make_config("skirmish", decision_repeat=repeat), aim_error=0.5)
+        drawn = []
+        for _ in range(4 * 20 // repeat):
+            player.act(observation())
+            drawn.append(self.angles(inner, 1)[0, 0])
+        assert np.flatnonzero(np.diff(drawn)).tolist() == [20 // repeat * second - 1 for second in (1, 2, 3)]
+
+
+WEAPONS = {
+    (mech.name, mount): next(
+        weapon for weapon in DEFAULT_CATALOG.weapons if weapon.name == getattr(mech, mount)
+    ).cooldown
+    for mech in DEFAULT_CATALOG.mech_classes
+    for mount in MOUNTS
+    if getattr(mech, mount)
+}
+
+
+def fire(mech, mount, fire_rate, seed=0, seconds=200.0, repeat=5):
+    """Shots of a weapon in some time; its trigger is always pulled."""
+    player = Handicap(Counter(), make_config("skirmish", decision_repeat=repeat), seed, fire_rate=fire_rate)
+    seen = observation(mech_class=Self[f"IS_{mech.upper()}"])
+    place, dt = MOUNTS.index(mount), CONFIG.dt
+    ready, wait, shots = 0, round(WEAPONS[mech, mount] / dt), 0
+    for first in range(0, round(seconds / dt), repeat):
+        seen[0, Self.COOLDOWN_PRIMARY + place] = max(0, ready - first) / wait
+        if player.act(seen)[0, Action.PRIMARY + place] > 0.0:
+            for tick in range(first, first + repeat):
+                if tick >= ready:
+                    shots, ready = shots + 1, tick + wait
+    return shots
+
+
+class TestFireRate:
+    @pytest.mark.parametrize("repeat", [1, 5])
+    @pytest.mark.parametrize(("mech", "mount"), [("light", "primary"), *((m, "tertiary") for m in ("medium", "heavy")),
+                                                 *((m, "secondary") for m in ("light", "heavy"))])  # fmt: skip
+    def test_every_weapon_fires_that_much_slower(self, mech, mount, repeat):
+        full = fire(mech, mount, 1.0, repeat=repeat)
+        shares = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9]
+        rates = [fire(mech, mount, share, repeat=repeat) / full for share in shares]
+        np.testing.assert_allclose(rates, shares, atol=0.06)
+        assert (np.diff([*rates, 1.0]) > 0).all()
+
+    def test_the_first_shot_is_the_rarer_the_lower_it_is(self):
+        """Of a gauss in 20 s, with a cooldown of 4 s; a rate of 0.01 allows a shot in 400 s."""
+        shots = [sum(fire("heavy", "tertiary", share, seed, 20.0) for seed in range(40)) for share in (0.01, 0.1, 1.0)]
+        assert shots[0] <= 7  # 2 expected, and 20 at 0.1
+        assert 10 <= shots[1] <= 32
+        assert shots[2] == 200
+
+    def test_triggers_alone_are_held(self):
+        inner = Counter()
+        actions = think(Handicap(inner, CONFIG, fire_rate=0.0), observation(3)[None].repeat(5, axis=0))
+        plain = think(Counter(), observation(3)[None].repeat(5, axis=0))
+        assert not actions[..., TRIGGERS].any()
+        others = [entry for entry in range(ACTION_DIM) if entry not in range(TRIGGERS.start, TRIGGERS.stop)]
+        np.testing.assert_array_equal(actions[..., others], plain[..., others])
+
+    def test_what_the_player_gave_is_not_written(self):
+        given = np.ones((2, ACTION_DIM), np.float32)
+        given.setflags(write=False)
+        player = Handicap(opponents.FunctionPolicy(lambda _: given), CONFIG, fire_rate=0.0)
+        assert not player.act(observation(2))[:, TRIGGERS].any()
+
+    def test_it_can_change_in_mid_battle(self):
+        player = Handicap(Counter(), CONFIG, fire_rate=0.0)
+        rows = observation(50)
+        for share, least, most in ((0.0, 0, 0), (1.0, 1, 1), (0.5, 0.45, 0.55), (0.0, 0, 0)):
+            player.fire_rate = share
+            fired = [(player.act(rows)[:, Action.PRIMARY] > 0).mean() for _ in range(100)]
+            assert least <= np.mean(fired) <= most
+
+    def test_classes_that_observations_cannot_name_are_served(self):
+        classes = tuple(
+            kind if kind.name != "medium" else kind.__class__(**{**vars(kind), "name": "mine"})
+            for kind in DEFAULT_CATALOG.mech_classes
+        )
+        catalog = DEFAULT_CATALOG.__class__(weapons=DEFAULT_CATALOG.weapons, mech_classes=classes)
+        config = make_config("duel", catalog=catalog, blue=("mine",), red=("heavy",))
+        engine = BattleEngine(config, 1)
+        actions = opponents.make("expert", 0, config, fire_rate=0.5).act(engine.reset([0])[0])
+        assert np.isfinite(actions).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("reaction_delay", -0.1, "reaction_delay: expected a number from 0 to 10 s, got -0.1"),
+        ("reaction_delay", 11, "reaction_delay: expected a number from 0 to 10 s, got 11"),
+        ("reaction_delay", math.nan, "got nan"),
+        ("aim_error", math.inf, r"aim_error: expected a number from 0 to 3\.14159 radians, got inf"),
+        ("aim_error", "0.1", "got '0.1'"),
+        ("fire_rate", 1.1, r"fire_rate: expected a number from 0 to 1 \(a share\), got 1\.1"),
+        ("fire_rate", True, "got True"),
+        ("fire_rate", None, "got None"),
+    ],
+)
+def test_impossible_handicaps_are_refused_and_change_nothing(name, value, message):
+    player = Handicap(Counter(), CONFIG, reaction_delay=1, aim_error=np.float32(0.5), fire_rate=0.5)
+    with pytest.raises(ValueError, match=message):
+        setattr(player, name, value)
+    assert (player.reaction_delay, player.aim_error, player.fire_rate) == (1.0, 0.5, 0.5)
+    for handicapped in (Handicap, lambda _, config, **given: opponents.make("novice", 0, config, **given)):
+        with pytest.raises(ValueError, match=message):
+            handicapped(Counter(), CONFIG, **{name: value})
+
+
+def test_what_is_no_policy_is_refused():
+    for policy in ("novice", Counter, None, lambda observations: observations):
+        with pytest.raises(TypeError, match="policy: expected an object with reset and act, got"):
+            Handicap(policy, CONFIG)
+    with pytest.raises(ValueError, match="seed: expected an integer in"):
+        Handicap(Counter(), CONFIG, seed=-1)
+    wrong = Handicap(opponents.FunctionPolicy(lambda rows: rows[:, :3]), CONFIG)
+    with pytest.raises(ValueError, match=r"actions of FunctionPolicy.*: expected shape \(2, 27\), got \(2, 3\)"):
+        wrong.act(observation(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "harmless", "some", "most"),
+    [("reaction_delay", 0.0, 0.5, 2.0), ("aim_error", 0.0, 0.75, 1.5), ("fire_rate", 1.0, 0.6, 0.1)],
+)
+def test_the_stronger_the_handicap_the_weaker_the_player(name, harmless, some, most):
+    engine = BattleEngine("skirmish", 40, time_limit="terminate")
+    rival = opponents.make("expert", 1, engine.config)
+    player = Handicap(opponents.make("expert", 2, engine.config), engine.config)
+    scores = []
+    for value in (harmless, some, most):
+        setattr(player, name, value)
+        scores.append(fight(engine, player, rival).mean())
+    assert scores[0] > scores[1] > scores[2]
+    assert scores[2] < -0.6

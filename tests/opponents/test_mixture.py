@@ -1,0 +1,209 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from echelon_env import BattleEngine, BattleVectorEnv, ControlledBattles, make_config, opponents, parallel_env
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.opponents import LEVELS, Mixture
+from echelon_env.wrappers import TeamVersusPolicy
+from opponents.contests import recorded, think
+
+CONFIG = make_config("skirmish")
+WEIGHTS = {"trivial": 1, "novice": 4, "expert": 3}
+
+
+def first_sights(battles, seed=0):
+    """What one mech of each of some battles sees first, on a map of its own."""
+    seen = np.zeros((battles, OBSERVATION_DIM), np.float32)
+    seen[:, Self.ALIVE] = 1.0
+    seen[:, STREAMS["battle_map"].part] = np.random.default_rng(seed).random((battles, 128))
+    return seen
+
+
+def counts(levels):
+    return np.array([(levels == level).sum() for level in WEIGHTS])
+
+
+def share(battles):
+    return np.array([weight / 8 * battles for weight in WEIGHTS.values()])
+
+
+def test_levels_are_drawn_by_their_weights_over_maps():
+    mixture = Mixture(WEIGHTS, 0, CONFIG)
+    mixture.act(first_sights(2000))
+    assert stats.chisquare(counts(mixture.levels), share(2000)).pvalue > 0.001
+
+
+def test_levels_are_drawn_by_their_weights_over_battles_on_one_map():
+    mixture, seen, levels = Mixture(WEIGHTS, 0, CONFIG), first_sights(1), []
+    for _ in range(1000):
+        mixture.reset(np.ones(1, bool))
+        mixture.act(seen)
+        levels.append(mixture.levels[0])
+    assert stats.chisquare(counts(np.array(levels)), share(1000)).pvalue > 0.001
+    pairs = [levels[i] == levels[i + 1] for i in range(999)]  # independent: (1 + 16 + 9) / 64 of them
+    assert abs(np.mean(pairs) - 26 / 64) < 0.06
+
+
+def test_levels_are_drawn_by_their_weights_over_seeds():
+    drawn = []
+    for seed in range(200):
+        mixture = Mixture(WEIGHTS, seed, CONFIG)
+        mixture.act(first_sights(1))
+        drawn.append(mixture.levels[0])
+    assert stats.chisquare(counts(np.array(drawn)), share(200)).pvalue > 0.001
+
+
+def test_each_battle_is_played_just_as_its_level_plays():
+    mixture, seen = Mixture(WEIGHTS, 3, CONFIG), recorded()
+    actions = think(mixture, seen)
+    for level in LEVELS:
+        rows = mixture.levels == level
+        alone = think(opponents.make(level, 3, CONFIG), seen)
+        np.testing.assert_array_equal(actions[:, rows], alone[:, rows])
+
+
+def test_a_team_has_one_level_whatever_becomes_of_its_mechs():
+    engine = BattleEngine("battle", 12)
+    engine.reset(range(12))
+    mixture = Mixture(WEIGHTS, 1, engine.config)
+    seen = engine.out.observations.reshape(-1, engine.observation_dim).copy()
+    mixture.act(seen)
+    teams = mixture.levels.reshape(12, 2, 10)
+    assert (teams == teams[..., :1]).all()
+    assert len(set(teams[..., 0].ravel())) == 3
+    seen[::3] = 0.0
+    mixture.act(seen)
+    np.testing.assert_array_equal(mixture.levels.reshape(12, 2, 10), teams)
+
+
+def test_new_weights_count_from_the_next_battle_on():
+    mixture, seen = Mixture({"novice": 1}, 0, CONFIG), first_sights(20)
+    assert mixture.levels.tolist() == []
+    mixture.act(seen)
+    mixture.weights = {"expert": 2.5, "novice": 0}
+    mixture.act(seen)
+    assert set(mixture.levels) == {"novice"}
+    mixture.reset(np.arange(20) < 5)
+    assert mixture.levels.tolist() == [""] * 5 + ["novice"] * 15
+    mixture.act(seen)
+    assert mixture.levels.tolist() == ["expert"] * 5 + ["novice"] * 15
+    assert dict(mixture.weights) == {"expert": 2.5, "novice": 0.0}
+    with pytest.raises(TypeError):
+        mixture.weights["novice"] = 1.0
+
+
+def test_a_row_without_a_mech_begins_no_battle():
+    mixture, seen = Mixture(WEIGHTS, 0, CONFIG), first_sights(2)
+    seen[1] = 0.0
+    assert not mixture.act(seen)[1].any()
+    assert mixture.levels[1] == ""
+
+
+def assert_one_level_a_team(drawn, least=2):
+    """Drawn in battles after each other, (battles, mechs) names each."""
+    for levels in drawn:
+        assert (levels == levels[:, :1]).all()
+        assert (levels != "").all()
+    assert len({level for levels in drawn for level in levels.ravel()}) >= least
+
+
+@pytest.mark.parametrize("autoreset_mode", ["NEXT_STEP", "SAME_STEP"])
+def test_a_team_has_one_level_in_the_vector_env(autoreset_mode):
+    mixture = Mixture({"trivial": 1, "novice": 1}, 0, make_config("skirmish", max_steps=3))
+    envs = BattleVectorEnv(
+        "skirmish", 3, control="team", opponent=mixture, max_steps=3, maps=4, autoreset_mode=autoreset_mode
+    )  # fmt: skip
+    envs.reset(seed=0)
+    drawn = []
+    for _ in range(24):
+        envs.step(np.zeros(envs.action_space.shape, np.float32))
+        if (mixture.levels != "").all():
+            drawn.append(mixture.levels.reshape(3, 5).copy())
+    assert_one_level_a_team(drawn)
+    assert len({levels.tobytes() for levels in drawn}) > 2
+    envs.close()
+
+
+def test_a_team_has_one_level_in_a_pilots_battles():
+    """Team-mates and enemies draw for themselves."""
+    mates, enemies = (Mixture({"trivial": 1, "novice": 1}, seed, CONFIG) for seed in (0, 1))
+    battles = ControlledBattles("skirmish", 10, control="pilot", pilot=2, opponent=enemies, teammate=mates)
+    drawn = []
+    for start in (0, 10):
+        battles.reset(range(start, start + 10))
+        battles.step(np.zeros((10, 1, 27), np.float32))
+        for mixture, mechs in ((mates, 4), (enemies, 5)):
+            drawn.append(mixture.levels.reshape(10, mechs).copy())
+    assert_one_level_a_team(drawn)
+    assert (drawn[0][:, 0] != drawn[1][:, 0]).any()
+    battles.close()
+
+
+def test_a_team_has_one_level_behind_the_team_wrapper():
+    env = parallel_env("skirmish", max_cycles=2, dead_agents="persist")
+    mixture = Mixture({"trivial": 1, "novice": 1}, 0, CONFIG)
+    versus = TeamVersusPolicy(env, mixture)
+    drawn = []
+    for seed in range(8):
+        versus.reset(seed=seed)
+        while versus.agents:
+            versus.step({agent: np.zeros(27, np.float32) for agent in versus.agents})
+            drawn.append(mixture.levels.reshape(1, 5).copy())
+    assert_one_level_a_team(drawn)
+
+
+def test_mechs_that_each_have_a_player_of_their_own_agree_on_a_level():
+    env = parallel_env("skirmish", max_cycles=2)
+    blue = [agent for agent in env.possible_agents if agent.startswith("blue")]
+    players = {agent: Mixture({"trivial": 1, "novice": 1}, 7, CONFIG) for agent in blue}
+    drawn = []
+    for seed in range(8):
+        observations, _ = env.reset(seed=seed)
+        for player in players.values():
+            player.reset(np.ones(1, bool))
+        for agent, player in players.items():
+            player.act(observations[agent][None])
+        drawn.append(np.array([[player.levels[0] for player in players.values()]]))
+    assert_one_level_a_team(drawn)
+
+
+def test_weights_stand_wherever_a_level_does():
+    battles = ControlledBattles("duel", 2, opponent={"novice": 1, "trivial": 2})
+    battles.reset([0, 1])
+    battles.step(np.zeros((2, 1, 27), np.float32))
+    assert set(battles._players["opponent"].levels) <= {"novice", "trivial"}
+    battles.close()
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"novise": 1}, "unknown opponent 'novise'; did you mean 'novice'"),
+        ({3: 1}, "unknown opponent 3"),
+        ({}, "weights: expected a mapping of levels to numbers, got {}"),
+        ({"novice": -1}, "weights: expected a finite number of at least 0 for 'novice', got -1"),
+        ({"novice": math.inf}, "got inf"),
+        ({"novice": math.nan}, "got nan"),
+        ({"novice": True}, "got True"),
+        ({"novice": "1"}, "got '1'"),
+        ({"novice": 0, "expert": 0.0}, "weights: expected a finite sum above 0"),
+        ({"novice": 1e308, "expert": 1e308}, "weights: expected a finite sum above 0"),
+    ],
+)
+def test_impossible_weights_are_refused_and_change_nothing(weights, message):
+    mixture = Mixture({"novice": 1}, 0, CONFIG)
+    with pytest.raises(ValueError, match=message):
+        mixture.weights = weights
+    assert dict(mixture.weights) == {"novice": 1.0}
+    with pytest.raises(ValueError, match=message):
+        opponents.make(weights)
+
+
+def test_what_is_no_mapping_or_seed_is_refused():
+    with pytest.raises(ValueError, match="weights: expected a mapping of levels to numbers, got 'novice'"):
+        Mixture("novice", 0, CONFIG)
+    with pytest.raises(ValueError, match="seed: expected an integer in"):
+        Mixture({"novice": 1}, 2**64, CONFIG)

@@ -1,0 +1,363 @@
+import math
+
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine, make_config
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.catalog import CONCRETE, LAVA, WATER
+from echelon_env.engine._jit import entry_point
+from echelon_env.observations import STREAMS, Objective
+from echelon_env.opponents.chart import lay_out, search, trace
+from echelon_env.opponents.knowledge import know
+from echelon_env.opponents.memory import MEMORY, PLAN, SIDE, allocate_scratch
+from echelon_env.opponents.navigation import steer
+from echelon_env.opponents.senses import own_class
+from oracles.situations import set_voxels
+
+IN_ZONE = STREAMS["objective"].start + Objective.IN_ZONE
+CLASSES = ("scout", "light", "medium", "heavy")
+JUMPERS = CLASSES[:2]
+
+
+@entry_point
+def walk_rows(knowledge, observations, memories, scratch, plans, actions):
+    for r in range(observations.shape[0]):
+        if observations[r, 0] > 0:
+            plans[r].mech_class = own_class(observations[r])
+            steer(knowledge, observations[r], memories[r], scratch, plans[r], actions[r])
+            memories[r].clock += knowledge.rules[0].decision_seconds
+
+
+@entry_point
+def find(memories, scratch, size, climbs, jumps, ends, results):
+    kinds = lay_out(memories[0], scratch, SIDE, size, climbs)
+    metres, blind = search(scratch, ends[0], ends[1], ends[2], ends[3], kinds, jumps)
+    length, jumped = trace(scratch, metres, ends[0], ends[1], ends[2], ends[3], kinds, jumps)
+    results[0], results[1], results[2], results[3] = metres, blind, length, jumped
+
+
+class Walkers:
+    """The blue mechs of battles, each walking to a goal on the map; the red ones stand still.
+
+    Meanwhile they turn about themselves, as they do who look at enemies.
+    """
+
+    def __init__(self, config, battles=1, seed=0, turning=0.5):
+        self.engine = BattleEngine(config, battles)
+        self.team = len(config.blue)
+        self.turning = turning
+        self.knowledge, self.scratch = know(config), allocate_scratch()
+        self.observations = self.engine.reset(np.arange(battles) + seed)
+        rows = battles * self.team
+        self.memories, self.plans = np.zeros(rows, MEMORY), np.zeros(rows, PLAN)
+        self.memories["seed"], self.memories["side"], self.plans["speed"] = np.arange(rows) + 1, 1.0, 1.0
+        zones = self.engine.state.battles[["zone_x", "zone_y"]].tolist()
+        self.goals = np.repeat(np.array(zones), self.team, axis=0)
+
+    @property
+    def mechs(self):
+        return self.engine.state.mechs[:, : self.team].reshape(-1)
+
+    @property
+    def places(self):
+        return np.stack([self.mechs["x"], self.mechs["y"]], axis=-1)
+
+    @property
+    def left(self):
+        """Metres to the goals (rows,)."""
+        return np.linalg.norm(self.goals - self.places, axis=-1)
+
+    @property
+    def in_zone(self):
+        return self.observations[:, : self.team, IN_ZONE].reshape(-1) > 0
+
+    def put(self, row, place, goal):
+        mech = self.engine.state.mechs[row // self.team, row % self.team : row % self.team + 1]
+        mech["x"], mech["y"] = place
+        self.goals[row] = goal
+
+    def look(self):
+        """A decision in which nobody moves: all see where they are now."""
+        battles, mechs = self.engine.num_battles, self.engine.num_mechs
+        self.observations, *_ = self.engine.step(np.zeros((battles, mechs, ACTION_DIM), np.float32))
+
+    def step(self):
+        mechs, battles = self.mechs, self.engine.num_battles
+        dx, dy = (self.goals - self.places).T
+        self.plans["goal_forward"] = dx * mechs["facing_x"] + dy * mechs["facing_y"]
+        self.plans["goal_left"] = dy * mechs["facing_x"] - dx * mechs["facing_y"]
+        rows = np.ascontiguousarray(self.observations[:, : self.team]).reshape(len(mechs), -1)
+        acted = np.zeros((len(mechs), ACTION_DIM), np.float32)
+        acted[:, Action.TURN] = self.turning
+        walk_rows(self.knowledge, rows, self.memories, self.scratch, self.plans, acted)
+        actions = np.zeros((battles, self.engine.num_mechs, ACTION_DIM), np.float32)
+        actions[:, : self.team] = acted.reshape(battles, self.team, -1)
+        self.observations, *_ = self.engine.step(actions)
+        return acted
+
+    def walk(self, seconds, near=0.5):
+        """Walk until all goals are at most so many metres away or the time is over; the places (decisions, rows, 2)."""
+        track = [self.places]
+        for _ in range(round(seconds / self.engine.config.decision_seconds)):
+            if (self.left <= near).all():
+                break
+            self.step()
+            track.append(self.places)
+        return np.array(track)
+
+
+def plain(*blue, **changes):
+    return make_config(
+        "duel", blue=blue, red=("medium",), zone={"score_to_win": 1e6}, terrain={"size": 64, "biomes": ("barrens",)},
+        **changes,
+    )  # fmt: skip
+
+
+def walker(mech_class, boxes, place=(32.0, 12.0), goal=(32.0, 52.0), **changes):
+    """A mech on bare ground with boxes (material, x, y, z), ranges of whole metres with the ends not included."""
+    walkers = Walkers(plain(mech_class, **changes))
+    voxels = np.zeros_like(walkers.engine.state.voxels[0])
+    for material, x, y, z in boxes:
+        voxels[slice(*z), slice(*y), slice(*x)] = material
+    set_voxels(walkers.engine.state, 0, voxels)
+    walkers.put(0, place, goal)
+    walkers.look()
+    return walkers
+
+
+def ways(walkers):
+    return np.linalg.norm(np.diff(walkers, axis=0), axis=-1).sum(axis=0)
+
+
+def seconds(walkers):
+    return walkers.engine.state.battles["step_count"][0] * walkers.engine.config.decision_seconds
+
+
+def top_speed(mech_class):
+    return next(c.top_speed for c in make_config("duel").catalog.mech_classes if c.name == mech_class)
+
+
+@pytest.mark.parametrize("mech_class", CLASSES)
+def test_on_open_ground_a_mech_walks_straight_at_full_speed_whatever_its_facing(mech_class):
+    walkers = walker(mech_class, [], goal=(50.0, 40.0))
+    length = walkers.left[0]
+    track = walkers.walk(30.0)
+    assert walkers.left[0] <= 0.5
+    assert ways(track)[0] <= length + 0.01
+    assert len(track) - 1 <= math.ceil(length / top_speed(mech_class) / 0.25) + 1
+
+
+@pytest.mark.parametrize("mech_class", CLASSES)
+def test_a_dead_end_larger_than_what_a_mech_sees_is_left_and_not_entered_again(mech_class):
+    """A pocket 20 m deep, open to the side that the mech comes from."""
+    walls = [(CONCRETE, (20, 44), (38, 40), (0, 9)), (CONCRETE, (20, 22), (18, 40), (0, 9))]
+    walls += [(CONCRETE, (42, 44), (18, 40), (0, 9))]
+    walkers = walker(mech_class, walls, place=(32.0, 30.0))
+    track = walkers.walk(80.0)
+    assert walkers.left[0] <= 0.5
+    assert ways(track)[0] < 120.0  # into the end and out, once each way, 70 m, and some looking around
+    inside = (np.abs(track[:, 0, 0] - 32) < 10) & (np.abs(track[:, 0, 1] - 29) < 9)
+    assert not inside[np.argmin(inside) :].any()
+
+
+@pytest.mark.parametrize("mech_class", CLASSES)
+def test_a_gap_as_wide_as_the_mech_is_found_and_passed(mech_class):
+    width = math.ceil(next(c.length for c in make_config("duel").catalog.mech_classes if c.name == mech_class))
+    walls = [(CONCRETE, (10, 35), (30, 32), (0, 9)), (CONCRETE, (35 + width, 54), (30, 32), (0, 9))]
+    walkers = walker(mech_class, walls)
+    track = walkers.walk(40.0)
+    assert walkers.left[0] <= 0.5
+    assert ways(track)[0] < 52.0  # even if it looks on the wrong side first
+
+
+@pytest.mark.parametrize("mech_class", CLASSES)
+def test_steps_of_one_metre_are_no_obstacle(mech_class):
+    stairs = [(CONCRETE, (0, 64), (24 + k, 40 - k), (k, k + 1)) for k in range(4)]
+    walkers = walker(mech_class, stairs)
+    walkers.walk(60.0)
+    assert walkers.left[0] <= 0.5
+
+
+@pytest.mark.parametrize("mech_class", CLASSES)
+def test_lava_is_walked_around_but_crossed_where_there_is_no_other_way(mech_class):
+    """A pool, then a moat right across the map."""
+    walkers = walker(mech_class, [(LAVA, (26, 38), (28, 34), (0, 1))])
+    walkers.walk(40.0)
+    assert walkers.left[0] <= 0.5
+    assert walkers.mechs["heat"][0] == 0.0
+    walkers = walker(mech_class, [(LAVA, (0, 64), (30, 32), (0, 1))])
+    walkers.walk(120.0)
+    assert walkers.left[0] <= 0.5
+
+
+def test_water_is_walked_around_where_that_is_faster():
+    small = walker("medium", [(WATER, (24, 36), (26, 38), (0, 1))])
+    assert abs(small.walk(30.0)[:, 0, 0] - 32).max() > 4.0
+    wide = walker("medium", [(WATER, (0, 64), (26, 38), (0, 1))])
+    assert abs(wide.walk(30.0)[:, 0, 0] - 32).max() < 1.0
+
+
+@pytest.mark.parametrize("mech_class", CLASSES)
+def test_who_has_jets_jumps_over_a_wall_that_shuts_it_in(mech_class):
+    walls = [(CONCRETE, (20, 44), y, (0, 3)) for y in ((10, 12), (32, 34))]
+    walls += [(CONCRETE, x, (10, 34), (0, 3)) for x in ((20, 22), (42, 44))]
+    walkers = walker(mech_class, walls, place=(32.0, 22.0))
+    hottest = 0.0
+    for _ in range(80):
+        walkers.step()
+        hottest = max(hottest, walkers.mechs["heat"][0])
+    capacity = walkers.engine.config.catalog.mech_classes[walkers.mechs["mech_class"][0]].heat_capacity
+    assert (walkers.left[0] <= 0.5) == (mech_class in JUMPERS)
+    assert hottest < capacity
+    if mech_class not in JUMPERS:
+        assert hottest == 0.0
+
+
+def test_who_is_hot_or_has_a_roof_overhead_does_not_overheat_for_a_jump():
+    box = [(CONCRETE, (26, 38), y, (0, 3)) for y in ((16, 18), (28, 30))]
+    box += [(CONCRETE, x, (16, 30), (0, 3)) for x in ((26, 28), (36, 38))]
+    hot = walker("scout", box, place=(32.0, 22.0))
+    hot.mechs["heat"][:] = 70.0
+    hot.engine.state.mechs["heat"][0, 0] = 70.0
+    hot.look()
+    assert hot.step()[0, Action.JET] == 0.0
+    hot.walk(20.0)
+    assert hot.left[0] <= 0.5  # once it is cool
+    roofed = walker("scout", [*box, (CONCRETE, (26, 38), (16, 30), (3, 4))], place=(32.0, 22.0))
+    for _ in range(120):
+        roofed.step()
+        assert roofed.mechs["shutdown"][0] == 0
+
+
+def test_near_points_that_move_are_reacted_to_at_once_and_walls_slid_along():
+    walkers = walker("medium", [(CONCRETE, (34, 36), (0, 64), (0, 9))], place=(32.7, 20.0))
+    for k in range(24):
+        side = 1.0 if k // 4 % 2 else -1.0
+        before = walkers.places[0]
+        walkers.goals[0] = before + np.array([2.0, 2.0 * side])  # aslant into the wall
+        walkers.step()
+        assert side * (walkers.places[0, 1] - before[1]) > 0.8
+    assert walkers.places[0, 0] == pytest.approx(32.75, abs=0.1)
+
+
+def test_two_who_meet_in_a_lane_pass_each_other():
+    walls = [(CONCRETE, x, (0, 64), (0, 9)) for x in ((26, 28), (36, 38))]
+    walkers = Walkers(plain("medium", "medium"))
+    voxels = np.zeros_like(walkers.engine.state.voxels[0])
+    for material, x, y, z in walls:
+        voxels[slice(*z), slice(*y), slice(*x)] = material
+    set_voxels(walkers.engine.state, 0, voxels)
+    walkers.put(0, (32.0, 12.0), (32.0, 52.0))
+    walkers.put(1, (32.0, 52.0), (32.0, 12.0))
+    walkers.look()
+    walkers.walk(14.0)
+    assert (walkers.left <= 0.5).all()
+
+
+def test_who_stands_is_walked_around():
+    """A heavy stands in one of two gates."""
+    walkers = Walkers(plain("medium", "heavy"))
+    voxels = np.zeros_like(walkers.engine.state.voxels[0])
+    voxels[:9, 30:33] = CONCRETE
+    voxels[:, 30:33, 30:34] = voxels[:, 30:33, 40:44] = 0
+    set_voxels(walkers.engine.state, 0, voxels)
+    walkers.put(0, (32.0, 16.0), (32.0, 48.0))
+    walkers.put(1, (32.0, 31.5), (32.0, 31.5))
+    walkers.look()
+    walkers.walk(30.0)
+    assert walkers.left[0] <= 0.5
+
+
+@pytest.mark.parametrize("repeat", [1, 20])
+def test_time_is_kept_in_seconds(repeat):
+    walls = [(CONCRETE, (12, 52), (30, 32), (0, 9))]
+    walkers = walker("medium", walls, decision_repeat=repeat)
+    track = walkers.walk(25.0, near=3.0)
+    assert walkers.left[0] <= 3.0
+    assert ways(track)[0] < 80.0
+
+
+def test_who_cannot_walk_stays_calm():
+    stopped = walker("medium", [], physics={"legged_speed": 0.0})
+    stopped.engine.state.mechs["legs"][0, 0] = 0.0
+    stopped.look()
+    for _ in range(5):
+        assert np.isfinite(stopped.step()).all()
+
+
+MARCHES = {
+    "skirmish": {},
+    "tunnels": {"terrain": {"biomes": ("tunnels",)}},
+    "canals": {"terrain": {"biomes": ("canal",), "mirrored": True}},
+    "small": {"terrain": {"size": 64}},
+    "large": {"terrain": {"size": 128}},
+}
+
+
+@pytest.mark.parametrize("name", MARCHES)
+def test_packs_walk_to_the_zone_and_nobody_gets_stuck(name):
+    config = make_config("skirmish", zone={"score_to_win": 1e6}, **MARCHES[name])
+    walkers = Walkers(config, battles=6, seed=40, turning=0.0)
+    straight = walkers.left / [config.catalog.mech_classes[c].top_speed for c in walkers.mechs["mech_class"]]
+    arrived = np.full(len(straight), np.inf)
+    track = []
+    for k in range(480):
+        arrived = np.where(walkers.in_zone & np.isinf(arrived), 0.25 * k, arrived)
+        walkers.plans["speed"] = ~walkers.in_zone | (walkers.left > 3.0)
+        track.append(np.where(walkers.in_zone[:, None], np.nan, walkers.places))
+        if np.isfinite(arrived).all():
+            break
+        walkers.step()
+    assert np.isfinite(arrived).all()
+    assert np.median(arrived / straight) < 1.25  # the terrain in the way included
+    for first in range(0, len(track) - 80, 20):
+        moved = np.linalg.norm(np.array(track[first : first + 80]) - track[first], axis=-1)
+        assert not (moved.max(axis=0) < 2.0).any()
+
+
+def octagonal(dx, dy):
+    """Metres by the moves of `search`: of every two one leads to the places beside, one to those around."""
+    far, near = max(dx, dy), min(dx, dy)
+    return next(n for n in range(200) if (n + 1) // 2 + n // 2 >= far and (n + 1) // 2 * 2 + n // 2 >= far + near)
+
+
+def test_ways_on_open_ground_are_the_shortest_by_octagonal_steps():
+    scratch, memories, results = allocate_scratch(), np.zeros(1, MEMORY), np.zeros(4, np.int64)
+    for ends in ((5, 5, 50, 5), (5, 50, 9, 8), (10, 10, 40, 40), (50, 20, 12, 34)):
+        find(memories, scratch, 3, False, False, np.array(ends), results)
+        dx, dy = abs(ends[0] - ends[2]), abs(ends[1] - ends[3])
+        assert results[0] == octagonal(dx, dy)
+        assert results[0] == pytest.approx(math.hypot(dx, dy), rel=0.12, abs=1)
+        assert results[1] == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("climbs", [False, True])
+def test_ways_lead_over_places_that_can_be_walked(size, climbs):
+    """On random blocks, compared with what the heights of all places allow."""
+    rng = np.random.default_rng(size)
+    scratch, results = allocate_scratch(), np.zeros(4, np.int64)
+    for _ in range(12):
+        heights = np.where(rng.random((SIDE, SIDE)) < 0.1 / size, rng.integers(1, 7, (SIDE, SIDE)), 0)
+        memories = np.zeros(1, MEMORY)
+        for plane in range(3):
+            memories["chart"][0, :, plane] = ((heights >> plane & 1) << np.arange(SIDE)).sum(axis=1)
+        stand = np.lib.stride_tricks.sliding_window_view(heights, (size, size)).max(axis=(2, 3))
+        free = np.argwhere(stand <= 1)
+        (row, column), (to_row, to_column) = rng.choice(free, 2)
+        find(memories, scratch, size, climbs, False, np.array([column, row, to_column, to_row]), results)
+        metres, blind, length, jumped = results
+        assert metres > 0
+        assert not jumped
+        here = (column, row)
+        for there in scratch.way[:length].tolist():
+            if blind == 0:
+                step = np.abs(np.subtract(there, here))
+                assert step.max() == 1
+                between = [(here[0], there[1])] if step.min() == 1 else []  # along y, then along x
+                for x, y in [*between, there]:
+                    assert stand[y, x] <= (stand[here[1], here[0]] + 1 if climbs else 1)
+                    here = (x, y)
+        if length < len(scratch.way) and blind == 0:
+            assert here == (to_column, to_row)
