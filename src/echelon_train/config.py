@@ -66,7 +66,7 @@ class TrainConfig:
     device: str = "auto"
     torch_threads: int = quantity(1, "threads", 1, 1024)  # more than 1 stalls on small matrices and busy machines
     eval_every: int = quantity(200_000, "samples", 0, 10**15)  # 0: never
-    eval_battles: int = quantity(50, "battles", 1, 10**6)
+    eval_battles: int = quantity(50, "battles", 2, 10**6)  # even: every map is played from both sides
     checkpoint_every: int = quantity(200_000, "samples", 0, 10**15)  # 0: only at the end
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
@@ -87,6 +87,8 @@ class TrainConfig:
             raise ConfigError(f"maps: expected at most {MOST_MAPS} in all stages, got {stages} x {self.maps}", "maps")
         if isinstance(self.maps, str) and self.curriculum is not None and len(self.curriculum.scenarios) > 1:
             raise ConfigError("maps: the stages of a curriculum have different maps; give a number of them", "maps")
+        if self.eval_battles % 2:
+            raise ConfigError(f"eval_battles: expected an even number, got {self.eval_battles}", "eval_battles")
         if self.opponent not in opponents.LEVELS:
             raise ConfigError(f"unknown opponent {self.opponent!r}{nearest_name(self.opponent, opponents.LEVELS)}")
         samples = self.battles * len(self.battle.blue) * self.ppo.rollout_steps

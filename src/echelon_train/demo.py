@@ -8,11 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from echelon_env.atomic import write_json
+from echelon_env.evaluate import Battle, Player, baseline
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.config import TrainConfig
-from echelon_train.evaluation import WIN, Evaluation, evaluate
+from echelon_train.evaluation import Evaluation, check_battles, evaluate
 from echelon_train.film import film_battle
-from echelon_train.players import Contender, network_contender
+from echelon_train.players import network_player
 from echelon_train.plots import save_learning_curve
 from echelon_train.run_folder import claim_folder, read_metrics
 from echelon_train.training import TrainResult, initial_policy, train
@@ -30,7 +31,7 @@ class DemoResult:
     training: TrainResult
     curve: Path  # PNG
     film: Path  # GIF
-    filmed_battle: int  # number of the battle in the evaluation
+    filmed: Battle  # of the second evaluation
 
 
 def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: float, num_battles: int) -> DemoResult:
@@ -47,44 +48,46 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
     max_seconds
         Time that training may take.
     num_battles
-        Battles of each evaluation.
+        Battles of each evaluation, an even number.
 
     Raises
     ------
+    ConfigError
+        For an impossible number of battles.
     RunFolderError, OSError
         If the folder cannot be used.
     KeyboardInterrupt
         After Ctrl-C during training, once its checkpoint is saved.
     """
+    check_battles(num_battles)
     claim_folder(out)
 
-    def judge(contender: Contender, trained_maps: frozenset[str] | None = None) -> Evaluation:
-        console.print(f"Evaluating the {contender.name} policy: {num_battles} battles on unseen maps ...")
+    def judge(player: Player) -> Evaluation:
+        console.print(f"Evaluating the {player.name} policy: {num_battles} battles on unseen maps ...")
         return evaluate(
-            contender,
+            player,
             config.opponent,
             config.battle,
             num_battles=num_battles,
             seed=EVALUATION_SEED,
             num_threads=config.threads,
-            trained_maps=trained_maps,
         )
 
-    untrained = network_contender("untrained", initial_policy(config), config.network, config.battle)
-    before = judge(untrained)
+    before = judge(network_player("untrained", initial_policy(config), config.network))
     console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions, at most {max_seconds:.0f} s ...")
     training = train(config, out, console=console, max_seconds=max_seconds)
     console.print(f"Checkpoint: {training.checkpoint}")
     if training.interrupted:
         raise KeyboardInterrupt
     checkpoint = load_checkpoint(training.checkpoint)
-    trained = network_contender("trained", checkpoint.policy, config.network, config.battle)
-    after = judge(trained, checkpoint.trained_maps)
+    trained = network_player("trained", checkpoint.policy, config.network, trained_maps=checkpoint.trained_maps)
+    after = judge(trained)
     write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
     curve, film = out / "learning_curve.png", out / "battle.gif"
     evaluations = [(0, before), (training.steps, after)]
     save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against {config.opponent!r}")
-    number = after.outcomes.index(WIN) if WIN in after.outcomes else 0
-    console.print(f"Filming battle {number} ...")
-    film_battle(film, trained, config.opponent, config.battle, seed=EVALUATION_SEED, number=number)
-    return DemoResult(before, after, training, curve, film, number)
+    filmed = max(after.match.battles, key=lambda battle: battle.outcome)  # the first that was won, if one was
+    console.print(f"Filming battle {filmed.number} ...")
+    opponent = baseline(config.opponent, EVALUATION_SEED)
+    film_battle(film, trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
+    return DemoResult(before, after, training, curve, film, filmed)

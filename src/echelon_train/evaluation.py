@@ -1,182 +1,110 @@
-"""Judging a player: battles on unseen maps, both colours alike, with confidence intervals."""
+"""Judging a policy during and after a run: battles on maps that training never has, each from both sides."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from scipy.stats import binomtest
-
 from echelon_env.config import BattleConfig
-from echelon_env.controlled import ControlledBattles
-from echelon_train.players import BLOCK, BattleNoise, Contender
-from echelon_train.seeds import EVALUATION_SEEDS, check_seeds, evaluation_seed
-
-WIN, DRAW, LOSS = 1, 0, -1
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class Share:
-    """How many of the battles, as a share with its Wilson score interval at `CONFIDENCE`."""
-
-    count: int
-    share: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.share:6.1%}  [{self.low:.1%}, {self.high:.1%}]"
+from echelon_env.evaluate import Match, Player, baseline, evaluation_seed, play_match
+from echelon_env.evaluate.statistics import CONFIDENCE, Interval, wilson
+from echelon_env.schema import ConfigError, check_integer
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The outcomes of an evaluation's battles, in order, and what they depend on."""
+    """A match of a policy against a scripted level, on maps that follow from a seed."""
 
-    player: str
-    action_mode: str
-    opponent: str
+    match: Match
     seed: int
-    outcomes: tuple[int, ...]  # 1 win, 0 draw, -1 loss; even numbers as blue, odd ones as red on the same map
-    maps: int  # different ones, by content
-    maps_trained_on: int | None  # of them; None: not known by content, but training never has evaluation's seeds
+    maps_trained_on: int | None  # of the match's; None: not known by content, but training never has evaluation's seeds
     trained_maps: int | None  # that the player trained on in all
 
     @property
-    def wins(self) -> Share:
-        """Battles won."""
-        return self._share(WIN)
+    def wins(self) -> Interval:
+        """Share of the battles won, with its Wilson score interval."""
+        return self._share(self.match.wins)
 
     @property
-    def draws(self) -> Share:
-        """Battles drawn."""
-        return self._share(DRAW)
+    def draws(self) -> Interval:
+        """Share of the battles drawn."""
+        return self._share(self.match.draws)
 
     @property
-    def losses(self) -> Share:
-        """Battles lost."""
-        return self._share(LOSS)
+    def losses(self) -> Interval:
+        """Share of the battles lost."""
+        return self._share(self.match.losses)
+
+    @property
+    def maps(self) -> int:
+        """Different maps, by content."""
+        return len({battle.map_hash for battle in self.match.battles})
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, with the shares and their intervals, as plain values."""
-        shares = {"win": self.wins, "draw": self.draws, "loss": self.losses}
+        """Everything that the result says and depends on, as plain values."""
+        match = self.match
+        shares = {
+            "win": (match.wins, self.wins),
+            "draw": (match.draws, self.draws),
+            "loss": (match.losses, self.losses),
+        }
         return {
-            "player": self.player,
-            "action_mode": self.action_mode,
-            "opponent": self.opponent,
+            "player": match.first,
+            "action_mode": match.action_modes[0],
+            "opponent": match.second,
             "seed": self.seed,
-            "battles": len(self.outcomes),
+            "battles": len(match.battles),
             "maps": self.maps,
             "maps_trained_on": self.maps_trained_on,
             "trained_maps": self.trained_maps,
             "confidence": CONFIDENCE,
-            **{name: {"count": s.count, "share": s.share, "interval": [s.low, s.high]} for name, s in shares.items()},
-            "outcomes": list(self.outcomes),
+            **{
+                name: {"count": count, "share": share.estimate, "interval": [share.low, share.high]}
+                for name, (count, share) in shares.items()
+            },
+            "outcomes": [battle.outcome for battle in match.battles],
         }
 
-    def _share(self, outcome: int) -> Share:
-        return wilson(self.outcomes.count(outcome), len(self.outcomes))
-
-
-def wilson(count: int, total: int) -> Share:
-    """The share `count` / `total` with its Wilson score interval (Wilson, JASA 1927) at `CONFIDENCE`."""
-    interval = binomtest(count, total).proportion_ci(CONFIDENCE, method="wilson")
-    return Share(count, count / total, float(interval.low), float(interval.high))
+    def _share(self, count: int) -> Interval:
+        return wilson(count, len(self.match.battles))
 
 
 def evaluate(
-    contender: Contender,
-    opponent: str,
-    config: BattleConfig,
-    *,
-    num_battles: int,
-    seed: int,
-    batch_size: int = 64,
-    num_threads: int = 1,
-    trained_maps: frozenset[str] | None = None,
+    player: Player, opponent: str, config: BattleConfig, *, num_battles: int, seed: int, num_threads: int = 1
 ) -> Evaluation:
-    """Play a contender against a scripted level on evaluation seeds and count how it ends.
-
-    Battles 2 j and 2 j + 1 have the same map and places; the contender is blue in the first and red in the second.
-    The outcome of a battle depends on the contender, the opponent, the configuration, the seed and its number alone.
+    """Let a player meet a scripted level on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
 
     Parameters
     ----------
-    contender
+    player
         Who is judged.
     opponent
-        Level of the scripted opponent.
+        Name of the level.
     config
         The battle.
     num_battles
-        Battles to play, at least 1.
+        Battles to play, an even number: every map is played from both sides.
     seed
-        Seed of the evaluation, at least 0: of the maps and of all players' choices.
-    batch_size
-        Battles stepped at once, rounded up to whole blocks of `BLOCK`; changes speed and memory, not the result.
+        Seed of the evaluation, in [0, 2**64): of the maps and of the level's choices.
     num_threads
         Threads that step the battles; changes speed, not the result.
-    trained_maps
-        Content hashes of the maps that the contender trained on, if they are known.
 
     Raises
     ------
-    ValueError
-        If a number is out of range.
     ConfigError
-        If the opponent is unknown.
+        For an unknown opponent or an impossible number.
+    ValueError
+        For a seed out of range.
     """
-    if num_battles < 1 or batch_size < 1:
-        raise ValueError(f"expected at least one battle at a time and in all, got {batch_size} and {num_battles}")
-    batch_size = -(-batch_size // BLOCK) * BLOCK
-    outcomes: list[int] = []
-    maps: set[str] = set()
-    for first in range(0, num_battles, batch_size):
-        count = min(batch_size, num_battles - first)
-        battles = deque(play(contender, opponent, config, seed, first, count, num_threads), maxlen=1)[0]
-        outcomes.extend(battles.learner_won.tolist())
-        maps.update(battles.engine.terrain(b).content_hash for b in range(0, count, 2))
-    met, known = (None, None) if trained_maps is None else (len(maps & trained_maps), len(trained_maps))
-    return Evaluation(contender.name, contender.action_mode, opponent, seed, tuple(outcomes), len(maps), met, known)
+    check_battles(num_battles)
+    seeds = [evaluation_seed(seed, index) for index in range(num_battles // 2)]
+    match = play_match(player, baseline(opponent, seed), config, seeds, scenario="evaluation", num_threads=num_threads)
+    known = player.trained_maps
+    met = None if known is None else len({battle.map_hash for battle in match.battles} & known)
+    return Evaluation(match, seed, met, None if known is None else len(known))
 
 
-def play(
-    contender: Contender,
-    opponent: str,
-    config: BattleConfig,
-    seed: int,
-    first: int,
-    count: int,
-    num_threads: int = 1,
-) -> Iterator[ControlledBattles]:
-    """Play battles `first` to `first + count - 1` of an evaluation, yielding them at their start and after every step.
-
-    `first` is a multiple of `BLOCK`; ends when all battles are over. Raises ValueError for a seed out of range.
-    """
-    numbers = range(first, first + count)
-    seeds = [evaluation_seed(seed, number // 2) for number in numbers]
-    check_seeds(seeds, EVALUATION_SEEDS)
-    team_size = len(config.blue)
-    player = contender.make(BattleNoise(seed, first, count, team_size))
-    battles = ControlledBattles(
-        config,
-        count,
-        control="team",
-        opponent=opponent,
-        side=np.array([number % 2 for number in numbers], np.int8),
-        num_threads=num_threads,
-        seed=seed,
-    )
-    try:
-        observations = battles.reset(np.array(seeds, np.uint64))
-        player.reset(np.ones(count * team_size, np.bool_))
-        yield battles
-        while not battles.battle_over.all():
-            actions = player.act(observations.reshape(count * team_size, -1))
-            observations = battles.step(actions.reshape(count, team_size, -1))[0]
-            yield battles
-    finally:
-        battles.close()
+def check_battles(num_battles: int) -> None:
+    """Raise ConfigError unless a number of battles is one that an evaluation can have: even, and at least 2."""
+    if check_integer("battles", num_battles, 2) % 2:
+        raise ConfigError(f"battles: expected an even number, as maps are played from both sides, got {num_battles}")

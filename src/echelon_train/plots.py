@@ -40,12 +40,12 @@ def save_learning_curve(
         wins = evaluation.wins
         rates.errorbar(
             [steps / 1000],
-            [wins.share],
-            yerr=[[wins.share - wins.low], [wins.high - wins.share]],
+            [wins.estimate],
+            yerr=[[wins.estimate - wins.low], [wins.high - wins.estimate]],
             fmt="o",
             capsize=5,
             color="tab:red",
-            label=f"{len(evaluation.outcomes)} battles on unseen maps, 95 % interval" if number == 0 else None,
+            label=f"{len(evaluation.match.battles)} battles on unseen maps, 95 % interval" if number == 0 else None,
         )
     rates.set(ylabel="win rate", ylim=(-0.03, 1.03), title=title)
     rates.legend(loc="center right")

@@ -24,12 +24,11 @@ from echelon_train.checkpoint import Checkpoint, save_in_run, weights_of
 from echelon_train.config import MOST_MAPS, TrainConfig
 from echelon_train.device import resolve_device, torch_threads
 from echelon_train.evaluation import Evaluation, evaluate
-from echelon_train.players import network_contender
+from echelon_train.players import network_player
 from echelon_train.policy import BattlePolicy, build_policy, policy_kwargs
 from echelon_train.ppo import BattlePPO
 from echelon_train.run_folder import METRICS_FILE, run_folder
-from echelon_train.seeds import EVALUATION_SEEDS, training_map_seed
-from echelon_train.vec_env import BattleVecEnv
+from echelon_train.vec_env import BattleVecEnv, training_pool
 
 _FINAL_LEARNING_RATE = 0.1  # of the initial one
 
@@ -90,18 +89,13 @@ def training_maps(config: TrainConfig) -> MapPool | None:
 
     Maps of a directory are made here, all of them. Raises `ConfigError` for a directory of recipes that cannot be used.
     """
-    if isinstance(config.maps, str):
-        pool = MapPool.load(config.maps)
+    pool = training_pool(config.maps or None, config.battle, config.seed)
+    if pool is not None and isinstance(config.maps, str):
         if len(pool) > MOST_MAPS:
             raise ConfigError(f"maps: expected at most {MOST_MAPS} recipes in {config.maps!r}, got {len(pool)}", "maps")
-        for number, seed in enumerate(pool.seeds):
-            if seed in EVALUATION_SEEDS:
-                raise ConfigError(f"maps: seed {seed} in {config.maps!r} is kept for evaluation", "maps")
+        for number in range(len(pool)):
             _ = pool[number]  # better that it fails now than when a battle first has the map
-        return pool
-    if config.maps == 0:
-        return None
-    return MapPool(config.battle, [training_map_seed(config.seed, number) for number in range(config.maps)])
+    return pool
 
 
 def make_env(config: TrainConfig, moves: int = 0) -> BattleVecEnv:
@@ -176,13 +170,12 @@ def _learn(model: Any, config: TrainConfig, out: Path, console: Console, max_sec
     def judge() -> Evaluation:
         battle = curriculum.config.battle
         return evaluate(
-            network_contender("policy", model.policy, config.network, battle),
+            network_player("policy", model.policy, config.network, trained_maps=trained_maps()),
             config.opponent,
             battle,
             num_battles=config.eval_battles,
             seed=config.seed,
             num_threads=config.threads,
-            trained_maps=trained_maps(),
         )
 
     statistics = BattleStatistics()

@@ -12,10 +12,10 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config import BattleConfig
 from echelon_env.controlled import ControlledBattles
-from echelon_env.engine.maps import Maps
+from echelon_env.engine.maps import MOST_MAPS, MapPool, Maps, map_pool
+from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
 from echelon_env.schema import ConfigError, check_integer
 from echelon_train.policy import action_space, observation_space
-from echelon_train.seeds import TRAINING_SEEDS, check_seeds, training_seed
 
 Infos = list[dict[str, Any]]
 
@@ -38,11 +38,12 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     opponent
         Level of the scripted opponent.
     seed
-        Seed of everything that is drawn, at least 0.
+        Seed of everything that is drawn, in `TRAINING_SEEDS`.
     num_threads
         Threads that step the battles.
     maps
-        The battles' maps, see `BattleEngine`; None: every battle has a map of its own.
+        The battles' maps: how many, which then follow from `seed`; a directory of recipes; or a `MapPool`. None: every
+        battle has a map of its own.
     regenerate
         Every how many battles a place's map changes.
     reward_scale
@@ -51,7 +52,9 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     Raises
     ------
     ConfigError
-        If the configuration does not fit, or the opponent is unknown.
+        If the configuration does not fit, the opponent is unknown, or a map is kept for evaluation.
+    ValueError
+        For a seed that is not one of training.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         if len(config.blue) != len(config.red):
             raise ConfigError("BattleVecEnv needs teams of equal size: the learner plays both")
         check_integer("num_battles", num_battles)
+        check_seeds([seed], TRAINING_SEEDS)
         self.render_mode = None
         self.num_battles = num_battles
         self.team_size = len(config.blue)
@@ -78,7 +82,13 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._regenerate = check_integer("regenerate", regenerate)
         super().__init__(num_battles * self.team_size, observation_space(), action_space())
         self.battles = ControlledBattles(
-            config, num_battles, control="team", opponent=opponent, num_threads=num_threads, maps=maps, seed=seed
+            config,
+            num_battles,
+            control="team",
+            opponent=opponent,
+            num_threads=num_threads,
+            maps=training_pool(maps, config, seed),
+            seed=seed,
         )
         self._run_seed = seed
         self._episodes = np.zeros(num_battles, np.int64)
@@ -90,8 +100,12 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._actions: NDArray[np.float32] = np.zeros((self.num_envs, *self.action_space.shape), np.float32)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Begin the stream of battles of another run seed at the next reset; None keeps the present one."""
+        """Begin the stream of battles of another run seed at the next reset; None keeps the present one.
+
+        Raises ValueError for a seed that is not in `TRAINING_SEEDS`.
+        """
         if seed is not None:
+            check_seeds([seed], TRAINING_SEEDS)
             self._run_seed = seed
             self._episodes[:] = 0
         return [self._run_seed] * self.num_envs
@@ -180,6 +194,35 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def _check_all_rows(self, indices: Any, what: str) -> None:
         if set(self._get_indices(indices)) != set(range(self.num_envs)):
             raise ValueError(f"rows share one environment: cannot {what} for some of them only")
+
+
+def training_pool(maps: Maps, config: BattleConfig, seed: int) -> MapPool | None:
+    """The pool of maps that battles of training have, none of them kept for evaluation; None for maps of their own.
+
+    Parameters
+    ----------
+    maps
+        How many maps, a directory of recipes, a `MapPool`, or None.
+    config
+        The battle that the maps are for.
+    seed
+        The run's seed, which a number of maps follows from.
+
+    Raises
+    ------
+    ConfigError
+        For maps that are none or do not fit the battle, and for one of `EVALUATION_SEEDS` among their seeds.
+    """
+    if isinstance(maps, (int, np.integer)):
+        count = check_integer("maps", maps)
+        if count > MOST_MAPS:
+            raise ConfigError(f"maps: expected 1 to {MOST_MAPS} maps, got {count}", "maps")
+        return MapPool(config, [training_map_seed(seed, number) for number in range(count)])
+    pool = map_pool(maps, config)
+    kept = [] if pool is None else [each for each in pool.seeds if each in EVALUATION_SEEDS]
+    if kept:
+        raise ConfigError(f"maps: seed {kept[0]} in {maps!r} is kept for evaluation", "maps")
+    return pool
 
 
 def learner_side(seed: int) -> int:

@@ -2,8 +2,15 @@
 
 import dataclasses
 
+import torch
+
 from echelon_env import BattleConfig, make_config
+from echelon_env.evaluate import Battle, Match
 from echelon_train.config import NetworkConfig, PPOConfig, TrainConfig, battle_config
+from echelon_train.evaluation import Evaluation
+from echelon_train.policy import BattlePolicy, build_policy
+
+NETWORK = NetworkConfig(width=8, head=8)
 
 
 def small_battle(scenario: str = "duel", max_steps: int = 12, **overrides: object) -> BattleConfig:
@@ -26,3 +33,20 @@ def small_run(**overrides: object) -> TrainConfig:
         ppo=PPOConfig(rollout_steps=16, minibatch=16, epochs=1),
     )
     return dataclasses.replace(config, **overrides)
+
+
+def small_evaluation(player: str = "policy", outcomes: tuple[int, ...] = (1, 1, 0, -1, -1, -1)) -> Evaluation:
+    """An evaluation that nobody played."""
+    battles = tuple(
+        Battle(number, number // 2, f"{number // 2}", number % 2, outcome, "elimination", 1.0, (0.0, 0.0), (1, 1))
+        for number, outcome in enumerate(outcomes)
+    )
+    return Evaluation(Match("duel", player, "novice", ("sampled", "scripted"), battles, ({}, {})), 3, None, None)
+
+
+def lively_policy(seed: int = 0) -> BattlePolicy:
+    """A policy whose actions are large and hang on every bit of its state."""
+    policy = build_policy(NETWORK, seed)
+    with torch.no_grad():
+        policy.action_net.weight.mul_(200.0)
+    return policy

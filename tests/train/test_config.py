@@ -28,6 +28,8 @@ def test_battles_whose_dead_leave_are_refused():
     [
         (lambda: small_run(steps=0), "steps"),
         (lambda: small_run(battles=0), "battles"),
+        (lambda: small_run(eval_battles=3), "eval_battles: expected an even number, got 3"),
+        (lambda: small_run(eval_battles=0), "eval_battles"),
         (lambda: small_run(seed=-1), "seed"),
         (lambda: small_run(seed=2**32), "seed"),
         (lambda: small_run(opponent="novic"), "did you mean 'novice'"),

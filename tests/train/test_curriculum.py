@@ -17,12 +17,11 @@ from echelon_train import training
 from echelon_train.callbacks import StopCallback
 from echelon_train.checkpoint import load_checkpoint, weights_of
 from echelon_train.config import PPOConfig, TrainConfig, battle_config, training_curriculum
-from echelon_train.evaluation import Evaluation
 from echelon_train.ppo import BattlePPO
 from echelon_train.run_folder import read_metrics
 from echelon_train.training import build_model, make_env, train
 
-from .small import small_battle, small_run
+from .small import small_battle, small_evaluation, small_run
 
 SCENARIOS = ("duel", "skirmish", "duel-open")
 LENGTHS = (12, 7, 5)
@@ -156,9 +155,9 @@ def test_the_same_seed_takes_the_same_way(tmp_path, quiet, staged):
 def test_evaluations_play_the_present_stage(tmp_path, quiet, monkeypatch):
     played = []
 
-    def evaluate(contender, opponent, config, **kwargs):
+    def evaluate(player, opponent, config, **kwargs):
         played.append(len(config.blue))
-        return Evaluation(contender.name, contender.action_mode, opponent, 0, (1,), 1, None, None)
+        return small_evaluation()
 
     monkeypatch.setattr(training, "evaluate", evaluate)
     train(staged_run(eval_every=1, steps=112), tmp_path / "run", console=quiet)

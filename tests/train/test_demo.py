@@ -3,16 +3,16 @@ import json
 import pytest
 from PIL import Image, ImageSequence
 
+from echelon_env import ConfigError
 from echelon_env.cli import main
+from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_train.cli.demo import format_demo
 from echelon_train.demo import EVALUATION_SEED, run_demo
 from echelon_train.errors import RunFolderError
-from echelon_train.evaluation import Evaluation, play
 from echelon_train.film import END_FRAMES, FPS, film_battle
-from echelon_train.players import BLOCK, baseline_contender
 from echelon_train.plots import save_learning_curve
 
-from .small import small_battle, small_run
+from .small import small_battle, small_evaluation, small_run
 
 
 def test_the_demo_end_to_end(tmp_path, quiet):
@@ -33,6 +33,17 @@ def test_the_demo_end_to_end(tmp_path, quiet):
     assert "untrained" in text
     assert str(result.film) in text
     assert "trained on 64 decisions" in text
+    assert result.filmed in result.after.match.battles
+    assert result.filmed.outcome == max(battle.outcome for battle in result.after.match.battles)
+    assert [battle.seed for battle in result.before.match.battles] == [
+        battle.seed for battle in result.after.match.battles
+    ]
+
+
+def test_an_odd_number_of_battles_is_refused_before_anything(tmp_path, quiet):
+    with pytest.raises(ConfigError, match="battles: expected an even number"):
+        run_demo(small_run(), tmp_path / "demo", quiet, max_seconds=1.0, num_battles=3)
+    assert not (tmp_path / "demo").exists()
 
 
 def test_a_folder_in_use_is_refused_before_anything(tmp_path, quiet):
@@ -49,13 +60,10 @@ def test_the_demos_lines_fit_80_columns(tmp_path, quiet):
 
 def test_a_film_shows_the_battle_that_was_evaluated(tmp_path):
     config = small_battle(max_steps=40, zone={"score_to_win": 2.0}, terrain={"size": 32})
-    contender = baseline_contender("novice", config)
-    number = BLOCK + 1
-    decisions = None
-    for step, battles in enumerate(play(contender, "trivial", config, 3, 0, number + 1)):
-        if decisions is None and battles.battle_over[number]:
-            decisions = step
-    film_battle(tmp_path / "a.gif", contender, "trivial", config, seed=3, number=number, pixels=300)
+    players = baseline("random"), baseline("novice")
+    battle = play_match(*players, config, [evaluation_seed(3, k) for k in range(4)], scenario="duel").battles[5]
+    decisions = battle.seconds / config.decision_seconds
+    film_battle(tmp_path / "a.gif", *players, config, seed=battle.seed, side=battle.side, pixels=300)
     with Image.open(tmp_path / "a.gif") as film:
         assert film.width == 300
         milliseconds = sum(frame.info["duration"] for frame in ImageSequence.Iterator(film))
@@ -63,7 +71,7 @@ def test_a_film_shows_the_battle_that_was_evaluated(tmp_path):
 
 
 def test_a_learning_curve_needs_no_battles(tmp_path):
-    evaluation = Evaluation("untrained", "sampled", "novice", 0, (-1, -1), 1, None, None)
+    evaluation = small_evaluation("untrained", (-1, -1))
     save_learning_curve(tmp_path / "curve.png", [{"time/total_timesteps": 10}], [(0, evaluation)], "short")
     assert (tmp_path / "curve.png").stat().st_size > 0
 

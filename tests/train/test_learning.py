@@ -5,7 +5,7 @@ import pytest
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.config import TrainConfig, battle_config
 from echelon_train.evaluation import evaluate
-from echelon_train.players import network_contender
+from echelon_train.players import network_player
 from echelon_train.training import initial_policy, train
 
 
@@ -16,7 +16,7 @@ def test_a_duellist_beats_its_untrained_self_on_maps_that_it_never_saw(tmp_path,
     trained = load_checkpoint(tmp_path / "run").policy
     before, after = (
         evaluate(
-            network_contender(name, policy, config.network, config.battle),
+            network_player(name, policy, config.network),
             "trivial", config.battle, num_battles=100, seed=3,
         )
         for name, policy in (("untrained", initial_policy(config)), ("trained", trained))

@@ -9,13 +9,13 @@ import pytest
 from echelon_env import ConfigError
 from echelon_env.actions import ACTION_DIM
 from echelon_env.cli import main
+from echelon_env.cli.evaluate import describe_maps
+from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, baseline, evaluation_seed
 from echelon_env.terrain import generate
 from echelon_train.checkpoint import load_checkpoint
-from echelon_train.cli.evaluate import describe_maps
 from echelon_train.config import TrainConfig, training_curriculum
-from echelon_train.evaluation import Evaluation, evaluate
-from echelon_train.players import baseline_contender, network_contender
-from echelon_train.seeds import EVALUATION_SEEDS, TRAINING_SEEDS, evaluation_seed
+from echelon_train.evaluation import evaluate
+from echelon_train.players import checkpoint_player
 from echelon_train.training import train, training_maps
 from echelon_train.vec_env import BattleVecEnv
 
@@ -38,9 +38,9 @@ def test_a_checkpoint_knows_the_maps_it_was_trained_on(tmp_path, quiet):
     made = {pool[number].content_hash for number in range(3)}
     assert checkpoint.trained_maps
     assert checkpoint.trained_maps <= made
-    config = small_run().battle
-    contender = network_contender("policy", checkpoint.policy, checkpoint.network, config)
-    result = evaluate(contender, "trivial", config, num_battles=6, seed=0, trained_maps=checkpoint.trained_maps)
+    player = checkpoint_player(tmp_path / "run")
+    assert player.trained_maps == checkpoint.trained_maps
+    result = evaluate(player, "trivial", small_run().battle, num_battles=6, seed=0)
     assert (result.maps, result.maps_trained_on, result.trained_maps) == (3, 0, len(checkpoint.trained_maps))
     assert result.to_dict()["maps_trained_on"] == 0
 
@@ -53,11 +53,9 @@ def test_without_a_pool_the_maps_are_not_known_by_content(tmp_path, quiet):
 def test_evaluation_finds_maps_that_were_trained_on():
     config = small_battle()
     seen = generate(config, evaluation_seed(5, 1))
-    contender = baseline_contender("random", config)
-    result = evaluate(
-        contender, "trivial", config, num_battles=5, seed=5, trained_maps=frozenset([seen.content_hash, "0" * 64])
-    )
-    assert (result.maps, result.maps_trained_on) == (3, 1)
+    player = dataclasses.replace(baseline("random"), trained_maps=frozenset([seen.content_hash, "0" * 64]))
+    result = evaluate(player, "trivial", config, num_battles=6, seed=5)
+    assert (result.maps, result.maps_trained_on, result.trained_maps) == (3, 1, 2)
 
 
 def test_training_and_evaluation_share_no_map_by_content():
@@ -97,9 +95,8 @@ def test_recipes_are_checked_before_training(tmp_path, quiet):
 
 @pytest.mark.parametrize("maps", [1000, 999])
 def test_too_few_maps_are_called_so(maps):
-    result = Evaluation("policy", "sampled", "novice", 0, (1, 1), 1, 0, maps)
-    assert describe_maps(result).startswith(f"on 1 map, none of the {maps:,} trained on")
-    assert ("too few" in describe_maps(result)) == (maps < 1000)
+    assert describe_maps(1, 0, maps).startswith(f"on 1 map, none of the {maps:,} trained on")
+    assert ("too few" in describe_maps(1, 0, maps)) == (maps < 1000)
 
 
 @pytest.mark.parametrize("maps", [-1, True, 20_001])

@@ -6,10 +6,10 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecNormalize
 
-from echelon_env import BattleEngine, ConfigError, make_config, opponents
+from echelon_env import BattleEngine, ConfigError, MapPool, make_config, opponents
 from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, training_map_seed, training_seed
 from echelon_env.observations import STREAMS, Self
-from echelon_train.seeds import TRAINING_SEEDS, training_seed
 from echelon_train.vec_env import BattleVecEnv, learner_side
 
 from .small import small_battle
@@ -216,3 +216,35 @@ def test_stock_recurrent_ppo_trains_on_it():
     model.learn(80)
     assert model.num_timesteps == 80
     assert len(model.ep_info_buffer) == 10
+
+
+@pytest.mark.parametrize("seed", [EVALUATION_SEEDS.start, EVALUATION_SEEDS.stop - 1, np.int64(2**62)])
+def test_seeds_of_evaluation_are_refused(seed):
+    config = small_battle()
+    with pytest.raises(ValueError, match=f"seed {seed} is outside .* kept for evaluation"):
+        BattleVecEnv(config, 1, seed=seed)
+    env = BattleVecEnv(config, 1)
+    with pytest.raises(ValueError, match=f"seed {seed} is outside .* kept for evaluation"):
+        env.seed(seed)
+    assert env.seed() == [0]
+
+
+def test_maps_of_evaluation_are_refused(tmp_path):
+    config = small_battle()
+    pool = MapPool(config, [3, EVALUATION_SEEDS.start + 5])
+    with pytest.raises(ConfigError, match=r"maps: seed 4611686018427387909 in MapPool\(2 maps of \d+ m\) is kept for"):
+        BattleVecEnv(config, 1, maps=pool)
+    (tmp_path / "a.json").write_text(pool[1].recipe.to_json())
+    with pytest.raises(ConfigError, match=r"maps: seed 4611686018427387909 in .* is kept for"):
+        BattleVecEnv(config, 1, maps=tmp_path)
+
+
+def test_a_number_of_maps_is_of_training():
+    config = small_battle(max_steps=1)
+    env = BattleVecEnv(config, 2, seed=9, maps=3)
+    assert env.battles.engine.maps.seeds == tuple(training_map_seed(9, number) for number in range(3))
+    env.reset()
+    assert all(seed in TRAINING_SEEDS for seed in env.battles.engine.state.battles["map_seed"].tolist())
+    for maps in (0, True, 10**9):
+        with pytest.raises(ConfigError, match="maps: expected"):
+            BattleVecEnv(config, 2, maps=maps)

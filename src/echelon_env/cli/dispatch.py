@@ -18,8 +18,9 @@ from echelon_env.schema import ConfigError, nearest_name
 COMMANDS = {
     "bench": "echelon_env.cli.bench",
     "maps": "echelon_env.cli.maps",
+    "evaluate": "echelon_env.cli.evaluate",
+    "ladder": "echelon_env.cli.ladder",
     "train": "echelon_train.cli.train",
-    "evaluate": "echelon_train.cli.evaluate",
     "demo": "echelon_train.cli.demo",
 }
 """Commands and their modules, imported by name: this package never depends on the trainer."""

@@ -44,6 +44,6 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
     def _record(self) -> None:
         result = self._evaluate()
         for name, share in (("win", result.wins), ("draw", result.draws), ("loss", result.losses)):
-            self.logger.record(f"eval/{name}_rate", share.share)
+            self.logger.record(f"eval/{name}_rate", share.estimate)
         self.logger.record("eval/win_rate_low", result.wins.low)
         self.logger.record("eval/win_rate_high", result.wins.high)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from echelon_env.atomic import free_path
 from echelon_env.cli.arguments import non_negative, positive, positive_number
-from echelon_train.cli.evaluate import describe_maps
+from echelon_env.cli.evaluate import describe_maps
 from echelon_train.config import TrainConfig, battle_config
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
+    from echelon_env.evaluate.statistics import Interval
     from echelon_train.demo import DemoResult
 
 EXPECTED_ERRORS = (TrainError,)
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--minutes", type=positive_number, default=4.0, help="that training may take (default: %(default)s)")
     add("--opponent", default="novice", help="scripted level to beat (default: %(default)s)")
     add("--steps", type=positive, default=400_000, help="decisions to train on (default: %(default)s)")
-    add("--battles", type=positive, default=200, help="of each evaluation (default: %(default)s)")
+    add("--battles", type=positive, default=200, help="of each evaluation, an even number (default: %(default)s)")
     add("--seed", type=non_negative, default=0, help="of weights and training (default: %(default)s)")
 
 
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 def format_demo(result: DemoResult, out: Path) -> str:
     """The demonstration's outcome: both evaluations side by side, the files, and what to do next."""
     before, after = result.before, result.after
-    colour = ("blue", "red")[result.filmed_battle % 2]
+    colour = ("blue", "red")[result.filmed.side]
     rows = [
         ("win", before.wins, after.wins),
         ("draw", before.draws, after.draws),
@@ -59,12 +60,12 @@ def format_demo(result: DemoResult, out: Path) -> str:
     return "\n".join(
         [
             "",
-            f"Duel against {before.opponent!r}: {len(before.outcomes)} battles",
-            f"{describe_maps(after)},",
-            f"the same ones before and after, {before.action_mode} actions, 95 % intervals:",
+            f"Duel against {before.match.second!r}: {len(before.match.battles)} battles",
+            f"{describe_maps(after.maps, after.maps_trained_on, after.trained_maps)},",
+            f"the same ones before and after, {before.match.action_modes[0]} actions, 95 % intervals:",
             "",
             f"        {'untrained':<26}  trained on {result.training.steps:,} decisions",
-            *(f"{name:<6}  {old!s:<26}  {new}" for name, old, new in rows),
+            *(f"{name:<6}  {_format_share(old):<26}  {_format_share(new)}" for name, old, new in rows),
             "",
             f"Learning curve   {result.curve}",
             f"Battle, filmed   {result.film} (the policy is {colour})",
@@ -77,3 +78,7 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "      --out runs/skirmish",
         ]
     )
+
+
+def _format_share(share: Interval) -> str:
+    return f"{share.estimate:6.1%}  [{share.low:.1%}, {share.high:.1%}]"

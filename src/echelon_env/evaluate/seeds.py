@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from echelon_env.engine.rng import episode_seed
+from echelon_env.schema import check_seed
 
 TRAINING_SEEDS = range(2**62)
 """Seeds of battles that a policy may learn from."""
@@ -20,25 +21,35 @@ _MAPS = 2**32  # a place beyond those of any batch
 
 
 def training_seed(run_seed: int, place: int, episode: int) -> int:
-    """Seed of the `episode`-th battle at a place of the batch, in `TRAINING_SEEDS`."""
+    """Seed of the `episode`-th battle at a place of the batch, in `TRAINING_SEEDS`.
+
+    Raises ValueError for a run's seed below 0.
+    """
     return TRAINING_SEEDS[_hash(_hash(run_seed, place), episode) % len(TRAINING_SEEDS)]
 
 
 def training_map_seed(run_seed: int, number: int) -> int:
-    """Seed of the `number`-th map that a run trains on, in `TRAINING_SEEDS`."""
+    """Seed of the `number`-th map that a run trains on, in `TRAINING_SEEDS`.
+
+    Raises ValueError for a run's seed below 0.
+    """
     return training_seed(run_seed, _MAPS, number)
 
 
 def evaluation_seed(seed: int, index: int) -> int:
-    """Seed of an evaluation's `index`-th map, in `EVALUATION_SEEDS`."""
+    """Seed of an evaluation's `index`-th map, in `EVALUATION_SEEDS`.
+
+    Raises ValueError for an evaluation's seed below 0.
+    """
     return EVALUATION_SEEDS[_hash(seed, index) % len(EVALUATION_SEEDS)]
 
 
 def check_seeds(seeds: Iterable[int], allowed: range) -> None:
-    """Raise ValueError if a seed lies outside the range `allowed`."""
-    for seed in seeds:
+    """Raise ValueError if a seed is no integer in [0, 2**64), or lies outside the range `allowed`."""
+    for seed in map(check_seed, seeds):  # an int, for a range looks for other integers among its members one by one
         if seed not in allowed:
-            raise ValueError(f"seed {seed} is outside the allowed range [{allowed.start}, {allowed.stop})")
+            kept = "; it is kept for evaluation" if seed in EVALUATION_SEEDS else ""
+            raise ValueError(f"seed {seed} is outside the allowed range [{allowed.start}, {allowed.stop}){kept}")
 
 
 def _hash(seed: int, index: int) -> int:

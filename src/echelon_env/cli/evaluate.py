@@ -1,0 +1,166 @@
+"""Let policies and scripted players meet: one against one, all against all, or on a frozen suite."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from echelon_env.cli import tournament
+from echelon_env.cli.arguments import non_negative
+from echelon_env.cli.tournament import Field, Pairing, even, make_player
+from echelon_env.config import BattleConfig
+from echelon_env.evaluate.players import Player
+from echelon_env.evaluate.seeds import evaluation_seed
+from echelon_env.evaluate.suite import Suite, load_suite
+from echelon_env.evaluate.tables import WIDTH, format_report, shorten
+from echelon_env.scenario import make_config, scenarios
+from echelon_env.schema import ConfigError
+
+ENOUGH_MAPS = 1000
+"""Maps that a policy must have trained on, for what it does on others to say something about unseen maps."""
+
+_OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
+_BATTLES = 200
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add = parser.add_argument
+    add(
+        "players",
+        nargs="+",
+        metavar="PLAYER",
+        help=f"run or checkpoint folder, or: {', '.join(tournament.NAMES)}; several meet one another",
+    )
+    add("--opponent", metavar="PLAYER", help=f"of a single player (default: {_OPPONENT})")
+    add("--suite", help="frozen suite to play, with its own opponents, scenarios and maps")
+    add(
+        "--scenario",
+        nargs="+",
+        metavar="NAME",
+        help=f"battles to play (default: what the players were trained on, or {_ALONE}, or {_TOGETHER} for several)",
+    )
+    add("--battles", type=even, metavar="N", help=f"of each pairing and scenario (default: {_BATTLES}, or the suite's)")
+    add("--seed", type=non_negative, help="of the maps and choices (default: 0)")
+    add("--deterministic", action="store_true", help="networks play the mode of their actions, do not sample them")
+    tournament.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play, and print the outcome."""
+    _check(args)
+    tournament.check_free(args.out)
+    seed = args.seed or 0
+    players = [make_player(name, seed, deterministic=args.deterministic) for name in args.players]
+    names = [player.name for player in players]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{name} is named twice; let it meet itself with --opponent")
+    suite = load_suite(args.suite) if args.suite else None
+    pairings, fields = _plan(args, players, suite, seed)
+    matches = tournament.play_all(pairings, fields, args.threads)
+    report = tournament.report(matches, players, fields, suite, seed)
+    short = suite is None and len(matches) == 1
+    tournament.deliver(report, format_match(report, seed) if short else format_report(report), args)
+    return 0
+
+
+def format_match(report: Mapping[str, Any], seed: int) -> str:
+    """The report of a single match in a few lines, about its first player."""
+    (match,), player = report["matches"], report["players"][0]
+    battles = len(match["battles"]["outcome"])
+    rest = (
+        f" ({match['action_modes'][0]} actions) against {shorten(match['second'], 24)}, {battles} battles, seed {seed}"
+    )
+    shares = (f"{name:<6}{_format_share(match[name])}" for name in ("win", "draw", "loss"))
+    return "\n".join(
+        [
+            f"{shorten(match['first'], max(8, WIDTH - len(rest)))}{rest}",
+            describe_maps(player["maps"], player["maps_trained_on"], player["trained_maps"]),
+            "        share  95 % interval",
+            *shares,
+        ]
+    )
+
+
+def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | None) -> str:
+    """On how many maps a player was judged, and how many of them it trained on, in a line.
+
+    `maps_trained_on` of the `maps` are among the `trained_maps` that it trained on in all; None where they are not
+    known by content.
+    """
+    text = f"on {maps} {'map' if maps == 1 else 'maps'}"
+    if maps_trained_on is None or trained_maps is None:
+        return text
+    few = "" if trained_maps >= ENOUGH_MAPS else ": too few to speak of unseen maps"
+    return f"{text}, {maps_trained_on or 'none'} of the {trained_maps:,} trained on{few}"
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise `ConfigError` for options that do not go together."""
+    for name in args.players:
+        if args.players.count(name) > 1:
+            raise ConfigError(
+                f"{name} is named twice; to let it meet itself: echelon evaluate {name} --opponent {name}"
+            )
+    if args.opponent and args.suite:
+        raise ConfigError("--opponent: goes without --suite, which has opponents of its own")
+    if args.opponent and len(args.players) > 1:
+        raise ConfigError("--opponent: goes with one player; several meet one another")
+    if args.seed is not None and args.suite:
+        raise ConfigError("--seed: goes without --suite, which has seeds of its own")
+
+
+def _plan(
+    args: argparse.Namespace, players: Sequence[Player], suite: Suite | None, seed: int
+) -> tuple[list[Pairing], list[Field]]:
+    """Who meets whom, and where."""
+    if suite is not None:
+        opponents = [make_player(name, seed) for name in suite.opponents]
+        return _against(players, opponents), tournament.suite_fields(suite, args.scenario, args.battles)
+    if len(players) > 1:
+        return [*itertools.combinations(players, 2)], _fields(args, players, _TOGETHER, seed)
+    opponent = make_player(args.opponent or _OPPONENT, seed, deterministic=args.deterministic)
+    trained = players if players[0].battle is not None else [opponent]
+    return [(players[0], opponent)], _fields(args, trained, _ALONE, seed)
+
+
+def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pairing]:
+    """Every player against every opponent, each two of them once and nobody against itself."""
+    pairings: dict[frozenset[str], Pairing] = {}
+    for player, opponent in itertools.product(players, opponents):
+        if player.name != opponent.name:
+            pairings.setdefault(frozenset((player.name, opponent.name)), (player, opponent))
+    return [*pairings.values()]
+
+
+def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, seed: int) -> list[Field]:
+    """The scenarios that are named, or what the players were trained on, or the default, with maps from the seed."""
+    if args.scenario:
+        configs = {Path(name).stem: make_config(name) for name in args.scenario}
+        if len(configs) < len(args.scenario):
+            raise ConfigError(f"--scenario: expected different names, got {', '.join(args.scenario)}")
+    else:
+        trained = {player.battle for player in players if player.battle is not None}
+        if len(trained) > 1:
+            raise ConfigError("the players were trained on different battles; choose with --scenario")
+        configs = {_label(config): config for config in trained} or {default: make_config(default)}
+    seeds = tuple(evaluation_seed(seed, index) for index in range((args.battles or _BATTLES) // 2))
+    return [Field(name, config, seeds) for name, config in configs.items()]
+
+
+def _label(config: BattleConfig) -> str:
+    """What to call a configuration that somebody was trained on: the scenario whose battles it has."""
+    for name, scenario in scenarios().items():
+        shipped = scenario.config
+        # these two change what a learner is told, and nothing in a battle
+        if make_config(config, dead_agents=shipped.dead_agents, time_limit=shipped.time_limit) == shipped:
+            return name
+    return "trained"
+
+
+def _format_share(share: Mapping[str, float]) -> str:
+    return f"{share['estimate']:6.1%}  [{share['low']:.1%}, {share['high']:.1%}]"

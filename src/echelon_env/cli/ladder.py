@@ -1,0 +1,40 @@
+"""Let all scripted levels, random play and doing nothing meet one another."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+from echelon_env.cli import tournament
+from echelon_env.evaluate.players import BASELINES, baseline
+from echelon_env.evaluate.suite import load_suite
+from echelon_env.evaluate.tables import format_report
+
+SUITE = "echelon-eval-v1"
+"""Whose scenarios and maps the ladder is played on."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add = parser.add_argument
+    add("--scenario", nargs="+", metavar="NAME", help=f"of the suite {SUITE} (default: all of them)")
+    add(
+        "--battles",
+        type=tournament.even,
+        default=200,
+        metavar="N",
+        help="of each pairing and scenario, on the first maps of the suite (default: %(default)s)",
+    )
+    tournament.add_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play, and print the outcome."""
+    tournament.check_free(args.out)
+    suite = load_suite(SUITE)
+    fields = tournament.suite_fields(suite, args.scenario, args.battles)
+    players = [baseline(name) for name in reversed(BASELINES)]  # the strongest first
+    matches = tournament.play_all([*itertools.combinations(players, 2)], fields, args.threads)
+    report = tournament.report(matches, players, fields, suite, 0)
+    tournament.deliver(report, format_report(report), args)
+    return 0

@@ -1,0 +1,191 @@
+"""What the commands that let players meet have in common: their names, their battlefields, progress, and reports."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from echelon_env.cli.arguments import positive
+from echelon_env.config import BattleConfig
+from echelon_env.evaluate.matches import Match, play_match
+from echelon_env.evaluate.players import BASELINES, Player, baseline
+from echelon_env.evaluate.stamps import stamp
+from echelon_env.evaluate.suite import Suite
+from echelon_env.schema import ConfigError, nearest_name
+
+UNTRAINED = "untrained"
+"""A network with random weights; it needs the trainer, as checkpoints do."""
+
+NAMES = (*BASELINES, UNTRAINED)
+"""Players that a command knows by name; everything else is a folder."""
+
+Pairing = tuple[Player, Player]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A battlefield: a scenario with the seeds of its maps."""
+
+    name: str
+    config: BattleConfig
+    seeds: tuple[int, ...]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that all these commands have."""
+    add = parser.add_argument
+    add("--threads", type=positive, default=1, help="that step the battles (default: %(default)s)")
+    add("--out", type=Path, metavar="DIR", help="new folder for a report: JSON and pictures")
+    add("--json", action="store_true", help="print the report as JSON")
+
+
+def even(text: str) -> int:
+    """An even number of battles, at least 2."""
+    value = positive(text)
+    if value % 2:
+        raise argparse.ArgumentTypeError(f"expected an even number, as every map is played from both sides, got {text}")
+    return value
+
+
+def check_free(out: Path | None) -> None:
+    """Raise FileExistsError where a report could not be written, before any battle is played."""
+    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(out))
+
+
+def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
+    """A player by its name or by the folder of its run or checkpoint.
+
+    Parameters
+    ----------
+    name
+        One of `NAMES`, or a path.
+    seed
+        What scripted levels draw their choices from, and untrained networks their weights.
+    deterministic
+        Whether networks play the mode of their action distribution.
+
+    Raises
+    ------
+    ConfigError
+        For what is neither, and for a folder without a checkpoint that can be loaded.
+    ModuleNotFoundError
+        Where a network is named and the extra ``[train]`` is not installed.
+    """
+    if name in BASELINES:
+        return baseline(name, seed)
+    if name != UNTRAINED and not Path(name).exists():
+        raise ConfigError(f"{name}: no such file or folder, and no player of that name{nearest_name(name, NAMES)}")
+    trainer = importlib.import_module("echelon_train.players")  # by name: this package never depends on the trainer
+    if name == UNTRAINED:
+        return cast("Player", trainer.untrained_player(seed, deterministic=deterministic))
+    try:
+        return cast("Player", trainer.checkpoint_player(Path(name), deterministic=deterministic))
+    except importlib.import_module("echelon_train.errors").TrainError as error:
+        raise ConfigError(str(error)) from None
+
+
+def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None) -> list[Field]:
+    """The fields of a suite's scenarios, or of some of them, with all of their maps or the first.
+
+    Raises SuiteError for a scenario that is not in the suite or not as it was frozen, and ConfigError for more battles
+    than there are.
+    """
+    fields = []
+    for name in names or [scenario.name for scenario in suite.scenarios]:
+        seeds = suite.scenario(name).seeds
+        if battles is not None and battles > 2 * len(seeds):
+            raise ConfigError(f"--battles: {suite.name} has {2 * len(seeds)} in {name!r}, got {battles}")
+        fields.append(Field(name, suite.config(name), seeds if battles is None else seeds[: battles // 2]))
+    return fields
+
+
+def play_all(pairings: Sequence[Pairing], fields: Sequence[Field], num_threads: int) -> list[Match]:
+    """Let every pairing meet on every field; says how far it is, if somebody watches."""
+    progress = _Progress(sum(2 * len(field.seeds) for field in fields) * len(pairings))
+    matches = []
+    try:
+        for field in fields:
+            for first, second in pairings:
+                match = play_match(
+                    first,
+                    second,
+                    field.config,
+                    field.seeds,
+                    scenario=field.name,
+                    num_threads=num_threads,
+                    on_battles=progress.match(f"{first.name} v {second.name} in {field.name}"),
+                )
+                progress.end_match(len(match.battles))
+                matches.append(match)
+    finally:
+        progress.clear()
+    return matches
+
+
+def report(
+    matches: Sequence[Match], players: Sequence[Player], fields: Sequence[Field], suite: Suite | None, seed: int
+) -> dict[str, Any]:
+    """The report of `play_all`, see `make_report`; `seed` is that of the players' choices."""
+    from echelon_env.evaluate.report import make_report  # brings scipy.stats, which other commands need not wait for
+
+    configs = {field.name: field.config for field in fields}
+    return make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
+
+
+def deliver(document: Mapping[str, Any], text: str, args: argparse.Namespace) -> None:
+    """Print a report, as text or as JSON, and write it if it is to be written. Raises OSError."""
+    from echelon_env.evaluate.report import write_report
+
+    drawn = write_report(args.out, document) if args.out else True
+    print(json.dumps(document, allow_nan=False) if args.json else text)
+    if args.out and not args.json:
+        print(f"\nReport: {args.out}")
+    if not drawn:
+        print('echelon: no pictures without matplotlib: pip install "echelon-env[train]"', file=sys.stderr)
+
+
+class _Progress:
+    """A line on stderr, if that is a terminal, that says how many battles are over and when all will be."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._over = 0  # in matches that have ended
+        self._shown = sys.stderr.isatty()
+        self._began = time.monotonic()
+
+    def match(self, title: str) -> Callable[[int], None]:
+        """What is to be called with the number of battles that are over in the next match."""
+
+        def tell(over: int) -> None:
+            over += self._over
+            left = (time.monotonic() - self._began) / over * (self._total - over)
+            self._show(f"{over:,} of {self._total:,} battles, {_duration(left)} left: {title}")
+
+        return tell
+
+    def end_match(self, battles: int) -> None:
+        """A match has ended."""
+        self._over += battles
+
+    def clear(self) -> None:
+        """Take the line away."""
+        self._show("")
+
+    def _show(self, line: str) -> None:
+        if self._shown:
+            print(f"\r{line[:79]:<79}\r", end="", file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}"

@@ -1,0 +1,274 @@
+"""Matches: two players on many maps, every map from both sides.
+
+A battle's course depends on the two players, the configuration, its map's seed and its side alone: not on the other
+battles of the match, their order, the batch they are stepped in or the number of threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config import BattleConfig
+from echelon_env.controlled import ControlledBattles
+from echelon_env.engine.core import read_actions
+from echelon_env.engine.state import BLUE, DRAW, REASONS, RED, STATISTICS
+from echelon_env.evaluate.players import BattleNoise, Player
+from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds
+from echelon_env.opponents import Policy
+from echelon_env.schema import ConfigError, check_integer
+
+WIN, TIE, LOSS = 1, 0, -1
+"""How a battle can end for the first player."""
+
+CLASS_STATISTICS = ("mechs", *(STATISTICS.names or ()), "shots", "hits")
+"""What a match counts for each player's mech classes."""
+
+SIDES = (BLUE, RED)
+"""The first player's team: blue in a map's first battle, red in its second."""
+
+Counts = NDArray[np.float64]
+
+ClassStatistics = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Battle:
+    """A battle of a match."""
+
+    number: int  # 2 * map + side
+    seed: int  # of the map and of the battle, in EVALUATION_SEEDS
+    map_hash: str  # content hash
+    side: int  # 0: the first player is blue; 1: red, on the same map and in the same places
+    outcome: int  # 1 the first player won, 0 draw, -1 it lost
+    reason: str  # "zone_control", "elimination" or "time_limit"
+    seconds: float  # s of battle time
+    scores: tuple[float, float]  # s of zone control of (first, second)
+    survivors: tuple[int, int]  # mechs of (first, second)
+
+
+@dataclass(frozen=True)
+class Match:
+    """Two players' battles in one scenario."""
+
+    scenario: str  # a label
+    first: str  # name of the player
+    second: str
+    action_modes: tuple[str, str]
+    battles: tuple[Battle, ...]  # maps in order, side 0 then side 1
+    classes: tuple[ClassStatistics, ClassStatistics]
+    """Of (first, second): mech class -> how many were fielded in all battles ("mechs"), and what they did, summed: the
+    fields of the engine's STATISTICS, shots and direct hits."""
+
+    @property
+    def wins(self) -> int:
+        """Battles that the first player won."""
+        return self._count(WIN)
+
+    @property
+    def draws(self) -> int:
+        """Battles drawn."""
+        return self._count(TIE)
+
+    @property
+    def losses(self) -> int:
+        """Battles that the first player lost."""
+        return self._count(LOSS)
+
+    def _count(self, outcome: int) -> int:
+        return sum(battle.outcome == outcome for battle in self.battles)
+
+
+def play_match(
+    first: Player,
+    second: Player,
+    config: BattleConfig,
+    seeds: Sequence[int],
+    *,
+    scenario: str,
+    batch_size: int = 64,
+    num_threads: int = 1,
+    on_battles: Callable[[int], None] | None = None,
+) -> Match:
+    """Play two players against each other on maps of evaluation, each from both sides.
+
+    Parameters
+    ----------
+    first, second
+        The players; they may be the same.
+    config
+        The battle; the rosters may differ. A battle at its time limit has the winner that the rules say, whether the
+        limit terminates or truncates.
+    seeds
+        Of the maps, all different, in `EVALUATION_SEEDS`.
+    scenario
+        What the match calls the configuration.
+    batch_size
+        Battles stepped at once, at least 1; changes speed and memory, not the result.
+    num_threads
+        Threads that step the battles, at least 1; changes speed, not the result.
+    on_battles
+        Called with the number of battles that are over so far, whenever it has grown.
+
+    Raises
+    ------
+    ValueError
+        For no seeds, the same seed twice, or a seed out of range.
+    ConfigError
+        For an impossible number, or a player that makes no policy of its own.
+    """
+    seeds = _check_map_seeds(seeds)
+    batch_size = check_integer("batch_size", batch_size)
+    battles: list[Battle] = []
+    counts: tuple[list[Counts], list[Counts]] = [], []  # by side
+    told = 0
+    for start in range(0, len(seeds), batch_size):
+        batch = seeds[start : start + batch_size]
+        halves = []
+        with contextlib.closing(_arena(config, len(batch), num_threads)) as arena:
+            for side in SIDES:
+                for _ in _fight(arena, (first, second), batch, side):
+                    over = len(battles) + side * len(batch) + int(arena.battle_over.sum())
+                    if on_battles is not None and over > told:
+                        on_battles(over)
+                    told = over
+                halves.append(_record(arena, start, side))
+                counts[side].append(_count(arena))
+        battles += [battle for pair in zip(*halves, strict=True) for battle in pair]
+    totals = [np.concatenate(each).sum(axis=0) for each in counts]
+    return Match(
+        scenario,
+        first.name,
+        second.name,
+        (first.action_mode, second.action_mode),
+        tuple(battles),
+        (_by_class(config, totals, 0, len(seeds)), _by_class(config, totals, 1, len(seeds))),
+    )
+
+
+def play(
+    first: Player, second: Player, config: BattleConfig, seeds: Sequence[int], *, side: int = 0, num_threads: int = 1
+) -> Generator[ControlledBattles, None, None]:
+    """Play the battles of a match on some maps from one side, yielding them at their start and after every decision.
+
+    The battles are exactly those that `play_match` plays on these maps. It is the same object every time, for one to
+    look at, ``.engine`` above all; it ends when all battles are over.
+
+    Parameters
+    ----------
+    first, second
+        The players.
+    config
+        The battle.
+    seeds
+        Of the maps, all different, in `EVALUATION_SEEDS`.
+    side
+        The first player's team: 0 blue, 1 red.
+    num_threads
+        Threads that step the battles, at least 1.
+
+    Raises
+    ------
+    ValueError, ConfigError
+        As in `play_match`.
+    """
+    if side not in SIDES:
+        raise ConfigError(f"side: expected 0 (blue) or 1 (red), got {side!r}")
+    with contextlib.closing(_arena(config, len(_check_map_seeds(seeds)), num_threads)) as arena:
+        yield from _fight(arena, (first, second), seeds, side)
+
+
+def _check_map_seeds(seeds: Sequence[int]) -> Sequence[int]:
+    if len(seeds) == 0:
+        raise ValueError("seeds: expected at least one")
+    check_seeds(seeds, EVALUATION_SEEDS)
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("seeds: expected different ones, got some of them twice")
+    return seeds
+
+
+def _arena(config: BattleConfig, num_battles: int, num_threads: int) -> ControlledBattles:
+    return ControlledBattles(config, num_battles, control="all", copy=False, num_threads=num_threads)
+
+
+def _fight(
+    arena: ControlledBattles, players: tuple[Player, Player], seeds: Sequence[int], side: int
+) -> Generator[ControlledBattles, None, None]:
+    """Play the seeds' battles in the arena with the first of the players in team `side`."""
+    engine, config = arena.engine, arena.config
+    teams = slice(len(config.blue)), slice(len(config.blue), None)
+    rows = [teams[place ^ side] for place in range(len(players))]  # of each player
+    policies = _make_policies(players, config, seeds, side)
+    observations = arena.reset(np.array(seeds, np.uint64))
+    for policy, mechs in zip(policies, rows, strict=True):
+        policy.reset(np.ones(observations[:, mechs].shape[:2], np.bool_).ravel())
+    actions = np.zeros((len(seeds), engine.num_mechs, engine.action_dim), np.float32)
+    yield arena
+    while not arena.battle_over.all():
+        for player, policy, mechs in zip(players, policies, rows, strict=True):
+            seen = observations[:, mechs]
+            given = policy.act(seen.reshape(-1, engine.observation_dim))
+            shape = (seen.shape[0] * seen.shape[1], engine.action_dim)
+            checked = read_actions(given, shape, f"actions of the player {player.name!r}")
+            actions[:, mechs] = checked.reshape(*seen.shape[:2], -1)
+        observations = arena.step(actions)[0]
+        yield arena
+
+
+def _make_policies(
+    players: tuple[Player, Player], config: BattleConfig, seeds: Sequence[int], side: int
+) -> tuple[Policy, Policy]:
+    policies: list[Policy] = []
+    for place, player in enumerate(players):
+        team_size = len(config.rosters[place ^ side])
+        policy = player.make(config, BattleNoise(seeds, (side, place), team_size))
+        if isinstance(policy, type) or not isinstance(policy, Policy):
+            raise ConfigError(f"player {player.name!r}: expected to make an object with reset and act, got {policy!r}")
+        policies.append(policy)
+    first, second = policies
+    if first is second:
+        raise ConfigError(f"players {players[0].name!r} and {players[1].name!r} make one object; each needs its own")
+    return first, second
+
+
+def _record(arena: ControlledBattles, first_map: int, side: int) -> list[Battle]:
+    """The battles in the arena, which are over."""
+    state, winners = arena.engine.state, arena.engine.winner
+    players = [side, 1 - side]  # teams of (first, second)
+    return [
+        Battle(
+            number=2 * (first_map + place) + side,
+            seed=int(battle["seed"]),
+            map_hash=arena.engine.terrain(place).content_hash,
+            side=side,
+            outcome=TIE if winners[place] == DRAW else WIN if winners[place] == side else LOSS,
+            reason=REASONS[battle["reason"]],
+            seconds=float(battle["step_count"] * arena.config.decision_seconds),
+            scores=tuple(teams["score"][players].tolist()),
+            survivors=tuple(teams["mechs_alive"][players].tolist()),
+        )
+        for place, (battle, teams) in enumerate(zip(state.battles, state.teams, strict=True))
+    ]
+
+
+def _count(arena: ControlledBattles) -> Counts:
+    """What every mech did, (battles, mechs, len(CLASS_STATISTICS) - 1)."""
+    engine = arena.engine
+    statistics = engine.statistics
+    columns = [statistics[name] for name in STATISTICS.names or ()]
+    return np.stack([*columns, engine.shots.sum(axis=-1), engine.hits.sum(axis=-1)], axis=-1, dtype=np.float64)
+
+
+def _by_class(config: BattleConfig, totals: Sequence[Counts], place: int, num_maps: int) -> ClassStatistics:
+    """A player's statistics by class, from the sums (mechs, columns) over the battles of each side."""
+    rows: dict[str, Counts] = {}
+    for side in SIDES:
+        team = place ^ side
+        start = team * len(config.blue)
+        for name, row in zip(config.rosters[team], totals[side][start:], strict=False):
+            rows[name] = rows.get(name, 0.0) + np.array([num_maps, *row])
+    return {name: dict(zip(CLASS_STATISTICS, row.tolist(), strict=True)) for name, row in rows.items()}

@@ -1,0 +1,117 @@
+"""Players: everything that can be judged, from a scripted level to a user's own policy.
+
+What a player does in a battle must depend on that battle alone, never on which others are played beside it. So random
+numbers belong to a battle: a player draws them from the `BattleNoise` that it is made with, or from what it observes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env import opponents
+from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
+from echelon_env.config import BattleConfig
+from echelon_env.opponents import Policy
+from echelon_env.schema import ConfigError, check_seed, nearest_name
+
+Floats = NDArray[np.float32]
+
+IDLE, RANDOM = "idle", "random"
+BASELINES = (IDLE, RANDOM, *opponents.LEVELS)
+"""Players that need nothing but their name: doing nothing, uniformly random actions, the scripted levels."""
+
+
+class BattleNoise:
+    """Random numbers for a player's rows, each battle with a stream of its own; rows are `battle * team_size + mech`.
+
+    Parameters
+    ----------
+    seeds
+        The battles' seeds, integers of at least 0.
+    stream
+        Further integers of at least 0, which tell a player's streams from those of others in the same battles.
+    team_size
+        Rows of a battle.
+    """
+
+    def __init__(self, seeds: Sequence[int], stream: Sequence[int], team_size: int) -> None:
+        self.seeds = tuple(int(seed) for seed in seeds)
+        """Of the battles, in their order."""
+        self.team_size = team_size
+        self.streams = tuple(np.random.default_rng([seed, *stream]) for seed in self.seeds)
+        """A generator for each battle, in their order."""
+        self._shape = (team_size, ACTION_DIM)
+
+    def normal(self) -> Floats:
+        """Standard normal numbers (rows, A) float32."""
+        draws: Floats = np.concatenate([stream.standard_normal(self._shape, np.float32) for stream in self.streams])
+        return draws
+
+    def uniform(self) -> Floats:
+        """Numbers (rows, A) float32, uniform over the actions' range."""
+        draws: Floats = np.concatenate([stream.random(self._shape, np.float32) for stream in self.streams])
+        return draws * np.float32(ACTION_HIGH - ACTION_LOW) + np.float32(ACTION_LOW)
+
+
+@dataclass(frozen=True)
+class Player:
+    """Somebody to be judged: what to call it, how it chooses its actions, and how to make it for given battles.
+
+    >>> import numpy as np
+    >>> from echelon_env.opponents import FunctionPolicy
+    >>> forward = lambda observations: np.eye(1, 27, dtype=np.float32).repeat(len(observations), axis=0)
+    >>> mine = Player("mine", "scripted", lambda config, noise: FunctionPolicy(forward))
+    """
+
+    name: str
+    action_mode: str  # "scripted", "uniform", "none", or "sampled" or "deterministic" for networks
+    make: Callable[[BattleConfig, BattleNoise], Policy]  # a fresh one for the rows of the noise's battles
+    battle: BattleConfig | None = None  # what it was trained on, if it was
+    trained_maps: frozenset[str] | None = None  # content hashes of the maps that it trained on, if they are known
+
+
+def baseline(name: str, seed: int = 0) -> Player:
+    """One of `BASELINES`; the scripted levels draw their choices from `seed`.
+
+    Raises ConfigError for an unknown name, with the nearest valid one, and ValueError for a seed out of [0, 2**64).
+
+    >>> baseline("random").action_mode
+    'uniform'
+    """
+    seed = check_seed(seed)
+    if name not in BASELINES:
+        raise ConfigError(f"unknown player {name!r}{nearest_name(name, BASELINES)}")
+    if name == IDLE:
+        return Player(name, "none", lambda config, noise: _Idle())
+    if name == RANDOM:
+        return Player(name, "uniform", lambda config, noise: _Random(noise))
+    return Player(name, "scripted", lambda config, noise: opponents.make(name, seed, config))
+
+
+class _Idle:
+    """Does nothing."""
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Nothing is remembered of the rows (R,)."""
+
+    def act(self, observations: Floats) -> Floats:
+        """Zeros (R, A) float32, whatever the observations (R, D)."""
+        return np.zeros((len(observations), ACTION_DIM), np.float32)
+
+
+class _Random:
+    """Uniformly random actions."""
+
+    def __init__(self, noise: BattleNoise) -> None:
+        self._noise = noise
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Nothing is remembered of the rows (R,)."""
+
+    def act(self, observations: Floats) -> Floats:
+        """Actions (R, A) float32, whatever the observations (R, D)."""
+        return self._noise.uniform()

@@ -1,0 +1,357 @@
+"""Reports: everything that is known of some matches in one JSON document, and the files that it is kept in."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.atomic import new_folder
+from echelon_env.config import BattleConfig
+from echelon_env.evaluate.matches import CLASS_STATISTICS, WIN, Battle, Match
+from echelon_env.evaluate.pictures import save_intervals, save_matrix
+from echelon_env.evaluate.players import Player
+from echelon_env.evaluate.statistics import (
+    CONFIDENCE,
+    CrossPlay,
+    Interval,
+    PayoffMatrix,
+    cross_play,
+    interquartile_mean,
+    map_scores,
+    probability_of_improvement,
+    score_interval,
+    stratified_bootstrap,
+    wilson,
+)
+from echelon_env.evaluate.suite import Suite
+from echelon_env.evaluate.tables import format_report
+
+__all__ = [
+    "FORMAT",
+    "INTERVALS_FILE",
+    "MATRIX_FILE",
+    "REPORT_FILE",
+    "VERSION",
+    "format_report",
+    "make_report",
+    "write_report",
+]
+
+FORMAT = "echelon-evaluation"
+VERSION = 1
+
+REPORT_FILE, MATRIX_FILE, INTERVALS_FILE = "report.json", "matrix.png", "intervals.png"
+
+_COUNTS, _SCORES = ("wins", "draws", "losses"), ("score", "low", "high")  # matrices of integers and of numbers
+
+Scores = dict[str, NDArray[np.float64]]
+"""A player's scores (maps,) in each of its tasks: a scenario against an opponent."""
+
+
+def make_report(
+    matches: Sequence[Match],
+    *,
+    suite: Suite | None,
+    stamp: Mapping[str, Any],
+    players: Sequence[Player],
+    configs: Mapping[str, BattleConfig] | None = None,
+) -> dict[str, Any]:
+    """Put matches and their statistics into a document of plain values, fit for JSON.
+
+    Parameters
+    ----------
+    matches
+        Of any pairings and scenarios, each pairing once in a scenario.
+    suite
+        Whose scenarios and seeds were played, if any.
+    stamp
+        What the code was, see `echelon_env.evaluate.stamp`.
+    players
+        Those who are judged; everybody else in the matches is an opponent only.
+    configs
+        The scenarios' configurations, to be kept in the document.
+
+    Returns
+    -------
+    The document; docs/evaluation.md has its keys. Shares and scores are numbers from 0 to 1. A score is a map's: the
+    mean over its two sides of 1 for a win, 0.5 for a draw and 0 for a loss.
+
+    Raises
+    ------
+    ValueError
+        For no matches or players, two matches of a pairing in a scenario, two players of one name, or a player
+        without a match.
+    SuiteError
+        For a match that was not played on the suite's maps.
+    """
+    _check(matches, players)
+    if suite is not None:
+        for match in matches:
+            suite.check_match(match)
+    names = [player.name for player in players]
+    scores = {name: _scores(matches, name) for name in names}
+    met = {name for match in matches for name in (match.first, match.second)}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "stamp": dict(stamp),
+        "suite": None if suite is None else _suite(suite, matches, names),
+        "confidence": CONFIDENCE,
+        "scenarios": _scenarios(matches, configs or {}),
+        "players": [_player(player, matches) for player in players],
+        "opponents": sorted(met - set(names)),
+        "matches": [_match(match) for match in matches],
+        "aggregate": {name: _aggregate(scores[name]) for name in names},
+        "probability_of_improvement": _improvements(scores),
+        "cross_play": _cross_play(cross_play(matches)),
+        "classes": {name: _classes(matches, name) for name in names},
+        "marl_eval": {"echelon": _marl_eval(matches, names)},
+    }
+
+
+def write_report(folder: Path, report: Mapping[str, Any], *, pictures: bool = True) -> bool:
+    """Write a report into a new folder: all of its files or none.
+
+    Parameters
+    ----------
+    folder
+        Where nothing is yet, or an empty folder.
+    report
+        From `make_report`.
+    pictures
+        Whether to draw the matrix and the intervals, too.
+
+    Returns
+    -------
+    Whether there are pictures: they need matplotlib, and without it the document is written alone.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written, FileExistsError if it holds anything.
+    """
+    pictures = pictures and importlib.util.find_spec("matplotlib") is not None
+    with new_folder(folder) as temporary:
+        (temporary / REPORT_FILE).write_text(json.dumps(report, allow_nan=False) + "\n", encoding="utf-8")
+        if pictures:
+            _draw(temporary, report)
+    return pictures
+
+
+def _check(matches: Sequence[Match], players: Sequence[Player]) -> None:
+    if not matches or not players:
+        raise ValueError(f"expected at least one match and one player, got {len(matches)} and {len(players)}")
+    pairings = [(match.scenario, *sorted((match.first, match.second))) for match in matches]
+    for scenario, first, second in pairings:
+        if pairings.count((scenario, first, second)) > 1:
+            raise ValueError(f"expected one match of a pairing, got two of {first!r} and {second!r} in {scenario!r}")
+    names = [player.name for player in players]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"expected players of different names, got {name!r} twice")
+        if not any(name in pairing[1:] for pairing in pairings):
+            raise ValueError(f"player {name!r} is in none of the matches")
+
+
+def _played(matches: Iterable[Match], player: str) -> Iterator[tuple[Match, int, str]]:
+    """A player's matches, with its place in them and the name of the other; one against itself comes once."""
+    for match in matches:
+        if match.first == player:
+            yield match, 0, match.second
+        elif match.second == player:
+            yield match, 1, match.first
+
+
+def _scores(matches: Iterable[Match], player: str) -> Scores:
+    return {
+        _task(match.scenario, rival): map_scores(match) if place == 0 else 1.0 - map_scores(match)
+        for match, place, rival in _played(matches, player)
+    }
+
+
+def _task(scenario: str, rival: str) -> str:
+    return f"{scenario}-v-{rival}"
+
+
+def _suite(suite: Suite, matches: Iterable[Match], names: Sequence[str]) -> dict[str, Any]:
+    seeds = {
+        (name, match.scenario, rival): tuple(battle.seed for battle in match.battles[::2])
+        for name in names
+        for match, _, rival in _played(matches, name)
+    }
+    complete = all(
+        seeds.get((name, scenario.name, rival)) == scenario.seeds
+        for name in names
+        for scenario in suite.scenarios
+        for rival in suite.opponents
+        if name != rival
+    )
+    return {"name": suite.name, "hash": suite.hash, "complete": complete}
+
+
+def _scenarios(matches: Iterable[Match], configs: Mapping[str, BattleConfig]) -> dict[str, Any]:
+    maps: dict[str, dict[int, str]] = {}
+    for match in matches:
+        maps.setdefault(match.scenario, {}).update((battle.seed, battle.map_hash) for battle in match.battles)
+    return {
+        name: {
+            "maps": len(met),
+            "seeds": list(met),
+            "map_hashes": list(met.values()),
+            "config": configs[name].to_dict() if name in configs else None,
+        }
+        for name, met in maps.items()
+    }
+
+
+def _player(player: Player, matches: Iterable[Match]) -> dict[str, Any]:
+    met = {battle.map_hash for match, _, _ in _played(matches, player.name) for battle in match.battles}
+    known = player.trained_maps
+    return {
+        "name": player.name,
+        "action_mode": player.action_mode,
+        "maps": len(met),
+        "maps_trained_on": None if known is None else len(met & known),
+        "trained_maps": None if known is None else len(known),
+    }
+
+
+def _match(match: Match) -> dict[str, Any]:
+    shares = {"win": match.wins, "draw": match.draws, "loss": match.losses}
+    return {
+        "scenario": match.scenario,
+        "first": match.first,
+        "second": match.second,
+        "action_modes": list(match.action_modes),
+        **{name: {"count": n, **_interval(wilson(n, len(match.battles)))} for name, n in shares.items()},
+        "score": _interval(score_interval({match.scenario: map_scores(match)})),
+        "battles": {field.name: _column(match, field.name) for field in fields(Battle)},
+        "classes": [{name: dict(counts) for name, counts in classes.items()} for classes in match.classes],
+    }
+
+
+def _column(match: Match, name: str) -> list[Any]:
+    values = [getattr(battle, name) for battle in match.battles]
+    return [list(value) if isinstance(value, tuple) else value for value in values]
+
+
+def _aggregate(scores: Scores) -> dict[str, Any]:
+    return {
+        "maps": sum(map(len, scores.values())),
+        "mean": _interval(score_interval(scores)),
+        "iqm": _interval(stratified_bootstrap(scores, interquartile_mean)),
+    }
+
+
+def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
+    """Of every two players that have tasks in common, over these."""
+    pairs = []
+    for player, other in itertools.combinations(scores, 2):
+        common = [task for task in scores[player] if task in scores[other]]
+        if common:
+            x, y = ({task: scores[name][task] for task in common} for name in (player, other))
+            pairs.append(
+                {"player": player, "over": other, "tasks": common, **_interval(probability_of_improvement(x, y))}
+            )
+    return pairs
+
+
+def _classes(matches: Iterable[Match], player: str) -> dict[str, dict[str, float]]:
+    """Sums over a player's battles, by mech class."""
+    sums: dict[str, dict[str, float]] = {}
+    for match, place, _ in _played(matches, player):
+        for mech_class, counts in match.classes[place].items():
+            total = sums.setdefault(mech_class, dict.fromkeys(CLASS_STATISTICS, 0.0))
+            for key in CLASS_STATISTICS:
+                total[key] += counts[key]
+    return sums
+
+
+def _marl_eval(matches: Sequence[Match], names: Sequence[str]) -> dict[str, Any]:
+    """Task -> algorithm -> run -> metrics, as marl-eval reads them; a metric has a value for each battle.
+
+    marl-eval wants every algorithm in every task: a task is a scenario against an opponent where all players have met
+    the same ones, as in a suite, and else a scenario against all opponents together.
+    """
+    tasks = [{_task(match.scenario, rival) for match, _, rival in _played(matches, name)} for name in names]
+    apart = all(each == tasks[0] for each in tasks)
+    outcomes: dict[str, dict[str, list[int]]] = {}
+    for name in names:
+        for match, place, rival in _played(matches, name):
+            task = _task(match.scenario, rival) if apart else match.scenario
+            sign = 1 - 2 * place
+            outcomes.setdefault(task, {}).setdefault(name, []).extend(sign * battle.outcome for battle in match.battles)
+    return {
+        task: {name: {"run_0": _marl_eval_run(values)} for name, values in players.items()}
+        for task, players in outcomes.items()
+    }
+
+
+def _marl_eval_run(outcomes: Sequence[int]) -> dict[str, Any]:
+    metrics = {
+        "win_rate": [float(outcome == WIN) for outcome in outcomes],
+        "score": [(1 + outcome) / 2 for outcome in outcomes],
+    }
+    return {"step_0": {"step_count": 0, **metrics}, "absolute_metrics": metrics}
+
+
+def _interval(interval: Interval) -> dict[str, float]:
+    return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
+
+
+def _cross_play(cross_play: CrossPlay) -> dict[str, Any]:
+    return {
+        "players": list(cross_play.players),
+        "scenarios": {name: _panel(matrix) for name, matrix in cross_play.scenarios.items()},
+        "pooled": _panel(cross_play.pooled),
+    }
+
+
+def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
+    """The matrix as lists of rows, with None where two players have not met."""
+    missing = np.isnan(matrix.score)
+    panel = {}
+    for name in (*_COUNTS, *_SCORES):
+        cells = getattr(matrix, name).astype(object)
+        cells[missing] = None
+        panel[name] = cells.tolist()
+    return panel
+
+
+def _draw(folder: Path, report: Mapping[str, Any]) -> None:
+    """The matrix, and the intervals: of the players, or of the pairings where only one player is judged."""
+    names = [player["name"] for player in report["players"]]
+    document = report["cross_play"]
+    scenarios = {name: _payoffs(panel) for name, panel in document["scenarios"].items()}
+    matrix = CrossPlay(tuple(document["players"]), scenarios, _payoffs(document["pooled"]))
+    save_matrix(folder / MATRIX_FILE, matrix, rows=names)
+    columns = {"mean score": "mean", "interquartile mean": "iqm"}
+    rows = report["aggregate"]
+    if len(names) == 1:
+        columns = {"win rate": "win", "mean score": "score"}
+        rows = {f"{match['scenario']}: {match['first']} v {match['second']}": match for match in report["matches"]}
+    intervals = {
+        title: {name: Interval(*(row[key][end] for end in ("estimate", "low", "high"))) for name, row in rows.items()}
+        for title, key in columns.items()
+    }
+    save_intervals(folder / INTERVALS_FILE, intervals)
+
+
+def _payoffs(panel: Mapping[str, Any]) -> PayoffMatrix:
+    """The inverse of `_panel`."""
+    counts = (_array(panel[name], 0, np.int64) for name in _COUNTS)
+    scores = (_array(panel[name], math.nan, np.float64) for name in _SCORES)
+    return PayoffMatrix(*counts, *scores)
+
+
+def _array(rows: Sequence[Sequence[float | None]], missing: float, dtype: type[np.generic]) -> NDArray[Any]:
+    return np.array([[missing if cell is None else cell for cell in row] for row in rows], dtype)

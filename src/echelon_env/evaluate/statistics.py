@@ -1,0 +1,398 @@
+"""Numbers with confidence intervals, from the battles of matches.
+
+A map is the unit of everything but `wilson`: its two battles share the terrain and the places, so they are not
+independent, and maps are. Strata are the tasks of an evaluation, such as scenarios, and are taken as independent: k of
+them on the same maps, such as opponents, have 1 + (k - 1) r times the variance if a map's scores in two correlate by r.
+
+The coverage that each docstring states was computed or simulated: map scores of 0, 0.25, 0.5, 0.75 and 1, one to five
+strata of 10 to 100 maps, win probabilities of 0.001 to 0.999, and correlations of -0.9 to 1 of a map's two battles.
+`tests/evaluate/test_statistics_coverage.py` repeats it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from echelon_env.evaluate.matches import Match
+
+CONFIDENCE = 0.95
+"""Of every interval here, two-sided."""
+
+TRIMMED = 0.25
+"""Share of the values that an interquartile mean leaves out at either end."""
+
+_TAIL = (1 - CONFIDENCE) / 2
+_NO_VARIANCE = 1e-12  # below it, a variance of scores in [0, 1] is rounding
+
+Strata = Mapping[str, NDArray[np.float64]]
+"""Name of a stratum -> (units,) of its values."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its confidence interval at `CONFIDENCE`."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PayoffMatrix:
+    """Every player (row) against every other (column), P players, arrays (P, P).
+
+    Where two players have not met, there are zeros in the counts and NaN elsewhere. The cell of b against a is the
+    mirror image of a against b.
+    """
+
+    wins: NDArray[np.int64]  # battles that the row's player won
+    draws: NDArray[np.int64]
+    losses: NDArray[np.int64]
+    score: NDArray[np.float64]  # mean of the row's map scores, 0 to 1
+    low: NDArray[np.float64]  # `score_interval` of the score
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CrossPlay:
+    """Everybody against everybody, as far as they have met."""
+
+    players: tuple[str, ...]  # rows and columns of the matrices
+    scenarios: Mapping[str, PayoffMatrix]
+    pooled: PayoffMatrix  # mean of the scenarios' scores; pairs that met in some of the scenarios only are left out
+
+
+def wilson(count: int, total: int) -> Interval:
+    """The share `count` / `total` with its Wilson score interval.
+
+    It takes battles as independent, and then covers the truth as often as it should. Where a map's two battles go the
+    same way more often than not, it is too narrow: on 100 maps it covers 88 to 93 % at a correlation of 0.4 and 80 to
+    88 % where both always end alike. Where the place or the side decides, it is too wide: 98 to 99 % at a correlation
+    of -0.4. `score_interval` has neither fault.
+
+    Parameters
+    ----------
+    count
+        Battles that ended so, 0 to `total`.
+    total
+        Battles, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    References
+    ----------
+    E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference. JASA 22, 209-212.
+    """
+    if not 0 <= count <= total or total < 1:
+        raise ValueError(f"expected a count between 0 and a total of at least 1, got {count} of {total}")
+    interval = stats.binomtest(int(count), int(total)).proportion_ci(CONFIDENCE, method="wilson")
+    return Interval(count / total, float(interval.low), float(interval.high))
+
+
+def interquartile_mean(values: ArrayLike, axis: int = -1) -> Any:
+    """The mean without the lowest and the highest quarter of the values (rounded down to whole values).
+
+    Parameters
+    ----------
+    values
+        Of any shape, at least one along the axis.
+    axis
+        What is averaged over.
+
+    Returns
+    -------
+    A float for values (n,), an array without the axis for more dimensions.
+
+    Raises
+    ------
+    ValueError
+        If there are no values.
+
+    References
+    ----------
+    R. Agarwal, M. Schwarzer, P. S. Castro, A. Courville, M. G. Bellemare (2021), Deep reinforcement learning at the
+    edge of the statistical precipice. NeurIPS 34.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 0 or values.shape[axis] == 0:
+        raise ValueError(f"expected at least one value, got an array of shape {values.shape}")
+    return stats.trim_mean(values, TRIMMED, axis=axis)
+
+
+def map_scores(match: Match) -> NDArray[np.float64]:
+    """The first player's score of each map, the mean of its two battles: 1 for a win, 0.5 for a draw, 0 for a loss.
+
+    Returns
+    -------
+    (maps,), each of 0, 0.25, 0.5, 0.75 and 1; the second player's scores are 1 minus these.
+
+    Raises
+    ------
+    ValueError
+        If the match has no battles, or they are not two of each map, side 0 and then side 1.
+    """
+    outcomes = _outcomes(match)
+    return np.asarray((1 + outcomes.mean(axis=1)) / 2)
+
+
+def score_interval(strata: Strata) -> Interval:
+    """The mean score with an interval that respects that a map's two battles are not independent.
+
+    The estimate is the mean of the strata's means, its variance comes from the spread of the maps within each stratum.
+    The interval is the Wilson interval of as many independent battles as would have that variance, with Student's t for
+    the normal quantile. Where no map differs from another, as after nothing but victories, a map counts as one battle.
+
+    Measured coverage: 93 to 98 % at win probabilities of 0.03 to 0.97, whatever the correlation; 90 to 98 % beyond,
+    where few battles decide. The bootstrap over maps is as good in the middle and breaks down beyond, as it has no
+    width when all battles are won: at 0.99 its percentile interval covers 82 % on 100 maps and 37 % on 20.
+
+    Parameters
+    ----------
+    strata
+        Scores (maps,) between 0 and 1 of each stratum.
+
+    Raises
+    ------
+    ValueError
+        If there is no stratum, one is empty, or a score is not between 0 and 1.
+
+    References
+    ----------
+    E. L. Korn, B. I. Graubard (1998), Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data. Survey Methodology 24, 193-201: the effective sample size.
+    C. Franco, R. J. A. Little, T. A. Louis, E. V. Slud (2019), Comparative study of confidence intervals for
+    proportions in complex sample surveys. Journal of Survey Statistics and Methodology 7: with the Wilson interval.
+    """
+    values = _check_strata(strata)
+    _check_scores(values)
+    sizes = np.array([len(each) for each in values])
+    variance = math.nan
+    if sizes.min() > 1:
+        variance = float(sum(each.var(ddof=1) / len(each) for each in values)) / len(values) ** 2
+    estimate = float(np.mean([each.mean() for each in values]))
+    units = len(sizes) ** 2 / float((1 / sizes).sum())
+    return _effective_wilson(estimate, variance, units, int((sizes - 1).sum()))
+
+
+def stratified_bootstrap(
+    strata: Strata, statistic: Callable[..., Any], *, seed: int = 0, samples: int = 2000
+) -> Interval:
+    """A statistic of all scores with its bootstrap interval, for which each stratum's maps are drawn anew.
+
+    The interval is the expanded percentile interval: the percentiles are moved outwards by what an interval with the
+    bootstrap's variance and the normal quantile lacks of one with the sample variance and Student's t.
+
+    Measured coverage for `interquartile_mean`: 93 to 97 % with 100 maps per stratum, 90 to 98 % with 20, and up to
+    100 % next to 0, 0.5 and 1, where it is not smooth. (The interval of a player that wins nearly every map has no
+    width, and rightly so: the maps that it does not win are all left out.) Below ten maps in all it fails. With 20 maps
+    the plain percentile interval covers 1 to 2 % less, and BCa, whose corrections presume a smooth statistic, 81 to
+    95 %. For a mean take `score_interval`, which also holds where nearly all battles end alike.
+
+    Parameters
+    ----------
+    strata
+        Scores (maps,) between 0 and 1 of each stratum. A stratum with more maps weighs more.
+    statistic
+        Called as ``statistic(values, axis=-1)`` with the strata's values in a row (units,) and with resamples of them
+        (samples, units), such as `interquartile_mean` or `numpy.median`; between the least and the greatest value.
+    seed
+        Of the resamples.
+    samples
+        How many resamples, at least 1.
+
+    Returns
+    -------
+    The interval, which is [0, 1] where a stratum has one map only and so cannot be resampled.
+
+    Raises
+    ------
+    ValueError
+        If there is no stratum, one is empty, a score is not between 0 and 1, or there are no samples.
+
+    References
+    ----------
+    R. Agarwal et al. (2021), see `interquartile_mean`: the stratified bootstrap.
+    T. C. Hesterberg (2015), What teachers should know about the bootstrap. The American Statistician 69, 371-386: the
+    expanded percentile interval.
+    """
+    if samples < 1:
+        raise ValueError(f"expected at least one bootstrap sample, got {samples}")
+    values = _check_strata(strata)
+    _check_scores(values)
+    estimate = float(statistic(np.concatenate(values), axis=-1))
+    if min(map(len, values)) == 1:
+        return Interval(estimate, 0.0, 1.0)
+    rng = np.random.default_rng(seed)
+    resamples = np.concatenate([each[rng.integers(len(each), size=(samples, len(each)))] for each in values], axis=1)
+    units = resamples.shape[1]
+    degrees = units - len(values)
+    tail = stats.norm.cdf(stats.t.ppf(_TAIL, degrees) * np.sqrt(units / degrees))
+    low, high = np.quantile(statistic(resamples, axis=-1), [tail, 1 - tail])
+    return Interval(estimate, float(low), float(high))
+
+
+def probability_of_improvement(x: Strata, y: Strata) -> Interval:
+    """How probable it is that x has a higher score than y on a map of each, the mean over the strata.
+
+    It is the Mann-Whitney statistic U / (n m) of each stratum; equal scores count one half. The interval is made as in
+    `score_interval`, with DeLong's variance, which is kept from falling below that of two equally good players' scores
+    without ties. x and y are taken as independent; measured on the same maps, which are hard or easy for both, the
+    interval is too wide (97 to 99 %).
+
+    Measured coverage: 94 to 98 % for probabilities up to 0.9; beyond, 91 to 100 %, and 87 % at worst, at 0.999 with 20
+    maps. The stratified bootstrap is as good in the middle and breaks down beyond: with 100 maps each it covers 92 % at
+    0.97, 78 % at 0.991 and 25 % at 0.998.
+
+    Parameters
+    ----------
+    x, y
+        Values (units,) on any scale of each stratum; the strata are the same, their numbers of units may differ.
+
+    Raises
+    ------
+    ValueError
+        If the strata differ, there is none, one is empty, or a value is not finite.
+
+    References
+    ----------
+    H. B. Mann, D. R. Whitney (1947), On a test of whether one of two random variables is stochastically larger than the
+    other. Annals of Mathematical Statistics 18, 50-60.
+    E. R. DeLong, D. M. DeLong, D. L. Clarke-Pearson (1988), Comparing the areas under two or more correlated receiver
+    operating characteristic curves: a nonparametric approach. Biometrics 44, 837-845.
+    R. Agarwal et al. (2021), see `interquartile_mean`: its use for learning agents.
+    """
+    if set(x) != set(y):
+        raise ValueError(f"expected the same strata of both, got {sorted(x)} and {sorted(y)}")
+    pairs = list(zip(_check_strata(x), _check_strata({name: y[name] for name in x}), strict=True))
+    estimates, variances, inverses = np.array([_improvement(ours, theirs) for ours, theirs in pairs]).T
+    degrees = sum(min(len(ours), len(theirs)) - 1 for ours, theirs in pairs)
+    variance = float(variances.sum()) / len(pairs) ** 2
+    return _effective_wilson(float(estimates.mean()), variance, len(pairs) ** 2 / float(inverses.sum()), degrees)
+
+
+def cross_play(matches: Iterable[Match]) -> CrossPlay:
+    """Who scores how much against whom, per scenario and in all.
+
+    Parameters
+    ----------
+    matches
+        Of any players and scenarios, in any order. Several matches of a pair in a scenario, in either order, are taken
+        together.
+
+    Returns
+    -------
+    The matrices, with players and scenarios in the order in which they come first.
+
+    Raises
+    ------
+    ValueError
+        If there are no matches, two players met twice on a map of a scenario, or a match is none, see `map_scores`.
+    """
+    matches = tuple(matches)
+    if not matches:
+        raise ValueError("expected at least one match")
+    players = tuple(dict.fromkeys(name for match in matches for name in (match.first, match.second)))
+    cells = {scenario: _cells(matches, scenario) for scenario in dict.fromkeys(match.scenario for match in matches)}
+    scenarios = {
+        scenario: _matrix(players, {pair: {scenario: outcomes} for pair, outcomes in met.items()})
+        for scenario, met in cells.items()
+    }
+    everywhere = set.intersection(*(set(met) for met in cells.values()))
+    pooled = {pair: {scenario: met[pair] for scenario, met in cells.items()} for pair in everywhere}
+    return CrossPlay(players, scenarios, _matrix(players, pooled))
+
+
+_Pair = tuple[str, str]
+_Outcomes = NDArray[np.int64]  # (maps, 2 sides) of 1, 0 and -1
+
+
+def _outcomes(match: Match) -> _Outcomes:
+    sides = [(battle.seed, battle.side) for battle in match.battles]
+    if not sides or sides != [(seed, side) for seed, _ in sides[::2] for side in (0, 1)]:
+        raise ValueError(
+            f"match of {match.first!r} and {match.second!r} in {match.scenario!r}: expected two battles of each map, "
+            f"side 0 and then side 1, got {len(sides)} battles that are not so"
+        )
+    return np.array([battle.outcome for battle in match.battles], dtype=np.int64).reshape(-1, 2)
+
+
+def _improvement(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Of two samples: U / (n m), its variance (NaN if a sample has one value), and the mean of 1 / n and 1 / m."""
+    better = (1 + np.sign(ours[:, np.newaxis] - theirs)) / 2
+    inverse = (1 / len(ours) + 1 / len(theirs)) / 2
+    variance = math.nan
+    if min(better.shape) > 1:
+        delong = better.mean(axis=1).var(ddof=1) / len(ours) + better.mean(axis=0).var(ddof=1) / len(theirs)
+        # one pair of values of the same continuous distribution has variance 1/4, the mean of all pairs
+        # (1 / n + 1 / m) / 12: two thirds of 1/4 times the mean of 1 / n and 1 / m
+        variance = max(delong, 2 / 3 * better.var() * inverse)
+    return float(better.mean()), float(variance), inverse
+
+
+def _cells(matches: Sequence[Match], scenario: str) -> dict[_Pair, _Outcomes]:
+    """Every pair's outcomes in a scenario, for the first of the pair; both orders of a pair are there."""
+    parts: dict[_Pair, list[_Outcomes]] = {}
+    met: dict[frozenset[str], list[int]] = {}
+    for match in (match for match in matches if match.scenario == scenario):
+        parts.setdefault((match.first, match.second), []).append(_outcomes(match))
+        if match.first != match.second:
+            parts.setdefault((match.second, match.first), []).append(-_outcomes(match))
+        seeds = met.setdefault(frozenset((match.first, match.second)), [])
+        seeds += [battle.seed for battle in match.battles[::2]]
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(f"{match.first!r} and {match.second!r} met more than once on a map of {scenario!r}")
+    return {pair: np.concatenate(each) for pair, each in parts.items()}
+
+
+def _matrix(players: Sequence[str], cells: Mapping[_Pair, Mapping[str, _Outcomes]]) -> PayoffMatrix:
+    """The matrix of every pair's outcomes by scenario."""
+    wins, draws, losses = np.zeros((3, len(players), len(players)), dtype=np.int64)
+    score, low, high = np.full((3, len(players), len(players)), np.nan)
+    for (first, second), strata in cells.items():
+        cell = players.index(first), players.index(second)
+        outcomes = np.concatenate(list(strata.values()))
+        for counts, outcome in ((wins, 1), (draws, 0), (losses, -1)):
+            counts[cell] = np.count_nonzero(outcomes == outcome)
+        interval = score_interval({name: (1 + each.mean(axis=1)) / 2 for name, each in strata.items()})
+        score[cell], low[cell], high[cell] = interval.estimate, interval.low, interval.high
+    return PayoffMatrix(wins, draws, losses, score, low, high)
+
+
+def _effective_wilson(estimate: float, variance: float, units: float, degrees: int) -> Interval:
+    """Wilson's interval for as many trials as give the variance; for `units` of them where it is zero or unknown."""
+    z = float(stats.norm.isf(_TAIL))
+    trials = float(units)
+    if variance > _NO_VARIANCE:
+        trials = estimate * (1 - estimate) / variance * (z / float(stats.t.isf(_TAIL, degrees))) ** 2
+    shrink = 1 + z**2 / trials
+    centre = (estimate + z**2 / (2 * trials)) / shrink
+    half = z * np.sqrt(estimate * (1 - estimate) / trials + z**2 / (4 * trials**2)) / shrink
+    low, high = max(0.0, float(centre - half)), min(1.0, float(centre + half))
+    return Interval(estimate, min(low, estimate), max(high, estimate))  # rounding, where the estimate is 0 or 1
+
+
+def _check_strata(strata: Strata) -> list[NDArray[np.float64]]:
+    """The strata's values, at least one of each."""
+    if not strata:
+        raise ValueError("expected at least one stratum")
+    values = {name: np.asarray(each, dtype=np.float64) for name, each in strata.items()}
+    for name, each in values.items():
+        if each.ndim != 1 or not each.size or not np.isfinite(each).all():
+            raise ValueError(f"stratum {name!r}: expected finite values (units,), at least one, got {each}")
+    return list(values.values())
+
+
+def _check_scores(values: Sequence[NDArray[np.float64]]) -> None:
+    least, greatest = min(each.min() for each in values), max(each.max() for each in values)
+    if least < 0 or greatest > 1:
+        raise ValueError(f"expected scores between 0 and 1, got some from {least:g} to {greatest:g}")

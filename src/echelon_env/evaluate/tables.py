@@ -1,0 +1,190 @@
+"""A report as tables for a terminal of `WIDTH` columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+WIDTH = 80
+"""Columns that no line goes beyond."""
+
+_MATRIX_COLUMN = 10  # columns of the terminal for one of a matrix, of which one is a gap
+_SHARES = ("win", "draw", "loss", "score")
+_SHARE_COLUMN = WIDTH // (1 + len(_SHARES))  # columns of the terminal for a share with its interval
+_NAME = 20  # columns for a name at the beginning of a row
+_LONG_NAME, _SCENARIO = 44, 18  # columns for names in a line above rows
+_HASH = 12  # digits of a hash that are shown
+
+_CLASS_COLUMNS = {
+    "damage": "damage",
+    "damage_taken": "taken",
+    "kills": "kills",
+    "assists": "assist",
+    "deaths": "deaths",
+    "paints": "paints",
+    "falls": "falls",
+    "shutdowns": "shutdn",
+}
+"""Statistics that are shown for a class, per mech and battle, with their headings."""
+
+
+def shorten(name: str, width: int) -> str:
+    """A name of at most `width` characters: a longer one is cut in the middle, as its ends tell most.
+
+    >>> shorten("runs/skirmish/checkpoints/0000300000", 17)
+    'runs/ski…00300000'
+    """
+    if len(name) <= width:
+        return name
+    tail = (width - 1) // 2
+    return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def format_share(share: Mapping[str, float]) -> str:
+    """An interval of shares as percentages, such as ``"52.0 [45.1, 58.8]"``."""
+    return f"{100 * share['estimate']:.1f} [{100 * share['low']:.1f}, {100 * share['high']:.1f}]"
+
+
+def format_report(report: Mapping[str, Any]) -> str:
+    """The tables of a report, see `make_report`.
+
+    Returns
+    -------
+    Lines of at most `WIDTH` characters: what was played with what; win, draw and loss of every pairing; cross-play
+    matrices; aggregates of every player; probabilities of improvement; statistics per class.
+    """
+    sections = [
+        _header(report),
+        *_pairings(report),
+        *_matrices(report),
+        _aggregates(report),
+        _improvements(report),
+        *_classes(report),
+    ]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _header(report: Mapping[str, Any]) -> list[str]:
+    stamp, suite = report["stamp"], report["suite"]
+    lines = [
+        f"echelon-env {stamp['package']}, engine {stamp['engine_hash'][:_HASH]}, "
+        f"opponents {stamp['opponents_hash'][:_HASH]}"
+    ]
+    if suite is not None:
+        part = "" if suite["complete"] else ", a part of it"
+        lines.append(f"suite {suite['name']} ({suite['hash'][:_HASH]}){part}")
+    lines += [
+        f"{shorten(name, _LONG_NAME)}: {_count(each['maps'], 'map')}" for name, each in report["scenarios"].items()
+    ]
+    for player in report["players"]:
+        description = f": {_describe(player)}"
+        lines.append(f"{shorten(player['name'], WIDTH - len(description))}{description}")
+    return [
+        *lines,
+        f"every map is played from both sides; [low, high] are intervals of {100 * report['confidence']:.0f} %",
+    ]
+
+
+def _describe(player: Mapping[str, Any]) -> str:
+    actions = "does nothing" if player["action_mode"] == "none" else f"{player['action_mode']} actions"
+    if player["trained_maps"] is None:
+        return actions
+    return f"{actions}, trained on {player['maps_trained_on'] or 'none'} of these maps"
+
+
+def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Of every scenario and first player, a row for each match."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for match in report["matches"]:
+        groups.setdefault((match["scenario"], match["first"]), []).append(match)
+    for (scenario, first), matches in groups.items():
+        lines = [f"{shorten(first, _LONG_NAME)} in {shorten(scenario, _SCENARIO)}: % of battles"]
+        lines.append(_SHARE_COLUMN * " " + "".join(f"{name:>{_SHARE_COLUMN}}" for name in _SHARES))
+        for match in matches:
+            shares = "".join(f"{_format_outward(match[name]):>{_SHARE_COLUMN}}" for name in _SHARES)
+            lines.append(f"{shorten('v ' + match['second'], _SHARE_COLUMN):<{_SHARE_COLUMN}}{shares}")
+        yield lines
+
+
+def _matrices(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Mean scores of rows against columns, of every scenario and, if there are several, of all together."""
+    cross_play = report["cross_play"]
+    if len(report["matches"]) == len(cross_play["scenarios"]):
+        return  # one pairing, whose score is among the aggregates
+    players = cross_play["players"]
+    panels = dict(cross_play["scenarios"])
+    if len(panels) > 1:
+        panels["all scenarios"] = cross_play["pooled"]
+    for name, panel in panels.items():
+        rows = [i for i, player in enumerate(players) if player in {p["name"] for p in report["players"]}]
+        columns = [j for j in range(len(players)) if any(panel["score"][i][j] is not None for i in rows)]
+        yield _matrix(
+            f"{shorten(name, _SCENARIO)}: mean score in % of row against column", players, rows, columns, panel["score"]
+        )
+
+
+def _matrix(
+    title: str, names: Sequence[str], rows: Sequence[int], columns: Sequence[int], cells: Sequence[Sequence[Any]]
+) -> list[str]:
+    """A table of shares in %, in blocks of as many columns as a line has place for."""
+    label = min(_NAME, max(len(names[i]) for i in rows))
+    block = (WIDTH - label) // _MATRIX_COLUMN
+    lines = [title]
+    for start in range(0, len(columns), block):
+        chosen = columns[start : start + block]
+        heads = "".join(f"{shorten(names[j], _MATRIX_COLUMN - 1):>{_MATRIX_COLUMN}}" for j in chosen)
+        lines.append(f"{'':<{label}}{heads}")
+        for i in rows:
+            values = "".join(f"{_percent(cells[i][j]):>{_MATRIX_COLUMN}}" for j in chosen)
+            lines.append(f"{shorten(names[i], label):<{label}}{values}")
+    return lines
+
+
+def _aggregates(report: Mapping[str, Any]) -> list[str]:
+    lines = ["scores of maps in %: 100 where both sides were won, 50 for one win or two draws"]
+    lines.append(f"{'':<{_NAME}}{'maps':>10}{'mean':>24}{'interquartile mean':>24}")
+    for player, each in report["aggregate"].items():
+        name = f"{shorten(player, _NAME):<{_NAME}}"
+        lines.append(f"{name}{each['maps']:>10,}{format_share(each['mean']):>24}{format_share(each['iqm']):>24}")
+    return lines
+
+
+def _improvements(report: Mapping[str, Any]) -> list[str]:
+    pairs = report["probability_of_improvement"]
+    if not pairs:
+        return []
+    lines = ["probability that the first scores more than the second on a map, in %"]
+    for pair in pairs:
+        names = f"{shorten(pair['player'], 24)} over {shorten(pair['over'], 24)}"
+        lines.append(f"{names:<54}{format_share(pair):>24}")
+    return lines
+
+
+def _classes(report: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Of every player, a row for each mech class that it had."""
+    for player, classes in report["classes"].items():
+        heads = "".join(f"{head:>7}" for head in _CLASS_COLUMNS.values())
+        lines = [f"{shorten(player, _LONG_NAME)}: per mech and battle", f"{'':<9}{'mechs':>7}{heads}{'hit %':>7}"]
+        for name, sums in classes.items():
+            means = "".join(f"{_number(sums[key] / sums['mechs']):>7}" for key in _CLASS_COLUMNS)
+            hits = "-" if sums["shots"] == 0 else f"{100 * sums['hits'] / sums['shots']:.1f}"
+            lines.append(f"{shorten(name, 9):<9}{sums['mechs']:>7,.0f}{means}{hits:>7}")
+        yield lines
+
+
+def _format_outward(share: Mapping[str, float]) -> str:
+    """As `format_share`, but shorter: the interval's ends are rounded outwards to whole per cent."""
+    return f"{100 * share['estimate']:.1f} [{math.floor(100 * share['low'])}, {math.ceil(100 * share['high'])}]"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"

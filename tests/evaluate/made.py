@@ -1,0 +1,30 @@
+"""Matches made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from echelon_env.evaluate.matches import Battle, Match
+from echelon_env.evaluate.seeds import evaluation_seed
+
+
+def made_match(
+    first: str, second: str, outcomes: Iterable[tuple[int, int]], *, scenario: str = "duel", maps: int = 0
+) -> Match:
+    """A match with the outcomes of both sides of each map; the maps are those from number `maps` on."""
+    battles = tuple(
+        Battle(
+            number=2 * number + side,
+            seed=evaluation_seed(0, maps + number),
+            map_hash=f"{maps + number:064x}",
+            side=side,
+            outcome=outcome,
+            reason="zone_control" if outcome else "time_limit",
+            seconds=60.0,
+            scores=(30.0, 10.0),
+            survivors=(1, 0),
+        )
+        for number, pair in enumerate(outcomes)
+        for side, outcome in enumerate(pair)
+    )
+    return Match(scenario, first, second, ("scripted", "scripted"), battles, ({}, {}))

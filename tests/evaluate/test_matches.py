@@ -1,0 +1,283 @@
+import dataclasses
+import itertools
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from echelon_env import ConfigError, ControlledBattles, make_config, opponents
+from echelon_env.actions import ACTION_DIM
+from echelon_env.engine.state import STATISTICS
+from echelon_env.evaluate import EVALUATION_SEEDS, Player, baseline, evaluation_seed, play, play_match, training_seed
+from echelon_env.opponents import FunctionPolicy
+from echelon_env.terrain import generate
+
+CONFIG = make_config("duel", max_steps=60, zone={"score_to_win": 2.0}, terrain={"size": 32})
+UNEVEN = make_config(CONFIG, blue=("medium", "scout", "medium"), red=("light",), max_steps=40, terrain={"size": 40})
+TEAMS = make_config("skirmish", max_steps=60, terrain={"size": 52})
+SEEDS = [evaluation_seed(3, index) for index in range(5)]
+
+
+def meet(first="novice", second="trivial", config=CONFIG, seeds=SEEDS, **kwargs):
+    return play_match(baseline(first), baseline(second), config, seeds, scenario="small", **kwargs)
+
+
+def still(observations):
+    return np.zeros((len(observations), ACTION_DIM), np.float32)
+
+
+def test_every_map_is_played_from_both_sides():
+    match = meet()
+    assert [battle.number for battle in match.battles] == list(range(10))
+    assert [battle.side for battle in match.battles] == [0, 1] * 5
+    assert [battle.seed for battle in match.battles] == [seed for seed in SEEDS for _ in range(2)]
+    maps = [generate(CONFIG, seed).content_hash for seed in SEEDS]
+    assert [battle.map_hash for battle in match.battles] == [each for each in maps for _ in range(2)]
+    assert (match.scenario, match.first, match.second) == ("small", "novice", "trivial")
+    assert match.action_modes == ("scripted", "scripted")
+    assert {battle.outcome for battle in match.battles} >= {-1, 1}
+    assert match.wins + match.draws + match.losses == 10
+    assert match.wins == sum(battle.outcome == 1 for battle in match.battles)
+
+
+@pytest.mark.parametrize("config", [CONFIG, UNEVEN], ids=["even", "uneven"])
+@pytest.mark.parametrize("side", [0, 1])
+def test_battles_are_those_of_a_learner_against_an_opponent(config, side):
+    """Played another way: the first player as a learner, the second as the opponent inside the environment."""
+    arena = ControlledBattles(config, len(SEEDS), opponent="trivial", side=side)
+    player = opponents.make("novice", 0, config)
+    observations = arena.reset(SEEDS)
+    player.reset(np.ones(len(SEEDS) * arena.num_controlled, np.bool_))
+    while not arena.battle_over.all():
+        actions = player.act(observations.reshape(-1, observations.shape[-1]))
+        observations = arena.step(actions.reshape(len(SEEDS), arena.num_controlled, -1))[0]
+    match = meet(config=config)
+    battles = [battle for battle in match.battles if battle.side == side]
+    state = arena.engine.state
+    assert [battle.outcome for battle in battles] == arena.learner_won.tolist()
+    assert [battle.scores[0] for battle in battles] == state.teams["score"][:, side].tolist()
+    assert [battle.scores[1] for battle in battles] == state.teams["score"][:, 1 - side].tolist()
+    assert [battle.survivors[0] for battle in battles] == state.teams["mechs_alive"][:, side].tolist()
+    assert [battle.seconds for battle in battles] == (state.battles["tick"] * config.dt).tolist()
+    assert all(battle.seconds <= 60 * 0.25 for battle in battles)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "config"),
+    [
+        ("novice", "trivial", CONFIG),
+        ("random", "novice", CONFIG),
+        ("random", "random", CONFIG),
+        ("novice", "random", UNEVEN),
+    ],
+)
+def test_a_result_depends_on_nothing_beside_it(first, second, config):
+    whole = meet(first, second, config)
+    for batch_size, num_threads in ((1, 1), (2, 2), (3, 1)):
+        assert meet(first, second, config, batch_size=batch_size, num_threads=num_threads) == whole
+    backwards = meet(first, second, config, SEEDS[::-1])
+    alone = [meet(first, second, config, [seed]) for seed in SEEDS[3:]]
+    for battle in itertools.chain(backwards.battles, *(match.battles for match in alone)):
+        there = next(b for b in whole.battles if (b.seed, b.side) == (battle.seed, battle.side))
+        assert battle == dataclasses.replace(there, number=battle.number)
+    assert len(set(map(str, whole.battles))) == 10
+
+
+@pytest.mark.parametrize("level", opponents.LEVELS)
+def test_a_levels_result_depends_on_nothing_beside_it(level):
+    whole = meet(level, "novice", TEAMS, SEEDS[:4], num_threads=2)
+    assert meet(level, "novice", TEAMS, SEEDS[:4], batch_size=3) == whole
+    alone = [meet(level, "novice", TEAMS, [seed]).battles for seed in SEEDS[3:1:-1]]
+    expected = whole.battles[6:8], whole.battles[4:6]
+    for found, there in zip(alone, expected, strict=True):
+        assert [dataclasses.replace(battle, number=0) for battle in found] == [
+            dataclasses.replace(battle, number=0) for battle in there
+        ]
+    assert sum(counts["hits"] for counts in whole.classes[0].values()) > 0
+
+
+def test_swapping_the_players_swaps_the_sides():
+    there, back = meet("novice", "trivial"), meet("trivial", "novice")
+    for mine, yours in zip(there.battles[0::2], back.battles[1::2], strict=True):
+        swapped = dataclasses.replace(
+            yours, number=mine.number, side=0, outcome=-yours.outcome, scores=yours.scores[::-1],
+            survivors=yours.survivors[::-1],
+        )  # fmt: skip
+        assert swapped == mine
+    assert there.classes == back.classes[::-1]
+
+
+def test_a_better_player_wins():
+    config = make_config("duel", max_steps=240)
+    match = meet("idle", "trivial", config, SEEDS[:2])
+    assert (match.wins, match.draws, match.losses) == (0, 0, 4)
+    assert all(battle.scores[0] == 0.0 < battle.scores[1] for battle in match.battles)
+    assert match.classes[0]["medium"]["shots"] == 0
+    assert match.action_modes == ("none", "scripted")
+
+
+def test_what_the_classes_did_is_counted():
+    match = meet("novice", "trivial", UNEVEN, batch_size=2)
+    expected = [{}, {}]
+    for side in (0, 1):
+        *_, arena = play(baseline("novice"), baseline("trivial"), UNEVEN, SEEDS, side=side)
+        engine = arena.engine
+        for player, battle, mech in np.ndindex(2, len(SEEDS), 4):
+            team = side if player == 0 else 1 - side
+            if (mech >= 3) != (team == 1):
+                continue
+            name = (*UNEVEN.blue, *UNEVEN.red)[mech]
+            sums = expected[player].setdefault(name, dict.fromkeys(("mechs", *STATISTICS.names, "shots", "hits"), 0.0))
+            sums["mechs"] += 1
+            for key in STATISTICS.names:
+                sums[key] += float(engine.statistics[key][battle, mech])
+            sums["shots"] += int(engine.shots[battle, mech].sum())
+            sums["hits"] += int(engine.hits[battle, mech].sum())
+    for found, wanted in zip(match.classes, expected, strict=True):
+        assert found.keys() == wanted.keys() == {"medium", "scout", "light"}
+        for name, sums in wanted.items():
+            assert found[name] == pytest.approx(sums)
+    assert [match.classes[0][name]["mechs"] for name in ("medium", "scout", "light")] == [10, 5, 5]
+    assert match.classes[0]["medium"]["damage"] > 0 < match.classes[1]["light"]["shots"]
+
+
+def test_a_match_is_plain_data():
+    match = meet(seeds=SEEDS[:1])
+    document = json.loads(json.dumps(dataclasses.asdict(match), allow_nan=False))
+    assert document["battles"][1]["seed"] == SEEDS[0]
+    assert document["classes"][0]["medium"]["mechs"] == 2.0
+
+
+@pytest.mark.parametrize("time_limit", ["terminate", "truncate"])
+def test_a_battle_at_its_time_limit_has_the_winner_that_the_rules_say(time_limit):
+    config = make_config("duel", max_steps=3, time_limit=time_limit)
+    match = meet(config=config, seeds=SEEDS[:1])
+    assert [battle.reason for battle in match.battles] == ["time_limit"] * 2
+    assert [battle.seconds for battle in match.battles] == [0.75] * 2
+    assert [battle.survivors for battle in match.battles] == [(1, 1)] * 2
+    assert match.draws == 2
+
+
+def test_random_players_draw_their_own_numbers():
+    """Those of both teams, and of both sides of a map, are different."""
+    drawn = []
+
+    def make(config, noise):
+        def act(observations):
+            drawn.append(noise.uniform())
+            return drawn[-1]
+
+        return FunctionPolicy(act)
+
+    player = Player("recorded", "uniform", make)
+    config = make_config(CONFIG, max_steps=2)
+    play_match(player, player, config, SEEDS, scenario="small")
+    assert len(drawn) == 2 * 2 * 2
+    assert len(np.unique(np.concatenate(drawn), axis=0)) == 8 * len(SEEDS)
+
+
+def test_nothing_is_drawn_from_a_global_stream():
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    meet("random", "novice", seeds=SEEDS[:1])
+    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_progress_is_told():
+    told = []
+    meet(batch_size=2, on_battles=told.append)
+    assert told == sorted(set(told))
+    assert told[-1] == 10
+    assert len(told) > 5
+
+
+def test_play_shows_every_moment_of_the_battles():
+    steps = [arena.engine.state.battles["step_count"].tolist() for arena in
+             play(baseline("novice"), baseline("trivial"), CONFIG, SEEDS[:2], side=1)]  # fmt: skip
+    assert steps[0] == [0, 0]
+    assert [max(each) for each in steps] == list(range(len(steps)))
+    battles = [battle for battle in meet(seeds=SEEDS[:2]).battles if battle.side == 1]
+    assert [each * CONFIG.decision_seconds for each in steps[-1]] == [battle.seconds for battle in battles]
+
+
+class Interrupting:
+    def __init__(self):
+        self.calls = 0
+
+    def reset(self, mask):
+        pass
+
+    def act(self, observations):
+        self.calls += 1
+        if self.calls == 3:
+            raise KeyboardInterrupt
+        return still(observations)
+
+
+def test_ctrl_c_stops_the_threads():
+    before = set(threading.enumerate())
+    player = Player("me", "scripted", lambda config, noise: Interrupting())
+    with pytest.raises(KeyboardInterrupt):
+        play_match(player, baseline("idle"), CONFIG, SEEDS, scenario="small", num_threads=2)
+    assert set(threading.enumerate()) == before
+
+
+def test_play_that_is_left_early_stops_the_threads():
+    before = set(threading.enumerate())
+    moments = play(baseline("idle"), baseline("idle"), CONFIG, SEEDS, num_threads=2)
+    next(moments)
+    next(moments)
+    assert set(threading.enumerate()) > before
+    moments.close()
+    assert set(threading.enumerate()) == before
+
+
+@pytest.mark.parametrize("name", ["novice", "random"])
+def test_a_player_can_meet_itself(name):
+    match = meet(name, name)
+    assert match.first == match.second == name
+    assert match.wins == match.losses or name == "random"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "message"),
+    [
+        ([], "at least one"),
+        ([SEEDS[0], SEEDS[0]], "twice"),
+        ([training_seed(0, 0, 0)], "outside the allowed range"),
+        ([EVALUATION_SEEDS.stop], "outside the allowed range"),
+        ([0.5], "expected an integer"),
+    ],
+)
+def test_bad_seeds_are_refused(seeds, message):
+    with pytest.raises(ValueError, match=message):
+        meet(seeds=seeds)
+    with pytest.raises(ValueError, match=message):
+        next(play(baseline("idle"), baseline("idle"), CONFIG, seeds))
+
+
+def test_impossible_numbers_are_refused():
+    with pytest.raises(ConfigError, match="batch_size"):
+        meet(batch_size=0)
+    with pytest.raises(ConfigError, match="num_threads"):
+        meet(num_threads=0)
+    with pytest.raises(ConfigError, match="side: expected 0"):
+        next(play(baseline("idle"), baseline("idle"), CONFIG, SEEDS, side=2))
+
+
+SHARED = FunctionPolicy(still)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda config, noise: SHARED, "'me' and 'me' make one object"),
+        (lambda config, noise: still, "'me': expected to make an object with reset and act"),
+        (lambda config, noise: FunctionPolicy, "'me': expected to make an object with reset and act"),
+        (lambda config, noise: FunctionPolicy(lambda rows: rows[:, :3]), "actions of the player 'me'"),
+    ],
+)
+def test_players_that_cannot_play_are_refused(make, message):
+    player = Player("me", "scripted", make)
+    with pytest.raises(ValueError, match=message):
+        play_match(player, player, CONFIG, SEEDS, scenario="small")

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from echelon_env import ConfigError, make_config, opponents
+from echelon_env.evaluate import BASELINES, BattleNoise, baseline
+from echelon_env.observations import OBSERVATION_DIM
+
+DUEL = make_config("duel")
+OBSERVATIONS = np.zeros((6, OBSERVATION_DIM), np.float32)
+
+
+def noise(seeds=(5, 6), stream=(0, 0), team_size=3):
+    return BattleNoise(seeds, stream, team_size)
+
+
+def test_the_baselines_are_nothing_chance_and_every_level():
+    assert ("idle", "random", *opponents.LEVELS) == BASELINES
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_baseline_plays(name):
+    player = baseline(name)
+    assert player.name == name
+    assert player.action_mode == {"idle": "none", "random": "uniform"}.get(name, "scripted")
+    assert (player.battle, player.trained_maps) == (None, None)
+    policy, other = (player.make(DUEL, noise()) for _ in range(2))
+    assert policy is not other
+    policy.reset(np.ones(6, np.bool_))
+    actions = policy.act(OBSERVATIONS)
+    assert (actions.shape, actions.dtype) == ((6, 27), np.float32)
+    assert np.abs(actions).max() <= 1.0
+    assert (name == "idle") == (not actions.any() and name not in opponents.LEVELS)
+
+
+def test_a_scripted_level_has_its_seed_and_configuration():
+    made = baseline("trivial", 7).make(make_config("duel", decision_repeat=10), noise())
+    assert isinstance(made, type(opponents.make("trivial", 7, DUEL)))
+    made.reset(np.ones(6, np.bool_))
+    twin = opponents.make("trivial", 7, make_config("duel", decision_repeat=10))
+    twin.reset(np.ones(6, np.bool_))
+    observations = np.random.default_rng(0).random((20, 6, OBSERVATION_DIM), np.float32)
+    for rows in observations:
+        np.testing.assert_array_equal(made.act(rows), twin.act(rows))
+
+
+def test_unknown_players_are_refused():
+    with pytest.raises(ConfigError, match="unknown player 'novic'; did you mean 'novice'"):
+        baseline("novic")
+    with pytest.raises(ValueError, match="seed"):
+        baseline("novice", -1)
+
+
+def test_a_battles_numbers_are_its_own():
+    both, alone = noise((5, 6)), noise((6,))
+    for draw in ("normal", "uniform", "normal"):
+        np.testing.assert_array_equal(getattr(both, draw)()[3:], getattr(alone, draw)())
+    assert not np.array_equal(noise((5,)).normal(), noise((6,)).normal())
+    assert not np.array_equal(noise(stream=(0, 1)).normal(), noise(stream=(1, 0)).normal())
+    np.testing.assert_array_equal(noise().normal(), noise().normal())
+
+
+def test_the_numbers_are_distributed_as_they_say():
+    source = noise(range(200), team_size=20)
+    normal, uniform = source.normal(), source.uniform()
+    assert normal.shape == uniform.shape == (4000, 27)
+    assert normal.dtype == uniform.dtype == np.float32
+    error = 1 / np.sqrt(normal.size)
+    assert abs(normal.mean()) < 4 * error
+    assert abs(normal.var() - 1) < 4 * np.sqrt(2) * error
+    assert abs(uniform.mean()) < 4 * error * np.sqrt(1 / 3)
+    assert -1.0 <= uniform.min() < -0.999 < 0.999 < uniform.max() <= 1.0

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from echelon_env.evaluate import (
+    EVALUATION_SEEDS,
+    TRAINING_SEEDS,
+    check_seeds,
+    evaluation_seed,
+    training_map_seed,
+    training_seed,
+)
+
+
+def test_the_ranges_share_no_seed():
+    assert TRAINING_SEEDS.stop <= EVALUATION_SEEDS.start
+    assert EVALUATION_SEEDS.stop <= 2**64
+
+
+def test_every_seed_lies_in_its_range():
+    for seed in (0, 1, 2**31, 2**63, 2**70):
+        for index in range(20):
+            assert training_seed(seed, index, index) in TRAINING_SEEDS
+            assert training_map_seed(seed, index) in TRAINING_SEEDS
+            assert evaluation_seed(seed, index) in EVALUATION_SEEDS
+
+
+def test_seeds_differ_by_run_place_and_episode():
+    seeds = {training_seed(run, place, k) for run in range(5) for place in range(10) for k in range(10)}
+    seeds |= {training_map_seed(run, k) for run in range(5) for k in range(10)}
+    assert len(seeds) == 550
+    assert len({evaluation_seed(seed, index) for seed in range(5) for index in range(100)}) == 500
+
+
+def test_seeds_of_the_other_range_are_refused():
+    check_seeds([training_seed(0, 0, 0), np.uint64(7), 2**62 - 1], TRAINING_SEEDS)
+    with pytest.raises(ValueError, match=r"outside the allowed range \[0, 4611686018427387904\); it is kept for eval"):
+        check_seeds([training_seed(0, 0, 0), evaluation_seed(0, 0)], TRAINING_SEEDS)
+    with pytest.raises(ValueError, match=r"seed 9223372036854775808 is outside the allowed range \[0, \d+\)$"):
+        check_seeds([2**63], TRAINING_SEEDS)
+    with pytest.raises(ValueError, match=r"seed 7 is outside the allowed range \[4611686018427387904, \d+\)$"):
+        check_seeds([np.int64(7)], EVALUATION_SEEDS)
+
+
+@pytest.mark.parametrize("seed", [-1, 0.5, True, 2**64, "1"])
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(ValueError, match="expected an integer"):
+        check_seeds([seed], TRAINING_SEEDS)
+
+
+def test_negative_seeds_are_refused():
+    with pytest.raises(ValueError, match="at least 0"):
+        evaluation_seed(-1, 0)

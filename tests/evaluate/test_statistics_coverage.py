@@ -1,0 +1,201 @@
+"""How often the intervals hold the truth, for map scores of which the truth is known.
+
+With one stratum of a few dozen maps and no draws there are so few results that the coverage is summed up exactly;
+elsewhere it is simulated.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from echelon_env.evaluate.statistics import (
+    Interval,
+    interquartile_mean,
+    probability_of_improvement,
+    score_interval,
+    stratified_bootstrap,
+    wilson,
+)
+
+Array = NDArray[np.float64]
+
+SCORES = np.array([0, 0.25, 0.5, 0.75, 1])
+ROUNDING = 1e-9
+
+COUPLINGS = (-0.9, -0.4, 0.0, 0.4, 0.7, 1.0)
+MIDDLE = (0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97)
+EDGES = (0.001, 0.005, 0.01, 0.02, 0.98, 0.99, 0.995, 0.999)
+
+
+def chances(win: float, coupling: float, draw: float = 0.0) -> Array:
+    """The probability (5,) of every score of a map.
+
+    In a share `coupling` of the maps both battles end alike; below 0, the luckier one is the unluckier the other is; in
+    the others they are independent. Draws have the share `draw` and are taken from both sides of `win`.
+    """
+    ends = np.cumsum([1 - win - draw / 2, draw, win - draw / 2])
+    each = np.diff(ends, prepend=0)
+    starts = ends - each
+    if coupling >= 0:
+        coupled = np.diag(each)
+    else:
+        overlap = np.minimum(ends[:, None], 1 - starts) - np.maximum(starts[:, None], 1 - ends)
+        coupled = np.clip(overlap, 0, None)
+    both = abs(coupling) * coupled + (1 - abs(coupling)) * np.outer(each, each)
+    scores = [np.trace(both[::-1], offset=k) for k in range(-2, 3)]
+    return np.clip(scores, 0, None) / np.sum(scores)
+
+
+def true_iqm(probabilities: Sequence[Array]) -> float:
+    """Of strata of equal size."""
+    ends = np.clip(np.cumsum(np.mean(probabilities, axis=0)), 0.25, 0.75)
+    return float(np.diff(ends, prepend=0.25) @ SCORES / 0.5)
+
+
+def holds(interval: Interval, truth: float) -> bool:
+    return interval.low - ROUNDING <= truth <= interval.high + ROUNDING
+
+
+class Exact:
+    """Intervals of everything that can come of so many maps without draws, and how often they hold the truth."""
+
+    def __init__(self, maps: int, interval: Callable[[Array], Interval]) -> None:
+        self.maps = maps
+        self.results = np.array([(a, b, maps - a - b) for a in range(maps + 1) for b in range(maps + 1 - a)])
+        self.intervals = [interval(np.repeat(SCORES[::2], result)) for result in self.results]
+
+    def coverage(self, probabilities: Array, truth: float) -> float:
+        held = np.array([holds(interval, truth) for interval in self.intervals])
+        return float(stats.multinomial.pmf(self.results, self.maps, probabilities[::2])[held].sum())
+
+
+def coverage(
+    strata: Sequence[Array], maps: int, truth: float, interval: Callable[[dict[int, Array]], Interval], trials: int
+) -> float:
+    """Simulated, for strata with these probabilities of the scores."""
+    rng = np.random.default_rng(0)
+    counts = np.stack([rng.multinomial(maps, each, trials) for each in strata], axis=1)
+    return float(np.mean([holds(interval(drawn(each)), truth) for each in counts]))
+
+
+def drawn(counts: NDArray[np.int64]) -> dict[int, Array]:
+    return {stratum: np.repeat(SCORES, each) for stratum, each in enumerate(counts)}
+
+
+wilson_of_battles = functools.cache(wilson)
+
+
+def test_chances_have_the_moments_that_they_should() -> None:
+    for coupling in COUPLINGS:
+        probabilities = chances(0.5, coupling)
+        assert probabilities @ SCORES == pytest.approx(0.5)
+        assert probabilities @ (SCORES - 0.5) ** 2 == pytest.approx((1 + coupling) / 8)
+    assert chances(0.7, 0.4, draw=0.2) @ SCORES == pytest.approx(0.7)
+    assert chances(0.7, 0, draw=0.2) == pytest.approx([0.04, 0.08, 0.28, 0.24, 0.36])
+    assert chances(0.7, -1) == pytest.approx([0, 0, 0.6, 0, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("coupling", "least", "most"), [(0, 0.93, 0.97), (0.4, 0.88, 0.93), (1, 0.80, 0.88), (-0.4, 0.975, 0.99)]
+)
+def test_wilson_covers_as_its_description_says(coupling: float, least: float, most: float) -> None:
+    exact = Exact(100, lambda scores: wilson_of_battles(round(2 * scores.sum()), 2 * len(scores)))
+    found = [exact.coverage(chances(win, coupling), win) for win in (0.4, 0.45, 0.5, 0.55, 0.6)]
+    assert least < min(found) and max(found) < most
+
+
+@pytest.mark.parametrize("maps", [20, 100])
+def test_score_interval_covers_whatever_the_correlation(maps: int) -> None:
+    exact = Exact(maps, lambda scores: score_interval({"": scores}))
+    for coupling in COUPLINGS:
+        found = [exact.coverage(chances(win, coupling), win) for win in MIDDLE]
+        assert min(found) > 0.93 and max(found) < 0.985 + 0.015 * (coupling < 0), (coupling, found)
+        found = [exact.coverage(chances(win, coupling), win) for win in EDGES]
+        assert min(found) > 0.90, (coupling, found)
+    between = [exact.coverage(chances(win, 0.4), win) for win in np.linspace(0.2, 0.8, 61)]
+    assert np.mean(between) == pytest.approx(0.955, abs=0.01)
+
+
+def test_bootstrap_covers_the_interquartile_mean() -> None:
+    exact = Exact(20, lambda scores: stratified_bootstrap({"": scores}, interquartile_mean, samples=1000))
+    for coupling in COUPLINGS:
+        found = [exact.coverage(each, true_iqm([each])) for each in (chances(win, coupling) for win in MIDDLE)]
+        assert min(found) > 0.91, (coupling, found)
+
+
+def test_bootstrap_does_not_cover_a_mean_near_one() -> None:
+    exact = Exact(20, lambda scores: stratified_bootstrap({"": scores}, np.mean, samples=1000))
+    assert exact.coverage(chances(0.99, 0), 0.99) < 0.4
+    assert exact.coverage(chances(0.7, 0), 0.7) > 0.94
+
+
+@pytest.mark.parametrize(
+    ("wins", "least"),
+    [
+        ((0.6, 0.6, 0.6), 0.925),
+        ((0.97, 0.9, 0.95), 0.925),
+        ((0.99, 0.75, 0.3), 0.925),
+        ((0.999, 0.99, 0.98), 0.885),
+    ],
+)
+@pytest.mark.parametrize("maps", [20, 100])
+@pytest.mark.parametrize("coupling", [-0.4, 0.4])
+def test_score_interval_covers_the_mean_of_strata(
+    wins: tuple[float, ...], least: float, maps: int, coupling: float
+) -> None:
+    strata = [chances(win, coupling, draw=min(0.1, 1 - win)) for win in wins]
+    assert least < coverage(strata, maps, float(np.mean(wins)), score_interval, trials=800) < 0.985
+
+
+def iqm_interval(scores: dict[int, Array]) -> Interval:
+    return stratified_bootstrap(scores, interquartile_mean, samples=300)
+
+
+@pytest.mark.parametrize("wins", [(0.7, 0.7, 0.7), (0.9, 0.75, 0.3)])
+def test_bootstrap_covers_the_interquartile_mean_of_strata(wins: tuple[float, ...]) -> None:
+    strata = [chances(win, 0.4, draw=0.1) for win in wins]
+    assert 0.92 < coverage(strata, 100, true_iqm(strata), iqm_interval, trials=200) < 0.99
+
+
+def improvement_coverage(ours: Sequence[Array], theirs: Sequence[Array], maps: int, trials: int) -> float:
+    better = (1 + np.sign(SCORES[:, None] - SCORES)) / 2
+    truth = float(np.mean([x @ better @ y for x, y in zip(ours, theirs, strict=True)]))
+
+    def interval(scores: dict[int, Array]) -> Interval:
+        x, y = ({name: scores[name + place] for name in range(len(ours))} for place in (0, len(ours)))
+        return probability_of_improvement(x, y)
+
+    return coverage([*ours, *theirs], maps, truth, interval, trials)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "least"),
+    [(0.5, 0.5, 0.93), (0.8, 0.5, 0.93), (0.95, 0.9, 0.93), (0.95, 0.1, 0.9), (0.99, 0.01, 0.9)],
+)
+def test_probability_of_improvement_is_covered(ours: float, theirs: float, least: float) -> None:
+    for maps, strata in ((20, 1), (100, 3)):
+        x, y = ([chances(win, 0.4, draw=min(0.1, win, 1 - win))] * strata for win in (ours, theirs))
+        assert improvement_coverage(x, y, maps, trials=500) > least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("coupling", [-0.4, 0, 0.4, 1])
+@pytest.mark.parametrize("draw", [0, 0.1])
+@pytest.mark.parametrize("maps", [20, 100])
+def test_sweep_of_strata(coupling: float, draw: float, maps: int) -> None:
+    """The bounds are those of the descriptions, and three standard errors of the simulation."""
+    for win in (0.05, 0.2, 0.5, 0.8, 0.95):
+        wins = np.clip(win + np.array([-0.08, 0, 0.08]) * 4 * win * (1 - win), 0.002, 0.998)
+        strata = [chances(each, coupling, draw=min(draw, each, 1 - each)) for each in wins]
+        assert coverage(strata, maps, float(wins.mean()), score_interval, trials=2000) > 0.93 - 0.017, win
+        found = coverage(strata, maps, true_iqm(strata), iqm_interval, trials=300)
+        assert found > (0.90 if maps == 20 else 0.93) - 0.045, win
+        for other in (0.1, 0.5, 0.9):
+            theirs = [chances(other, coupling, draw=min(draw, other, 1 - other))] * 3
+            assert improvement_coverage(strata, theirs, maps, trials=500) > 0.91 - 0.038, (win, other)

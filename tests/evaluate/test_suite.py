@@ -1,0 +1,125 @@
+"""The shipped suites are what they were frozen as; `python tests/evaluate/test_suite.py` freezes them anew."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+import echelon_env
+from echelon_env import ConfigError, make_config, scenarios
+from echelon_env.atomic import write_json
+from echelon_env.evaluate import (
+    EVALUATION_SEEDS,
+    SUITES,
+    Suite,
+    SuiteError,
+    baseline,
+    freeze_suite,
+    load_suite,
+    play_match,
+    suite,
+)
+
+V1 = "echelon-eval-v1"
+SCENARIOS = ("duel", "skirmish", "battle")
+OPPONENTS = ("trivial", "novice", "competent", "veteran", "expert")
+MAPS = 100
+
+
+@pytest.fixture(scope="module")
+def small() -> Suite:
+    return freeze_suite("small", ["duel-open", "duel"], ["trivial"], 2)
+
+
+@pytest.fixture(scope="module")
+def match(small):
+    config = make_config(small.config("duel-open"), max_steps=2)
+    return play_match(
+        baseline("idle"), baseline("idle"), config, small.scenario("duel-open").seeds, scenario="duel-open"
+    )
+
+
+def test_the_shipped_suite_is_frozen_as_the_package_is_now():
+    """Other battles or maps under the same name: freeze it anew (see above) only while nothing is published with it."""
+    assert load_suite(V1) == freeze_suite(V1, SCENARIOS, OPPONENTS, MAPS)
+
+
+def test_the_shipped_suite_is_as_published():
+    shipped = load_suite(V1)
+    assert SUITES == (V1,)
+    assert shipped.name == V1
+    assert tuple(scenario.name for scenario in shipped.scenarios) == SCENARIOS
+    assert shipped.opponents == OPPONENTS
+    for scenario in shipped.scenarios:
+        assert len(set(scenario.seeds)) == MAPS
+        assert all(seed in EVALUATION_SEEDS for seed in scenario.seeds)
+        assert shipped.config(scenario.name) == scenarios()[scenario.name].config
+    assert len({seed for scenario in shipped.scenarios for seed in scenario.seeds}) == 3 * MAPS
+
+
+def test_hashes_are_of_canonical_documents(small, match):
+    def sha(text):
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    text = json.dumps(make_config("duel-open").to_dict(), sort_keys=True, separators=(",", ":"))
+    assert small.scenario("duel-open").config_hash == sha(text)
+    maps = [battle.map_hash for battle in match.battles[::2]]
+    assert small.scenario("duel-open").maps_hash == sha("".join(maps))
+    assert small.hash == sha(json.dumps(asdict(small), sort_keys=True, separators=(",", ":")))
+    assert small.hash != dataclasses.replace(small, opponents=("novice",)).hash
+
+
+def test_a_suite_survives_json(small):
+    assert suite.suite_from_dict(json.loads(json.dumps(asdict(small)))) == small
+
+
+def test_seeds_of_training_are_no_suites(small):
+    document = asdict(small)
+    document["scenarios"][0]["seeds"] = [1, 2]
+    with pytest.raises(ValueError, match="outside the allowed range"):
+        suite.suite_from_dict(document)
+
+
+def test_unknown_names_are_refused(small):
+    with pytest.raises(SuiteError, match="unknown suite 'echelon-eval'; did you mean 'echelon-eval-v1'"):
+        load_suite("echelon-eval")
+    with pytest.raises(SuiteError, match="suite small: unknown scenario 'dule'; did you mean 'duel'"):
+        small.config("dule")
+    assert issubclass(SuiteError, ConfigError)
+
+
+def test_a_scenario_that_has_changed_is_refused(small, monkeypatch):
+    monkeypatch.setattr(suite, "make_config", lambda name: make_config(name, max_steps=479))
+    with pytest.raises(SuiteError, match="scenario 'duel' is not the one that was frozen"):
+        small.config("duel")
+
+
+def test_matches_on_the_suites_maps_are_accepted(small, match):
+    small.check_match(match)
+    small.check_match(dataclasses.replace(match, battles=match.battles[:2]))
+
+
+def test_matches_on_other_maps_are_refused(small, match):
+    with pytest.raises(SuiteError, match="unknown scenario 'else'"):
+        small.check_match(dataclasses.replace(match, scenario="else"))
+    with pytest.raises(SuiteError, match="maps are not the first of scenario 'duel'"):
+        small.check_match(dataclasses.replace(match, scenario="duel"))
+    with pytest.raises(SuiteError, match="maps are not the first"):
+        small.check_match(dataclasses.replace(match, battles=match.battles[2:]))
+    other = tuple(dataclasses.replace(battle, map_hash="0" * 64) for battle in match.battles)
+    with pytest.raises(SuiteError, match="maps of scenario 'duel-open' are not those that were frozen"):
+        small.check_match(dataclasses.replace(match, battles=other))
+
+
+@pytest.mark.parametrize("num_maps", [0, 1.5])
+def test_a_suite_needs_maps(num_maps):
+    with pytest.raises(ConfigError, match="num_maps"):
+        freeze_suite("none", ["duel"], ["trivial"], num_maps)
+
+
+if __name__ == "__main__":
+    folder = Path(echelon_env.__file__).parent / "evaluate" / "suites"
+    write_json(folder / f"{V1}.json", asdict(freeze_suite(V1, SCENARIOS, OPPONENTS, MAPS)))
