@@ -1,8 +1,9 @@
 """What scripted players cost beside the engine, and what handicaps make of the expert.
 
 Run ``python benchmarks/opponents.py``: live mechs per second that each player decides for, beside the engine's live
-agent-steps per second in the same battles, on one core; the players take turns over several rounds, and medians are
-printed. ``--handicaps`` plays handicapped experts against experts instead, every map from both sides.
+agent-steps per second in the same battles, on one core, and the ratio of their times; battles that are over begin anew
+at once, which is not timed. The players take turns over several rounds, and medians are printed. ``--handicaps`` plays
+handicapped experts against experts instead, every map from both sides.
 """
 
 from __future__ import annotations
@@ -36,20 +37,21 @@ def speeds(engine: BattleEngine, given: dict[str, Any], seconds: float) -> tuple
     """Live mechs/s of a player that plays both sides, and of the engine, in battles of about `seconds` of wall time."""
     player = opponents.make(**given, config=engine.config)
     thinking = stepping = 0.0
-    mechs = seed = 0
+    mechs, seeds, over = 0, np.arange(BATCH), np.ones(BATCH, np.bool_)
     while thinking + stepping < seconds:
-        observations = engine.reset(np.arange(seed, seed + BATCH))
-        player.reset(np.ones(BATCH * engine.num_mechs, np.bool_))
-        seed += BATCH
-        while not engine.battle_over.all():
-            mechs += int(engine.alive[~engine.battle_over].sum())
-            times = [time.perf_counter()]
-            actions = player.act(observations.reshape(-1, engine.observation_dim))
-            times.append(time.perf_counter())
-            observations, *_ = engine.step(actions.reshape(BATCH, engine.num_mechs, -1))
-            times.append(time.perf_counter())
-            thinking += times[1] - times[0]
-            stepping += times[2] - times[1]
+        if over.any():
+            observations = engine.reset(seeds, over)
+            player.reset(np.repeat(over, engine.num_mechs))
+            seeds += BATCH
+        mechs += int(engine.alive.sum())
+        times = [time.perf_counter()]
+        actions = player.act(observations.reshape(-1, engine.observation_dim))
+        times.append(time.perf_counter())
+        observations, *_ = engine.step(actions.reshape(BATCH, engine.num_mechs, -1))
+        times.append(time.perf_counter())
+        thinking += times[1] - times[0]
+        stepping += times[2] - times[1]
+        over = engine.battle_over.copy()
     return mechs / thinking, mechs / stepping
 
 
@@ -61,14 +63,16 @@ def print_speeds(seconds: float, rounds: int) -> None:
     for _ in range(rounds):
         for player, size in results:
             results[player, size].append(speeds(engines[size], PLAYERS[player], seconds))
-    print(f"{'live mechs/s, one thread':24}" + "".join(f"{size:>10}{'engine':>11}{'cost':>7}" for size in engines))
+    print(f"{'per second, one thread':24}" + "".join(f"{size:>10}{'engine':>11}{'cost':>7}" for size in engines))
     for player in PLAYERS:
         cells = []
         for size in engines:
             thought, stepped = (statistics.median(column) for column in zip(*results[player, size], strict=True))
             cells.append(f"{thought:10,.0f}{stepped:11,.0f}{stepped / thought:7.0%}")
         print(f"{player:24}" + "".join(cells))
-    print("cost: time of the player's decisions as a share of the simulation's")
+    print(
+        "player: live mechs decided for; engine: live agent-steps; cost: the player's time as a share of the engine's"
+    )
 
 
 def points(engine: BattleEngine, subject: Policy, rival: Policy) -> float:
@@ -109,8 +113,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="time of battles per row and round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--handicaps", action="store_true")
-    parser.add_argument("--battles", type=int, default=200, help="for each value of a handicap")
+    parser.add_argument("--battles", type=int, default=200, help="for each value of a handicap, an even number")
     options = parser.parse_args()
+    if options.battles < 2 or options.battles % 2:
+        parser.error(f"--battles: expected an even number of at least 2, got {options.battles}")
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     if options.handicaps:
         print_handicaps(options.battles)

@@ -1,12 +1,18 @@
+import contextlib
+import errno
 import json
 import sys
 
+import numpy as np
 import pytest
 
 from echelon_env import make_config
+from echelon_env.actions import ACTION_DIM
+from echelon_env.cli import evaluate as cli_evaluate
 from echelon_env.cli import ladder, main, tournament
-from echelon_env.evaluate import evaluation_seed, load_suite
+from echelon_env.evaluate import Player, baseline, evaluation_seed, load_suite, report
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
+from echelon_env.evaluate.tables import format_share, shorten
 from test_cli import fail, run_without_train
 
 TINY = """
@@ -51,6 +57,10 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
         (["evaluate", "random", "random"], "random is named twice"),
         (["evaluate", "random", "novice", "--opponent", "trivial"], "--opponent"),
         (["evaluate", "random", "--scenario", "duel", "duel"], "expected different names"),
+        (["evaluate", "random", "--seed", str(2**63)], "expected an integer below 2**63"),
+        (["evaluate", "random", "--seed", "-1"], "at least 0"),
+        (["evaluate", "random", "--suite", "echelon-eval-v1", "--scenario", "duel", "duel"], "got duel twice"),
+        (["ladder", "--scenario", "duel", "duel"], "got duel twice"),
         (["evaluate", "random", "--suite", "echelon-eval"], "did you mean 'echelon-eval-v1'"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--opponent", "trivial"], "--opponent"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--seed", "1"], "--seed"),
@@ -74,6 +84,60 @@ def test_a_report_is_never_overwritten(command, capsys, tmp_path):
     assert "is not an empty folder" in fail([*command, "--out", str(tmp_path / "precious")], capsys)
 
 
+@pytest.mark.parametrize("command", [["evaluate", "random"], ["ladder"]])
+def test_a_report_that_cannot_be_written_is_refused_before_play(command, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))
+    (tmp_path / "file").write_text("")
+    assert "is not a folder" in fail([*command, "--out", str(tmp_path / "file" / "report")], capsys)
+    monkeypatch.setattr(tournament.os, "access", lambda path, mode: path != tmp_path)
+    assert "is not writable" in fail([*command, "--out", str(tmp_path / "new" / "report")], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_outcome_is_printed_though_the_report_cannot_be_written(tiny, tmp_path, monkeypatch, capsys):
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(report, "write_report", full)
+    out = ["--out", str(tmp_path / "report")]
+    assert main(["evaluate", "idle", "--scenario", tiny, "--battles", "2", *out]) == 2
+    printed = capsys.readouterr()
+    assert "score" in printed.out
+    assert "No space left" in printed.err
+
+
+def test_the_report_is_written_though_nobody_reads_the_outcome(tiny, tmp_path, monkeypatch):
+    def gone(*arguments: object, **options: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(tournament, "print", gone, raising=False)
+    out = tmp_path / "report"
+    with contextlib.suppress(BrokenPipeError):
+        main(["evaluate", "idle", "--scenario", tiny, "--battles", "2", "--out", str(out)])
+    assert (out / REPORT_FILE).exists()
+
+
+def test_a_policy_whose_actions_are_not_finite_is_told_on(tiny, monkeypatch, capsys):
+    class Broken:
+        def reset(self, mask: np.ndarray) -> None:
+            pass
+
+        def act(self, observations: np.ndarray) -> np.ndarray:
+            return np.full((len(observations), ACTION_DIM), np.nan, np.float32)
+
+    broken = Player("broken", "scripted", lambda config, noise: Broken())
+    monkeypatch.setattr(
+        cli_evaluate,
+        "make_player",
+        lambda name, seed, deterministic=False: baseline(name) if name == "idle" else broken,
+    )
+    assert main(["evaluate", "idle", "--opponent", "broken", "--scenario", tiny, "--battles", "2"]) == 0
+    printed = capsys.readouterr()
+    line = f"broken: {2 * 12 * ACTION_DIM:,} entries of its actions not finite, played as 0"
+    assert line in printed.out.splitlines()
+    assert f"echelon: {line}" in printed.err.splitlines()
+
+
 def test_a_folder_without_a_checkpoint_is_one_line(tmp_path, capsys):
     assert "neither a checkpoint" in fail(["evaluate", str(tmp_path)], capsys)
     (tmp_path / "checkpoint.json").write_text("{}")
@@ -85,15 +149,16 @@ def test_one_player_meets_the_opponent(tiny, capsys):
     lines = printed(arguments, capsys).splitlines()
     assert lines[0] == "random (uniform actions) against trivial, 4 battles, seed 3"
     assert lines[1] == "on 2 maps"
-    assert "95 %" in lines[2]
-    assert [line.split()[0] for line in lines[3:]] == ["win", "draw", "loss"]
+    assert "95%" in lines[2]
+    assert [line.split()[0] for line in lines[3:]] == ["win", "draw", "loss", "score"]
     report = printed_json(arguments, capsys)
     (match,) = report["matches"]
-    assert (match["first"], match["second"], match["scenario"]) == ("random", "trivial", "tiny")
-    assert report["scenarios"]["tiny"]["seeds"] == [evaluation_seed(3, 0), evaluation_seed(3, 1)]
-    assert report["scenarios"]["tiny"]["config"]["max_steps"] == 12
-    shares = dict(line.split()[:2] for line in lines[3:])
-    assert all(shares[name] == f"{match[name]['estimate']:.1%}" for name in shares)
+    assert (match["first"], match["second"], match["scenario"]) == ("random", "trivial", tiny)
+    assert report["scenarios"][tiny]["seeds"] == [evaluation_seed(3, 0), evaluation_seed(3, 1)]
+    assert report["scenarios"][tiny]["config"]["max_steps"] == 12
+    for line in lines[3:]:
+        name, share = line.split(maxsplit=1)
+        assert share == format_share(match[name])
 
 
 def test_the_defaults_are_a_duel_with_a_novice(capsys):
@@ -106,10 +171,10 @@ def test_several_players_meet_one_another(tiny, capsys):
     report = printed_json(arguments, capsys)
     pairings = [(match["scenario"], match["first"], match["second"]) for match in report["matches"]]
     pairs = [("idle", "random"), ("idle", "trivial"), ("random", "trivial")]
-    assert pairings == [(scenario, *pair) for scenario in ("tiny", "duel-open") for pair in pairs]
+    assert pairings == [(scenario, *pair) for scenario in (tiny, "duel-open") for pair in pairs]
     assert report["suite"] is None
     text = printed(arguments, capsys)
-    assert "tiny: mean score" in text
+    assert f"{shorten(tiny, 18)}: mean score" in text
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -181,6 +246,6 @@ def test_progress_is_shown_on_a_terminal_only(tiny, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert main(arguments) == 0
     shown = capsys.readouterr().err.split("\r")
-    assert any(line.startswith("4 of 4 battles, 0:00:00 left: idle v novice in tiny") for line in shown)
+    assert f"4 of 4 battles, 0:00:00 left: idle v novice in {tiny}"[:79].ljust(79) in shown
     assert max(map(len, shown)) < 80
     assert shown[-2:] == [" " * 79, ""]

@@ -141,7 +141,7 @@ class AutoresetBattles:
         given = mask & np.array([value is not None for value in wanted])
         seeds = [kept if value is None or not m else value for value, m, kept in zip(wanted, mask, old, strict=True)]
         episodes = np.where(given | (not self.begun), 0, self._episodes + mask)
-        observations = self._begin(mask, seeds, episodes)
+        observations = self._begin(mask, seeds, episodes, restart=given)
         return observations, self._report(valid=mask, begun=mask)
 
     def step(self, actions: Floats) -> Step:
@@ -190,13 +190,19 @@ class AutoresetBattles:
         """Stop the engine's threads."""
         self.battles.close()
 
-    def _begin(self, mask: Flags, seeds: list[int], episodes: NDArray[np.int64]) -> Floats:
-        """Begin the battles of places (B,), of seeds and numbers within a seed's battles (B,)."""
+    def _begin(
+        self, mask: Flags, seeds: list[int], episodes: NDArray[np.int64], restart: Flags | None = None
+    ) -> Floats:
+        """Begin the battles of places (B,), of seeds and numbers within a seed's battles (B,).
+
+        `restart` (B,) are the places whose seed was given now.
+        """
         places = list(zip(mask.tolist(), seeds, episodes.tolist(), strict=True))
         observations = self.battles.reset(
             [episode_seed(seed, k) if begins else 0 for begins, seed, k in places],
             mask,
             map_seeds=[map_seed(seed, k, self._regenerate) if begins else 0 for begins, seed, k in places],
+            restart=restart,
         )
         self._seeds, self._episodes = seeds, episodes
         self._present[mask], self._returns[mask], self._done = True, 0.0, self._done & ~mask

@@ -15,7 +15,7 @@ from echelon_env.config import BattleConfig
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE, DRAW, RED
-from echelon_env.opponents import FunctionPolicy, Policy, PolicyLike
+from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, check_integer, nearest_name
 
@@ -99,6 +99,11 @@ class ControlledBattles:
         self._players = {
             role: _make_policy(role, given[role], seed + i, config) for i, role in enumerate(PLAYERS[control])
         }
+        self._drawn = {
+            role: policy
+            for role, policy in self._players.items()
+            if isinstance(policy, Mixture) and policy is not given[role]
+        }
         self._pilot = check_integer("pilot", pilot, 0)
         self._actions = np.zeros((num_battles, self.engine.num_mechs, self.engine.action_dim), np.float32)
         self._battle = np.arange(num_battles)[:, None]
@@ -112,8 +117,12 @@ class ControlledBattles:
         mask: NDArray[np.bool_] | None = None,
         side: ArrayLike | None = None,
         map_seeds: ArrayLike | None = None,
+        restart: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float32]:
         """Begin new battles, see `BattleEngine.reset`; `side` (B,) changes the learner's teams of those that begin.
+
+        `restart` (B,) bool are those that follow from nothing before: where players were given by weights, their levels
+        are drawn as in the first battle ever. Players that are objects know nothing of it.
 
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
@@ -124,7 +133,10 @@ class ControlledBattles:
         self._side = sides
         self._own, self._others = shares
         for role, policy in self._players.items():
-            policy.reset(np.repeat(chosen, self._others[role].shape[1]))
+            rows = self._others[role].shape[1]
+            policy.reset(np.repeat(chosen, rows))
+            if restart is not None and role in self._drawn:
+                self._drawn[role].restart(np.repeat(chosen & restart, rows))
         return self.observations
 
     def step(

@@ -7,20 +7,26 @@ run on blocks of a fixed number of battles, in which a battle has the place that
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import safetensors.torch
 import torch
 from numpy.typing import NDArray
 
 from echelon_env.actions import ACTION_HIGH, ACTION_LOW
 from echelon_env.config import BattleConfig
-from echelon_env.evaluate import BattleNoise, Player
+from echelon_env.evaluate import BASELINES, BattleNoise, Player
 from echelon_env.observations import OBSERVATION_DIM
-from echelon_train.checkpoint import load_checkpoint, weights_of
+from echelon_train.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint, weights_of
 from echelon_train.config import NetworkConfig
 from echelon_train.device import torch_threads
+from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy
 
 BLOCK = 16
@@ -93,6 +99,18 @@ def _rows_in_blocks(noise: BattleNoise) -> NDArray[np.intp]:
     return rows
 
 
+@dataclass(frozen=True)
+class _Network:
+    """Makes players of a policy; equal to another that makes the same ones, for one may have been loaded twice."""
+
+    policy: BattlePolicy = field(compare=False)
+    weights_sha256: str  # of all that the policy consists of
+    deterministic: bool
+
+    def __call__(self, config: BattleConfig, noise: BattleNoise) -> NetworkPlayer:
+        return NetworkPlayer(self.policy, noise, deterministic=self.deterministic)
+
+
 def network_player(
     name: str,
     policy: BattlePolicy,
@@ -101,6 +119,7 @@ def network_player(
     deterministic: bool = False,
     battle: BattleConfig | None = None,
     trained_maps: frozenset[str] | None = None,
+    identity: Mapping[str, str | int] | None = None,
 ) -> Player:
     """A recurrent policy as a player, with a copy of the weights that it has now.
 
@@ -118,17 +137,22 @@ def network_player(
         What it was trained on, if it was.
     trained_maps
         Content hashes of the maps that it trained on, if they are known.
+    identity
+        What tells it from others of its name, see `Player.identity`.
     """
     frozen = build_policy(network)
     for weight, tensor in weights_of(frozen).items():
         tensor.copy_(weights_of(policy)[weight])
     frozen.set_training_mode(False)
+    weights = {weight: tensor.contiguous() for weight, tensor in weights_of(frozen).items()}
+    digest = hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
     return Player(
         name,
         "deterministic" if deterministic else "sampled",
-        lambda config, noise: NetworkPlayer(frozen, noise, deterministic=deterministic),
+        _Network(frozen, digest, deterministic),
         battle,
         trained_maps,
+        identity or {},
     )
 
 
@@ -139,16 +163,26 @@ def untrained_player(seed: int = 0, *, deterministic: bool = False) -> Player:
 
 
 def checkpoint_player(path: str | Path, *, deterministic: bool = False) -> Player:
-    """The policy of a checkpoint, or of a run's last one, by its folder; it is called what the path is.
+    """The policy of a checkpoint, or of a run's last one, by its folder; it is called what the path is, as typed.
 
-    Raises CheckpointError, with the reason, for a folder that has none or a damaged one.
+    Its identity is the name of the checkpoint's folder ("checkpoint"), "steps", and the SHA-256 of the file of its
+    weights ("weights_sha256").
+
+    Raises CheckpointError, with the reason, for a folder that has none or a damaged one, and for a path that is the
+    name of another player; ``"./novice"`` is none, but a `Path` does not keep the dot.
     """
-    checkpoint = load_checkpoint(Path(path))
+    name = os.fspath(path)
+    if name in (*BASELINES, UNTRAINED):
+        raise CheckpointError(f"{name}: is the name of another player; for the folder write './{name}'")
+    folder = find_checkpoint(Path(path))
+    checkpoint = load_checkpoint(folder)
+    weights = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
     return network_player(
-        str(path),
+        name,
         checkpoint.policy,
         checkpoint.network,
         deterministic=deterministic,
         battle=checkpoint.battle,
         trained_maps=checkpoint.trained_maps,
+        identity={"checkpoint": folder.resolve().name, "steps": checkpoint.steps, "weights_sha256": weights},
     )

@@ -12,6 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import JSONOutputFormat, Logger, TensorBoardOutputFormat
 
 from echelon_env import ConfigError, MapPool
+from echelon_env.evaluate import validation_seed
 from echelon_train.callbacks import (
     BattleStatistics,
     CheckpointCallback,
@@ -174,7 +175,7 @@ def _learn(model: Any, config: TrainConfig, out: Path, console: Console, max_sec
             config.opponent,
             battle,
             num_battles=config.eval_battles,
-            seed=config.seed,
+            seed=validation_seed(config.seed),
             num_threads=config.threads,
         )
 

@@ -1,4 +1,5 @@
 import dataclasses
+import hashlib
 import itertools
 import json
 import threading
@@ -82,6 +83,31 @@ def test_a_result_depends_on_nothing_beside_it(first, second, config):
         there = next(b for b in whole.battles if (b.seed, b.side) == (battle.seed, battle.side))
         assert battle == dataclasses.replace(there, number=battle.number)
     assert len(set(map(str, whole.battles))) == 10
+
+
+class Remembering:
+    """Acts on how its observations have changed since its last call, and spoils those that it was given."""
+
+    def __init__(self):
+        self.last = None
+
+    def reset(self, mask):
+        self.last = None
+
+    def act(self, observations):
+        assert observations.flags["C_CONTIGUOUS"]
+        assert observations.flags["OWNDATA"] or observations.base.flags["OWNDATA"]
+        change = observations if self.last is None else observations - self.last
+        self.last = observations
+        return np.tanh(10 * change[:, :ACTION_DIM])
+
+
+@pytest.mark.parametrize("config", [CONFIG, UNEVEN], ids=["even", "uneven"])
+def test_a_player_that_keeps_its_observations_keeps_them_as_they_were(config):
+    player = Player("me", "scripted", lambda config, noise: Remembering())
+    whole = play_match(player, baseline("trivial"), config, SEEDS, scenario="small")
+    for batch_size in (1, 2):
+        assert whole == play_match(player, baseline("trivial"), config, SEEDS, scenario="small", batch_size=batch_size)
 
 
 @pytest.mark.parametrize("level", opponents.LEVELS)
@@ -239,6 +265,26 @@ def test_a_player_can_meet_itself(name):
     assert match.wins == match.losses or name == "random"
 
 
+def test_two_different_players_of_one_name_are_refused():
+    pretender = Player("novice", "scripted", lambda config, noise: FunctionPolicy(still))
+    for pair in ((pretender, baseline("novice")), (baseline("novice", 1), baseline("novice"))):
+        with pytest.raises(ValueError, match="two different players are called 'novice'"):
+            play_match(*pair, CONFIG, SEEDS, scenario="small")
+        with pytest.raises(ValueError, match="two different players are called 'novice'"):
+            play(*pair, CONFIG, SEEDS)
+    copy = dataclasses.replace(pretender)
+    assert copy is not pretender
+    assert play_match(copy, pretender, CONFIG, SEEDS[:1], scenario="small").draws == 2
+
+
+def test_a_match_says_what_it_was_played_with():
+    known = Player("me", "scripted", lambda config, noise: FunctionPolicy(still), identity={"steps": 7})
+    match = play_match(baseline("idle"), known, CONFIG, SEEDS[:1], scenario="small")
+    assert match.identities == ({}, {"steps": 7})
+    text = json.dumps(CONFIG.to_dict(), sort_keys=True, separators=(",", ":"))
+    assert match.config_hash == hashlib.sha256(text.encode()).hexdigest()
+
+
 @pytest.mark.parametrize(
     ("seeds", "message"),
     [
@@ -253,7 +299,7 @@ def test_bad_seeds_are_refused(seeds, message):
     with pytest.raises(ValueError, match=message):
         meet(seeds=seeds)
     with pytest.raises(ValueError, match=message):
-        next(play(baseline("idle"), baseline("idle"), CONFIG, seeds))
+        play(baseline("idle"), baseline("idle"), CONFIG, seeds)
 
 
 def test_impossible_numbers_are_refused():
@@ -262,7 +308,7 @@ def test_impossible_numbers_are_refused():
     with pytest.raises(ConfigError, match="num_threads"):
         meet(num_threads=0)
     with pytest.raises(ConfigError, match="side: expected 0"):
-        next(play(baseline("idle"), baseline("idle"), CONFIG, SEEDS, side=2))
+        play(baseline("idle"), baseline("idle"), CONFIG, SEEDS, side=2)
 
 
 SHARED = FunctionPolicy(still)

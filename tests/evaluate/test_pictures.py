@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from echelon_env.evaluate.cross_play import CrossPlay, cross_play
 from echelon_env.evaluate.pictures import DPI, save_intervals, save_matrix
-from echelon_env.evaluate.statistics import CrossPlay, Interval, cross_play
+from echelon_env.evaluate.statistics import Interval
 from echelon_env.evaluate.tables import shorten
 from evaluate.made import made_match
 

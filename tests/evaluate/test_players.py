@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,11 @@ def noise(seeds=(5, 6), stream=(0, 0), team_size=3):
     return BattleNoise(seeds, stream, team_size)
 
 
+def test_playing_waits_for_no_statistics():
+    code = "import sys, echelon_env.evaluate; assert 'scipy.stats' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_baselines_are_nothing_chance_and_every_level():
     assert ("idle", "random", *opponents.LEVELS) == BASELINES
 
@@ -22,7 +30,9 @@ def test_every_baseline_plays(name):
     player = baseline(name)
     assert player.name == name
     assert player.action_mode == {"idle": "none", "random": "uniform"}.get(name, "scripted")
-    assert (player.battle, player.trained_maps) == (None, None)
+    assert (player.battle, player.trained_maps, player.identity) == (None, None, {})
+    assert baseline(name) is player
+    assert baseline(name, 1) != player
     policy, other = (player.make(DUEL, noise()) for _ in range(2))
     assert policy is not other
     policy.reset(np.ones(6, np.bool_))

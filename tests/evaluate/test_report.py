@@ -1,8 +1,8 @@
+import dataclasses
 import itertools
 import json
 import re
 import sys
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -10,11 +10,12 @@ from scipy.stats import binomtest, mannwhitneyu, trim_mean
 
 from echelon_env import make_config
 from echelon_env.evaluate import Battle, Match, Player, Suite, SuiteError, SuiteScenario, report, stamp
+from echelon_env.evaluate.cross_play import PayoffMatrix, cross_play
 from echelon_env.evaluate.matches import CLASS_STATISTICS
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE, make_report, write_report
 from echelon_env.evaluate.seeds import evaluation_seed
-from echelon_env.evaluate.statistics import PayoffMatrix, cross_play
-from echelon_env.evaluate.tables import WIDTH, format_report, shorten
+from echelon_env.evaluate.statistics import score_interval
+from echelon_env.evaluate.tables import ENOUGH_MAPS, WIDTH, describe_maps, format_report, format_share, shorten
 
 STAMP = stamp()
 
@@ -72,20 +73,47 @@ def test_a_report_says_what_was_played():
 def test_the_aggregates_are_over_all_maps_that_a_player_played():
     matches = [match("a", "b"), match("c", "a", 0.4), match("b", "c", 0.5, "skirmish")]
     report = document(matches, ["a", "b", "c"])
-    scores = np.concatenate([score(matches[0]), 1 - score(matches[1])])
+    scores = (score(matches[0]) + 1 - score(matches[1])) / 2
     aggregate = report["aggregate"]["a"]
-    assert aggregate["maps"] == 24
-    assert aggregate["mean"]["estimate"] == pytest.approx(scores.mean())
+    assert (aggregate["maps"], aggregate["opponents"]) == (12, ["b", "c"])
+    mean = score_interval({"duel": scores})
+    assert aggregate["mean"] == pytest.approx({"estimate": scores.mean(), "low": mean.low, "high": mean.high})
     assert aggregate["iqm"]["estimate"] == pytest.approx(trim_mean(scores, 0.25))
-    for name in ("mean", "iqm"):
-        assert aggregate[name]["low"] <= aggregate[name]["estimate"] <= aggregate[name]["high"]
+    assert aggregate["iqm"]["low"] <= aggregate["iqm"]["estimate"] <= aggregate["iqm"]["high"]
+    assert report["aggregate"]["b"]["maps"] == 24  # two scenarios
+
+
+def test_another_opponent_that_is_as_the_first_says_nothing_new():
+    first, other = match("a", "b", 0.5, maps=40), match("a", "c", 0.5, maps=40)
+    alike = dataclasses.replace(first, second="c")
+    once, twice, apart = (document(met, ["a"])["aggregate"]["a"] for met in ([first], [first, alike], [first, other]))
+    assert {**twice, "opponents": ["b"]} == once
+    assert apart["mean"]["high"] - apart["mean"]["low"] < once["mean"]["high"] - once["mean"]["low"]
+
+
+def test_scenarios_that_share_seeds_are_one_sample_in_the_aggregates():
+    first = match("a", "b", 0.5, maps=40)
+    both = document([first, dataclasses.replace(first, scenario="skirmish")], ["a"])["aggregate"]["a"]
+    once = document([first], ["a"])["aggregate"]["a"]
+    assert both["mean"] == pytest.approx(once["mean"])
+    assert both["iqm"] == pytest.approx(once["iqm"])
+
+
+def test_the_interquartile_mean_of_few_maps_has_no_interval(tmp_path):
+    few, enough = document(round_robin(["a", "b"], maps=9), ["a", "b"]), document([match("a", "b", maps=10)], ["a"])
+    iqm = few["aggregate"]["a"]["iqm"]
+    assert iqm["low"] is iqm["high"] is None
+    assert enough["aggregate"]["a"]["iqm"]["low"] is not None
+    row = next(line for line in format_report(few).splitlines() if line.startswith("a  ") and line.endswith(" -"))
+    assert row.split()[-2] == f"{100 * iqm['estimate']:.1f}"
+    assert write_report(tmp_path / "report", few)
 
 
 def test_improvement_is_over_the_tasks_that_both_have():
     matches = [match("a", "x", 0.9), match("x", "b", 0.6), match("a", "y"), match("a", "b")]
     report = document(matches, ["a", "b"])
     (pair,) = report["probability_of_improvement"]
-    assert (pair["player"], pair["over"], pair["tasks"]) == ("a", "b", ["duel-v-x"])
+    assert (pair["player"], pair["over"], pair["tasks"]) == ("a", "b", [["duel", "x"]])
     x, y = score(matches[0]), 1 - score(matches[1])
     assert pair["estimate"] == pytest.approx(mannwhitneyu(x, y).statistic / (len(x) * len(y)))
     assert document([match("a", "b")], ["a", "b"])["probability_of_improvement"] == []
@@ -132,6 +160,51 @@ def test_marl_eval_gets_the_tasks_that_all_players_have():
     last = tasks["duel"]["b"]["run_0"]["absolute_metrics"]["win_rate"]
     lost = [battle.outcome == -1 for battle in match("a", "b").battles]
     assert last[:24] == lost
+
+
+def test_tasks_whose_names_run_together_are_kept_apart():
+    matches = [match("a", "y", scenario="x-v-x"), match("a", "x-v-y", scenario="x")]
+    report = document(matches, ["a"])
+    assert len(report["marl_eval"]["echelon"]) == 2
+    met = [replaced for m in matches for replaced in (m, dataclasses.replace(m, first="b"))]
+    (pair,) = document(met, ["a", "b"])["probability_of_improvement"]
+    assert pair["tasks"] == [["x-v-x", "y"], ["x", "x-v-y"]]
+
+
+def test_a_players_identity_is_kept_and_its_steps_are_marl_evals():
+    identity = {"checkpoint": "0000300000", "steps": 300_000, "weights": "ab12"}
+    report = document([match("a", "b"), match("c", "b")], [], players=[player("a", identity=identity), player("c")])
+    assert [row["identity"] for row in report["players"]] == [identity, {}]
+    algorithms = report["marl_eval"]["echelon"]["duel-v-b"]
+    assert [algorithms[name]["run_0"]["step_0"]["step_count"] for name in "ac"] == [300_000, 0]
+
+
+def test_actions_that_were_not_finite_are_told():
+    fine, bad = match("a", "b"), match("a", "c")
+    bad = dataclasses.replace(
+        bad, classes=(bad.classes[0], {"light": bad.classes[1]["light"] | {"bad_actions": 1234.0}})
+    )
+    report = document([fine, bad], ["a"])
+    assert report["bad_actions"] == {"a": 2, "b": 1, "c": 1234}  # each made class has one
+    text = format_report(report)
+    assert "c: 1,234 entries of its actions not finite, played as 0" in text.splitlines()
+    report = document([dataclasses.replace(fine, classes=({}, {}))], ["a"])
+    assert "not finite" not in format_report(report)
+
+
+@pytest.mark.parametrize("known", [ENOUGH_MAPS - 1, ENOUGH_MAPS, None])
+def test_a_report_says_which_maps_were_trained_on(known):
+    hashes = None if known is None else frozenset(map(str, range(known)))
+    report = document([match("a", "b")], [], players=[player("a", trained_maps=hashes)])
+    text = format_report(report)
+    assert ("too few to speak of unseen maps" in text) == (known == ENOUGH_MAPS - 1)
+    assert (f"  on 12 maps, none of the {known or 0:,} trained on" in text) == (known is not None)
+    assert describe_maps(1, None, known) == "on 1 map"
+
+
+def test_shares_are_percentages_with_their_interval():
+    assert format_share({"estimate": 0.5204, "low": 0.451, "high": 1.0}) == "52.0 [45.1, 100.0]"
+    assert format_share({"estimate": 0.52, "low": None, "high": None}) == "52.0 -"
 
 
 def test_players_are_told_which_of_the_maps_they_trained_on():
@@ -230,7 +303,7 @@ def test_the_matrix_is_drawn_as_it_was_computed(tmp_path, monkeypatch):
     expected = cross_play(matches)
     assert (matrix.players, [*matrix.scenarios], rows) == (expected.players, [*expected.scenarios], ["a", "b"])
     panels = ((matrix.pooled, expected.pooled), (matrix.scenarios["duel"], expected.scenarios["duel"]))
-    for field, (ours, theirs) in itertools.product(fields(PayoffMatrix), panels):
+    for field, (ours, theirs) in itertools.product(dataclasses.fields(PayoffMatrix), panels):
         np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name))
     assert set(intervals) == {"mean score", "interquartile mean"}
     assert intervals["interquartile mean"]["b"].low == made["aggregate"]["b"]["iqm"]["low"]

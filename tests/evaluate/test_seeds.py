@@ -8,6 +8,7 @@ from echelon_env.evaluate import (
     evaluation_seed,
     training_map_seed,
     training_seed,
+    validation_seed,
 )
 
 
@@ -22,6 +23,16 @@ def test_every_seed_lies_in_its_range():
             assert training_seed(seed, index, index) in TRAINING_SEEDS
             assert training_map_seed(seed, index) in TRAINING_SEEDS
             assert evaluation_seed(seed, index) in EVALUATION_SEEDS
+
+
+def test_a_run_is_not_watched_on_the_maps_of_any_evaluation_with_a_near_seed():
+    seeds = [*range(200), 1_000_000]
+    watched = {evaluation_seed(validation_seed(seed), index) for seed in seeds for index in range(50)}
+    judged = {evaluation_seed(seed, index) for seed in seeds for index in range(50)}
+    assert len(watched) == len(judged) == 201 * 50
+    assert not watched & judged
+    assert all(seed in EVALUATION_SEEDS for seed in watched)
+    assert all(0 <= validation_seed(seed) < 2**64 for seed in (*seeds, 2**64, 2**70))
 
 
 def test_seeds_differ_by_run_place_and_episode():

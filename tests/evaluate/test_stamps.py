@@ -2,7 +2,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,19 @@ def test_a_stamp_names_versions_and_hashes():
     assert found["engine_hash"] == source_hash(PACKAGE, ENGINE_SOURCES)
     assert found["opponents_hash"] == source_hash(PACKAGE, OPPONENT_SOURCES)
     assert len({found["engine_hash"], found["opponents_hash"]}) == 2
+    assert found["scipy"] == version("scipy")
     assert stamp() == found
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_torch_is_named_where_it_is_installed(monkeypatch, installed):
+    def find(name):
+        if name == "torch" and not installed:
+            raise PackageNotFoundError(name)
+        return "1.2.3"
+
+    monkeypatch.setattr("importlib.metadata.version", find)
+    assert stamp().get("torch") == ("1.2.3" if installed else None)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +43,23 @@ def checkout(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkouts") / "elsewhere"
     shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
     return folder
+
+
+def test_the_hashes_are_of_what_was_imported(checkout):
+    """A file that is edited after the import changes nothing."""
+    code = (
+        "import sys, pathlib, types; folder = pathlib.Path(sys.argv[1]); package = types.ModuleType('copied');"
+        "package.__path__ = [str(folder)]; sys.modules['copied'] = package;"
+        "inner = types.ModuleType('copied.evaluate'); inner.__path__ = [str(folder / 'evaluate')];"
+        "sys.modules['copied.evaluate'] = inner; from copied.evaluate import stamps;"
+        "before = [stamps.source_hash(folder, s) for s in (stamps.ENGINE_SOURCES, stamps.OPPONENT_SOURCES)];"
+        "[f.write_bytes(f.read_bytes() + b' ') for f in (folder / 'catalog.py', folder / 'evaluate' / 'players.py')];"
+        "found = stamps.stamp(); assert [found['engine_hash'], found['opponents_hash']] == before;"
+        "assert before[0] != stamps.source_hash(folder, stamps.ENGINE_SOURCES)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(checkout)], check=True)
+    for file in ("catalog.py", "evaluate/players.py"):
+        shutil.copy(PACKAGE / file, checkout / file)
 
 
 def test_the_hash_is_the_same_in_another_checkout(checkout):
@@ -51,6 +80,7 @@ def test_the_hash_is_the_same_in_another_checkout(checkout):
         ("terrain/biomes/urban.py", True, False),
         ("catalog.py", True, False),
         ("config.py", True, False),
+        ("controlled.py", True, False),
         ("map_config.py", True, False),
         ("schema.py", True, False),
         ("scenario.py", True, False),
@@ -58,6 +88,7 @@ def test_the_hash_is_the_same_in_another_checkout(checkout):
         ("actions.py", True, False),
         ("scenario_files/duel.toml", True, False),
         ("opponents/scripted.py", False, True),
+        ("evaluate/players.py", False, True),
         ("render/palette.py", False, False),
         ("evaluate/stamps.py", False, False),
         ("cli/bench.py", False, False),

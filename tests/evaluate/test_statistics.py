@@ -12,7 +12,6 @@ from scipy import stats
 
 from echelon_env.evaluate.statistics import (
     Interval,
-    cross_play,
     interquartile_mean,
     map_scores,
     probability_of_improvement,
@@ -101,6 +100,47 @@ def test_score_interval_of_equal_maps_takes_each_as_one_battle(maps: int, score:
     halves = {"a": np.full(maps, score), "b": np.full(maps, score)}
     expected = wilson(int(2 * maps * score), 2 * maps)
     assert close(score_interval(halves), expected.estimate, expected.low, expected.high)
+
+
+def test_strata_on_the_same_maps_have_the_interval_of_their_maps_means() -> None:
+    draws = np.random.default_rng(4)
+    groups = draws.choice(SCORES, (3, 40))
+    order = draws.permutation(40)
+    scores = {"a": groups[0], "b": groups[1], "c": groups[2][order]}
+    maps = {"a": range(40), "b": range(40), "c": order.tolist()}
+    ours, theirs = score_interval(scores, maps=maps), score_interval({"all": groups.mean(axis=0)})
+    assert close(ours, theirs.estimate, theirs.low, theirs.high)
+    won = dict.fromkeys("abc", np.ones(40))
+    assert score_interval(won, maps=dict.fromkeys("abc", range(40))) == score_interval({"a": np.ones(40)})
+
+
+def test_strata_that_share_no_map_are_independent_and_those_that_share_some_are_in_between() -> None:
+    draws = np.random.default_rng(5)
+    scores = {"a": draws.choice(SCORES, 40), "b": draws.choice(SCORES, 30)}
+    scores["a"][:30] = scores["b"]
+    apart = score_interval(scores)
+    assert score_interval(scores, maps={"a": range(40), "b": range(40, 70)}) == apart
+    some = score_interval(scores, maps={"a": range(40), "b": [*range(15), *range(50, 65)]})
+    most = score_interval(scores, maps={"a": range(40), "b": range(30)})
+    assert most.high - most.low > some.high - some.low > apart.high - apart.low
+
+
+def test_strata_on_the_same_maps_are_drawn_together() -> None:
+    scores = np.random.default_rng(6).choice(SCORES, 40)
+    strata, order = {"a": scores, "b": scores[::-1]}, range(40)
+    once = stratified_bootstrap({"a": scores}, np.mean)
+    assert stratified_bootstrap(strata, np.mean, maps={"a": order, "b": order[::-1]}) == once
+    apart = stratified_bootstrap(strata, np.mean)
+    assert apart.high - apart.low < 0.8 * (once.high - once.low)
+
+
+@pytest.mark.parametrize("maps", [{"a": [0, 1]}, {"a": [0], "b": [0, 1]}, {"a": [0, 1], "b": [1, 1]}])
+def test_every_score_wants_a_map(maps: dict[str, list[int]]) -> None:
+    scores = {"a": np.ones(2), "b": np.ones(2)}
+    with pytest.raises(ValueError, match="a different map for each of 2 scores"):
+        score_interval(scores, maps=maps)
+    with pytest.raises(ValueError, match="a different map for each of 2 scores"):
+        stratified_bootstrap(scores, np.mean, maps=maps)
 
 
 def test_score_interval_of_single_maps_is_wide() -> None:
@@ -216,56 +256,3 @@ def test_strata_that_are_none_are_refused() -> None:
         probability_of_improvement(good, {"b": good["a"]})
     with pytest.raises(ValueError, match="at least one bootstrap sample, got 0"):
         stratified_bootstrap(good, interquartile_mean, samples=0)
-
-
-# ---- cross-play ----
-
-
-def test_cross_play_has_every_cell_and_its_mirror_image() -> None:
-    duel = made_match("a", "b", [(WIN, WIN), (WIN, LOSS), (DRAW, WIN)])
-    other = made_match("c", "a", [(LOSS, DRAW), (LOSS, LOSS)])
-    play = cross_play([duel, other])
-    assert play.players == ("a", "b", "c")
-    matrix = play.scenarios["duel"]
-    assert matrix.wins.tolist() == [[0, 4, 3], [1, 0, 0], [0, 0, 0]]
-    assert matrix.draws.tolist() == [[0, 1, 1], [1, 0, 0], [1, 0, 0]]
-    assert (matrix.losses == matrix.wins.T).all()
-    nan = np.nan
-    np.testing.assert_allclose(matrix.score, [[nan, 0.75, 0.875], [0.25, nan, nan], [0.125, nan, nan]])
-    np.testing.assert_allclose(matrix.low, 1 - matrix.high.T)
-    assert close(score_interval({"duel": map_scores(duel)}), 0.75, matrix.low[0, 1], matrix.high[0, 1])
-
-
-def test_cross_play_pools_scenarios_with_equal_weight() -> None:
-    duel = made_match("a", "b", [(WIN, WIN)] * 3 + [(WIN, LOSS)])
-    skirmish = made_match("b", "a", [(WIN, WIN), (WIN, LOSS)], scenario="skirmish")
-    apart = made_match("a", "c", [(WIN, WIN)])
-    play = cross_play([duel, skirmish, apart])
-    assert list(play.scenarios) == ["duel", "skirmish"]
-    assert play.pooled.wins[0, 1] == 7 + 1
-    pooled = score_interval({"duel": map_scores(duel), "skirmish": 1 - map_scores(skirmish)})
-    assert close(pooled, (0.875 + 0.25) / 2, play.pooled.low[0, 1], play.pooled.high[0, 1])
-    assert play.pooled.score[0, 1] == pooled.estimate
-    assert np.isnan(play.pooled.score[0, 2]) and play.pooled.wins[0, 2] == 0
-    assert play.scenarios["duel"].score[0, 2] == 1
-
-
-def test_cross_play_takes_matches_of_a_pair_together() -> None:
-    parts = [made_match("a", "b", [(WIN, WIN), (LOSS, LOSS)]), made_match("b", "a", [(WIN, LOSS)], maps=2)]
-    whole = made_match("a", "b", [(WIN, WIN), (LOSS, LOSS), (LOSS, WIN)])
-    for field in ("wins", "losses", "score", "low", "high"):
-        ours, theirs = (getattr(cross_play(matches).pooled, field) for matches in (parts, [whole]))
-        np.testing.assert_array_equal(ours, theirs)
-    for again in (parts[0], made_match("b", "a", [(DRAW, DRAW)], maps=1)):
-        with pytest.raises(ValueError, match="met more than once on a map of 'duel'"):
-            cross_play([*parts, again])
-
-
-def test_cross_play_of_a_player_with_itself() -> None:
-    matrix = cross_play([made_match("a", "a", [(WIN, WIN), (WIN, LOSS)])]).pooled
-    assert (matrix.wins.item(), matrix.losses.item(), matrix.score.item()) == (3, 1, 0.75)
-
-
-def test_cross_play_needs_matches() -> None:
-    with pytest.raises(ValueError, match="at least one match"):
-        cross_play([])

@@ -153,6 +153,31 @@ def test_score_interval_covers_the_mean_of_strata(
     assert least < coverage(strata, maps, float(np.mean(wins)), score_interval, trials=800) < 0.985
 
 
+def on_the_same_maps(correlation: float) -> Array:
+    """Scores (opponents, maps): in a share of the maps all are the same, so that any two correlate by as much."""
+    rng = np.random.default_rng(0)
+    scores = chances(0.6, 0.4)
+    trials, opponents, maps = 400, 5, 100
+    each, common = (rng.choice(SCORES, (trials, *shape, maps), p=scores) for shape in ((opponents,), (1,)))
+    return np.where(rng.random((trials, 1, maps)) < correlation, common, each)
+
+
+@pytest.mark.parametrize("correlation", [0, 0.17, 0.32])
+def test_score_interval_covers_the_mean_over_opponents_on_the_same_maps(correlation: float) -> None:
+    trials = [dict(enumerate(scores)) for scores in on_the_same_maps(correlation)]
+    maps = dict.fromkeys(range(5), range(100))
+    assert 0.93 < np.mean([holds(score_interval(scores, maps=maps), 0.6) for scores in trials]) < 0.98
+    naive = np.mean([holds(score_interval(scores), 0.6) for scores in trials])
+    assert naive < {0: 0.98, 0.17: 0.90, 0.32: 0.84}[correlation]
+
+
+def test_bootstrap_covers_the_interquartile_mean_over_opponents_on_the_same_maps() -> None:
+    trials = on_the_same_maps(0.32).mean(axis=1)
+    truth = float(interquartile_mean(trials.ravel()))  # of the distribution that all trials have
+    found = np.mean([holds(iqm_interval({0: scores}), truth) for scores in trials])
+    assert 0.93 - 0.033 < found < 0.97 + 0.033  # the description's bounds, and three standard errors of the simulation
+
+
 def iqm_interval(scores: dict[int, Array]) -> Interval:
     return stratified_bootstrap(scores, interquartile_mean, samples=300)
 

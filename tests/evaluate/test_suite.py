@@ -36,10 +36,8 @@ def small() -> Suite:
 
 @pytest.fixture(scope="module")
 def match(small):
-    config = make_config(small.config("duel-open"), max_steps=2)
-    return play_match(
-        baseline("idle"), baseline("idle"), config, small.scenario("duel-open").seeds, scenario="duel-open"
-    )
+    seeds = small.scenario("duel-open").seeds
+    return play_match(baseline("idle"), baseline("idle"), small.config("duel-open"), seeds, scenario="duel-open")
 
 
 def test_the_shipped_suite_is_frozen_as_the_package_is_now():
@@ -66,8 +64,7 @@ def test_hashes_are_of_canonical_documents(small, match):
 
     text = json.dumps(make_config("duel-open").to_dict(), sort_keys=True, separators=(",", ":"))
     assert small.scenario("duel-open").config_hash == sha(text)
-    maps = [battle.map_hash for battle in match.battles[::2]]
-    assert small.scenario("duel-open").maps_hash == sha("".join(maps))
+    assert small.scenario("duel-open").map_hashes == tuple(battle.map_hash for battle in match.battles[::2])
     assert small.hash == sha(json.dumps(asdict(small), sort_keys=True, separators=(",", ":")))
     assert small.hash != dataclasses.replace(small, opponents=("novice",)).hash
 
@@ -86,6 +83,8 @@ def test_seeds_of_training_are_no_suites(small):
 def test_unknown_names_are_refused(small):
     with pytest.raises(SuiteError, match="unknown suite 'echelon-eval'; did you mean 'echelon-eval-v1'"):
         load_suite("echelon-eval")
+    with pytest.raises(SuiteError, match="unknown opponent 'novic'; did you mean 'novice'"):
+        freeze_suite("none", ["duel"], ["trivial", "novic"], 1)
     with pytest.raises(SuiteError, match="suite small: unknown scenario 'dule'; did you mean 'duel'"):
         small.config("dule")
     assert issubclass(SuiteError, ConfigError)
@@ -105,13 +104,64 @@ def test_matches_on_the_suites_maps_are_accepted(small, match):
 def test_matches_on_other_maps_are_refused(small, match):
     with pytest.raises(SuiteError, match="unknown scenario 'else'"):
         small.check_match(dataclasses.replace(match, scenario="else"))
+    duel = small.scenario("duel").config_hash
     with pytest.raises(SuiteError, match="maps are not the first of scenario 'duel'"):
-        small.check_match(dataclasses.replace(match, scenario="duel"))
+        small.check_match(dataclasses.replace(match, scenario="duel", config_hash=duel))
     with pytest.raises(SuiteError, match="maps are not the first"):
         small.check_match(dataclasses.replace(match, battles=match.battles[2:]))
-    other = tuple(dataclasses.replace(battle, map_hash="0" * 64) for battle in match.battles)
-    with pytest.raises(SuiteError, match="maps of scenario 'duel-open' are not those that were frozen"):
+
+
+@pytest.mark.parametrize("played", [1, 2, 4])
+def test_a_map_of_other_content_is_refused_in_any_part(small, match, played):
+    other = (*match.battles[: played - 1], dataclasses.replace(match.battles[played - 1], map_hash="0" * 64))
+    with pytest.raises(SuiteError, match="a map of scenario 'duel-open' is not the one that was frozen"):
         small.check_match(dataclasses.replace(match, battles=other))
+
+
+def test_matches_of_another_configuration_are_refused(small):
+    config = make_config(small.config("duel-open"), max_steps=2)
+    seeds = small.scenario("duel-open").seeds
+    match = play_match(baseline("idle"), baseline("idle"), config, seeds, scenario="duel-open")
+    with pytest.raises(SuiteError, match="was not played with the configuration of scenario 'duel-open'"):
+        small.check_match(match)
+
+
+def test_a_suite_of_ones_own_is_loaded_from_its_file(small, tmp_path):
+    file = tmp_path / "mine.json"
+    write_json(file, asdict(small))
+    assert load_suite(file) == load_suite(str(file)) == small
+    assert load_suite(file).hash == small.hash
+    write_json(file, asdict(dataclasses.replace(small, opponents=("novice",))))
+    assert load_suite(file).opponents == ("novice",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"opponents": ["novic"]}, "unknown opponent 'novic'; did you mean 'novice'"),
+        ({"opponents": [3]}, "expected str, got 3"),
+        ({"scenarios": 3}, "expected a sequence"),
+        ({"scenarios": [{"name": "duel"}]}, "keys are missing: config_hash, map_hashes, seeds"),
+        (
+            {"scenarios": [{"name": "duel", "config_hash": "", "map_hashes": [], "seeds": [2**62]}]},
+            "the 1 maps",
+        ),
+        ({"scenarios": [{"name": "duel", "config_hash": "", "map_hashes": [""], "seeds": [7]}]}, "outside the allowed"),
+        ({"extra": 1}, "unknown config key 'extra'"),
+    ],
+)
+def test_a_file_that_holds_no_suite_is_refused(small, tmp_path, change, message):
+    write_json(tmp_path / "mine.json", asdict(small) | change)
+    with pytest.raises(SuiteError, match=f"mine.json: .*{message}"):
+        load_suite(tmp_path / "mine.json")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(SuiteError, match=r"mine\.json: No such file"):
+        load_suite(tmp_path / "mine.json")
+    (tmp_path / "mine.json").write_text("{")
+    with pytest.raises(SuiteError, match=r"mine\.json: Expecting"):
+        load_suite(tmp_path / "mine.json")
 
 
 @pytest.mark.parametrize("num_maps", [0, 1.5])

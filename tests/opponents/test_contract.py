@@ -115,6 +115,44 @@ def test_other_shapes_are_errors(make, shape):
         make().act(np.zeros(shape, np.float32))
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([[0.0] * OBSERVATION_DIM], "observations: expected an array of floats, got list"),
+        (None, "observations: expected an array of floats, got NoneType"),
+        (np.zeros((1, OBSERVATION_DIM), np.int64), "observations: expected an array of floats, got int64"),
+        (np.zeros((1, OBSERVATION_DIM), np.complex64), "observations: expected an array of floats, got complex64"),
+        (np.zeros((1, OBSERVATION_DIM), object), "observations: expected an array of floats, got object"),
+    ],
+)
+def test_what_is_no_array_of_floats_is_an_error(make, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        make().act(wrong)
+
+
+@pytest.mark.parametrize("mask", [[0, 1], np.ones((2, 1), bool), np.array(True), [True, None], np.array([0.0, 1.0])])
+def test_masks_are_booleans_one_a_row(make, mask):
+    player = make()
+    player.act(np.zeros((2, OBSERVATION_DIM), np.float32))
+    with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(rows,\), got "):
+        player.reset(mask)
+    player.reset([True, False])
+
+
+def test_rows_are_mechs_through_all_their_battles(make, seen):
+    """Another number of them forgets nobody unasked."""
+    player, undisturbed = make(), make()
+    player.act(seen[0])
+    with pytest.raises(ValueError, match=r"expected 20 rows as before, .*got 7; reset\(np.ones\(7, bool\)\) begins"):
+        player.act(seen[1, :7])
+    with pytest.raises(ValueError, match="mask: expected 20 booleans as there were rows before, or others all true"):
+        player.reset(np.arange(7) < 3)
+    undisturbed.act(seen[0])
+    assert player.act(seen[1]).tobytes() == undisturbed.act(seen[1]).tobytes()
+    player.reset(np.ones(7, bool))
+    np.testing.assert_array_equal(think(player, seen[:40, :7]), think(make(), seen[:40, :7]))
+
+
 def test_no_rows_are_no_actions(make):
     assert make().act(np.zeros((0, OBSERVATION_DIM), np.float32)).shape == (0, ACTION_DIM)
 

@@ -242,7 +242,7 @@ class TestFireRate:
         ("aim_error", "0.1", "got '0.1'"),
         ("fire_rate", 1.1, r"fire_rate: expected a number from 0 to 1 \(a share\), got 1\.1"),
         ("fire_rate", True, "got True"),
-        ("fire_rate", None, "got None"),
+        ("fire_rate", [0.5], r"got \[0\.5\]"),
     ],
 )
 def test_impossible_handicaps_are_refused_and_change_nothing(name, value, message):
@@ -253,6 +253,15 @@ def test_impossible_handicaps_are_refused_and_change_nothing(name, value, messag
     for handicapped in (Handicap, lambda _, config, **given: opponents.make("novice", 0, config, **given)):
         with pytest.raises(ValueError, match=message):
             handicapped(Counter(), CONFIG, **{name: value})
+
+
+def test_a_handicap_that_is_given_stays_even_if_it_is_harmless_at_first():
+    for name, value in (("reaction_delay", 0.0), ("aim_error", 0), ("fire_rate", 1.0)):
+        player = opponents.make("novice", 0, CONFIG, **{name: value})
+        assert isinstance(player, Handicap)
+        assert (player.reaction_delay, player.aim_error, player.fire_rate) == (0.0, 0.0, 1.0)
+        setattr(player, name, 0.5)
+    assert not isinstance(opponents.make("novice", 0, CONFIG), Handicap)
 
 
 def test_what_is_no_policy_is_refused():

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from echelon_env import BattleEngine, BattleVectorEnv, ControlledBattles, make_config, opponents, parallel_env
+from echelon_env import (
+    BattleEngine,
+    BattleEnv,
+    BattleVectorEnv,
+    ControlledBattles,
+    make_config,
+    opponents,
+    parallel_env,
+)
 from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.opponents import LEVELS, Mixture
 from echelon_env.wrappers import TeamVersusPolicy
@@ -176,6 +184,67 @@ def test_weights_stand_wherever_a_level_does():
     battles.step(np.zeros((2, 1, 27), np.float32))
     assert set(battles._players["opponent"].levels) <= {"novice", "trivial"}
     battles.close()
+
+
+BOTH = {"trivial": 1, "expert": 1}
+
+
+def episode(env, **reset):
+    """What an environment shows in 20 s."""
+    rng = np.random.default_rng(0)
+    shown = [env.reset(**reset)[0]]
+    shown += [env.step(rng.uniform(-1, 1, env.action_space.shape).astype(np.float32))[0] for _ in range(80)]
+    return np.array(shown).tobytes()
+
+
+def test_a_seeded_reset_begins_the_same_battle_against_the_same_level():
+    env = BattleEnv("duel", opponent=BOTH, observability="full")
+    assert len({episode(env, seed=5) for _ in range(6)}) == 1
+    levels = env._battles.battles._players["opponent"]
+    drawn = [(env.reset(), env.step(env.action_space.sample()), levels.levels[0])[-1] for _ in range(12)]
+    assert set(drawn) == {"trivial", "expert"}
+    follows = [[episode(env, **reset) for reset in ({"seed": 5}, {}, {}, {})] for _ in range(3)]
+    assert follows[0] == follows[1] == follows[2]
+
+
+@pytest.mark.parametrize("autoreset_mode", ["NEXT_STEP", "SAME_STEP"])
+def test_a_seeded_reset_begins_the_same_battles_in_the_vector_env(autoreset_mode):
+    envs = BattleVectorEnv(
+        "duel", 4, opponent=BOTH, observability="full", max_steps=50, maps=1, autoreset_mode=autoreset_mode
+    )  # fmt: skip
+    assert len({episode(envs, seed=5) for _ in range(4)}) == 1
+    levels = envs._battles.battles._players["opponent"]
+    drawn = []
+    for _ in range(8):
+        envs.reset()
+        envs.step(np.zeros(envs.action_space.shape, np.float32))
+        drawn.append(levels.levels.tolist())
+    assert {name for names in drawn for name in names} == {"trivial", "expert"}
+    envs.close()
+
+
+def test_a_seeded_reset_of_some_places_restarts_them_alone():
+    envs = BattleVectorEnv("duel", 3, opponent=BOTH, autoreset_mode="DISABLED")
+    still, levels = np.zeros(envs.action_space.shape, np.float32), envs._battles.battles._players["opponent"]
+    envs.reset(seed=5)
+    for _ in range(3):
+        envs.reset()
+        envs.step(still)
+    envs.reset(seed=5, options={"reset_mask": np.array([True, False, False])})
+    envs.step(still)
+    assert levels._begun.tolist() == [1, 3, 3]
+    envs.close()
+
+
+def test_a_mixture_of_the_users_own_goes_on_drawing():
+    mixture = Mixture(BOTH, 0, make_config("duel"))
+    env = BattleEnv("duel", opponent=mixture)
+    drawn = []
+    for _ in range(12):
+        env.reset(seed=5)
+        env.step(env.action_space.sample())
+        drawn.append(mixture.levels[0])
+    assert set(drawn) == {"trivial", "expert"}
 
 
 @pytest.mark.parametrize(

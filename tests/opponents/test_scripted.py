@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from echelon_env import BattleEngine, make_config, opponents, scenarios
+from echelon_env import BattleEngine, ConfigError, make_config, opponents, scenarios
 from echelon_env.actions import Action
 from echelon_env.catalog import DEFAULT_CATALOG
+from echelon_env.config import BattleConfig
 from echelon_env.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
-from echelon_env.opponents import LEVELS
+from echelon_env.opponents import LEVELS, Scripted
 from opponents.contests import Chance, Idle, fight
 from playing import scripted_actions
 
@@ -86,6 +87,28 @@ def test_levels_have_names():
         opponents.make(["trivial"])
     with pytest.raises(ValueError, match="seed: expected an integer in"):
         opponents.make("trivial", 0.5)
+
+
+def test_levels_and_seeds_are_checked_where_they_come_in():
+    with pytest.raises(ValueError, match="unknown opponent 'trival'; did you mean 'trivial'"):
+        Scripted("trival", 0, BattleConfig())
+    for seed in (-1, 2**64, 0.5, True, None):
+        with pytest.raises(ValueError, match="seed: expected an integer in"):
+            Scripted("trivial", seed, BattleConfig())
+
+
+def test_a_configuration_is_whatever_stands_for_one():
+    rows = BattleEngine("duel", 1).reset([3])[0]
+    acted = [
+        opponents.make("expert", 1, config).act(rows).tobytes()
+        for config in (make_config("duel"), "duel", make_config("duel").to_dict())
+    ]
+    assert acted[0] == acted[1] == acted[2]
+    with pytest.raises(ConfigError, match="unknown scenario 'dual'; did you mean 'duel'"):
+        opponents.make("expert", 1, "dual")
+    for nothing in (3, None, BattleConfig):
+        with pytest.raises(ConfigError, match="expected a scenario's name or file, a BattleConfig or its dict, got"):
+            opponents.make("expert", 1, nothing)
 
 
 def seconds_to_the_zone(level, repeat):

@@ -1,5 +1,8 @@
 import dataclasses
+import hashlib
 import itertools
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import torch
 from echelon_env import make_config, opponents
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, play_match
 from echelon_env.observations import OBSERVATION_DIM
-from echelon_train.checkpoint import load_checkpoint
+from echelon_train.checkpoint import WEIGHTS_FILE, load_checkpoint
 from echelon_train.errors import CheckpointError
 from echelon_train.players import (
     BLOCK,
@@ -178,6 +181,37 @@ def test_a_checkpoint_plays_by_the_name_of_its_folder(finished_run, tmp_path):
     assert (player.battle, player.trained_maps) == (checkpoint.battle, checkpoint.trained_maps)
     same = network_player(player.name, checkpoint.policy, checkpoint.network, deterministic=True)
     results = [play_match(each, baseline("trivial"), DUEL, SEEDS[:2], scenario="x") for each in (player, same)]
-    assert results[0] == results[1]
+    assert dataclasses.replace(results[0], identities=results[1].identities) == results[1]
     with pytest.raises(CheckpointError, match="neither a checkpoint"):
         checkpoint_player(tmp_path)
+
+
+def test_a_checkpoint_tells_what_it_is(finished_run):
+    player = checkpoint_player(finished_run)
+    folder = finished_run / "checkpoints" / "0000000064"
+    weights = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
+    assert player.identity == {"checkpoint": "0000000064", "steps": 64, "weights_sha256": weights}
+    assert checkpoint_player(folder).identity == player.identity
+    first = checkpoint_player(finished_run / "checkpoints" / "0000000000")
+    assert first.identity["weights_sha256"] != weights
+    assert play_match(player, first, DUEL, SEEDS[:1], scenario="x").identities == (player.identity, first.identity)
+
+
+def test_a_network_that_was_loaded_twice_can_meet_itself(finished_run):
+    player = checkpoint_player(finished_run)
+    assert checkpoint_player(finished_run) == player
+    assert play_match(player, checkpoint_player(finished_run), DUEL, SEEDS[:1], scenario="x").first == player.name
+    assert checkpoint_player(finished_run, deterministic=True) != player
+    assert untrained_player(3) == untrained_player(3) != untrained_player(4)
+    with pytest.raises(ValueError, match="two different players are called 'untrained'"):
+        play_match(untrained_player(3), untrained_player(4), DUEL, SEEDS[:1], scenario="x")
+
+
+@pytest.mark.parametrize("name", ["novice", "untrained"])
+def test_a_folder_with_another_players_name_is_named_as_a_folder(finished_run, tmp_path, monkeypatch, name):
+    shutil.copytree(finished_run, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    assert checkpoint_player(f"./{name}").name == f"./{name}"
+    for path in (name, Path(name)):
+        with pytest.raises(CheckpointError, match=f"name of another player; for the folder write './{name}'"):
+            checkpoint_player(path)

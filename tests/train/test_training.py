@@ -5,11 +5,13 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from echelon_env.evaluate import validation_seed
 from echelon_env.observations import OBSERVATION_DIM
 from echelon_train.callbacks import StopCallback
 from echelon_train.checkpoint import load_checkpoint, weights_of
 from echelon_train.config import TrainConfig
 from echelon_train.errors import DeviceError, RunFolderError
+from echelon_train.evaluation import evaluate
 from echelon_train.run_folder import read_metrics
 from echelon_train.training import build_model, initial_policy, train
 from echelon_train.vec_env import BattleVecEnv
@@ -34,6 +36,18 @@ def test_the_policy_starts_at_the_seeds_weights_and_moves(finished_run):
     last = weights_of(load_checkpoint(finished_run).policy)
     assert all(torch.equal(start[name], first[name]) for name in start)
     assert not torch.equal(first["action_net.weight"], last["action_net.weight"])
+
+
+def test_a_run_is_not_watched_on_the_maps_of_the_evaluation_with_its_seed(tmp_path, quiet, monkeypatch):
+    seen = []
+
+    def watch(*args, seed, **kwargs):
+        seen.append(seed)
+        return evaluate(*args, seed=seed, **kwargs)
+
+    monkeypatch.setattr("echelon_train.training.evaluate", watch)
+    train(small_run(eval_every=32, seed=5), tmp_path / "run", console=quiet)
+    assert set(seen) == {validation_seed(5)}
 
 
 def test_metrics_are_written_as_lines_and_for_tensorboard(finished_run):

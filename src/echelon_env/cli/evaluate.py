@@ -5,22 +5,25 @@ from __future__ import annotations
 import argparse
 import itertools
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import tournament
-from echelon_env.cli.arguments import non_negative
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config import BattleConfig
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.suite import Suite, load_suite
-from echelon_env.evaluate.tables import WIDTH, format_report, shorten
+from echelon_env.evaluate.tables import (
+    SHARES,
+    WIDTH,
+    describe_maps,
+    format_bad_actions,
+    format_report,
+    format_share,
+    shorten,
+)
 from echelon_env.scenario import make_config, scenarios
 from echelon_env.schema import ConfigError
-
-ENOUGH_MAPS = 1000
-"""Maps that a policy must have trained on, for what it does on others to say something about unseen maps."""
 
 _OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
 _BATTLES = 200
@@ -36,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"run or checkpoint folder, or: {', '.join(tournament.NAMES)}; several meet one another",
     )
     add("--opponent", metavar="PLAYER", help=f"of a single player (default: {_OPPONENT})")
-    add("--suite", help="frozen suite to play, with its own opponents, scenarios and maps")
+    add("--suite", help="frozen suite to play (name or JSON file), with its own opponents and maps")
     add(
         "--scenario",
         nargs="+",
@@ -44,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"battles to play (default: what the players were trained on, or {_ALONE}, or {_TOGETHER} for several)",
     )
     add("--battles", type=even, metavar="N", help=f"of each pairing and scenario (default: {_BATTLES}, or the suite's)")
-    add("--seed", type=non_negative, help="of the maps and choices (default: 0)")
+    add("--seed", type=tournament.seed, help="of the maps and choices (default: 0)")
     add("--deterministic", action="store_true", help="networks play the mode of their actions, do not sample them")
     tournament.add_arguments(parser)
 
@@ -75,28 +78,16 @@ def format_match(report: Mapping[str, Any], seed: int) -> str:
     rest = (
         f" ({match['action_modes'][0]} actions) against {shorten(match['second'], 24)}, {battles} battles, seed {seed}"
     )
-    shares = (f"{name:<6}{_format_share(match[name])}" for name in ("win", "draw", "loss"))
+    rows = (f"{name:<7}{format_share(match[name]):>20}" for name in SHARES)
     return "\n".join(
         [
             f"{shorten(match['first'], max(8, WIDTH - len(rest)))}{rest}",
             describe_maps(player["maps"], player["maps_trained_on"], player["trained_maps"]),
-            "        share  95 % interval",
-            *shares,
+            f"{'':<7}{'%':>5} {report['confidence']:.0%} interval",
+            *rows,
+            *format_bad_actions(report),
         ]
     )
-
-
-def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | None) -> str:
-    """On how many maps a player was judged, and how many of them it trained on, in a line.
-
-    `maps_trained_on` of the `maps` are among the `trained_maps` that it trained on in all; None where they are not
-    known by content.
-    """
-    text = f"on {maps} {'map' if maps == 1 else 'maps'}"
-    if maps_trained_on is None or trained_maps is None:
-        return text
-    few = "" if trained_maps >= ENOUGH_MAPS else ": too few to speak of unseen maps"
-    return f"{text}, {maps_trained_on or 'none'} of the {trained_maps:,} trained on{few}"
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -140,9 +131,8 @@ def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pai
 def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, seed: int) -> list[Field]:
     """The scenarios that are named, or what the players were trained on, or the default, with maps from the seed."""
     if args.scenario:
-        configs = {Path(name).stem: make_config(name) for name in args.scenario}
-        if len(configs) < len(args.scenario):
-            raise ConfigError(f"--scenario: expected different names, got {', '.join(args.scenario)}")
+        tournament.check_different(args.scenario)
+        configs = {name: make_config(name) for name in args.scenario}
     else:
         trained = {player.battle for player in players if player.battle is not None}
         if len(trained) > 1:
@@ -160,7 +150,3 @@ def _label(config: BattleConfig) -> str:
         if make_config(config, dead_agents=shipped.dead_agents, time_limit=shipped.time_limit) == shipped:
             return name
     return "trained"
-
-
-def _format_share(share: Mapping[str, float]) -> str:
-    return f"{share['estimate']:6.1%}  [{share['low']:.1%}, {share['high']:.1%}]"

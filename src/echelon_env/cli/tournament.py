@@ -6,6 +6,7 @@ import argparse
 import errno
 import importlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from echelon_env.cli.arguments import positive
+from echelon_env.cli.arguments import non_negative, positive
 from echelon_env.config import BattleConfig
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import BASELINES, Player, baseline
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
+from echelon_env.evaluate.tables import format_bad_actions
 from echelon_env.schema import ConfigError, nearest_name
 
 UNTRAINED = "untrained"
@@ -55,10 +57,32 @@ def even(text: str) -> int:
     return value
 
 
+def seed(text: str) -> int:
+    """A seed of an evaluation, an integer in [0, 2**63)."""
+    value = non_negative(text)
+    if value >= 2**63:
+        raise argparse.ArgumentTypeError(f"expected an integer below 2**63, got {text}")
+    return value
+
+
 def check_free(out: Path | None) -> None:
-    """Raise FileExistsError where a report could not be written, before any battle is played."""
-    if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
+    """Raise OSError where a report could not be written, before any battle is played."""
+    if out is None:
+        return
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(out))
+    folder = next(parent for parent in out.absolute().parents if parent.exists())  # folders below it will be made
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "is not a folder, the report cannot be written into it", str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "is not writable, the report cannot be written into it", str(folder))
+
+
+def check_different(names: Sequence[str]) -> None:
+    """Raise ConfigError for a scenario that is named twice."""
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"--scenario: expected different names, got {name} twice")
 
 
 def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
@@ -88,7 +112,7 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
     if name == UNTRAINED:
         return cast("Player", trainer.untrained_player(seed, deterministic=deterministic))
     try:
-        return cast("Player", trainer.checkpoint_player(Path(name), deterministic=deterministic))
+        return cast("Player", trainer.checkpoint_player(name, deterministic=deterministic))
     except importlib.import_module("echelon_train.errors").TrainError as error:
         raise ConfigError(str(error)) from None
 
@@ -96,9 +120,10 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
 def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None) -> list[Field]:
     """The fields of a suite's scenarios, or of some of them, with all of their maps or the first.
 
-    Raises SuiteError for a scenario that is not in the suite or not as it was frozen, and ConfigError for more battles
-    than there are.
+    Raises SuiteError for a scenario that is not in the suite or not as it was frozen, and ConfigError for one that is
+    named twice and for more battles than there are.
     """
+    check_different(names or [])
     fields = []
     for name in names or [scenario.name for scenario in suite.scenarios]:
         seeds = suite.scenario(name).seeds
@@ -145,8 +170,14 @@ def deliver(document: Mapping[str, Any], text: str, args: argparse.Namespace) ->
     """Print a report, as text or as JSON, and write it if it is to be written. Raises OSError."""
     from echelon_env.evaluate.report import write_report
 
-    drawn = write_report(args.out, document) if args.out else True
-    print(json.dumps(document, allow_nan=False) if args.json else text)
+    for line in format_bad_actions(document):
+        print(f"echelon: {line}", file=sys.stderr)
+    drawn = True
+    try:  # hours of battles are lost neither to a full disk nor to a reader who has gone away
+        print(json.dumps(document, allow_nan=False) if args.json else text, flush=True)
+    finally:
+        if args.out:
+            drawn = write_report(args.out, document)
     if args.out and not args.json:
         print(f"\nReport: {args.out}")
     if not drawn:

@@ -19,6 +19,7 @@ from echelon_env.engine.core import read_actions
 from echelon_env.engine.state import BLUE, DRAW, REASONS, RED, STATISTICS
 from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds
+from echelon_env.evaluate.stamps import document_hash
 from echelon_env.opponents import Policy
 from echelon_env.schema import ConfigError, check_integer
 
@@ -34,6 +35,8 @@ SIDES = (BLUE, RED)
 Counts = NDArray[np.float64]
 
 ClassStatistics = Mapping[str, Mapping[str, float]]
+
+Identity = Mapping[str, str | int]
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Match:
     classes: tuple[ClassStatistics, ClassStatistics]
     """Of (first, second): mech class -> how many were fielded in all battles ("mechs"), and what they did, summed: the
     fields of the engine's STATISTICS, shots and direct hits."""
+    config_hash: str = ""  # `document_hash` of the configuration's dict; empty for a match that nobody played
+    identities: tuple[Identity, Identity] = ({}, {})  # of (first, second), see `Player.identity`
 
     @property
     def wins(self) -> int:
@@ -99,7 +104,8 @@ def play_match(
     Parameters
     ----------
     first, second
-        The players; they may be the same.
+        The players; they may be the same. Every call of a policy's ``act`` gets an array of its own, contiguous, that
+        nobody writes to again.
     config
         The battle; the rosters may differ. A battle at its time limit has the winner that the rules say, whether the
         limit terminates or truncates.
@@ -119,8 +125,9 @@ def play_match(
     ValueError
         For no seeds, the same seed twice, or a seed out of range.
     ConfigError
-        For an impossible number, or a player that makes no policy of its own.
+        For an impossible number, two different players of one name, or a player that makes no policy of its own.
     """
+    _check_names(first, second)
     seeds = _check_map_seeds(seeds)
     batch_size = check_integer("batch_size", batch_size)
     battles: list[Battle] = []
@@ -147,6 +154,8 @@ def play_match(
         (first.action_mode, second.action_mode),
         tuple(battles),
         (_by_class(config, totals, 0, len(seeds)), _by_class(config, totals, 1, len(seeds))),
+        document_hash(config.to_dict()),
+        (first.identity, second.identity),
     )
 
 
@@ -176,10 +185,21 @@ def play(
     ValueError, ConfigError
         As in `play_match`.
     """
+    _check_names(first, second)
     if side not in SIDES:
         raise ConfigError(f"side: expected 0 (blue) or 1 (red), got {side!r}")
-    with contextlib.closing(_arena(config, len(_check_map_seeds(seeds)), num_threads)) as arena:
-        yield from _fight(arena, (first, second), seeds, side)
+    seeds = _check_map_seeds(seeds)
+
+    def battles() -> Generator[ControlledBattles, None, None]:
+        with contextlib.closing(_arena(config, len(seeds), num_threads)) as arena:
+            yield from _fight(arena, (first, second), seeds, side)
+
+    return battles()
+
+
+def _check_names(first: Player, second: Player) -> None:
+    if first.name == second.name and first != second:
+        raise ConfigError(f"two different players are called {first.name!r}: expected a name of its own for each")
 
 
 def _check_map_seeds(seeds: Sequence[int]) -> Sequence[int]:
@@ -210,7 +230,7 @@ def _fight(
     yield arena
     while not arena.battle_over.all():
         for player, policy, mechs in zip(players, policies, rows, strict=True):
-            seen = observations[:, mechs]
+            seen = observations[:, mechs].copy()  # a policy may keep it, and the arena writes into its own again
             given = policy.act(seen.reshape(-1, engine.observation_dim))
             shape = (seen.shape[0] * seen.shape[1], engine.action_dim)
             checked = read_actions(given, shape, f"actions of the player {player.name!r}")

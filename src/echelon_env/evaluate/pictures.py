@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from echelon_env.atomic import write_bytes
-from echelon_env.evaluate.statistics import CONFIDENCE, CrossPlay, Interval, PayoffMatrix
+from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix
+from echelon_env.evaluate.statistics import CONFIDENCE, Interval
 from echelon_env.evaluate.tables import shorten
 
 if TYPE_CHECKING:

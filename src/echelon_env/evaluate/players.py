@@ -6,8 +6,9 @@ numbers belong to a battle: a player draws them from the `BattleNoise` that it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,17 +73,23 @@ class Player:
     make: Callable[[BattleConfig, BattleNoise], Policy]  # a fresh one for the rows of the noise's battles
     battle: BattleConfig | None = None  # what it was trained on, if it was
     trained_maps: frozenset[str] | None = None  # content hashes of the maps that it trained on, if they are known
+    identity: Mapping[str, str | int] = field(default_factory=dict, hash=False)
+    """What tells it from others of its name, as plain values: a checkpoint's folder, steps, and hash of the weights."""
 
 
 def baseline(name: str, seed: int = 0) -> Player:
-    """One of `BASELINES`; the scripted levels draw their choices from `seed`.
+    """One of `BASELINES`, the same object for the same name and seed; scripted levels draw their choices from `seed`.
 
     Raises ConfigError for an unknown name, with the nearest valid one, and ValueError for a seed out of [0, 2**64).
 
     >>> baseline("random").action_mode
     'uniform'
     """
-    seed = check_seed(seed)
+    return _baseline(name, check_seed(seed))
+
+
+@cache
+def _baseline(name: str, seed: int) -> Player:
     if name not in BASELINES:
         raise ConfigError(f"unknown player {name!r}{nearest_name(name, BASELINES)}")
     if name == IDLE:

@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 
 from echelon_env.atomic import new_folder
 from echelon_env.config import BattleConfig
+from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix, cross_play
 from echelon_env.evaluate.matches import CLASS_STATISTICS, WIN, Battle, Match
 from echelon_env.evaluate.pictures import save_intervals, save_matrix
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.statistics import (
     CONFIDENCE,
-    CrossPlay,
     Interval,
-    PayoffMatrix,
-    cross_play,
     interquartile_mean,
     map_scores,
     probability_of_improvement,
@@ -53,8 +51,14 @@ REPORT_FILE, MATRIX_FILE, INTERVALS_FILE = "report.json", "matrix.png", "interva
 
 _COUNTS, _SCORES = ("wins", "draws", "losses"), ("score", "low", "high")  # matrices of integers and of numbers
 
-Scores = dict[str, NDArray[np.float64]]
-"""A player's scores (maps,) in each of its tasks: a scenario against an opponent."""
+ENOUGH_MAPS = 10
+"""Maps that the bootstrap of the interquartile mean needs, see `stratified_bootstrap`."""
+
+Task = tuple[str, str]
+"""A scenario, and the opponent in it."""
+
+Scores = dict[Task, NDArray[np.float64]]
+"""A player's scores (maps,) in each of its tasks."""
 
 
 def make_report(
@@ -110,11 +114,12 @@ def make_report(
         "players": [_player(player, matches) for player in players],
         "opponents": sorted(met - set(names)),
         "matches": [_match(match) for match in matches],
-        "aggregate": {name: _aggregate(scores[name]) for name in names},
+        "bad_actions": {name: _bad_actions(matches, name) for name in sorted(met)},
+        "aggregate": {name: _aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
         "cross_play": _cross_play(cross_play(matches)),
         "classes": {name: _classes(matches, name) for name in names},
-        "marl_eval": {"echelon": _marl_eval(matches, names)},
+        "marl_eval": {"echelon": _marl_eval(matches, players)},
     }
 
 
@@ -172,14 +177,12 @@ def _played(matches: Iterable[Match], player: str) -> Iterator[tuple[Match, int,
 
 
 def _scores(matches: Iterable[Match], player: str) -> Scores:
-    return {
-        _task(match.scenario, rival): map_scores(match) if place == 0 else 1.0 - map_scores(match)
-        for match, place, rival in _played(matches, player)
-    }
+    return {(match.scenario, rival): _map_scores(match, place) for match, place, rival in _played(matches, player)}
 
 
-def _task(scenario: str, rival: str) -> str:
-    return f"{scenario}-v-{rival}"
+def _map_scores(match: Match, place: int) -> NDArray[np.float64]:
+    """Scores (maps,) of the first player, `place` 0, or of the second, 1."""
+    return map_scores(match) if place == 0 else 1.0 - map_scores(match)
 
 
 def _suite(suite: Suite, matches: Iterable[Match], names: Sequence[str]) -> dict[str, Any]:
@@ -218,6 +221,7 @@ def _player(player: Player, matches: Iterable[Match]) -> dict[str, Any]:
     known = player.trained_maps
     return {
         "name": player.name,
+        "identity": dict(player.identity),
         "action_mode": player.action_mode,
         "maps": len(met),
         "maps_trained_on": None if known is None else len(met & known),
@@ -244,12 +248,29 @@ def _column(match: Match, name: str) -> list[Any]:
     return [list(value) if isinstance(value, tuple) else value for value in values]
 
 
-def _aggregate(scores: Scores) -> dict[str, Any]:
+def _aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
+    """Over the maps of each scenario; the score of a map is the mean over the opponents who were met on it."""
+    played = [*_played(matches, player)]
+    met: dict[str, dict[int, list[float]]] = {}
+    for match, place, _ in played:
+        for battle, score in zip(match.battles[::2], _map_scores(match, place), strict=True):
+            met.setdefault(match.scenario, {}).setdefault(battle.seed, []).append(score)
+    strata = {name: np.array([np.mean(scores) for scores in of_maps.values()]) for name, of_maps in met.items()}
+    maps = {name: tuple(of_maps) for name, of_maps in met.items()}
+    iqm: dict[str, float | None] = {**_interval(stratified_bootstrap(strata, interquartile_mean, maps=maps))}
+    if len(set().union(*maps.values())) < ENOUGH_MAPS:
+        iqm |= {"low": None, "high": None}
     return {
-        "maps": sum(map(len, scores.values())),
-        "mean": _interval(score_interval(scores)),
-        "iqm": _interval(stratified_bootstrap(scores, interquartile_mean)),
+        "opponents": list(dict.fromkeys(rival for _, _, rival in played)),
+        "maps": len({battle.map_hash for match, _, _ in played for battle in match.battles}),
+        "mean": _interval(score_interval(strata, maps=maps)),
+        "iqm": iqm,
     }
+
+
+def _bad_actions(matches: Iterable[Match], player: str) -> int:
+    """Entries of a player's actions that were not finite."""
+    return round(sum(counts["bad_actions"] for counts in _classes(matches, player).values()))
 
 
 def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
@@ -260,7 +281,12 @@ def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
         if common:
             x, y = ({task: scores[name][task] for task in common} for name in (player, other))
             pairs.append(
-                {"player": player, "over": other, "tasks": common, **_interval(probability_of_improvement(x, y))}
+                {
+                    "player": player,
+                    "over": other,
+                    "tasks": [*map(list, common)],
+                    **_interval(probability_of_improvement(x, y)),
+                }
             )
     return pairs
 
@@ -276,32 +302,35 @@ def _classes(matches: Iterable[Match], player: str) -> dict[str, dict[str, float
     return sums
 
 
-def _marl_eval(matches: Sequence[Match], names: Sequence[str]) -> dict[str, Any]:
+def _marl_eval(matches: Sequence[Match], players: Sequence[Player]) -> dict[str, Any]:
     """Task -> algorithm -> run -> metrics, as marl-eval reads them; a metric has a value for each battle.
 
     marl-eval wants every algorithm in every task: a task is a scenario against an opponent where all players have met
     the same ones, as in a suite, and else a scenario against all opponents together.
     """
-    tasks = [{_task(match.scenario, rival) for match, _, rival in _played(matches, name)} for name in names]
+    tasks = [{(match.scenario, rival) for match, _, rival in _played(matches, player.name)} for player in players]
     apart = all(each == tasks[0] for each in tasks)
+    texts = {task: "-v-".join(task) if apart else task[0] for task in set().union(*tasks)}
+    if apart and len(set(texts.values())) < len(texts):
+        texts = {(scenario, rival): f"{scenario!r}-v-{rival!r}" for scenario, rival in texts}
+    steps = {player.name: int(player.identity.get("steps", 0)) for player in players}
     outcomes: dict[str, dict[str, list[int]]] = {}
-    for name in names:
+    for name in steps:
         for match, place, rival in _played(matches, name):
-            task = _task(match.scenario, rival) if apart else match.scenario
-            sign = 1 - 2 * place
-            outcomes.setdefault(task, {}).setdefault(name, []).extend(sign * battle.outcome for battle in match.battles)
+            values = outcomes.setdefault(texts[match.scenario, rival], {}).setdefault(name, [])
+            values += [(1 - 2 * place) * battle.outcome for battle in match.battles]
     return {
-        task: {name: {"run_0": _marl_eval_run(values)} for name, values in players.items()}
-        for task, players in outcomes.items()
+        task: {name: {"run_0": _marl_eval_run(values, steps[name])} for name, values in algorithms.items()}
+        for task, algorithms in outcomes.items()
     }
 
 
-def _marl_eval_run(outcomes: Sequence[int]) -> dict[str, Any]:
+def _marl_eval_run(outcomes: Sequence[int], steps: int) -> dict[str, Any]:
     metrics = {
         "win_rate": [float(outcome == WIN) for outcome in outcomes],
         "score": [(1 + outcome) / 2 for outcome in outcomes],
     }
-    return {"step_0": {"step_count": 0, **metrics}, "absolute_metrics": metrics}
+    return {"step_0": {"step_count": steps, **metrics}, "absolute_metrics": metrics}
 
 
 def _interval(interval: Interval) -> dict[str, float]:
@@ -328,7 +357,7 @@ def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
 
 
 def _draw(folder: Path, report: Mapping[str, Any]) -> None:
-    """The matrix, and the intervals: of the players, or of the pairings where only one player is judged."""
+    """The matrix, and the intervals that are known: of the players, or of the pairings where only one is judged."""
     names = [player["name"] for player in report["players"]]
     document = report["cross_play"]
     scenarios = {name: _payoffs(panel) for name, panel in document["scenarios"].items()}
@@ -340,10 +369,15 @@ def _draw(folder: Path, report: Mapping[str, Any]) -> None:
         columns = {"win rate": "win", "mean score": "score"}
         rows = {f"{match['scenario']}: {match['first']} v {match['second']}": match for match in report["matches"]}
     intervals = {
-        title: {name: Interval(*(row[key][end] for end in ("estimate", "low", "high"))) for name, row in rows.items()}
+        title: {name: Interval(**_ends(row[key])) for name, row in rows.items() if row[key]["low"] is not None}
         for title, key in columns.items()
     }
-    save_intervals(folder / INTERVALS_FILE, intervals)
+    save_intervals(folder / INTERVALS_FILE, {title: of_rows for title, of_rows in intervals.items() if of_rows})
+
+
+def _ends(interval: Mapping[str, float]) -> dict[str, float]:
+    """The inverse of `_interval`, without what else is there."""
+    return {name: interval[name] for name in ("estimate", "low", "high")}
 
 
 def _payoffs(panel: Mapping[str, Any]) -> PayoffMatrix:

@@ -17,7 +17,7 @@ TRAINING_SEEDS = range(2**62)
 EVALUATION_SEEDS = range(2**62, 2**63)
 """Seeds of battles that a policy is judged on."""
 
-_MAPS = 2**32  # a place beyond those of any batch
+_MAPS, _VALIDATION = 2**32, 2**32 + 1  # places beyond those of any batch
 
 
 def training_seed(run_seed: int, place: int, episode: int) -> int:
@@ -42,6 +42,15 @@ def evaluation_seed(seed: int, index: int) -> int:
     Raises ValueError for an evaluation's seed below 0.
     """
     return EVALUATION_SEEDS[_hash(seed, index) % len(EVALUATION_SEEDS)]
+
+
+def validation_seed(run_seed: int) -> int:
+    """Seed of the evaluations during a run, in [0, 2**64): a hash of the run's own.
+
+    So the maps that a run is watched on, and perhaps chosen by, are not those of a later evaluation with the same seed.
+    Raises ValueError for a run's seed below 0.
+    """
+    return _hash(run_seed, _VALIDATION)
 
 
 def check_seeds(seeds: Iterable[int], allowed: range) -> None:

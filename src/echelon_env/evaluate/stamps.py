@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
+import json
 import platform
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 ENGINE_SOURCES = (
     "actions.py",
     "catalog.py",
     "config.py",
+    "controlled.py",
     "engine/**/*.py",
     "map_config.py",
     "observations.py",
@@ -22,39 +25,32 @@ ENGINE_SOURCES = (
     "schema.py",
     "terrain/**/*.py",
 )
-OPPONENT_SOURCES = ("opponents/**/*.py",)
-_PACKAGES = ("numba", "numpy")
+OPPONENT_SOURCES = ("evaluate/players.py", "opponents/**/*.py")
+_PACKAGES = ("numba", "numpy", "scipy", "torch")
 
 
 def stamp() -> dict[str, str]:
     """The versions of this package, of Python and of what computes, and the hashes of the sources that matter.
 
     ``engine_hash`` is of the sources that a battle's course follows from, given the players' actions: rules, engine,
-    maps, observations, actions and scenarios. ``opponents_hash`` is of the scripted levels' sources. Both are the same
-    on every platform and for every kind of installation.
+    maps, observations, actions and scenarios. ``opponents_hash`` is of the sources of the players that come with the
+    package. Both are of the files as they were when this module was imported, and the same on every platform and for
+    every kind of installation. PyTorch's version is there where it is installed.
 
-    >>> sorted(stamp())
-    ['engine_hash', 'numba', 'numpy', 'opponents_hash', 'package', 'python']
+    >>> stamp().keys() >= {"engine_hash", "opponents_hash", "package", "python", "numba", "numpy", "scipy"}
+    True
     """
+    versions = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
     return {
         "package": importlib.metadata.version("echelon-env"),
-        "engine_hash": engine_hash(),
-        "opponents_hash": opponents_hash(),
+        "engine_hash": _ENGINE_HASH,
+        "opponents_hash": _OPPONENTS_HASH,
         "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in _PACKAGES},
+        **versions,
     }
-
-
-@cache
-def engine_hash() -> str:
-    """SHA-256 of the sources that a battle's course follows from, given the players' actions."""
-    return source_hash(_PACKAGE, ENGINE_SOURCES)
-
-
-@cache
-def opponents_hash() -> str:
-    """SHA-256 of the sources of the scripted levels."""
-    return source_hash(_PACKAGE, OPPONENT_SOURCES)
 
 
 def source_hash(folder: Path, patterns: Iterable[str]) -> str:
@@ -69,3 +65,14 @@ def source_hash(folder: Path, patterns: Iterable[str]) -> str:
         text = files[name].read_bytes().replace(b"\r\n", b"\n")
         digest.update(f"{name}\n{len(text)}\n".encode() + text)
     return digest.hexdigest()
+
+
+def document_hash(document: Any) -> str:
+    """SHA-256 of plain data as JSON without spaces, keys sorted, ASCII. Raises ValueError for numbers not finite."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# now, not when a stamp is wanted: a file may be edited while the code imported from it still plays
+_ENGINE_HASH = source_hash(_PACKAGE, ENGINE_SOURCES)
+_OPPONENTS_HASH = source_hash(_PACKAGE, OPPONENT_SOURCES)

@@ -1,24 +1,28 @@
 """Suites: frozen sets of battles that results can be compared on, wherever and whenever they were played.
 
 A suite names its scenarios, the seeds of their maps and the opponents, and pins configurations and maps by hashes:
-where this version of the package would play other battles under the suite's name, it refuses.
+where this version of the package has others, it refuses. The rules of the game and what the opponents do are not
+pinned: the stamp's ``engine_hash`` and ``opponents_hash`` tell whether two results have them in common.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from echelon_env.config import BattleConfig
 from echelon_env.evaluate.matches import Match
+from echelon_env.evaluate.players import BASELINES
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds, evaluation_seed
+from echelon_env.evaluate.stamps import document_hash
 from echelon_env.scenario import make_config
-from echelon_env.schema import ConfigError, check_integer, nearest_name
+from echelon_env.schema import ConfigError, build, check_fields, check_integer, nearest_name
 from echelon_env.terrain import generate
 
 _SHIPPED = Path(__file__).parent / "suites"
@@ -28,7 +32,7 @@ SUITES = tuple(sorted(path.stem for path in _SHIPPED.glob("*.json")))
 
 
 class SuiteError(ConfigError):
-    """A suite that is unknown, or whose battles this version of the package would play otherwise."""
+    """A suite that is unknown or damaged, or whose configurations or maps are not those that were played."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class SuiteScenario:
 
     name: str  # of a scenario that comes with the package
     config_hash: str  # SHA-256 of the configuration as canonical JSON
-    maps_hash: str  # SHA-256 over the content hashes of the seeds' maps, in their order
+    map_hashes: tuple[str, ...]  # content hashes of the seeds' maps, in their order
     seeds: tuple[int, ...]  # of the maps, in EVALUATION_SEEDS; each is played from both sides
 
 
@@ -47,12 +51,12 @@ class Suite:
 
     name: str
     scenarios: tuple[SuiteScenario, ...]
-    opponents: tuple[str, ...]  # scripted levels, weakest first
+    opponents: tuple[str, ...]  # of BASELINES, weakest first
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the suite's document as canonical JSON."""
-        return _hash_json(asdict(self))
+        return document_hash(asdict(self))
 
     def scenario(self, name: str) -> SuiteScenario:
         """One of the suite's scenarios. Raises SuiteError for another name, with the nearest valid one."""
@@ -68,7 +72,7 @@ class Suite:
         """
         scenario = self.scenario(name)
         config = make_config(name)
-        found = _hash_json(config.to_dict())
+        found = document_hash(config.to_dict())
         if found != scenario.config_hash:
             raise SuiteError(
                 f"suite {self.name}: scenario {name!r} is not the one that was frozen: expected the configuration's "
@@ -77,47 +81,67 @@ class Suite:
         return config
 
     def check_match(self, match: Match) -> None:
-        """Raise SuiteError unless a match was played on the suite's maps.
+        """Raise SuiteError unless a match was played with the suite's configuration on the suite's maps.
 
-        Its maps must be the scenario's first ones, in order; their contents are compared where it has all of them.
+        Its maps must be the scenario's first ones, in order, and have the same contents. Rules and opponents are not
+        the suite's to check, see `echelon_env.evaluate.stamp`.
         """
         scenario = self.scenario(match.scenario)
+        if match.config_hash != scenario.config_hash:
+            raise SuiteError(
+                f"suite {self.name}: the match was not played with the configuration of scenario {match.scenario!r}: "
+                f"expected the hash {scenario.config_hash}, got {match.config_hash}"
+            )
         played = {battle.seed: battle.map_hash for battle in match.battles}
         if tuple(played) != scenario.seeds[: len(played)]:
             raise SuiteError(f"suite {self.name}: the match's maps are not the first of scenario {match.scenario!r}")
-        found = _hash_maps(tuple(played.values()))
-        if len(played) == len(scenario.seeds) and found != scenario.maps_hash:
-            raise SuiteError(
-                f"suite {self.name}: the maps of scenario {match.scenario!r} are not those that were frozen: expected "
-                f"the hash {scenario.maps_hash}, got {found}"
-            )
+        for battle in match.battles:
+            frozen = scenario.map_hashes[scenario.seeds.index(battle.seed)]
+            if battle.map_hash != frozen:
+                raise SuiteError(
+                    f"suite {self.name}: a map of scenario {match.scenario!r} is not the one that was frozen: expected "
+                    f"the hash {frozen} for the seed {battle.seed}, got {battle.map_hash}"
+                )
 
     @property
     def _names(self) -> list[str]:
         return [scenario.name for scenario in self.scenarios]
 
 
-@cache
-def load_suite(name: str) -> Suite:
-    """One of `SUITES`. Raises SuiteError for another name, with the nearest valid one.
+def load_suite(name: str | os.PathLike[str]) -> Suite:
+    """One of `SUITES`, or the suite in a JSON file: what ``dataclasses.asdict`` gives for a suite of `freeze_suite`.
+
+    Raises SuiteError for another name, with the nearest valid one, and for a file that holds no suite, with the reason.
 
     >>> suite = load_suite("echelon-eval-v1")
     >>> [(scenario.name, len(scenario.seeds)) for scenario in suite.scenarios]
     [('duel', 100), ('skirmish', 100), ('battle', 100)]
     """
-    if name not in SUITES:
-        raise SuiteError(f"unknown suite {name!r}{nearest_name(name, SUITES)}")
-    return suite_from_dict(json.loads((_SHIPPED / f"{name}.json").read_text(encoding="utf-8")))
+    path = Path(name)
+    if name in SUITES:
+        path = _SHIPPED / f"{name}.json"
+    elif path.suffix != ".json":
+        raise SuiteError(f"unknown suite {str(name)!r}{nearest_name(str(name), SUITES)}, and no .json file")
+    try:
+        return suite_from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SuiteError(f"suite {path}: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        raise SuiteError(f"suite {path}: {error}") from None
 
 
-def suite_from_dict(document: dict[str, Any]) -> Suite:
-    """The inverse of `dataclasses.asdict` for a suite."""
-    scenarios = tuple(
-        SuiteScenario(**{**scenario, "seeds": tuple(scenario["seeds"])}) for scenario in document["scenarios"]
-    )
-    suite = Suite(document["name"], scenarios, tuple(document["opponents"]))
-    for scenario in scenarios:
+def suite_from_dict(document: Mapping[str, Any]) -> Suite:
+    """The inverse of `dataclasses.asdict` for a suite. Raises ValueError for what is none."""
+    suite: Suite = build(Suite, document, "")
+    check_fields(suite, "")
+    _check_opponents(suite.opponents)
+    for scenario in suite.scenarios:
         check_seeds(scenario.seeds, EVALUATION_SEEDS)
+        if len(scenario.seeds) != len(scenario.map_hashes):
+            raise SuiteError(
+                f"scenario {scenario.name!r}: expected a hash for each of the {len(scenario.seeds)} maps, "
+                f"got {len(scenario.map_hashes)}"
+            )
     return suite
 
 
@@ -126,24 +150,21 @@ def freeze_suite(name: str, scenarios: Sequence[str], opponents: Sequence[str], 
 
     The maps' seeds follow from the names, so that no evaluation with a seed of its own meets them by chance.
 
-    Raises ConfigError for an unknown scenario or an impossible number.
+    Raises ConfigError for an unknown scenario or opponent, with the nearest valid one, or an impossible number.
     """
     check_integer("num_maps", num_maps)
+    _check_opponents(opponents)
     frozen = []
     for scenario in scenarios:
         config = make_config(scenario)
         own = int.from_bytes(hashlib.sha256(f"{name}/{scenario}".encode()).digest()[:8], "big")
         seeds = tuple(evaluation_seed(own, index) for index in range(num_maps))
-        maps_hash = _hash_maps(tuple(generate(config, seed).content_hash for seed in seeds))
-        frozen.append(SuiteScenario(scenario, _hash_json(config.to_dict()), maps_hash, seeds))
+        map_hashes = tuple(generate(config, seed).content_hash for seed in seeds)
+        frozen.append(SuiteScenario(scenario, document_hash(config.to_dict()), map_hashes, seeds))
     return Suite(name, tuple(frozen), tuple(opponents))
 
 
-def _hash_json(document: Any) -> str:
-    """SHA-256 of plain data as JSON without spaces, keys sorted, ASCII."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _hash_maps(content_hashes: Sequence[str]) -> str:
-    return hashlib.sha256("".join(content_hashes).encode()).hexdigest()
+def _check_opponents(opponents: Sequence[str]) -> None:
+    for name in opponents:
+        if name not in BASELINES:
+            raise SuiteError(f"unknown opponent {name!r}{nearest_name(name, BASELINES)}")

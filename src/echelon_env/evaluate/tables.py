@@ -10,8 +10,13 @@ WIDTH = 80
 """Columns that no line goes beyond."""
 
 _MATRIX_COLUMN = 10  # columns of the terminal for one of a matrix, of which one is a gap
-_SHARES = ("win", "draw", "loss", "score")
-_SHARE_COLUMN = WIDTH // (1 + len(_SHARES))  # columns of the terminal for a share with its interval
+SHARES = ("win", "draw", "loss", "score")
+"""What a match has an interval of, in the order in which it is shown."""
+
+ENOUGH_MAPS = 1000
+"""Maps that a policy must have trained on, for what it does on others to say something about unseen maps."""
+
+_SHARE_COLUMN = WIDTH // (1 + len(SHARES))  # columns of the terminal for a share with its interval
 _NAME = 20  # columns for a name at the beginning of a row
 _LONG_NAME, _SCENARIO = 44, 18  # columns for names in a line above rows
 _HASH = 12  # digits of a hash that are shown
@@ -41,9 +46,34 @@ def shorten(name: str, width: int) -> str:
     return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
 
 
-def format_share(share: Mapping[str, float]) -> str:
-    """An interval of shares as percentages, such as ``"52.0 [45.1, 58.8]"``."""
-    return f"{100 * share['estimate']:.1f} [{100 * share['low']:.1f}, {100 * share['high']:.1f}]"
+def format_share(share: Mapping[str, float | None]) -> str:
+    """An interval of shares as percentages, such as ``"52.0 [45.1, 58.8]"``, or ``"52.0 -"`` where it is not known."""
+    low, high = share["low"], share["high"]
+    interval = "-" if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{_percent(share['estimate'])} {interval}"
+
+
+def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | None) -> str:
+    """On how many maps a player was judged, and how many of them it trained on, in a line.
+
+    `maps_trained_on` of the `maps` are among the `trained_maps` that it trained on in all; None where they are not
+    known by content.
+    """
+    text = f"on {_count(maps, 'map')}"
+    if maps_trained_on is None or trained_maps is None:
+        return text
+    few = "" if trained_maps >= ENOUGH_MAPS else ": too few to speak of unseen maps"
+    return f"{text}, {maps_trained_on or 'none'} of the {trained_maps:,} trained on{few}"
+
+
+def format_bad_actions(report: Mapping[str, Any]) -> list[str]:
+    """A line for each player of a report whose actions were not all finite."""
+    ends = {
+        name: f": {_count(count, 'entry', 'entries')} of its actions not finite, played as 0"
+        for name, count in report["bad_actions"].items()
+        if count
+    }
+    return [f"{shorten(name, WIDTH - len(end))}{end}" for name, end in ends.items()]
 
 
 def format_report(report: Mapping[str, Any]) -> str:
@@ -78,19 +108,18 @@ def _header(report: Mapping[str, Any]) -> list[str]:
         f"{shorten(name, _LONG_NAME)}: {_count(each['maps'], 'map')}" for name, each in report["scenarios"].items()
     ]
     for player in report["players"]:
-        description = f": {_describe(player)}"
-        lines.append(f"{shorten(player['name'], WIDTH - len(description))}{description}")
+        lines.append(f"{shorten(player['name'], _LONG_NAME)}: {_describe_actions(player['action_mode'])}")
+        if player["trained_maps"] is not None:
+            lines.append(f"  {describe_maps(player['maps'], player['maps_trained_on'], player['trained_maps'])}")
     return [
         *lines,
+        *format_bad_actions(report),
         f"every map is played from both sides; [low, high] are intervals of {100 * report['confidence']:.0f} %",
     ]
 
 
-def _describe(player: Mapping[str, Any]) -> str:
-    actions = "does nothing" if player["action_mode"] == "none" else f"{player['action_mode']} actions"
-    if player["trained_maps"] is None:
-        return actions
-    return f"{actions}, trained on {player['maps_trained_on'] or 'none'} of these maps"
+def _describe_actions(mode: str) -> str:
+    return "does nothing" if mode == "none" else f"{mode} actions"
 
 
 def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
@@ -100,9 +129,9 @@ def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
         groups.setdefault((match["scenario"], match["first"]), []).append(match)
     for (scenario, first), matches in groups.items():
         lines = [f"{shorten(first, _LONG_NAME)} in {shorten(scenario, _SCENARIO)}: % of battles"]
-        lines.append(_SHARE_COLUMN * " " + "".join(f"{name:>{_SHARE_COLUMN}}" for name in _SHARES))
+        lines.append(_SHARE_COLUMN * " " + "".join(f"{name:>{_SHARE_COLUMN}}" for name in SHARES))
         for match in matches:
-            shares = "".join(f"{_format_outward(match[name]):>{_SHARE_COLUMN}}" for name in _SHARES)
+            shares = "".join(f"{_format_outward(match[name]):>{_SHARE_COLUMN}}" for name in SHARES)
             lines.append(f"{shorten('v ' + match['second'], _SHARE_COLUMN):<{_SHARE_COLUMN}}{shares}")
         yield lines
 
@@ -143,10 +172,11 @@ def _matrix(
 
 def _aggregates(report: Mapping[str, Any]) -> list[str]:
     lines = ["scores of maps in %: 100 where both sides were won, 50 for one win or two draws"]
-    lines.append(f"{'':<{_NAME}}{'maps':>10}{'mean':>24}{'interquartile mean':>24}")
+    lines.append(f"{'':<{_NAME}}{'opponents':>10}{'maps':>7}{'mean':>21}{'interquartile mean':>21}")
     for player, each in report["aggregate"].items():
-        name = f"{shorten(player, _NAME):<{_NAME}}"
-        lines.append(f"{name}{each['maps']:>10,}{format_share(each['mean']):>24}{format_share(each['iqm']):>24}")
+        counts = f"{len(each['opponents']):>10,}{each['maps']:>7,}"
+        means = f"{format_share(each['mean']):>21}{format_share(each['iqm']):>21}"
+        lines.append(f"{shorten(player, _NAME):<{_NAME}}{counts}{means}")
     return lines
 
 
@@ -178,8 +208,8 @@ def _format_outward(share: Mapping[str, float]) -> str:
     return f"{100 * share['estimate']:.1f} [{math.floor(100 * share['low'])}, {math.ceil(100 * share['high'])}]"
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _count(number: int, what: str, several: str | None = None) -> str:
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 def _percent(value: float | None) -> str:

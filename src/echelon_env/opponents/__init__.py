@@ -2,23 +2,22 @@
 
 from collections.abc import Mapping
 
-from echelon_env.config import BattleConfig
 from echelon_env.opponents.handicap import Handicap
 from echelon_env.opponents.mixture import Mixture
 from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction, PolicyLike
 from echelon_env.opponents.scripted import Scripted
 from echelon_env.opponents.skill import LEVELS, Skill
-from echelon_env.schema import check_seed, nearest_name
+from echelon_env.scenario import ScenarioLike, make_config
 
 
 def make(
     level: str | Mapping[str, float],
     seed: int = 0,
-    config: BattleConfig | None = None,
+    config: ScenarioLike = "battle",
     *,
-    reaction_delay: float = 0.0,
-    aim_error: float = 0.0,
-    fire_rate: float = 1.0,
+    reaction_delay: float | None = None,
+    aim_error: float | None = None,
+    fire_rate: float | None = None,
 ) -> Policy:
     """A scripted player for any number of mechs.
 
@@ -30,8 +29,8 @@ def make(
         What the player's own choices are drawn from; the same seed plays the same.
     config
         The battle's configuration: a player knows the rules (how long a decision is, what its sensors' scales are),
-        as any would, and nothing of a battle's state. The default is that of the scenario `battle`; needed where the
-        rules or the map's size differ from those.
+        as any would, and nothing of a battle's state. A scenario's name or file, a `BattleConfig` or its dict; needed
+        where the rules or the map's size differ from those of the scenario `battle`.
     reaction_delay
         Seconds by which it acts late, from 0 to 10.
     aim_error
@@ -42,14 +41,14 @@ def make(
     Returns
     -------
     Policy
-        A `Scripted`, or a `Mixture` for weights; with any of the last three, that in a `Handicap`, which has them as
-        attributes to be changed at any time.
+        A `Scripted`, or a `Mixture` for weights; where any of the last three is given, even one that is harmless at
+        first, that in a `Handicap`, which has them as attributes to be changed at any time.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest valid one, for impossible weights, for a number out of its range, and for
-        a seed that is no integer in [0, 2**64).
+        For an unknown name, with the nearest valid one, for impossible weights, for a number out of its range, for a
+        seed that is no integer in [0, 2**64), and for what is no configuration (`ConfigError`).
 
     >>> make("novice", seed=1)
     Scripted('novice', seed=1)
@@ -58,16 +57,11 @@ def make(
     >>> make("expert", fire_rate=0.5)
     Handicap(Scripted('expert', seed=0), reaction_delay=0.0, aim_error=0.0, fire_rate=0.5)
     """
-    seed, config = check_seed(seed), config or BattleConfig()
-    policy: Policy
-    if isinstance(level, Mapping):
-        policy = Mixture(level, seed, config)
-    elif isinstance(level, str) and level in LEVELS:
-        policy = Scripted(level, seed, config)
-    else:
-        raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), LEVELS)}")
-    handicap = Handicap(policy, config, seed, reaction_delay=reaction_delay, aim_error=aim_error, fire_rate=fire_rate)
-    return policy if (reaction_delay, aim_error, fire_rate) == (0.0, 0.0, 1.0) else handicap
+    rules = make_config(config)
+    policy = Mixture(level, seed, rules) if isinstance(level, Mapping) else Scripted(level, seed, rules)
+    handicaps = {"reaction_delay": reaction_delay, "aim_error": aim_error, "fire_rate": fire_rate}
+    given = {name: number for name, number in handicaps.items() if number is not None}
+    return Handicap(policy, rules, seed, **given) if given else policy
 
 
 __all__ = [

@@ -19,10 +19,12 @@ from echelon_env.opponents.senses import (
     mate_class,
     objective,
     own,
+    own_class,
     squad,
 )
 
 NEAR_METRES = 15.0  # team-mates that near help
+SUPERIOR = 1.2  # a team that is so much stronger than all known enemies has nobody give way
 MARCH_METRES = 6.0  # enemies that much farther away will be here soon
 SLOWEST = 0.5  # m/s, taken for the speed of who cannot walk
 SPARE_SECONDS = 10.0  # in which one wants to be in the zone before the enemy wins by it
@@ -35,38 +37,56 @@ def force(knowledge: Knowledge, mech_class: int, armour: float) -> float:
 
 
 @kernel
-def outmatched(knowledge: Knowledge, observation: Any, plan: Row) -> bool:
-    """Whether the enemies near are stronger than the mech and its team-mates near."""
-    diagonal = knowledge.rules[0].map_diagonal
-    ours, theirs = force(knowledge, plan.mech_class, own(observation, Self.ARMOUR)), 0.0
-    for row in range(SQUAD_ROWS):
-        if is_mate(observation, row) and squad(observation, row, Squad.DISTANCE) * diagonal < NEAR_METRES:
-            ours += force(knowledge, mate_class(observation, row), squad(observation, row, Squad.ARMOUR))
+def add_enemies(knowledge: Knowledge, observation: Any, within: float) -> float:
+    """What all enemies within a distance in metres that are seen or known of are worth together."""
+    total = 0.0
     for row in range(CONTACT_ROWS):
-        if is_contact(observation, row) and contact_distance(knowledge, observation, row) < NEAR_METRES + MARCH_METRES:
-            theirs += force(knowledge, contact_class(observation, row), contact(observation, row, Contact.ARMOUR))
+        if is_contact(observation, row) and contact_distance(knowledge, observation, row) < within:
+            total += force(knowledge, contact_class(observation, row), contact(observation, row, Contact.ARMOUR))
     for row in range(INTEL_ROWS):
-        if (
-            is_intel(observation, row)
-            and intel(observation, row, Intel.DISTANCE) * diagonal < NEAR_METRES + MARCH_METRES
-        ):
-            theirs += force(knowledge, intel_class(observation, row), intel(observation, row, Intel.ARMOUR))
-    return bool(ours < theirs)
+        near = intel(observation, row, Intel.DISTANCE) * knowledge.rules[0].map_diagonal < within
+        if is_intel(observation, row) and near:
+            total += force(knowledge, intel_class(observation, row), intel(observation, row, Intel.ARMOUR))
+    return total
+
+
+@kernel
+def add_mates(knowledge: Knowledge, observation: Any, within: float) -> float:
+    """What the mech and its team-mates within a distance in metres are worth together."""
+    total = force(knowledge, own_class(observation), own(observation, Self.ARMOUR))
+    for row in range(SQUAD_ROWS):
+        near = squad(observation, row, Squad.DISTANCE) * knowledge.rules[0].map_diagonal < within
+        if is_mate(observation, row) and near:
+            total += force(knowledge, mate_class(observation, row), squad(observation, row, Squad.ARMOUR))
+    return total
+
+
+@kernel
+def outmatched(knowledge: Knowledge, observation: Any) -> bool:
+    """Whether enemies near are stronger than the mech and its mates near, and all known ones than its whole team."""
+    everywhere = 2.0 * knowledge.rules[0].map_diagonal
+    if add_mates(knowledge, observation, NEAR_METRES) >= add_enemies(
+        knowledge, observation, NEAR_METRES + MARCH_METRES
+    ):
+        return False
+    return bool(
+        add_mates(knowledge, observation, everywhere) < SUPERIOR * add_enemies(knowledge, observation, everywhere)
+    )
 
 
 @kernel
 def nearest_enemy(knowledge: Knowledge, observation: Any) -> tuple[float, float, float]:
-    """Distance in metres (inf for nobody) and direction (forward, left) of the nearest enemy that is seen or known."""
+    """Distance in metres (inf for nobody) and direction (forward, left) of the nearest armed enemy seen or known."""
     nearest, forward, left = float("inf"), 1.0, 0.0
     for row in range(CONTACT_ROWS):
-        if is_contact(observation, row):
+        if is_contact(observation, row) and knowledge.styles[contact_class(observation, row)].threat > 0.0:
             distance = contact_distance(knowledge, observation, row)
             if distance < nearest:
                 nearest = distance
                 forward = contact(observation, row, Contact.DIRECTION_FORWARD)
                 left = contact(observation, row, Contact.DIRECTION_LEFT)
     for row in range(INTEL_ROWS):
-        if is_intel(observation, row):
+        if is_intel(observation, row) and knowledge.styles[intel_class(observation, row)].threat > 0.0:
             distance = intel(observation, row, Intel.DISTANCE) * knowledge.rules[0].map_diagonal
             if distance < nearest:
                 nearest = distance
@@ -86,10 +106,15 @@ def is_alone(observation: Any) -> bool:
 
 @kernel
 def zone_slips_away(knowledge: Knowledge, observation: Any, plan: Row) -> bool:
-    """Whether the enemy holds the zone and wins by it unless one goes there now."""
-    if objective(observation, Objective.ENEMY_SHARE) <= objective(observation, Objective.OWN_SHARE):
-        return False
+    """Whether the enemy wins by the zone, at the winning score or when time is up, unless one goes there now."""
     rules = knowledge.rules[0]
-    left = (1.0 - objective(observation, Objective.ENEMY_SCORE)) * rules.score_to_win
+    ahead = objective(observation, Objective.ENEMY_SCORE) - objective(observation, Objective.OWN_SCORE)
+    left = rules.max_steps * rules.decision_seconds * objective(observation, Objective.TIME_LEFT)
+    if ahead > 0.0:
+        left -= ahead * rules.score_to_win
+    elif objective(observation, Objective.ENEMY_SHARE) <= objective(observation, Objective.OWN_SHARE):
+        return False
+    if objective(observation, Objective.ENEMY_SHARE) > objective(observation, Objective.OWN_SHARE):
+        left = min(left, (1.0 - objective(observation, Objective.ENEMY_SCORE)) * rules.score_to_win)
     speed = max(SLOWEST, knowledge.classes[plan.mech_class].top_speed)
     return bool(objective(observation, Objective.DISTANCE) * rules.map_diagonal / speed + SPARE_SECONDS > left)

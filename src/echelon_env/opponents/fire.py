@@ -11,6 +11,7 @@ from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import clip
 from echelon_env.observations import CONTACT_ROWS, Contact, Self
+from echelon_env.opponents.appraisal import is_alone
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import contact, contact_place, is_contact, on_map, own
 from echelon_env.opponents.targets import NOBODY, reaches
@@ -42,7 +43,7 @@ def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan:
         action[integer(Action.PRIMARY) + smoke] = 1.0
         action[Action.VENT] = 0.0
     if skill.jams:
-        if own(observation, Self.JAMMED) > 0.0:
+        if own(observation, Self.JAMMED) > 0.0 and not is_alone(observation):
             action[Action.ECCM] = 1.0
         elif sees:
             action[Action.ECM] = 1.0

@@ -16,9 +16,9 @@ from echelon_env.config import BattleConfig
 from echelon_env.engine import rng
 from echelon_env.engine._jit import entry_point, integer, kernel
 from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
-from echelon_env.observations import CONTACT_ROWS, OBSERVATION_DIM, Contact, Self
+from echelon_env.observations import CONTACT_ROWS, Contact, Self
 from echelon_env.opponents.knowledge import UNKNOWN, know
-from echelon_env.opponents.policy import Policy
+from echelon_env.opponents.policy import Policy, check_mask, check_observations
 from echelon_env.opponents.senses import CLASSES, CONTACT_WIDTH, CONTACTS_AT, is_contact, value
 from echelon_env.schema import check_seed
 
@@ -155,7 +155,11 @@ class Handicap:
         self._fire_rate = _check_number("fire_rate", share, 1.0, "(a share)")
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true, as the wrapped player does."""
+        """Forget the rows (R,) where the mask is true, as the wrapped player does.
+
+        Raises ValueError for anything else, see `check_mask`.
+        """
+        mask = check_mask(mask, len(self._fresh))
         self.policy.reset(mask)
         if len(mask) != len(self._fresh):
             self._forget_all(len(mask))
@@ -166,10 +170,9 @@ class Handicap:
     def act(self, observations: Floats) -> Floats:
         """Actions (R, A) float32 for observations (R, D) float32.
 
-        Raises ValueError for another shape, of the observations or of what the wrapped player gives.
+        Raises ValueError for others and other rows, and for another shape of what the wrapped player gives.
         """
-        if observations.ndim != 2 or observations.shape[1] != OBSERVATION_DIM:
-            raise ValueError(f"observations: expected shape (rows, {OBSERVATION_DIM}), got {observations.shape}")
+        check_observations(observations, len(self._fresh))
         if len(observations) != len(self._fresh):
             self._forget_all(len(observations))
         self._begin(observations)

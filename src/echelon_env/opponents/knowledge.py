@@ -19,9 +19,9 @@ STYLE = np.dtype(
         ("reach", "f8"),  # m, the longest range at which a weapon that harms can be aimed by sight; 0 without any
         ("best_range", "f8"),  # m, of the weapon that does most harm for its heat; of the painter without any
         ("threat", "f8"),  # hit points/s that it does for as long as its heat lasts
-        ("order", "i8", (len(MOUNTS),)),  # its mounts, the most damage for its heat first, then -1
+        ("order", "i8", (len(MOUNTS),)),  # mounts to fire at enemies, the most damage for its heat first, then -1
         ("painter", "i8"),  # mount of a weapon that paints, -1 without
-        ("smoke", "i8"),  # mount of a weapon that makes smoke, -1 without
+        ("smoke", "i8"),  # mount of a weapon that makes smoke and nothing else, -1 without
         ("fastest", "f8"),  # m/s, of any class of the battle
     ],
     align=True,
@@ -55,15 +55,21 @@ def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]
     mounted = [(mount, weapons[w]) for mount, w in enumerate(mech_class["weapon"]) if w >= 0]
     harmful = [(mount, weapon) for mount, weapon in mounted if weapon["damage"] > 0]
     painter = next((mount for mount, weapon in mounted if weapon["paint"] > 0), -1)
-    smoke = next((mount for mount, weapon in mounted if weapon["smoke_radius"] > 0), -1)
+    smoke = next((mount for mount, weapon in mounted if _is_mere_smoke(weapon)), -1)
     reach = max((float(weapon["unaided_range"]) for _, weapon in harmful), default=0.0)
-    by_thrift = sorted(mounted, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), 1e-9))
-    order = [mount for mount, _ in by_thrift] + [-1] * (len(MOUNTS) - len(mounted))
+    guns = [(mount, weapon) for mount, weapon in mounted if not _is_mere_smoke(weapon)]
+    by_thrift = sorted(guns, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), 1e-9))
+    order = [mount for mount, _ in by_thrift] + [-1] * (len(MOUNTS) - len(guns))
     if harmful:
         best_range = float(by_thrift[0][1]["unaided_range"])
     else:
         best_range = float(weapons[mech_class["weapon"][painter]]["range"]) if painter >= 0 else 0.0
     return reach, best_range, _threat(mech_class, [weapon for _, weapon in by_thrift], dt), order, painter, smoke, 0.0
+
+
+def _is_mere_smoke(weapon: Any) -> bool:
+    """Whether a weapon makes smoke and does nothing else to whom it hits: a gun whose shells smoke is a gun."""
+    return bool(weapon["smoke_radius"] > 0 and weapon["damage"] <= 0 and weapon["paint"] <= 0)
 
 
 def _threat(mech_class: Any, weapons: list[Any], dt: float) -> float:

@@ -74,6 +74,7 @@ MEMORY = record_dtype(
         ("side", "f8"),  # -1 or 1, the side on which it last passed somebody
         # fighting
         ("leaving", "i1"),  # 1 from when it is badly hurt and enemies are close, until it is safe
+        ("yielding", "i1"),  # 1 from when it gives way to stronger enemies near, until they are not
         ("sidestep", "f8"),  # -1 or 1, the side that it steps to
         ("sidestep_until", "f8"),  # clock
         ("lurking_until", "f8"),  # clock until which it does not paint again

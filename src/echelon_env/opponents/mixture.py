@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from echelon_env.config import BattleConfig
 from echelon_env.observations import STREAMS, Objective, Self
-from echelon_env.opponents.scripted import Minds, check_observations
+from echelon_env.opponents.policy import check_mask, check_observations
+from echelon_env.opponents.scripted import Minds
 from echelon_env.opponents.skill import LEVELS
 from echelon_env.schema import check_seed, nearest_name
 
@@ -79,14 +80,26 @@ class Mixture:
         return names
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true, but for how many battles they have begun."""
+        """Forget the rows (R,) where the mask is true, but for how many battles they have begun.
+
+        Raises ValueError for anything else, see `check_mask`.
+        """
+        mask = check_mask(mask, len(self._level))
         if len(mask) != len(self._level):
             self._forget_all(len(mask))
         self._level[mask] = NOBODY
 
+    def restart(self, mask: NDArray[np.bool_]) -> None:
+        """Forget the rows (R,) where the mask is true and how many battles they have begun, as if they were new.
+
+        Raises ValueError as `reset` does.
+        """
+        self.reset(mask)
+        self._begun[mask] = 0
+
     def act(self, observations: Floats) -> Floats:
-        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for another shape."""
-        check_observations(observations)
+        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for others and other rows."""
+        check_observations(observations, len(self._level))
         if len(observations) != len(self._level):
             self._forget_all(len(observations))
         rows = np.ascontiguousarray(observations, np.float32)
@@ -99,8 +112,8 @@ class Mixture:
         self._minds.forget_all(rows)
 
     def _draw_levels(self, observations: Floats) -> None:
-        begins = np.flatnonzero((observations[:, Self.ALIVE] > 0.0) & (self._level == NOBODY))
-        for r in begins:
+        begins = (observations[:, Self.ALIVE] > 0.0) & (self._level == NOBODY)
+        for r in np.flatnonzero(begins):
             self._begun[r] += 1
             shared = observations[r, _RADIUS].tobytes() + observations[r, _MAP].tobytes()
             key = self.seed.to_bytes(8, "little") + int(self._begun[r]).to_bytes(8, "little")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from echelon_env.observations import OBSERVATION_DIM
 
 
 @runtime_checkable
@@ -49,3 +51,39 @@ class FunctionPolicy:
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The function's actions (R, A) for observations (R, D) float32. Raises ValueError where they are no array."""
         return np.asarray(self.function(observations))
+
+
+def check_observations(observations: Any, rows: int) -> None:
+    """Raise ValueError where observations are no array (R, D) of floats, or not of the rows that are remembered.
+
+    Parameters
+    ----------
+    observations
+        What `act` was given.
+    rows
+        Of how many mechs the player has memories; 0 if it has none yet.
+    """
+    if not isinstance(observations, np.ndarray) or not np.issubdtype(observations.dtype, np.floating):
+        got = observations.dtype if isinstance(observations, np.ndarray) else type(observations).__name__
+        raise ValueError(f"observations: expected an array of floats, got {got}")
+    if observations.ndim != 2 or observations.shape[1] != OBSERVATION_DIM:
+        raise ValueError(f"observations: expected shape (rows, {OBSERVATION_DIM}), got {observations.shape}")
+    if rows not in (0, len(observations)):
+        raise ValueError(
+            f"observations: expected {rows} rows as before, each one mech's through all its battles (zeros while it is "
+            f"dead), got {len(observations)}; reset(np.ones({len(observations)}, bool)) begins anew"
+        )
+
+
+def check_mask(mask: Any, rows: int) -> NDArray[np.bool_]:
+    """The mask that `reset` was given, (R,) bool.
+
+    `rows` as for `check_observations`. Raises ValueError where it is none, and where it is of another length without
+    being all true.
+    """
+    array = np.asarray(mask)
+    if array.ndim != 1 or array.dtype != np.bool_:
+        raise ValueError(f"mask: expected booleans of shape (rows,), got {array.dtype} of shape {array.shape}")
+    if rows not in (0, len(array)) and not array.all():
+        raise ValueError(f"mask: expected {rows} booleans as there were rows before, or others all true, got {mask!r}")
+    return array

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import BattleConfig
 from echelon_env.engine._jit import entry_point
-from echelon_env.observations import OBSERVATION_DIM, Self
+from echelon_env.observations import Self
 from echelon_env.opponents.knowledge import Knowledge, know
 from echelon_env.opponents.memory import MEMORY, PLAN, Scratch, allocate_scratch
 from echelon_env.opponents.mind import make_up_mind
+from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.opponents.skill import LEVELS
+from echelon_env.schema import check_seed, nearest_name
 
 Floats = NDArray[np.float32]
 
@@ -63,10 +65,10 @@ class Minds:
         self._memories = np.zeros(rows, MEMORY)
         self._memories["seed"] = self.seed
 
-    def forget(self, rows: NDArray[Any]) -> None:
-        """Begin battles in the rows, a mask (R,) or indices."""
-        self._memories[rows] = np.zeros((), MEMORY)
-        self._memories["seed"][rows] = self.seed
+    def forget(self, mask: NDArray[np.bool_]) -> None:
+        """Begin battles in the rows (R,) where the mask is true."""
+        self._memories[mask] = np.zeros((), MEMORY)
+        self._memories["seed"][mask] = self.seed
 
     def act(self, observations: Floats, levels: NDArray[np.int64]) -> Floats:
         """Actions (R, A) for observations (R, D) at levels (R,), places in `LEVELS`; zeros for the dead."""
@@ -89,31 +91,33 @@ class Scripted:
         What its choices are drawn from.
     config
         The battle's configuration.
+
+    Raises
+    ------
+    ValueError
+        For an unknown level, with the nearest valid name, and for a seed that is no integer in [0, 2**64).
     """
 
     def __init__(self, level: str, seed: int, config: BattleConfig) -> None:
+        if not isinstance(level, str) or level not in LEVELS:
+            raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), LEVELS)}")
         self.level = level
-        self.seed = seed
-        self._minds = Minds(seed, config)
+        self.seed = check_seed(seed)
+        self._minds = Minds(self.seed, config)
 
     def __repr__(self) -> str:
         return f"Scripted({self.level!r}, seed={self.seed})"
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true."""
+        """Forget the rows (R,) where the mask is true. Raises ValueError for anything else, see `check_mask`."""
+        mask = check_mask(mask, len(self._minds))
         if len(mask) != len(self._minds):
             self._minds.forget_all(len(mask))
         self._minds.forget(mask)
 
     def act(self, observations: Floats) -> Floats:
-        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for another shape."""
-        check_observations(observations)
+        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for others and other rows."""
+        check_observations(observations, len(self._minds))
         if len(observations) != len(self._minds):
             self._minds.forget_all(len(observations))
         return self._minds.act(observations, np.full(len(observations), [*LEVELS].index(self.level)))
-
-
-def check_observations(observations: Floats) -> None:
-    """Raise ValueError where observations are not of shape (R, D)."""
-    if np.ndim(observations) != 2 or observations.shape[1] != OBSERVATION_DIM:
-        raise ValueError(f"observations: expected shape (rows, {OBSERVATION_DIM}), got {np.shape(observations)}")

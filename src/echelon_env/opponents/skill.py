@@ -19,11 +19,10 @@ class Skill:
     range_share: float = 0.0  # of its thriftiest weapon's range, at which it fights; 0: it walks on
     cools: bool = False  # fires no shot that would shut it down, the most damage for its heat first, and vents
     paints: bool = False  # paints those that are not painted, and only those
-    focuses: bool = False  # shoots at whom it is worth most, for what that one still takes
     dodges: bool = False  # sidesteps while it fights
-    leaves_at: float = 0.0  # share of its armour below which it leaves a fight that it is not alone in
+    leaves_at: float = 0.0  # share of its armour below which it leaves a fight that it is not alone in, nor winning
     screens: bool = False  # while it leaves, smokes whoever sees it
-    yields: bool = False  # gives way to those who are stronger than all of its team that are near
+    yields: bool = False  # gives way to stronger enemies near, unless its team is stronger than all it knows
     guards: bool = False  # drops everything else when the enemy is about to win by the zone
     scouts: bool = False  # unarmed, goes and paints enemies one after the other, and keeps away in between
     jams: bool = False  # radiates ECCM where it is jammed, else ECM while it sees enemies
@@ -36,7 +35,7 @@ class Skill:
 
 _NOVICE: dict[str, Any] = {"aims": True}
 _COMPETENT = {**_NOVICE, "range_share": 0.6, "cools": True, "paints": True}
-_VETERAN = {**_COMPETENT, "range_share": 0.85, "focuses": True, "dodges": True, "leaves_at": 0.15, "screens": True}
+_VETERAN = {**_COMPETENT, "range_share": 0.85, "dodges": True, "leaves_at": 0.15, "screens": True}
 _EXPERT = {**_VETERAN, "range_share": 1.0, "leaves_at": 0.45, "yields": True, "guards": True}
 _EXPERT |= {"scouts": True, "jams": True, "talks": True}
 

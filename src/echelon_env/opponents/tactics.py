@@ -52,22 +52,35 @@ def choose_place(knowledge: Knowledge, skill: Row, observation: Any, memory: Row
     outside = on_top or math.sqrt(forward * forward + left * left) > REST * radius
     go(plan, forward, left, 1.0 if outside else 0.0)
     plan.face_forward, plan.face_left = (forward, left) if outside else (1.0, 0.0)
-    if skill.guards and zone_slips_away(knowledge, observation, plan):
-        memory.leaving = 0
+    presses = skill.guards and zone_slips_away(knowledge, observation, plan)
+    if presses:
+        memory.leaving = memory.yielding = 0
         if outside:
             return
     if skill.range_share > 0.0 and plan.target != NOBODY:
         keep_range(knowledge, skill, observation, memory, plan, forward, left, radius)
+    if presses:
+        return
     enemy, enemy_forward, enemy_left = nearest_enemy(knowledge, observation)
     if skill.scouts and knowledge.styles[plan.mech_class].threat <= 0.0 and enemy <= SPY_METRES:
         spy(knowledge, observation, memory, plan, enemy, enemy_forward, enemy_left)
-    if is_alone(observation) or enemy > SAFE_METRES:
+    weigh(knowledge, skill, observation, memory, enemy)
+    if memory.leaving or memory.yielding:
+        go(plan, -STEP_METRES * enemy_forward, -STEP_METRES * enemy_left, 1.0)
+
+
+@kernel
+def weigh(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, enemy: float) -> None:
+    """Decide whether to leave the fight, and whether to give way, with the nearest armed enemy so many metres away."""
+    stronger = skill.yields and outmatched(knowledge, observation)
+    if is_alone(observation) or enemy > SAFE_METRES or (skill.yields and not stronger):
         memory.leaving = 0
     elif enemy < CLOSE_METRES and own(observation, Self.ARMOUR) < skill.leaves_at:
         memory.leaving = 1
-    gives_way = skill.yields and enemy < SHADOW_METRES and outmatched(knowledge, observation, plan)
-    if memory.leaving or gives_way:
-        go(plan, -STEP_METRES * enemy_forward, -STEP_METRES * enemy_left, 1.0)
+    if not stronger or enemy > SAFE_METRES:
+        memory.yielding = 0
+    elif enemy < SHADOW_METRES:
+        memory.yielding = 1
 
 
 @kernel
@@ -91,8 +104,9 @@ def keep_range(
     style = knowledge.styles[plan.mech_class]
     forward, left = contact_place(knowledge, observation, plan.target)
     distance = math.sqrt(forward * forward + left * left)
+    near = distance < 0.5 * skill.range_share * style.best_range
     hidden = contact(observation, plan.target, Contact.LINE_OF_SIGHT) <= 0.0
-    if hidden or distance > style.reach + CHASE_METRES or distance < 0.1:
+    if (hidden and not near) or distance > style.reach + CHASE_METRES or distance < 0.1:
         return
     ahead, aside = forward / distance, left / distance
     step = CLOSING * clip((distance - skill.range_share * style.best_range) / STEP_METRES, -1.0, 1.0)

@@ -13,7 +13,6 @@ from echelon_env.opponents.senses import (
     arc_covers,
     comm,
     contact,
-    contact_class,
     contact_distance,
     contact_place,
     is_contact,
@@ -24,10 +23,11 @@ from echelon_env.opponents.senses import (
 
 NOBODY = -1
 
-STAY = 1.3  # times what the last target is worth, so as not to dither
-OUT_OF_SIGHT = 0.02  # times what is worth an enemy that is not in line of sight
-PAINTED = 0.1  # times what is worth, to the unarmed, an enemy that is painted already
-VOTE = 0.3  # more of its worth for each pack-mate that shoots at an enemy
+# What an enemy is worth: 1 at no distance, half of that at the best range, and
+IN_SIGHT = 1.0  # more in line of sight,
+STAY = 0.05  # more for the last target, so as not to dither,
+VOTE = 0.05  # more for each pack-mate that shoots at it,
+PAINTED = 0.5  # less, to the unarmed, for one that is painted already
 SAME_METRES = 2.5  # places that near are taken for the same mech's
 
 
@@ -67,21 +67,16 @@ def votes(knowledge: Knowledge, observation: Any, row: int) -> int:
 @kernel
 def worth(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, row: int) -> float:
     """How much one wants to shoot at the enemy of a contact row."""
-    in_sight = contact(observation, row, Contact.LINE_OF_SIGHT) > 0.0
-    style, enemy = knowledge.styles[plan.mech_class], contact_class(observation, row)
-    near = 1.0 / (1.0 + contact_distance(knowledge, observation, row) / max(1.0, style.best_range))
-    if not skill.focuses:
-        return float(near + (1.0 if in_sight else 0.0))
-    armour = contact(observation, row, Contact.ARMOUR) * knowledge.classes[enemy].armour
-    score = near * near * (1.0 + knowledge.styles[enemy].threat) / max(1.0, armour)
+    style = knowledge.styles[plan.mech_class]
+    score = 1.0 / (1.0 + contact_distance(knowledge, observation, row) / max(1.0, style.best_range))
+    if contact(observation, row, Contact.LINE_OF_SIGHT) > 0.0:
+        score += IN_SIGHT
     if contact(observation, row, Contact.IS_TARGET) > 0.0:
-        score *= STAY
+        score += STAY
     if skill.talks:
-        score *= 1.0 + VOTE * votes(knowledge, observation, row)
-    if not in_sight:
-        score *= OUT_OF_SIGHT
+        score += VOTE * votes(knowledge, observation, row)
     if skill.scouts and style.threat <= 0.0 and contact(observation, row, Contact.PAINTED) > 0.0:
-        score *= PAINTED
+        score -= PAINTED
     return float(score)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.atomic import free_path
 from echelon_env.cli.arguments import non_negative, positive, positive_number
-from echelon_env.cli.evaluate import describe_maps
+from echelon_env.evaluate.tables import describe_maps, format_share
 from echelon_train.config import TrainConfig, battle_config
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
-    from echelon_env.evaluate.statistics import Interval
     from echelon_train.demo import DemoResult
 
 EXPECTED_ERRORS = (TrainError,)
@@ -62,10 +62,10 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "",
             f"Duel against {before.match.second!r}: {len(before.match.battles)} battles",
             f"{describe_maps(after.maps, after.maps_trained_on, after.trained_maps)},",
-            f"the same ones before and after, {before.match.action_modes[0]} actions, 95 % intervals:",
+            f"the same ones before and after, {before.match.action_modes[0]} actions, % with 95 % intervals:",
             "",
             f"        {'untrained':<26}  trained on {result.training.steps:,} decisions",
-            *(f"{name:<6}  {_format_share(old):<26}  {_format_share(new)}" for name, old, new in rows),
+            *(f"{name:<6}  {format_share(asdict(old)):<26}  {format_share(asdict(new))}" for name, old, new in rows),
             "",
             f"Learning curve   {result.curve}",
             f"Battle, filmed   {result.film} (the policy is {colour})",
@@ -78,7 +78,3 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "      --out runs/skirmish",
         ]
     )
-
-
-def _format_share(share: Interval) -> str:
-    return f"{share.estimate:6.1%}  [{share.low:.1%}, {share.high:.1%}]"

@@ -1,0 +1,102 @@
+"""Cross-play: who scores how much against whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.evaluate.matches import Match
+from echelon_env.evaluate.statistics import match_outcomes, score_interval
+
+
+@dataclass(frozen=True)
+class PayoffMatrix:
+    """Every player (row) against every other (column), P players, arrays (P, P).
+
+    Where two players have not met, there are zeros in the counts and NaN elsewhere. The cell of b against a is the
+    mirror image of a against b.
+    """
+
+    wins: NDArray[np.int64]  # battles that the row's player won
+    draws: NDArray[np.int64]
+    losses: NDArray[np.int64]
+    score: NDArray[np.float64]  # mean of the row's map scores, 0 to 1
+    low: NDArray[np.float64]  # `score_interval` of the score
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CrossPlay:
+    """Everybody against everybody, as far as they have met."""
+
+    players: tuple[str, ...]  # rows and columns of the matrices
+    scenarios: Mapping[str, PayoffMatrix]
+    pooled: PayoffMatrix  # mean of the scenarios' scores; pairs that met in some of the scenarios only are left out
+
+
+def cross_play(matches: Iterable[Match]) -> CrossPlay:
+    """Who scores how much against whom, per scenario and in all.
+
+    Parameters
+    ----------
+    matches
+        Of any players and scenarios, in any order. Several matches of a pair in a scenario, in either order, are taken
+        together.
+
+    Returns
+    -------
+    The matrices, with players and scenarios in the order in which they come first.
+
+    Raises
+    ------
+    ValueError
+        If there are no matches, two players met twice on a map of a scenario, or a match is none, see `map_scores`.
+    """
+    matches = tuple(matches)
+    if not matches:
+        raise ValueError("expected at least one match")
+    players = tuple(dict.fromkeys(name for match in matches for name in (match.first, match.second)))
+    cells = {scenario: _cells(matches, scenario) for scenario in dict.fromkeys(match.scenario for match in matches)}
+    scenarios = {
+        scenario: _matrix(players, {pair: {scenario: outcomes} for pair, outcomes in met.items()})
+        for scenario, met in cells.items()
+    }
+    everywhere = set.intersection(*(set(met) for met in cells.values()))
+    pooled = {pair: {scenario: met[pair] for scenario, met in cells.items()} for pair in everywhere}
+    return CrossPlay(players, scenarios, _matrix(players, pooled))
+
+
+_Pair = tuple[str, str]
+_Outcomes = dict[int, NDArray[np.int64]]  # seed of a map -> (2 sides,) of 1, 0 and -1
+
+
+def _cells(matches: Sequence[Match], scenario: str) -> dict[_Pair, _Outcomes]:
+    """Every pair's outcomes in a scenario, for the first of the pair; both orders of a pair are there."""
+    cells: dict[_Pair, _Outcomes] = {}
+    for match in (match for match in matches if match.scenario == scenario):
+        first, second = match.first, match.second
+        for pair, sign in {(second, first): -1, (first, second): 1}.items():  # one, if they are the same
+            cell = cells.setdefault(pair, {})
+            for battle, outcomes in zip(match.battles[::2], match_outcomes(match), strict=True):
+                if battle.seed in cell:
+                    raise ValueError(f"{first!r} and {second!r} met more than once on a map of {scenario!r}")
+                cell[battle.seed] = sign * outcomes
+    return cells
+
+
+def _matrix(players: Sequence[str], cells: Mapping[_Pair, Mapping[str, _Outcomes]]) -> PayoffMatrix:
+    """The matrix of every pair's outcomes by scenario."""
+    wins, draws, losses = np.zeros((3, len(players), len(players)), dtype=np.int64)
+    score, low, high = np.full((3, len(players), len(players)), np.nan)
+    for (first, second), strata in cells.items():
+        cell = players.index(first), players.index(second)
+        outcomes = np.concatenate([maps for each in strata.values() for maps in each.values()])
+        for counts, outcome in ((wins, 1), (draws, 0), (losses, -1)):
+            counts[cell] = np.count_nonzero(outcomes == outcome)
+        scores = {name: (1 + np.mean([*each.values()], axis=1)) / 2 for name, each in strata.items()}
+        interval = score_interval(scores, maps={name: tuple(each) for name, each in strata.items()})
+        score[cell], low[cell], high[cell] = interval.estimate, interval.low, interval.high
+    return PayoffMatrix(wins, draws, losses, score, low, high)
