@@ -12,7 +12,7 @@ from echelon_env.engine import state as st
 from playing import record_battle, scripted_actions
 
 SCENARIO = {"scenario": "skirmish", "terrain": {"size": 60}, "time_limit": "terminate"}
-SEEDS = (3, 4)
+SEEDS = (37, 42)
 
 
 def digest(engine: BattleEngine, b: int) -> bytes:
