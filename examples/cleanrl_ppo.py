@@ -5,9 +5,8 @@ stored with the step and applied again when the policy is updated. A battle that
 (SAME_STEP), so every step of a rollout counts; where the clock cut a battle off (truncation) its last observation's
 value takes the place of the rewards that were not played for.
 
-With the settings below (300,000 decisions against the scripted "novice" on duel-open) the share of 200 duels won, on
-maps that were not trained on, rose from 0.01, 0.00 and 0.00 to 0.99, 1.00 and 0.99 with the seeds 1, 2 and 3. That
-takes 70 to 80 s of one core of an AMD EPYC.
+With the settings below (against the scripted "novice" on duel-open) 0.01 of the last 200 battles of training were won
+after 40,960 decisions, 0.88 after 122,880 and 0.99 after 245,760, with the seed 1.
 """
 
 import argparse
