@@ -195,7 +195,7 @@ def jams():
 
 
 def talks():
-    able, half = {"aims": True, "cools": True}, CONFIG.terrain.size / 2
+    able, half = {"aims": True, "range_share": 1.0}, CONFIG.terrain.size / 2
     enemies = [("heavy", 10.0, -1.0, {}), ("heavy", 10.0, 4.0, {})]
     seen = look("medium", enemies, MATE, POSITION_X=0.2, POSITION_Y=-0.1)
     action = play(seen, **able, talks=True)

@@ -16,12 +16,12 @@ from typing import Any
 
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.geometry import TINY
-from echelon_env.observations import EGO_SIDE, STREAMS, EgoCell, Self
+from echelon_env.engine.observe import EGO_CELL_WIDTH, EGO_MAP_AT
+from echelon_env.observations import EGO_SIDE, EgoCell, Self
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import HIGHEST, LONGEST_WAY, SIDE, WALL, WAVES, Scratch
 from echelon_env.opponents.senses import own, value
 
-EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_width
 BURNS, SLOWS, SEEN, STANDING = range(3, 7)  # planes of the chart after the three of the heights' bits
 KEPT = 8  # m that the mech may be from the window's middle
 IDLE_WAVES = 9  # after so many without growth a search has seen all there is, and breaks through obstacles

@@ -90,7 +90,7 @@ def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: 
     fires = False
     for i in range(MOUNT_COUNT):
         mount = integer(style.order[i])
-        if mount < 0 or mount == style.smoke or not reaches_anybody(knowledge, observation, plan, mount):
+        if mount < 0 or not reaches_anybody(knowledge, observation, plan, mount):
             continue
         trigger = integer(Action.PRIMARY) + mount
         if not skill.cools:

@@ -16,10 +16,11 @@ from echelon_env.config import BattleConfig
 from echelon_env.engine import rng
 from echelon_env.engine._jit import entry_point, integer, kernel
 from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
+from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
 from echelon_env.observations import CONTACT_ROWS, Contact, Self
 from echelon_env.opponents.knowledge import UNKNOWN, know
 from echelon_env.opponents.policy import Policy, check_mask, check_observations
-from echelon_env.opponents.senses import CLASSES, CONTACT_WIDTH, CONTACTS_AT, is_contact, value
+from echelon_env.opponents.senses import CLASSES, is_contact, value
 from echelon_env.schema import check_seed
 
 Floats = NDArray[np.float32]

@@ -22,7 +22,6 @@ STYLE = np.dtype(
         ("order", "i8", (len(MOUNTS),)),  # mounts to fire at enemies, the most damage for its heat first, then -1
         ("painter", "i8"),  # mount of a weapon that paints, -1 without
         ("smoke", "i8"),  # mount of a weapon that makes smoke and nothing else, -1 without
-        ("fastest", "f8"),  # m/s, of any class of the battle
     ],
     align=True,
 )
@@ -46,12 +45,11 @@ def know(config: BattleConfig) -> Knowledge:
     for mech_class in tables.classes[::-1]:
         classes[mech_class["one_hot"] if mech_class["one_hot"] >= 0 else UNKNOWN] = mech_class
     styles = np.array([_style(mech_class, tables.weapons, config.dt) for mech_class in classes], STYLE)
-    styles["fastest"] = max(tables.classes["top_speed"])
     return Knowledge(tables.rules, classes, tables.weapons, styles)
 
 
 def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]:
-    """The STYLE of a class, but for its last field."""
+    """The STYLE of a class."""
     mounted = [(mount, weapons[w]) for mount, w in enumerate(mech_class["weapon"]) if w >= 0]
     harmful = [(mount, weapon) for mount, weapon in mounted if weapon["damage"] > 0]
     painter = next((mount for mount, weapon in mounted if weapon["paint"] > 0), -1)
@@ -64,7 +62,7 @@ def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]
         best_range = float(by_thrift[0][1]["unaided_range"])
     else:
         best_range = float(weapons[mech_class["weapon"][painter]]["range"]) if painter >= 0 else 0.0
-    return reach, best_range, _threat(mech_class, [weapon for _, weapon in by_thrift], dt), order, painter, smoke, 0.0
+    return reach, best_range, _threat(mech_class, [weapon for _, weapon in by_thrift], dt), order, painter, smoke
 
 
 def _is_mere_smoke(weapon: Any) -> bool:

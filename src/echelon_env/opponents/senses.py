@@ -8,19 +8,25 @@ from typing import Any
 import numpy as np
 
 from echelon_env.engine._jit import integer, kernel
+from echelon_env.engine.observe import (
+    COMM_AT,
+    COMM_MASK_AT,
+    COMM_WIDTH,
+    CONTACT_WIDTH,
+    CONTACTS_AT,
+    CONTACTS_MASK_AT,
+    INTEL_AT,
+    INTEL_MASK_AT,
+    INTEL_WIDTH,
+    OBJECTIVE_AT,
+    SQUAD_AT,
+    SQUAD_MASK_AT,
+    SQUAD_WIDTH,
+)
 from echelon_env.engine.tables import ONE_HOT
-from echelon_env.observations import STREAMS, Contact, Intel, Objective, Self, Squad
+from echelon_env.observations import Contact, Intel, Objective, Self, Squad
 from echelon_env.opponents.knowledge import UNKNOWN, Knowledge
 
-OBJECTIVE_AT = STREAMS["objective"].start
-CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
-CONTACTS_MASK_AT = STREAMS["contacts_mask"].start
-SQUAD_AT, SQUAD_WIDTH = STREAMS["squad"].start, STREAMS["squad"].row_width
-SQUAD_MASK_AT = STREAMS["squad_mask"].start
-INTEL_AT, INTEL_WIDTH = STREAMS["intel"].start, STREAMS["intel"].row_width
-INTEL_MASK_AT = STREAMS["intel_mask"].start
-COMM_AT, COMM_WIDTH = STREAMS["comm"].start, STREAMS["comm"].row_width
-COMM_MASK_AT = STREAMS["comm_mask"].start
 CLASSES = len(ONE_HOT)
 
 

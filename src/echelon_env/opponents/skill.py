@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 class Skill:
     """What a scripted level knows how to do. Levels differ in these alone; none is weak by hidden noise."""
 
-    aims: bool = False  # turns to enemies and fires whatever reaches one, instead of now and then
-    range_share: float = 0.0  # of its thriftiest weapon's range, at which it fights; 0: it walks on
+    aims: bool = False  # turns to the nearest enemy and fires whatever reaches one, instead of now and then
+    range_share: float = 0.0  # of its thriftiest weapon's range, at which it fights those in sight; 0: it walks on
     cools: bool = False  # fires no shot that would shut it down, the most damage for its heat first, and vents
     paints: bool = False  # paints those that are not painted, and only those
     dodges: bool = False  # sidesteps while it fights

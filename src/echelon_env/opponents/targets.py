@@ -91,5 +91,5 @@ def choose_target(knowledge: Knowledge, skill: Row, observation: Any, plan: Row)
             if score > best:
                 best = score
                 plan.target = row
-            if not skill.cools:
-                break  # the nearest
+            if skill.range_share <= 0.0:
+                break  # who does not choose a range takes the nearest
