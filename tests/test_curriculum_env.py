@@ -89,7 +89,7 @@ def test_a_draw_and_a_dead_pilot_are_no_wins():
     env = CurriculumEnv(["skirmish"])
     env.reset(seed=0)
     engine = env._env._battles.engine
-    engine.state.columns["opaque"] = engine.state.columns["solid"] = engine.state.columns["top"] = 0
+    engine.state.columns["opaque"] = engine.state.columns["solid"] = 0
     pilot, enemy = engine.state.mechs[0, 0], engine.state.mechs[0, 6]
     pilot["x"], pilot["y"], pilot["armour"] = 50, 50, 1e-9
     enemy["x"], enemy["y"], enemy["yaw"], enemy["facing_x"], enemy["facing_y"] = 45, 50, 0, 1, 0

@@ -173,7 +173,7 @@ def test_the_dead_leave_and_the_living_go_on():
     env._engine.state.pending[0, 5, 0] = 0.0
     mech, victim = env._engine.state.mechs[0, 1], env._engine.state.mechs[0, 5]
     columns = env._engine.state.columns[0]
-    columns["opaque"] = columns["solid"] = columns["top"] = 0
+    columns["opaque"] = columns["solid"] = 0
     mech["x"], mech["y"], mech["yaw"], mech["facing_x"], mech["facing_y"] = 50, 50, 0, 1, 0
     victim["x"], victim["y"] = 55, 50
     actions = {agent: np.zeros(ACTION_DIM, np.float32) for agent in env.agents}

@@ -299,7 +299,7 @@ def check_terrain(engine, battle):
     """Columns are what the voxels are; no voxel stands that has lost all its hit points."""
     state, materials = engine.state, engine.config.catalog.materials
     columns = columns_of(state.voxels[battle], materials)
-    for name in ("opaque", "solid", "hazard", "top"):
+    for name in ("opaque", "solid", "hazard"):
         np.testing.assert_array_equal(state.columns[name][battle], columns[name], err_msg=name)
     assert state.battles["num_hazards"][battle] == count_bits(columns["hazard"])
     hit_points = np.array([material.hit_points for material in materials])[state.voxels[battle]]

@@ -48,7 +48,7 @@ def _surfaces(columns, out):
     for iy in range(columns.shape[0]):
         for ix in range(columns.shape[1]):
             for level in range(out.shape[2]):
-                out[iy, ix, level] = surface_below(columns[iy, ix], level)
+                out[iy, ix, level] = surface_below(np.int64(columns[iy, ix].solid), level)
 
 
 def sees(columns, starts, ends, by_sight=True):

@@ -185,7 +185,7 @@ def _voxel_differences(world: World, state: State, battle: int) -> Iterator[str]
         for z, y, x in np.argwhere(wanted != found):
             yield f"{name} at {(int(x), int(y), int(z))}: expected {wanted[z, y, x]}, got {found[z, y, x]}"
     columns = columns_of(world.voxels, world.config.catalog.materials)
-    for name in ("opaque", "solid", "hazard", "top"):
+    for name in ("opaque", "solid", "hazard"):
         for y, x in np.argwhere(columns[name] != state.columns[name][battle]):
             found = state.columns[name][battle, y, x]
             yield f"column {(int(x), int(y))} {name}: expected {columns[name][y, x]}, got {found}"

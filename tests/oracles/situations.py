@@ -59,7 +59,6 @@ def columns_of(voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERI
     columns["opaque"] = (material_mask(voxels, "blocks_sight", materials) * bits).sum(axis=0)
     harmless = [material.speed_factor == 1 and material.heat == 0 == material.damage for material in materials]
     columns["hazard"] = (~np.array(harmless)[voxels] * bits).sum(axis=0)
-    columns["top"] = (solid * np.arange(1, voxels.shape[0] + 1)[:, None, None]).max(axis=0)
     return columns
 
 

@@ -139,4 +139,3 @@ def kill_some(state: State, battle: int, config: BattleConfig, rng: Random, coun
         state.columns["opaque"][battle, y, x] |= 1 << z
         state.battles["num_hazards"][battle] -= state.columns["hazard"][battle, y, x] >> z & 1
         state.columns["hazard"][battle, y, x] &= 2**32 - 1 - (1 << z)
-        state.columns["top"][battle, y, x] = max(z + 1, state.columns["top"][battle, y, x])

@@ -25,7 +25,6 @@ def state(config: BattleConfig) -> State:
     state.voxels[:, 0] = DIRT
     state.voxels[:, :5, 42:46, 4:10] = CONCRETE
     state.columns["solid"][:, 42:46, 4:10] = state.columns["opaque"][:, 42:46, 4:10] = 0b11111
-    state.columns["top"][:, 42:46, 4:10] = 5
     battles = state.battles
     battles["zone_x"], battles["zone_y"], battles["zone_radius"] = SIZE / 2, SIZE / 2, 6.0
     mechs, of_team = state.mechs, len(config.blue)

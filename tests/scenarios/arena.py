@@ -123,7 +123,6 @@ class Arena:
         hazard = np.array([m.speed_factor != 1 or m.heat != 0 or m.damage != 0 for m in materials])[voxels]
         for name, mask in (("solid", solid), ("opaque", opaque), ("hazard", hazard)):
             columns[name] = (mask * bits).sum(axis=0)
-        columns["top"] = (solid * np.arange(1, len(voxels) + 1)[:, None, None]).max(axis=0)
         self.state.battles["num_hazards"][0] = hazard.sum()
 
     def material(self, x: int, y: int, z: int) -> str:

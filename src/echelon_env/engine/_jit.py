@@ -33,6 +33,25 @@ integer: Any = np.int64
 
 JIT_DISABLED = bool(numba_config.DISABLE_JIT)
 
+
+def bit_length(value: int) -> int:
+    """One more than the place of the highest bit of a non-negative integer that is 1; 0 of 0."""
+    return int(value).bit_length()
+
+
+@numba.extending.intrinsic
+def _leading_zeros(typing_context: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], context.get_constant(numba.types.boolean, False))
+
+    return numba.types.int64(numba.types.int64), generate
+
+
+@numba.extending.overload(bit_length, strict=False)
+def _compiled_bit_length(value: Any) -> Any:
+    return lambda value: 64 - _leading_zeros(np.int64(value))
+
+
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
 if hasattr(DefaultOptions, "_nrt"):
     # Kernels allocate nothing and their arrays belong to the caller, so counting references to them is wasted: without

@@ -40,12 +40,9 @@ def add_heat_from_enemies(rules: Row, mech_class: Row, mech: Row, amount: float)
 @kernel
 def _count_down(mech: Row) -> None:
     for mount in range(mech.cooldown.shape[0]):
-        if mech.cooldown[mount] > 0:
-            mech.cooldown[mount] -= 1
-    if mech.anti_missile_cooldown > 0:
-        mech.anti_missile_cooldown -= 1
-    if mech.suppressed > 0:
-        mech.suppressed -= 1
+        mech.cooldown[mount] = max(0, mech.cooldown[mount] - 1)
+    mech.anti_missile_cooldown = max(0, mech.anti_missile_cooldown - 1)
+    mech.suppressed = max(0, mech.suppressed - 1)
 
 
 @kernel

@@ -308,7 +308,8 @@ class BattleEngine:
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
         spawns = terrain.spawns.copy()  # to Numba a read-only array is of another type
-        begin_battle(self.tables, self.state, spawns, self._classes, terrain.top, self.out, b)
+        begin_battle(self.tables, self.state, spawns, self._classes, terrain.top, b)
+        step_range(self.tables, self.state, self._actions, self.out, b, b + 1, True)
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         present = self._terrains[b]
@@ -320,7 +321,7 @@ class BattleEngine:
             found[b] = generate(self.config, map_seed)
 
     def _step_range(self, first: int, last: int) -> None:
-        step_range(self.tables, self.state, self._actions, self.out, first, last)
+        step_range(self.tables, self.state, self._actions, self.out, first, last, False)
 
     def _for_all(self, function: Any, arguments: Any) -> None:
         """Call a function with each tuple of arguments, on the thread pool where there is one."""

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine._jit import Row, bit_length, kernel
 from echelon_env.engine.events import record
+from echelon_env.engine.footprint import body_mask, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
-from echelon_env.engine.raycast import height_mask
 from echelon_env.engine.state import BODY, HAZARD, NO_MECH, State
 from echelon_env.engine.tables import Tables
 from echelon_env.map_config import MAX_HEIGHT
@@ -27,10 +27,7 @@ class Hazards(NamedTuple):
 @kernel
 def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> int:
     """The hazardous materials that a mech's box overlaps, as bits by material code."""
-    mask = height_mask(
-        math.floor(mech.z + CONTACT_TOLERANCE),
-        min(MAX_HEIGHT - 1, math.floor(mech.z + mech_class.height - CONTACT_TOLERANCE)),
-    )
+    mask = body_mask(mech_class, mech.z)
     first_x, stop_x = covered_cells(mech.x, mech_class.half_length)
     first_y, stop_y = covered_cells(mech.y, mech_class.half_width)
     touched = 0
@@ -67,9 +64,11 @@ def feel_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
     """What a living mech feels of the ground in this tick; its damage is sent on its way."""
     mech = state.mechs[b, m]
     speed_factor, heating, cooling, damage = 1.0, 0.0, 0.0, 0.0
-    if state.battles[b].num_hazards > 0:
-        touched = materials_touched(state.columns[b], state.voxels[b], tables.classes[mech.mech_class], mech)
-        for code in range(tables.materials.shape[0]):
+    mech_class = tables.classes[mech.mech_class]
+    survey(state.battles[b], state.columns[b], mech_class, mech)
+    if np.int64(mech.hazard_under) & body_mask(mech_class, mech.z):
+        touched = materials_touched(state.columns[b], state.voxels[b], mech_class, mech)
+        for code in range(bit_length(touched)):
             if (touched >> code) & 1:
                 material = tables.materials[code]
                 speed_factor *= material.speed_factor

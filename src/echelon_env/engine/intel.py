@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
+from echelon_env.engine.rosters import places_of
 from echelon_env.engine.state import NO_MECH, UNSEEN, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height
@@ -33,6 +34,8 @@ def remember_all(tables: Tables, state: State, b: int) -> None:
         for o in range(mechs.shape[0]):
             sightings[pack, o].seen = is_painted(state, b, pack, o)
     for m in range(mechs.shape[0]):
+        if not mechs[m].alive:
+            continue
         for o in range(mechs.shape[0]):
             if visible[m, o] != UNSEEN:
                 sightings[mechs[m].pack, o].seen = 1
@@ -70,7 +73,8 @@ def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
     if not mech.alive:
         return
     count = 0
-    for place in range(state.order.shape[1]):
+    first, stop = places_of(tables.rules[0], state.battles[b], state.order.shape[1], 1 - mech.team)
+    for place in range(first, stop):
         o = integer(state.order[b, place])
         if not sightings[o].known or _is_listed(mech, o):
             continue

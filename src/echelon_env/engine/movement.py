@@ -10,11 +10,46 @@ import numpy as np
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
-from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, covered_cells, wrap_angle
-from echelon_env.engine.raycast import height_mask, surface_below
+from echelon_env.engine.footprint import body_mask, covers_the_same, solid_under, survey
+from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
+from echelon_env.engine.raycast import ceiling_above, surface_below
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables
 from echelon_env.map_config import MAX_HEIGHT
+
+
+@kernel
+def _add_near(near: Any, mech: Row, o: int) -> None:
+    near[mech.num_near] = o
+    mech.num_near += 1
+
+
+@kernel
+def list_near(tables: Tables, state: State, b: int) -> None:
+    """Forget what is known of a battle's ground, and list whom each living mech may touch in this decision."""
+    rules, mechs, near = tables.rules[0], state.mechs[b], state.near[b]
+    for m in range(mechs.shape[0]):
+        mech = mechs[m]
+        mech.num_near = mech.surveyed = 0
+        effort = math.sqrt(mech.throttle * mech.throttle + mech.strafe * mech.strafe)
+        top_speed = tables.classes[mech.mech_class].top_speed
+        mech.reach = top_speed * effort * rules.decision_seconds + CONTACT_TOLERANCE
+    for m in range(mechs.shape[0]):
+        mech = mechs[m]
+        if not mech.alive:
+            continue
+        mech_class = tables.classes[mech.mech_class]
+        half_length, half_width = mech_class.half_length + mech.reach, mech_class.half_width + mech.reach
+        for o in range(m + 1, mechs.shape[0]):
+            other = mechs[o]
+            other_class = tables.classes[other.mech_class]
+            if (
+                abs(mech.x - other.x) < half_length + other_class.half_length + other.reach
+                and abs(mech.y - other.y) < half_width + other_class.half_width + other.reach
+                and other.alive
+            ):
+                _add_near(near[m], mech, o)
+                _add_near(near[o], other, m)
 
 
 @kernel
@@ -31,22 +66,6 @@ def draw_move_order(battle: Row, order: Any, move_order: Any) -> None:
 
 
 @kernel
-def hits_terrain(columns: Any, mech_class: Row, x: float, y: float, z: float) -> bool:
-    """Whether a box of a class with its feet at (x, y, z) overlaps a solid voxel; the box is inside the map's plane."""
-    mask = height_mask(
-        math.floor(z + CONTACT_TOLERANCE),
-        min(MAX_HEIGHT - 1, math.floor(z + mech_class.height - CONTACT_TOLERANCE)),
-    )
-    first_x, stop_x = covered_cells(x, mech_class.half_length)
-    first_y, stop_y = covered_cells(y, mech_class.half_width)
-    for iy in range(first_y, stop_y):
-        for ix in range(first_x, stop_x):
-            if np.int64(columns[iy, ix].solid) & mask:
-                return True
-    return False
-
-
-@kernel
 def overlaps_in_plane(mech_class: Row, x: float, y: float, other: Row, other_class: Row) -> bool:
     """Whether the footprint of a class at (x, y) overlaps another mech's."""
     return bool(
@@ -56,12 +75,12 @@ def overlaps_in_plane(mech_class: Row, x: float, y: float, other: Row, other_cla
 
 
 @kernel
-def hits_mech(tables: Tables, mechs: Any, m: int, x: float, y: float, z: float) -> bool:
-    """Whether mech m, with its feet at (x, y, z), would overlap another living mech."""
-    mech_class = tables.classes[mechs[m].mech_class]
-    for o in range(mechs.shape[0]):
-        other = mechs[o]
-        if o == m or not other.alive:
+def hits_mech(tables: Tables, mechs: Any, near: Any, mech: Row, x: float, y: float, z: float) -> bool:
+    """Whether a mech, with its feet at (x, y, z), would overlap one of the living mechs near it."""
+    mech_class = tables.classes[mech.mech_class]
+    for i in range(mech.num_near):
+        other = mechs[near[i]]
+        if not other.alive:
             continue
         other_class = tables.classes[other.mech_class]
         if (
@@ -74,18 +93,22 @@ def hits_mech(tables: Tables, mechs: Any, m: int, x: float, y: float, z: float) 
 
 
 @kernel
-def _steps_up(tables: Tables, columns: Any, mechs: Any, m: int, x: float, y: float) -> bool:
-    """Lift a standing mech by one voxel onto (x, y) if there is room; say whether it did."""
+def _steps_up(
+    tables: Tables, mechs: Any, near: Any, m: int, x: float, y: float, here: int, there: int
+) -> bool:  # fmt: skip
+    """Lift a standing mech by one voxel onto (x, y) if there is room; say whether it did.
+
+    `here` and `there` are what is solid under its place and under (x, y).
+    """
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
     z = math.floor(mech.z + CONTACT_TOLERANCE) + 1.0
     if (
         not mech.on_ground
         or z + mech_class.height > tables.rules[0].map_height
-        or hits_terrain(columns, mech_class, mech.x, mech.y, z)
-        or hits_terrain(columns, mech_class, x, y, z)
-        or hits_mech(tables, mechs, m, mech.x, mech.y, z)
-        or hits_mech(tables, mechs, m, x, y, z)
+        or (here | there) & body_mask(mech_class, z)
+        or hits_mech(tables, mechs, near, mech, mech.x, mech.y, z)
+        or hits_mech(tables, mechs, near, mech, x, y, z)
     ):
         return False
     mech.x, mech.y, mech.z = x, y, z
@@ -101,13 +124,13 @@ def _stop(position: float, moved: float, face: float) -> float:
 
 
 @kernel
-def _stop_at_mechs(tables: Tables, mechs: Any, m: int, x: float, y: float) -> tuple[float, float]:
+def _stop_at_mechs(tables: Tables, mechs: Any, near: Any, m: int, x: float, y: float) -> tuple[float, float]:
     """How far mech m gets towards (x, y), one of which differs from its place, before it touches another mech."""
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
-    for o in range(mechs.shape[0]):
-        other = mechs[o]
-        if o == m or not other.alive:
+    for i in range(mech.num_near):
+        other = mechs[near[i]]
+        if not other.alive:
             continue
         other_class = tables.classes[other.mech_class]
         if (
@@ -134,58 +157,39 @@ def _terrain_face(position: float, moved: float, half: float) -> float:
 
 
 @kernel
-def move_along(tables: Tables, columns: Any, mechs: Any, m: int, dx: float, dy: float) -> None:
-    """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge let it."""
+def move_along(
+    tables: Tables, columns: Any, mechs: Any, near: Any, m: int, dx: float, dy: float, here: int
+) -> int:  # fmt: skip
+    """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge let it.
+
+    Takes what is solid under it (see `solid_under`) and returns what is afterwards.
+    """
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
     size = tables.rules[0].map_size
     x = min(max(mech.x + dx, mech_class.half_length), size - mech_class.half_length)
     y = min(max(mech.y + dy, mech_class.half_width), size - mech_class.half_width)
     if x == mech.x and y == mech.y:
-        return
-    if hits_terrain(columns, mech_class, x, y, mech.z):
-        if _steps_up(tables, columns, mechs, m, x, y):
-            return
+        return here
+    there = here if covers_the_same(mech_class, mech, x, y) else solid_under(columns, mech_class, x, y)
+    if there & body_mask(mech_class, mech.z):
+        if _steps_up(tables, mechs, near, m, x, y, here, there):
+            return there
         if x != mech.x:
             x = _stop(mech.x, x, _terrain_face(mech.x, x, mech_class.half_length))
         else:
             y = _stop(mech.y, y, _terrain_face(mech.y, y, mech_class.half_width))
-    mech.x, mech.y = _stop_at_mechs(tables, mechs, m, x, y)
+        there = solid_under(columns, mech_class, x, y)
+    free_x, free_y = _stop_at_mechs(tables, mechs, near, m, x, y)
+    if free_x != x or free_y != y:
+        there = solid_under(columns, mech_class, free_x, free_y)
+    mech.x, mech.y = free_x, free_y
+    return there
 
 
 @kernel
-def terrain_below(columns: Any, mech_class: Row, x: float, y: float, z: float) -> float:
-    """Height of the highest solid surface under a footprint, at or below z."""
-    level = min(MAX_HEIGHT, math.floor(z + CONTACT_TOLERANCE))
-    highest = 0
-    first_x, stop_x = covered_cells(x, mech_class.half_length)
-    first_y, stop_y = covered_cells(y, mech_class.half_width)
-    for iy in range(first_y, stop_y):
-        for ix in range(first_x, stop_x):
-            highest = max(highest, surface_below(columns[iy, ix], level))
-    return float(highest)
-
-
-@kernel
-def terrain_above(columns: Any, mech_class: Row, map_height: int, x: float, y: float, z: float) -> float:
-    """Height of the lowest solid voxel over a footprint, at or above z; the map's height where there is none."""
-    level = math.ceil(z - CONTACT_TOLERANCE)
-    lowest = map_height
-    first_x, stop_x = covered_cells(x, mech_class.half_length)
-    first_y, stop_y = covered_cells(y, mech_class.half_width)
-    for iy in range(first_y, stop_y):
-        for ix in range(first_x, stop_x):
-            column = columns[iy, ix]
-            for height in range(level, min(lowest, int(column.top))):
-                if (np.int64(column.solid) >> height) & 1:
-                    lowest = height
-                    break
-    return float(lowest)
-
-
-@kernel
-def move_vertically(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
-    """Apply gravity and jets to mech m, and let it fall or rise as far as there is room."""
+def move_vertically(tables: Tables, mechs: Any, near: Any, m: int, here: int) -> None:
+    """Apply gravity and jets to mech m, and let it fall or rise as far as what is solid `here` leaves room."""
     rules, mech = tables.rules[0], mechs[m]
     mech_class = tables.classes[mech.mech_class]
     thrust = mech.jet * mech_class.jet_acceleration if in_control(mech) else 0.0
@@ -194,12 +198,13 @@ def move_vertically(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
     rising = mech.vz > 0.0
     if rising:
         top = mech.z + mech_class.height
-        limit = terrain_above(columns, mech_class, rules.map_height, mech.x, mech.y, top) - mech_class.height
+        ceiling = ceiling_above(here, math.ceil(top - CONTACT_TOLERANCE), integer(rules.map_height))
+        limit = float(ceiling) - mech_class.height
     else:
-        limit = terrain_below(columns, mech_class, mech.x, mech.y, mech.z)
-    for o in range(mechs.shape[0]):
-        other = mechs[o]
-        if o == m or not other.alive:
+        limit = float(surface_below(here, min(MAX_HEIGHT, math.floor(mech.z + CONTACT_TOLERANCE))))
+    for i in range(mech.num_near):
+        other = mechs[near[i]]
+        if not other.alive:
             continue
         other_class = tables.classes[other.mech_class]
         if not overlaps_in_plane(mech_class, mech.x, mech.y, other, other_class):
@@ -218,11 +223,14 @@ def move_vertically(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
 
 
 @kernel
-def move_mech(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
+def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     """One tick of a mech's movement: turn, then x, y and z."""
-    rules, mech = tables.rules[0], mechs[m]
+    rules, columns, mechs, near = tables.rules[0], state.columns[b], state.mechs[b], state.near[b, m]
+    mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
     x, y = mech.x, mech.y
+    survey(state.battles[b], columns, mech_class, mech)
+    here = np.int64(mech.solid_under)
     if in_control(mech):
         if mech.turn != 0.0:
             mech.yaw = wrap_angle(mech.yaw + mech.turn * mech_class.turn_rate * rules.dt)
@@ -232,11 +240,13 @@ def move_mech(tables: Tables, columns: Any, mechs: Any, m: int) -> None:
             reach *= rules.legged_speed
         dx = reach * (mech.throttle * mech.facing_x - mech.strafe * mech.facing_y)
         dy = reach * (mech.throttle * mech.facing_y + mech.strafe * mech.facing_x)
-        move_along(tables, columns, mechs, m, dx, 0.0)
-        move_along(tables, columns, mechs, m, 0.0, dy)
+        here = move_along(tables, columns, mechs, near, m, dx, 0.0, here)
+        here = move_along(tables, columns, mechs, near, m, 0.0, dy, here)
+        if not covers_the_same(mech_class, mech, x, y):
+            mech.surveyed = 0
         if mech.jet > 0.0 and mech_class.jet_acceleration > 0.0:
             add_heat(rules, mech_class, mech, rules.jet_heat * mech.jet * rules.dt)
-    move_vertically(tables, columns, mechs, m)
+    move_vertically(tables, mechs, near, m, here)
     mech.vx = (mech.x - x) / rules.dt
     mech.vy = (mech.y - y) / rules.dt
 
@@ -249,4 +259,4 @@ def move_all(tables: Tables, state: State, b: int) -> None:
     for place in range(move_order.shape[0]):
         m = integer(move_order[place])
         if mechs[m].alive:
-            move_mech(tables, state.columns[b], mechs, m)
+            move_mech(tables, state, b, m)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
-from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip, unit_in_plane
-from echelon_env.engine.hazards import harm_on_the_ground
+from echelon_env.engine.ego_map import EGO_MAP_AT, write_ego_map
+from echelon_env.engine.geometry import clip, unit_in_plane
 from echelon_env.engine.intel import squared_distance_to_sighting
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
 from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
@@ -19,13 +17,12 @@ from echelon_env.engine.targeting import centre_height, squared_distance
 from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
 from echelon_env.observations import (
+    COMM_ROWS,
     CONTACT_ROWS,
-    EGO_SIDE,
     SQUAD_ROWS,
     STREAMS,
     Comm,
     Contact,
-    EgoCell,
     Intel,
     Objective,
     Self,
@@ -42,7 +39,6 @@ INTEL_AT, INTEL_WIDTH = STREAMS["intel"].start, STREAMS["intel"].row_width
 INTEL_MASK_AT = STREAMS["intel_mask"].start
 COMM_AT, COMM_WIDTH = STREAMS["comm"].start, STREAMS["comm"].row_width
 COMM_MASK_AT = STREAMS["comm_mask"].start
-EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_width
 BATTLE_MAP_AT = STREAMS["battle_map"].start
 
 
@@ -212,16 +208,14 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
 @kernel
 def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     """Living team-mates: the own pack's, then the other packs', each in the order of the roster."""
-    mechs = state.mechs[b]
     slot = 0
-    for own_pack in (True, False):
-        for o in range(mechs.shape[0]):
-            other = mechs[o]
-            if o == m or other.team != mechs[m].team or (other.pack == mechs[m].pack) != own_pack:
-                continue
-            if other.alive and slot < SQUAD_ROWS:
-                _write_mate(tables, state, b, m, o, slot, row)
-                slot += 1
+    for i in range(tables.mates.shape[1]):
+        o = integer(tables.mates[m, i])
+        if o == NO_MECH or slot == SQUAD_ROWS:
+            return
+        if state.mechs[b, o].alive:
+            _write_mate(tables, state, b, m, o, slot, row)
+            slot += 1
 
 
 @kernel
@@ -272,51 +266,12 @@ def write_comm(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     mechs = state.mechs[b]
     if mechs[m].transmits:
         _write_message(tables, mechs[m], 0, row)
-    slot = 1
-    for o in range(mechs.shape[0]):
-        if o != m and mechs[o].pack == mechs[m].pack:
-            if mechs[o].alive and mechs[o].transmits:
-                _write_message(tables, mechs[o], slot, row)
-            slot += 1
-
-
-@kernel
-def obstacle_top(column: Row, head: float) -> int:
-    """Height of the solid terrain of a column that begins below a mech's head: it passes under what begins above."""
-    if column.top <= head:
-        return int(column.top)
-    solid = np.int64(column.solid)
-    iz = math.ceil(head - CONTACT_TOLERANCE) - 1
-    while iz >= 0 and not (solid >> iz) & 1:
-        iz -= 1
-    while iz >= 0 and (solid >> (iz + 1)) & 1:
-        iz += 1
-    return int(iz) + 1
-
-
-@kernel
-def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The terrain on a grid around the mech, turned with it: rows from behind to ahead, columns right to left."""
-    rules, mech, columns = tables.rules[0], state.mechs[b, m], state.columns[b]
-    head = mech.z + tables.classes[mech.mech_class].height
-    hazards = state.battles[b].num_hazards > 0
-    step_x, step_y = rules.terrain_cell * mech.facing_x, rules.terrain_cell * mech.facing_y
-    half = EGO_SIDE // 2
-    at = EGO_MAP_AT
-    for forward in range(-half, half + 1):
-        for left in range(-half, half + 1):
-            ix = math.floor(mech.x + forward * step_x - left * step_y)
-            iy = math.floor(mech.y + forward * step_y + left * step_x)
-            if 0 <= ix < rules.map_size and 0 <= iy < rules.map_size:
-                top = obstacle_top(columns[iy, ix], head)
-                row[at + EgoCell.OBSTACLE] = clip((top - mech.z) / rules.height_scale, -1.0, 1.0)
-                if hazards and columns[iy, ix].hazard:
-                    row[at + EgoCell.HAZARD] = harm_on_the_ground(
-                        tables, state.voxels[b], columns[iy, ix], ix, iy, mech.z, head
-                    )
-            else:
-                row[at + EgoCell.OBSTACLE] = 1.0
-            at += EGO_CELL_WIDTH
+    for slot in range(1, COMM_ROWS):
+        o = integer(tables.mates[m, slot - 1])
+        if o == NO_MECH or mechs[o].pack != mechs[m].pack:
+            return
+        if mechs[o].alive and mechs[o].transmits:
+            _write_message(tables, mechs[o], slot, row)
 
 
 @kernel
@@ -332,7 +287,7 @@ def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None
     """Write the observations (M, D) of a battle's mechs; the dead observe the objective alone."""
     for m in range(state.mechs.shape[1]):
         row = observations[m]
-        row[:] = 0.0
+        row[: EGO_MAP_AT if state.mechs[b, m].alive else row.shape[0]] = 0.0
         write_objective(tables, state, b, m, row)
         if state.mechs[b, m].alive:
             write_self(tables, state, b, m, row)

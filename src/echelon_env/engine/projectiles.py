@@ -12,6 +12,7 @@ from echelon_env.engine.geometry import CONTACT_TOLERANCE, TINY, clip
 from echelon_env.engine.guidance import next_step
 from echelon_env.engine.hits import hit, splash
 from echelon_env.engine.raycast import BEDROCK, NEVER, OUTSIDE, first_obstacle
+from echelon_env.engine.rosters import places_of
 from echelon_env.engine.smoke import leave_smoke
 from echelon_env.engine.state import IMPACT, INTERCEPTION, NO_MECH, State
 from echelon_env.engine.tables import HOMING, Tables
@@ -45,13 +46,15 @@ def enters_box(
 
 @kernel
 def first_enemy(
-    tables: Tables, mechs: Any, order: Any, team: int, x: float, y: float, z: float, dx: float, dy: float, dz: float
-) -> tuple[int, float]:
+    tables: Tables, battle: Row, mechs: Any, order: Any, team: int,
+    x: float, y: float, z: float, dx: float, dy: float, dz: float,
+) -> tuple[int, float]:  # fmt: skip
     """The first living mech of another team whose box the segment enters, and where; (NO_MECH, NEVER) for none."""
     first, least = NO_MECH, NEVER
-    for place in range(order.shape[0]):
+    first_place, stop = places_of(tables.rules[0], battle, order.shape[0], 1 - team)
+    for place in range(first_place, stop):
         mech = mechs[order[place]]
-        if mech.alive and mech.team != team:
+        if mech.alive:
             t = enters_box(tables, mech, x, y, z, dx, dy, dz)
             if t < least:
                 first, least = integer(order[place]), t
@@ -118,7 +121,7 @@ def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
     dx, dy, dz, arrives = next_step(tables, state, b, projectile)
     x, y, z = projectile.x, projectile.y, projectile.z
     team = mechs[projectile.owner].team
-    target, t_mech = first_enemy(tables, mechs, state.order[b], team, x, y, z, dx, dy, dz)
+    target, t_mech = first_enemy(tables, state.battles[b], mechs, state.order[b], team, x, y, z, dx, dy, dz)
     t_terrain, struck = first_obstacle(state.columns[b], rules, x, y, z, x + dx, y + dy, z + dz)
     t = min(t_mech, t_terrain, 1.0)
     if t_mech <= t_terrain and t_mech < NEVER:

@@ -1,7 +1,7 @@
 """Rays through voxels, on columns whose voxels are bits.
 
-Traversal: Amanatides and Woo, "A fast voxel traversal algorithm for ray tracing", Eurographics 1987; the line of sight
-walks columns in the plane and tests all voxels that the ray crosses within a column at once.
+Traversal: Amanatides and Woo, "A fast voxel traversal algorithm for ray tracing", Eurographics 1987; lines of sight
+test all voxels that the ray crosses within a column at once.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine._jit import Row, bit_length, integer, kernel
 
 NEVER = 2.0
 """Parameter of a crossing that lies beyond the segment, whose parameters are 0 to 1."""
 
+
+ONE = integer(1 << 32)  # of the fixed-point numbers that follow a line of sight
+SLACK = integer(1 << 12)  # more than their errors add up to along the longest line
 
 BEDROCK, OUTSIDE = integer(-1), integer(-2)
 """What a segment runs into where it leaves the map: the ground under it, or its sides and top."""
@@ -34,6 +37,12 @@ def height_mask(lowest: int, highest: int) -> int:
 
 
 @kernel
+def _blocking(column: Row, by_sight: bool) -> int:
+    """The voxels of a column that block sight, or else movement, as bits by height."""
+    return np.int64(column.opaque) if by_sight else np.int64(column.solid)
+
+
+@kernel
 def _crossing(start: float, delta: float, cell: int, last: int) -> float:
     """Parameter at which a ray leaves a cell along one axis; NEVER when it ends in this cell's slab."""
     if cell == last:
@@ -42,12 +51,83 @@ def _crossing(start: float, delta: float, cell: int, last: int) -> float:
 
 
 @kernel
-def surface_below(column: Row, level: int) -> int:
-    """Height of the highest solid surface of a column at or below a level."""
-    surface = min(level, int(column.top))
-    while surface > 0 and not (np.int64(column.solid) >> (surface - 1)) & 1:
-        surface -= 1
-    return surface
+def surface_below(solid: int, level: int) -> int:
+    """Height of the highest surface of solid voxels, bits by height, at or below a level."""
+    return bit_length(solid & ((1 << level) - 1))
+
+
+@kernel
+def ceiling_above(solid: int, level: int, height: int) -> int:
+    """Height of the lowest of solid voxels, bits by height, at or above a level; `height` where there is none."""
+    above = solid >> level
+    return level + bit_length(above & -above) - 1 if above else height
+
+
+@kernel
+def _blocks(
+    bits: int, ix: int, iy: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+) -> bool:  # fmt: skip
+    """Whether one of a column's blocking voxels, bits by height, lies on a segment, which need not cross the column.
+
+    The traversal enters the column by the later of the crossings that lead to it along x and along y, if neither axis
+    has been crossed further by then; of two crossings at once that along y comes first.
+    """
+    dx, dy, dz = x1 - x0, y1 - y0, z1 - z0
+    first_x, first_y, last_x, last_y = math.floor(x0), math.floor(y0), math.floor(x1), math.floor(y1)
+    begins, ends = ix == first_x and iy == first_y, ix == last_x and iy == last_y
+    in_x = -1.0 if ix == first_x else ((ix if dx > 0.0 else ix + 1) - x0) / dx
+    in_y = -1.0 if iy == first_y else ((iy if dy > 0.0 else iy + 1) - y0) / dy
+    out_x, out_y = _crossing(x0, dx, ix, last_x), _crossing(y0, dy, iy, last_y)
+    if (ix != first_x and in_x >= out_y) or (iy != first_y and out_x < in_y):
+        return False
+    z_in = z0 if begins else z0 + dz * max(in_x, in_y)
+    z_out = z1 if ends else z0 + dz * min(out_x, out_y)
+    if begins:
+        bits &= ~(1 << math.floor(z0))
+    if ends:
+        bits &= ~(1 << math.floor(z1))
+    return bits & height_mask(math.floor(min(z_in, z_out)), math.floor(max(z_in, z_out))) != 0
+
+
+@kernel
+def blocking_column(
+    columns: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+) -> tuple[int, int]:
+    """A column with a voxel that blocks sight (or else movement) on the segment between two points inside the map.
+
+    Returns its indices (iy, ix), or (-1, -1) where the line is clear. The voxels that hold the two points do not count.
+    In each layer of columns across the longer axis those that the segment may cross are looked up without a branch, by
+    fixed-point numbers; what may block it there is looked at exactly.
+    """
+    along_x = abs(x1 - x0) >= abs(y1 - y0)
+    if along_x:
+        start, side, end, end_side = x0, y0, x1, y1
+    else:
+        start, side, end, end_side = y0, x0, y1, x1
+    layer, last = math.floor(start), math.floor(end)
+    least, most = math.floor(min(side, end_side)), math.floor(max(side, end_side))
+    heights = height_mask(math.floor(min(z0, z1)), math.floor(max(z0, z1)))
+    forward = 1 if end > start else -1
+    slope = (end_side - side) / abs(end - start) if end != start else 0.0
+    step = integer(slope * ONE)
+    entry = integer((side - slope * (start - layer if forward > 0 else layer + 1 - start)) * ONE)
+    low, high = entry + min(0, step) - SLACK, entry + max(0, step) + SLACK
+    for _ in range(abs(last - layer) + 1):
+        here, there = max(least, low >> 32), min(most, high >> 32)
+        if along_x:
+            bits = _blocking(columns[here, layer], by_sight) | _blocking(columns[there, layer], by_sight)
+        else:
+            bits = _blocking(columns[layer, here], by_sight) | _blocking(columns[layer, there], by_sight)
+        if bits & heights or there - here > 1:
+            for across in range(here, there + 1):
+                ix, iy = (layer, across) if along_x else (across, layer)
+                bits = _blocking(columns[iy, ix], by_sight) & heights
+                if bits and _blocks(bits, ix, iy, x0, y0, z0, x1, y1, z1):
+                    return iy, ix
+        layer += forward
+        low += step
+        high += step
+    return -1, -1
 
 
 @kernel
@@ -58,32 +138,21 @@ def line_is_clear(
 
     The voxels that hold the two points do not count.
     """
-    ix, iy = math.floor(x0), math.floor(y0)
-    last_x, last_y = math.floor(x1), math.floor(y1)
-    dx, dy, dz = x1 - x0, y1 - y0, z1 - z0
-    step_x, step_y = (1 if dx > 0.0 else -1), (1 if dy > 0.0 else -1)
-    first = True
-    z_in = z0
-    while True:
-        t_x, t_y = _crossing(x0, dx, ix, last_x), _crossing(y0, dy, iy, last_y)
-        at_end = ix == last_x and iy == last_y
-        z_out = z1 if at_end else z0 + dz * min(t_x, t_y)
-        blocking = np.int64(columns[iy, ix].opaque) if by_sight else np.int64(columns[iy, ix].solid)
-        if blocking != 0:
-            if first:
-                blocking &= ~(1 << math.floor(z0))
-            if at_end:
-                blocking &= ~(1 << math.floor(z1))
-            if blocking & height_mask(math.floor(min(z_in, z_out)), math.floor(max(z_in, z_out))):
-                return False
-        if at_end:
-            return True
-        if t_x < t_y:
-            ix += step_x
-        else:
-            iy += step_y
-        z_in = z_out
-        first = False
+    return blocking_column(columns, by_sight, x0, y0, z0, x1, y1, z1)[0] < 0
+
+
+@kernel
+def blocks(
+    column: Row, ix: int, iy: int, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
+) -> bool:
+    """Whether a column, which the segment need not cross, blocks a line as in `blocking_column`."""
+    bits = _blocking(column, by_sight) & height_mask(math.floor(min(z0, z1)), math.floor(max(z0, z1)))
+    return (
+        bits != 0
+        and math.floor(min(x0, x1)) <= ix <= math.floor(max(x0, x1))
+        and math.floor(min(y0, y1)) <= iy <= math.floor(max(y0, y1))
+        and _blocks(bits, ix, iy, x0, y0, z0, x1, y1, z1)
+    )
 
 
 @kernel

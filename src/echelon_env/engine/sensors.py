@@ -8,7 +8,8 @@ from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
 from echelon_env.engine.electronics import measure_quality
 from echelon_env.engine.hearing import hear, scale_sounds
-from echelon_env.engine.state import BLUE, BY_DAMAGE, BY_DANGER, IN_SIGHT, NO_MECH, SEEN, SILENT, UNSEEN, State
+from echelon_env.engine.rosters import places_of
+from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, IN_SIGHT, NO_MECH, RED, SEEN, SILENT, UNSEEN, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_distance, terrain_is_clear
 
@@ -41,17 +42,18 @@ def look_around(tables: Tables, state: State, b: int) -> None:
 
     Entries of `visible` between team-mates and with the dead are UNSEEN.
     """
-    mechs, visible = state.mechs[b], state.visible[b]
+    mechs, order, visible = state.mechs[b], state.order[b], state.visible[b]
     visible[:, :] = UNSEEN
+    first, stop = places_of(tables.rules[0], state.battles[b], mechs.shape[0], RED)
     measure_quality(tables, state, b)
     for m in range(mechs.shape[0]):
         mechs[m].sounds[:] = 0.0
-    for m in range(mechs.shape[0]):
-        if mechs[m].team != BLUE or not mechs[m].alive:
+    for m in range(tables.rules[0].num_blue):
+        if not mechs[m].alive:
             continue
-        for place in range(mechs.shape[0]):
-            o = integer(state.order[b, place])
-            if mechs[o].team == BLUE or not mechs[o].alive:
+        for place in range(first, stop):
+            o = integer(order[place])
+            if not mechs[o].alive:
                 continue
             smoke = smoke_between(tables, state, b, m, o)
             clear = terrain_is_clear(tables, state, b, m, o)
@@ -92,14 +94,17 @@ def comes_before(tables: Tables, mech: Row, other: Row, listed: Row) -> bool:
 
 
 @kernel
-def list_contacts(tables: Tables, mechs: Any, order: Any, visible: Any, m: int) -> None:
+def list_contacts(tables: Tables, battle: Row, mechs: Any, order: Any, visible: Any, m: int) -> None:
     """Fill mech m's contact rows with the enemies it sees, as its display sorts them and its suite has slots."""
     mech = mechs[m]
     contacts = mech.contacts
     contacts[:] = NO_MECH
+    if not mech.alive:
+        return
     slots = tables.classes[mech.mech_class].contact_slots
     count = 0
-    for place in range(order.shape[0]):
+    first, stop = places_of(tables.rules[0], battle, mechs.shape[0], 1 - mech.team)
+    for place in range(first, stop):
         o = integer(order[place])
         if visible[m, o] == UNSEEN:
             continue
@@ -118,4 +123,4 @@ def list_contacts(tables: Tables, mechs: Any, order: Any, visible: Any, m: int) 
 def list_all_contacts(tables: Tables, state: State, b: int) -> None:
     """Fill the contact rows of a battle's mechs."""
     for m in range(state.mechs.shape[1]):
-        list_contacts(tables, state.mechs[b], state.order[b], state.visible[b], m)
+        list_contacts(tables, state.battles[b], state.mechs[b], state.order[b], state.visible[b], m)

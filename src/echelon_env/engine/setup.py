@@ -9,7 +9,7 @@ import numpy as np
 from echelon_env.catalog import AIR
 from echelon_env.config import PACK
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine._jit import Row, bit_length, kernel
 from echelon_env.engine.geometry import arc_tangent2, cosine_sine, wrap_angle
 from echelon_env.engine.reward import potential
 from echelon_env.engine.state import BLUE, NO_MECH, State
@@ -38,7 +38,6 @@ def fill_columns(tables: Tables, battle: Row, voxels: Any, top: int, columns: An
                     battle.num_hazards += 1
                 if material.blocks_movement:
                     columns[iy, ix].solid |= bit
-                    columns[iy, ix].top = iz + 1
 
 
 @kernel
@@ -102,7 +101,7 @@ def draw_battle_maps(tables: Tables, state: State, b: int) -> None:
             for iy in range(cy * size // MAP_SIDE, _touched(cy + 1, size)):
                 for ix in range(cx * size // MAP_SIDE, _touched(cx + 1, size)):
                     count += 1
-                    total += int(columns[iy, ix].top)
+                    total += bit_length(columns[iy, ix].solid)
                     dx, dy = ix + 0.5 - battle.zone_x, iy + 0.5 - battle.zone_y
                     if dx * dx + dy * dy <= battle.zone_radius**2:
                         inside += 1

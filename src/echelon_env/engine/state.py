@@ -15,7 +15,7 @@ from echelon_env.actions import COMM_DIM
 from echelon_env.catalog import MOUNTS, Weapon, flight_ticks
 from echelon_env.config import PACK, BattleConfig
 from echelon_env.engine._jit import integer
-from echelon_env.observations import CONTACT_ROWS, INTEL_ROWS
+from echelon_env.observations import CONTACT_ROWS, EGO_SIDE, INTEL_ROWS
 from echelon_env.schema import ConfigError
 
 NO_MECH = integer(-1)
@@ -67,6 +67,9 @@ EVENT_KINDS = tuple(EVENT_MEANINGS)
     SHOT, HIT, SPLASH, IMPACT, SMOKE, HAZARD, PAINT, INTERCEPTION, FALL, RISE, LEGGED, SHUTDOWN, RESTART, DEATH
 ) = map(integer, range(len(EVENT_KINDS)))  # fmt: skip
 
+# What is looked up of each cell of an ego map (second axis of `ego`).
+EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD = range(5)
+
 # What is on its way to a mech in a tick (last axis of `pending`).
 BODY, LEGS, HEAT, STABILITY = range(4)
 
@@ -105,6 +108,7 @@ MECH = record_dtype(
         ("quality", "f8"),  # sensor quality at the last decision
         ("jam", "f8"),  # strength of the enemy's ECM at the last decision, 0..1
         ("sounds", "f8", (4,)),  # noise of enemies ahead, left, behind, right at the last decision, 0..1
+        ("reach", "f8"),  # scratch, m: how far it may walk along an axis in this decision, and a little more
         ("throttle", "f8"),  # command of this decision, -1..1 forward
         ("strafe", "f8"),  # -1..1 to the left
         ("jet", "f8"),  # 0..1
@@ -118,6 +122,9 @@ MECH = record_dtype(
         ("kills", "f8"),  # kills in this decision; shared kills count in parts, all in a contested zone more
         ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision, likewise
         ("loss", "f8"),  # what its death in this decision counts; 0 if it did not die
+        ("solid_under", "u4"),  # scratch: heights, as bits, at which columns under its footprint are solid,
+        ("hazard_under", "u4"),  # and at which they are hazardous,
+        ("surveyed", "i4"),  # as of when the battle had seen one terrain change less; 0 for never
         ("shutdown_ticks", "i4"),  # ticks shut down in this decision
         ("bad_actions", "i4"),  # non-finite action entries in this decision
         ("cooldown", "i4", (len(MOUNTS),)),  # ticks until each mount is ready
@@ -131,6 +138,7 @@ MECH = record_dtype(
         ("target", "i2"),  # mech chosen as target, or NO_MECH
         ("contacts", "i2", (CONTACT_ROWS,)),  # mechs in the contact rows of the last observation, then NO_MECH
         ("intel", "i2", (INTEL_ROWS,)),  # enemies in the intel rows of the last observation, then NO_MECH
+        ("num_near", "i2"),  # scratch: entries of its row of `State.near`
         ("place", "i2"),  # spawn place: the mech's identity apart from its colour
         ("team", "i1"),  # BLUE or RED
         ("mech_class", "i1"),  # index into the catalogue's classes
@@ -247,6 +255,7 @@ BATTLE = record_dtype(
         ("num_clouds", "i4"),
         ("num_bursts", "i4"),  # of the tick
         ("num_hazards", "i4"),  # hazardous voxels on the map
+        ("terrain_changes", "i4"),  # times that a voxel has changed
         ("num_events", "i4"),  # events of the last decision
         ("lost_events", "i4"),  # events, clouds and projectiles that did not fit; capacities are such that it stays 0
         ("over", "i1"),
@@ -278,7 +287,6 @@ COLUMN = record_dtype(
         ("opaque", "u4"),  # bit z: the voxel at height z blocks sight
         ("solid", "u4"),  # bit z: the voxel at height z blocks movement
         ("hazard", "u4"),  # bit z: the voxel at height z slows, heats, cools or burns
-        ("top", "u1"),  # 1 + height of the highest solid voxel, 0 where there is none
     ]
 )
 
@@ -300,8 +308,13 @@ class State(NamedTuple):
     events: NDArray[Any]  # (B, E) EVENT: the first num_events happened in the last decision
     order: NDArray[np.int16]  # (B, M) mech index by spawn place
     move_order: NDArray[np.int16]  # (B, M) scratch: the order in which mechs move in a tick
+    near: NDArray[np.int16]  # (B, M, M) scratch: the first num_near are the mechs that each may touch in this decision
+    ego: NDArray[
+        np.uint32
+    ]  # (B, 5, cells) scratch: EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD of an ego map's cells
     pending: NDArray[np.float64]  # (B, M, 4) scratch: BODY, LEGS, HEAT, STABILITY on their way to each mech in a tick
     visible: NDArray[np.int8]  # (B, M, M) how the first mech sees the second: UNSEEN, SEEN or IN_SIGHT
+    blockers: NDArray[np.int16]  # (B, M, M, 2) scratch: the column (iy, ix) that last stood between two mechs
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
     voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
     columns: NDArray[Any]  # (B, Y, X) COLUMN
@@ -387,8 +400,11 @@ def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> S
         events=np.zeros((num_battles, events), EVENT),
         order=np.zeros((num_battles, mechs), np.int16),
         move_order=np.zeros((num_battles, mechs), np.int16),
+        near=np.zeros((num_battles, mechs, mechs), np.int16),
+        ego=np.zeros((num_battles, 5, EGO_SIDE**2), np.uint32),
         pending=np.zeros((num_battles, mechs, 4), np.float64),
         visible=np.zeros((num_battles, mechs, mechs), np.int8),
+        blockers=np.zeros((num_battles, mechs, mechs, 2), np.int16),
         voxels=np.zeros((num_battles, height, size, size), np.uint8),
         voxel_damage=np.zeros((num_battles, height, size, size), np.uint16),
         columns=np.zeros((num_battles, size, size), COLUMN),

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.catalog import MOUNTS, SLOWEST_BALLISTIC, Material
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.config import PACK, REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
+from echelon_env.observations import EGO_SIDE
 
 RULES = np.dtype(
     [
@@ -22,6 +23,7 @@ RULES = np.dtype(
         ("clock_terminates", "i8"),  # 1: the time limit terminates, 0: it truncates
         ("full_observability", "i8"),
         ("dead_persist", "i8"),
+        ("num_blue", "i8"),  # mechs of team blue
         ("map_size", "i8"),  # m
         ("map_height", "i8"),  # m
         ("map_diagonal", "f8"),  # m
@@ -172,12 +174,19 @@ class Tables(NamedTuple):
     classes: NDArray[Any]  # (K,) MECH_CLASS
     weapons: NDArray[Any]  # (W,) WEAPON
     materials: NDArray[Any]  # (N,) MATERIAL, by the codes that voxels hold
+    mates: NDArray[np.int16]  # (M, M) each mech's team-mates, its pack's first, in the roster's order, then NO_MECH
+    ego_grid: NDArray[np.float64]  # (2, cells) how many cells forward and left the cells of an ego map are
 
 
 def build_tables(config: BattleConfig) -> Tables:
     """The record arrays of a configuration."""
     return Tables(
-        rules=_rules(config), classes=_classes(config), weapons=_weapons(config), materials=_materials(config)
+        rules=_rules(config),
+        classes=_classes(config),
+        weapons=_weapons(config),
+        materials=_materials(config),
+        mates=_mates(config),
+        ego_grid=np.indices((EGO_SIDE, EGO_SIDE), float).reshape(2, -1) - EGO_SIDE // 2,
     )
 
 
@@ -196,6 +205,7 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         "clock_terminates": config.time_limit == "terminate",
         "full_observability": config.observability == "full",
         "dead_persist": config.dead_agents == "persist",
+        "num_blue": len(config.blue),
         "map_size": terrain.size,
         "map_height": terrain.height,
         "map_diagonal": terrain.size * math.sqrt(2.0),
@@ -278,6 +288,17 @@ def _harm(material: Material, materials: tuple[Material, ...]) -> float:
     if heat > 0 or damage > 0:
         return max(heat, damage)
     return material.heat / -coldest if material.heat < 0 else 0.0
+
+
+def _mates(config: BattleConfig) -> NDArray[np.int16]:
+    mates = np.full((config.num_mechs, config.num_mechs), -1, np.int16)
+    for first, roster in ((0, config.blue), (len(config.blue), config.red)):
+        for place in range(len(roster)):
+            pack = range(place // len(PACK) * len(PACK), min((place // len(PACK) + 1) * len(PACK), len(roster)))
+            others = [o for o in range(len(roster)) if o not in pack]
+            listed = [o for o in pack if o != place] + others
+            mates[first + place, : len(listed)] = [first + o for o in listed]
+    return mates
 
 
 def _sound_scale(config: BattleConfig) -> float:

@@ -7,7 +7,8 @@ from typing import Any
 
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
-from echelon_env.engine.raycast import line_is_clear
+from echelon_env.engine.raycast import blocking_column, blocks
+from echelon_env.engine.rosters import places_of
 from echelon_env.engine.smoke import crosses_smoke
 from echelon_env.engine.state import NO_MECH, State
 from echelon_env.engine.tables import HOMING, Tables
@@ -47,12 +48,18 @@ def smoke_between(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
 
 @kernel
 def terrain_is_clear(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
-    """Whether no terrain blocks the line between two mechs' centres."""
+    """Whether no terrain blocks the line between two mechs' centres; what blocked it last is asked first."""
     m, o = _by_place(state.mechs[b], m, o)
-    one, two = state.mechs[b, m], state.mechs[b, o]
-    return line_is_clear(
-        state.columns[b], True, one.x, one.y, centre_height(tables, one), two.x, two.y, centre_height(tables, two)
-    )
+    columns, blocker, one, two = state.columns[b], state.blockers[b, m, o], state.mechs[b, m], state.mechs[b, o]
+    z0, z1 = centre_height(tables, one), centre_height(tables, two)
+    iy, ix = integer(blocker[0]), integer(blocker[1])
+    if blocks(columns[iy, ix], ix, iy, True, one.x, one.y, z0, two.x, two.y, z1):
+        return False
+    iy, ix = blocking_column(columns, True, one.x, one.y, z0, two.x, two.y, z1)
+    if iy < 0:
+        return True
+    blocker[0], blocker[1] = iy, ix
+    return False
 
 
 @kernel
@@ -101,10 +108,11 @@ def choose_target(tables: Tables, state: State, b: int, m: int, weapon: Row) -> 
         return chosen
     nearest: int = NO_MECH
     least = weapon.range**2
-    for place in range(order.shape[0]):
+    first, stop = places_of(tables.rules[0], state.battles[b], order.shape[0], 1 - mech.team)
+    for place in range(first, stop):
         o = integer(order[place])
         other = mechs[o]
-        if other.team == mech.team or not other.alive:
+        if not other.alive:
             continue
         distance = squared_distance(tables, mech, other)
         closer = distance < least or (nearest == NO_MECH and distance == least)

@@ -12,7 +12,7 @@ from echelon_env.engine.body import age_all
 from echelon_env.engine.commands import forget_decision, read_commands
 from echelon_env.engine.damage import settle
 from echelon_env.engine.intel import share_intel
-from echelon_env.engine.movement import move_all
+from echelon_env.engine.movement import list_near, move_all
 from echelon_env.engine.observe import observe_all
 from echelon_env.engine.outcome import flag_rows, judge
 from echelon_env.engine.paint import age_paint
@@ -62,8 +62,10 @@ def perceive(tables: Tables, state: State, out: Outputs, b: int) -> None:
 
 @kernel
 def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> None:
-    """One decision of a battle that is not over."""
+    """One decision of a battle that is not over, save for what its mechs then perceive."""
+    forget_decision(state, b)
     read_commands(tables, state, actions[b], b)
+    list_near(tables, state, b)
     for _ in range(tables.rules[0].decision_repeat):
         tick(tables, state, b)
     state.battles[b].step_count += 1
@@ -71,29 +73,40 @@ def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> 
     judge(tables, state, b)
     flag_rows(tables, state, b, out.terminated[b], out.truncated[b])
     reward_all(tables, state, b, out.components[b], out.rewards[b])
-    perceive(tables, state, out, b)
+
+
+@kernel
+def _stand_still(state: State, out: Outputs, b: int) -> None:
+    """What a step returns of a battle that was over before."""
+    forget_decision(state, b)
+    out.rewards[b, :] = 0.0
+    out.components[b, :, :] = 0.0
+    out.terminated[b, :] = False
+    out.truncated[b, :] = False
 
 
 @entry_point
-def step_range(tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int) -> None:
-    """One decision of battles first to last - 1; those that are over stand still."""
+def step_range(
+    tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int, begins: bool
+) -> None:  # fmt: skip
+    """One decision of battles first to last - 1; those that are over stand still.
+
+    If the battle `begins`, its mechs only perceive: thus what they perceive with is compiled once.
+    """
     for b in range(first, last):
-        forget_decision(state, b)
         if state.battles[b].over:
-            out.rewards[b, :] = 0.0
-            out.components[b, :, :] = 0.0
-            out.terminated[b, :] = False
-            out.truncated[b, :] = False
-        else:
+            _stand_still(state, out, b)
+            continue
+        if not begins:
             decide(tables, state, actions, out, b)
+        perceive(tables, state, out, b)
 
 
 @entry_point
-def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, top: int, out: Outputs, b: int) -> None:
-    """Begin battle b, its arrays zeroed and its voxels, seed, zone and `mechs_alive` set; all mechs look around.
+def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
+    """Begin battle b, its arrays zeroed and its voxels, seed, zone and `mechs_alive` set.
 
     `spawns` (2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes;
     above `top` metres there is nothing but air.
     """
     place_all(tables, state, spawns, classes, top, b)
-    perceive(tables, state, out, b)

@@ -27,16 +27,12 @@ def set_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, c
     voxels, column = state.voxels[b], state.columns[b, iy, ix]
     before, material = tables.materials[voxels[iz, iy, ix]], tables.materials[code]
     state.battles[b].num_hazards += material.hazard - before.hazard
+    state.battles[b].terrain_changes += 1
     voxels[iz, iy, ix] = code
     state.voxel_damage[b, iz, iy, ix] = 0
     column.opaque = _with_bit(column.opaque, iz, material.blocks_sight)
     column.solid = _with_bit(column.solid, iz, material.blocks_movement)
     column.hazard = _with_bit(column.hazard, iz, material.hazard)
-    top = voxels.shape[0]
-    solid = np.int64(column.solid)
-    while top > 0 and not (solid >> (top - 1)) & 1:
-        top -= 1
-    column.top = top
 
 
 @kernel

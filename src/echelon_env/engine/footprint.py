@@ -1,0 +1,59 @@
+"""What lies under a mech's footprint: looked up anew only when it covers other cells or the terrain has changed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
+from echelon_env.engine.raycast import height_mask
+from echelon_env.map_config import MAX_HEIGHT
+
+
+@kernel
+def body_mask(mech_class: Row, z: float) -> int:
+    """The heights, as bits, that a box of a class with its feet at z takes up."""
+    return height_mask(
+        math.floor(z + CONTACT_TOLERANCE),
+        min(MAX_HEIGHT - 1, math.floor(z + mech_class.height - CONTACT_TOLERANCE)),
+    )
+
+
+@kernel
+def covers_the_same(mech_class: Row, mech: Row, x: float, y: float) -> bool:
+    """Whether a mech would cover the same cells at (x, y) as it does now."""
+    return bool(
+        covered_cells(x, mech_class.half_length) == covered_cells(mech.x, mech_class.half_length)
+        and covered_cells(y, mech_class.half_width) == covered_cells(mech.y, mech_class.half_width)
+    )
+
+
+@kernel
+def solid_under(columns: Any, mech_class: Row, x: float, y: float) -> int:
+    """The heights, as bits, at which any column under a footprint is solid; the footprint is inside the map's plane."""
+    first_x, stop_x = covered_cells(x, mech_class.half_length)
+    first_y, stop_y = covered_cells(y, mech_class.half_width)
+    solid = 0
+    for iy in range(first_y, stop_y):
+        for ix in range(first_x, stop_x):
+            solid |= np.int64(columns[iy, ix].solid)
+    return solid
+
+
+@kernel
+def survey(battle: Row, columns: Any, mech_class: Row, mech: Row) -> None:
+    """Bring up to date what is solid and what is hazardous under a mech."""
+    if mech.surveyed == battle.terrain_changes + 1:
+        return
+    first_x, stop_x = covered_cells(mech.x, mech_class.half_length)
+    first_y, stop_y = covered_cells(mech.y, mech_class.half_width)
+    solid, hazard = 0, 0
+    for iy in range(first_y, stop_y):
+        for ix in range(first_x, stop_x):
+            solid |= np.int64(columns[iy, ix].solid)
+            hazard |= np.int64(columns[iy, ix].hazard)
+    mech.solid_under, mech.hazard_under = solid, hazard
+    mech.surveyed = battle.terrain_changes + 1
