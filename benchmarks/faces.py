@@ -1,184 +1,167 @@
-"""Live agent-steps per second through every face, on one core, between scripted novices (their own cost apart).
-
-Run ``python benchmarks/faces.py``; ``--seconds`` sets the time per row. Rows are interleaved over several rounds and
-medians are printed, beside the times of a map and of resets, and the time from import to the first step, cache cold and
-warm.
-"""
+"""Live agent-steps per second through every face and size, on one thread."""
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-import echelon_env
-from echelon_env import BattleBatchEnv, BattleEngine, BattleVectorEnv, MapPool, make_config, opponents
-from echelon_env.terrain import generate
+from benchmarks.recording import BATCH, MAPS, Player, Recording, play, record
+from benchmarks.tables import Table, by_pairs
+from benchmarks.timing import Effort, interleaved, spread_note, tell
+from echelon_env import BattleBatchEnv, BattleEngine, BattleVectorEnv, MapPool, make_config, parallel_env
 
-BATCH = 16
+SIZES = {"1 v 1": "duel", "5 v 5": "skirmish", "10 v 10": "battle", "20 v 20": "company"}
+ENGINE, BATCH_ENV, VECTOR_ENV, PARALLEL_ENV = (
+    f"engine, {BATCH} battles",
+    f"batch env, {BATCH}",
+    f"Gymnasium vector env, {BATCH}",
+    "PettingZoo parallel env, 1",
+)
+ENGINE_WITH_RESETS = f"engine and resets, {BATCH}"
+BETWEEN = f"engine, players between, {BATCH}"
+
+Replay = Callable[[], float]
+"""Plays a recording and returns the seconds that it took."""
 
 
-class Replay:
-    """A policy that plays what it is given, so that nobody's thinking is timed."""
+class Script:
+    """A policy that plays what it is given."""
 
-    actions: np.ndarray
+    actions: NDArray[np.float32]
 
-    def reset(self, mask: np.ndarray) -> None:
-        pass
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Nothing to forget."""
 
-    def act(self, observations: np.ndarray) -> np.ndarray:
+    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The script's actions, whatever is seen."""
         return self.actions
 
 
-def novices(engine: BattleEngine) -> Callable[[], np.ndarray]:
-    player = opponents.make("novice")
+def engine_face(recording: Recording, resets: bool = False) -> Replay:
+    """The engine's step, and the beginning of new battles on the clock or not."""
+    engine = BattleEngine(recording.config, len(recording.seeds), maps=recording.maps)
 
-    def act() -> np.ndarray:
-        observations = engine.out.observations
-        return player.act(observations.reshape(-1, engine.observation_dim)).reshape(*observations.shape[:2], -1)
+    def replay() -> float:
+        seconds = sum(step + resets * reset for step, reset in play(engine, recording))
+        recording.check_end(engine)
+        return seconds
 
-    return act
+    return replay
 
 
-def run(engine: BattleEngine, step: Callable[[np.ndarray], None], restart: Callable[[], None], seconds: float) -> float:
-    """Live agent-steps per second of `step`, with battles restarted (not timed) when all are over."""
-    act = novices(engine)
-    restart()
-    busy, agent_steps = 0.0, 0
-    while busy < seconds:
-        actions = act()
-        agent_steps += int(engine.alive[~engine.battle_over].sum())
+def thinking_face(recording: Recording, player: Player) -> Replay:
+    """The engine's step while players think between steps, off the clock, and drive its arrays out of the caches."""
+    shape = recording.actions.shape
+    return lambda: record(recording.config, player, shape[0], recording.maps, shape[1]).engine_seconds
+
+
+def batch_face(recording: Recording) -> Replay:
+    """Every mech a row, observations copied; battles begin anew by themselves, which is timed."""
+    envs = BattleBatchEnv(recording.config, len(recording.seeds), maps=recording.maps)
+
+    def replay() -> float:
+        envs.reset(seed=recording.seeds)
         start = time.perf_counter()
-        step(actions)
-        busy += time.perf_counter() - start
-        if engine.battle_over.all():
-            restart()
-    return agent_steps / busy
+        for actions in recording.actions:
+            envs.step(actions)
+        seconds = time.perf_counter() - start
+        recording.check_end(envs._battles.engine)
+        return seconds
+
+    return replay
 
 
-def engine_face(scenario: str, seconds: float) -> float:
-    engine = BattleEngine(scenario, BATCH)
-    return run(engine, engine.step, lambda: engine.reset(np.arange(BATCH)), seconds)
-
-
-def vector_face(scenario: str, seconds: float) -> float:
-    """All mechs of blue through the vector env, red inside; both replay what the novices chose.
-
-    Its battles begin anew by themselves, which is timed; on maps of a pool, as one would train.
-    """
-    replay = Replay()
-    pool = MapPool.generate(scenario, 20)
+def vector_face(recording: Recording) -> Replay:
+    """All mechs of blue as one agent, red played inside; battles begin anew by themselves, which is timed."""
+    script, blue = Script(), len(recording.config.blue)
     envs = BattleVectorEnv(
-        scenario, BATCH, control="team", opponent=replay, autoreset_mode="NEXT_STEP", maps=pool
+        recording.config, len(recording.seeds), control="team", opponent=script, maps=recording.maps
     )  # fmt: skip
-    engine = envs._battles.engine
-    blue = len(engine.config.blue)
+    own = np.ascontiguousarray(recording.actions[:, :, :blue]).reshape(*recording.actions.shape[:2], -1)
+    others = recording.actions[:, :, blue:].reshape(len(own), -1, recording.actions.shape[-1])
 
-    def step(actions: np.ndarray) -> None:
-        replay.actions = actions[:, blue:].reshape(-1, engine.action_dim)
-        envs.step(actions[:, :blue].reshape(BATCH, -1))
+    def replay() -> float:
+        envs.reset(seed=recording.seeds)
+        start = time.perf_counter()
+        for mine, script.actions in zip(own, others, strict=True):
+            envs.step(mine)
+        seconds = time.perf_counter() - start
+        recording.check_end(envs._battles.engine)
+        return seconds
 
-    return run(engine, step, lambda: envs.reset(seed=0), seconds)
+    return replay
 
 
-def parallel_face(scenario: str, seconds: float) -> float:
-    env = echelon_env.parallel_env(scenario)
-    engine = env._engine
+def parallel_face(recording: Recording) -> Replay:
+    """One battle as five dicts a step; new battles begin off the clock."""
+    env = parallel_env(recording.config, maps=recording.maps)
     row = {agent: i for i, agent in enumerate(env.possible_agents)}
 
-    def step(actions: np.ndarray) -> None:
-        if env.agents:
-            env.step({agent: actions[0, row[agent]] for agent in env.agents})
-
-    return run(engine, step, lambda: env.reset(seed=0), seconds)
-
-
-def batch_face(scenario: str, seconds: float) -> float:
-    """Every mech a row; battles begin anew by themselves, which is timed, on maps of a pool."""
-    envs = BattleBatchEnv(scenario, BATCH, maps=MapPool.generate(scenario, 20))
-    return run(envs._battles.engine, envs.step, lambda: envs.reset(seed=0), seconds)
-
-
-FACES = {
-    "engine, 16 battles": engine_face,
-    "batch env, 16": batch_face,
-    "vector env, 16": vector_face,
-    "parallel env, 1": parallel_face,
-}
-
-
-def milliseconds(act: Callable[[int], object], times: int) -> float:
-    taken = []
-    for seed in range(times):
-        start = time.perf_counter()
-        act(seed)
-        taken.append(1000 * (time.perf_counter() - start))
-    return statistics.median(taken)
-
-
-def map_milliseconds(scenario: str) -> float:
-    config = make_config(scenario)
-    return milliseconds(lambda seed: generate(config, seed), 100)
-
-
-def reset_milliseconds(scenario: str, maps: int | None) -> float:
-    engine = BattleEngine(scenario, 1, maps=maps)
-    if engine.maps is not None:
-        for number in range(len(engine.maps)):
-            _ = engine.maps[number]
-    return milliseconds(lambda seed: engine.reset([seed]), 100)
-
-
-def first_step_seconds() -> tuple[float, float]:
-    """From import to the first step in a new process, with an empty and with a filled kernel cache."""
-    code = (
-        "import numpy as np, echelon_env; e = echelon_env.BattleEngine('skirmish', 1); e.reset([0]);"
-        "e.step(np.zeros((1, e.num_mechs, e.action_dim), np.float32))"
-    )
-    with tempfile.TemporaryDirectory() as cache:
-        times = []
-        for _ in range(4):
+    def replay() -> float:
+        env.reset(seed=recording.seeds[0])
+        seconds = 0.0
+        for actions, begins in zip(recording.actions[:, 0], recording.begins[:, 0].tolist(), strict=True):
+            if begins:
+                env.reset()
+                continue
+            given = {agent: actions[row[agent]] for agent in env.agents}
             start = time.perf_counter()
-            subprocess.run(
-                [sys.executable, "-c", code], env=os.environ | {"ECHELON_CACHE_DIR": cache}, check=True,
-                capture_output=True,
-            )  # fmt: skip
-            times.append(time.perf_counter() - start)
-    return times[0], statistics.median(times[1:])
+            env.step(given)
+            seconds += time.perf_counter() - start
+        recording.check_end(env._engine)
+        return seconds
+
+    return replay
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=1.0, help="time per row and round")
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    scenarios = ("skirmish", "battle")
-    results: dict[tuple[str, str], list[float]] = {(face, scenario): [] for face in FACES for scenario in scenarios}
-    for _ in range(options.rounds):
-        for face, scenario in results:
-            results[face, scenario].append(FACES[face](scenario, options.seconds))
-    print(f"{'live agent-steps/s, one thread':32}" + "".join(f"{scenario:>12}" for scenario in scenarios))
-    for face in FACES:
-        medians = (statistics.median(results[face, scenario]) for scenario in scenarios)
-        print(f"{face:32}" + "".join(f"{median:12,.0f}" for median in medians))
-    for what, measure in (
-        ("making a map, ms", map_milliseconds),
-        ("reset, ms", lambda scenario: reset_milliseconds(scenario, None)),
-        ("reset on a map of a pool, ms", lambda scenario: reset_milliseconds(scenario, 20)),
-    ):
-        print(f"{what:32}" + "".join(f"{measure(scenario):12.2f}" for scenario in scenarios))
-    cold, warm = first_step_seconds()
-    print(f"import to first step: {cold:.1f} s with a cold kernel cache, {warm:.2f} s with a warm one")
+def replays(batch: Recording, single: Recording, player: Player) -> dict[str, Replay]:
+    """Every face with a recording to play: of several battles, or of one."""
+    if player == "random":
+        return {
+            ENGINE_WITH_RESETS: engine_face(batch, resets=True), BATCH_ENV: batch_face(batch),
+            VECTOR_ENV: vector_face(batch), PARALLEL_ENV: parallel_face(single),
+        }  # fmt: skip
+    return {
+        ENGINE: engine_face(batch), BETWEEN: thinking_face(batch, player), BATCH_ENV: batch_face(batch),
+        VECTOR_ENV: vector_face(batch), PARALLEL_ENV: parallel_face(single),
+    }  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def faces(effort: Effort) -> list[Table]:
+    """Every face at every size, between scripted novices and with random actions."""
+    sizes = dict(list(SIZES.items())[1:3]) if effort.quick else SIZES
+    players: tuple[Player, ...] = "novices", "random"
+    plays: dict[tuple[Player, str, str], Callable[[], float]] = {}
+    live: dict[tuple[Player, str], float] = {}
+    for size, scenario in sizes.items():
+        config = make_config(scenario)
+        maps = MapPool.generate(config, MAPS)
+        for player in players:
+            batch = record(config, player, effort.decisions, maps)
+            single = record(config, player, 2 * effort.decisions, maps, battles=1)
+            live[player, size] = batch.agent_steps / batch.battle_steps
+            for face, replay in replays(batch, single, player).items():
+                steps = (single if face == PARALLEL_ENV else batch).agent_steps
+                plays[player, face, size] = partial(_rate, steps, replay)
+    tell(f"faces: {effort.rounds} rounds of {len(plays)} measurements")
+    rates = interleaved(plays, effort.rounds)
+    return [_table(player, rates, live) for player in players]
+
+
+def _rate(steps: int, replay: Replay) -> float:
+    return steps / replay()
+
+
+def _table(
+    player: Player, rates: Mapping[tuple[Player, str, str], list[float]], live: Mapping[tuple[Player, str], float]
+) -> Table:
+    chosen = {(face, size): values for (who, face, size), values in rates.items() if who == player}
+    cells = {key: statistics.median(values) for key, values in chosen.items()}
+    cells |= {("live mechs a battle", size): mechs for (who, size), mechs in live.items() if who == player}
+    what = "between scripted novices" if player == "novices" else "random actions, restarts included"
+    return by_pairs(player, f"Faces, {what}", "live agent-steps/s", cells, [spread_note(chosen.values())])

@@ -1,26 +1,29 @@
 """What each phase of a decision costs, in microseconds a battle, between scripted novices.
 
-Run ``python benchmarks/phases.py [--scenarios skirmish battle] [--decisions 1500]``. The phases are the engine's own
-kernels, each compiled into a loop over the batch and called one after the other from Python, in the engine's order;
-an empty call before each is timed too and taken off.
+The phases are the engine's own kernels, each compiled into a loop over the batch and called one after the other from
+Python, in the engine's order (`echelon_env.engine.tick`); the median of empty calls in between is taken off. What only
+the order costs is thereby missing: in the engine a battle goes through all phases before the next one begins.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from typing import Any
 
 import numpy as np
 
-from echelon_env import BattleEngine, opponents
+from benchmarks.faces import SIZES
+from benchmarks.recording import BATCH, MAPS, Recording, play, record
+from benchmarks.tables import Table
+from benchmarks.timing import Effort, interleaved, tell
+from echelon_env import BattleEngine, MapPool, make_config
 from echelon_env.engine._jit import entry_point
 from echelon_env.engine.body import age_all
 from echelon_env.engine.commands import forget_decision, read_commands
 from echelon_env.engine.damage import settle
 from echelon_env.engine.intel import share_intel
-from echelon_env.engine.movement import move_all
+from echelon_env.engine.movement import list_near, move_all
 from echelon_env.engine.observe import observe_all
 from echelon_env.engine.outcome import flag_rows, judge
 from echelon_env.engine.paint import age_paint
@@ -30,8 +33,6 @@ from echelon_env.engine.sensors import list_all_contacts, look_around
 from echelon_env.engine.smoke import age_clouds
 from echelon_env.engine.weapons import fire_all
 from echelon_env.engine.zone import score_all
-
-BATCH = 16
 
 
 @entry_point
@@ -45,6 +46,7 @@ def commands(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> Non
         forget_decision(state, b)
         if not state.battles[b].over:
             read_commands(tables, state, actions[b], b)
+            list_near(tables, state, b)
 
 
 @entry_point
@@ -115,49 +117,60 @@ def observations(tables: Any, state: Any, out: Any, actions: Any, first: Any) ->
 
 TICK = (body, movement, shots, projectiles, settlement)
 AFTER = (outcome, sensors, observations)
+SUM, WHOLE, LIVE = "all phases", "the engine's step", "live mechs a battle"
 
 
-def measure(scenario: str, decisions: int) -> dict[str, float]:
-    """Microseconds a live battle and decision by phase, and the number of live mechs a battle."""
-    engine = BattleEngine(scenario, BATCH)
-    player = opponents.make("novice", 0, engine.config)
+def phases(effort: Effort) -> list[Table]:
+    """Medians over the rounds of every phase, of their sum, and of the engine's step in the same battles."""
+    sizes = dict(list(SIZES.items())[1:3]) if effort.quick else SIZES
+    recordings = {}
+    for size, scenario in sizes.items():
+        config = make_config(scenario)
+        recordings[size] = record(config, "novices", effort.decisions, MapPool.generate(config, MAPS))
+    tell(f"phases: {effort.rounds} rounds of {len(sizes)} measurements")
+    plays = {size: (lambda r=recording: measure(r)) for size, recording in recordings.items()}
+    samples = interleaved(plays, effort.rounds)
+    costs = {
+        size: {name: float(np.median([sample[name] for sample in rounds])) for name in rounds[0]}
+        for size, rounds in samples.items()
+    }
+    rows = {name: tuple(cost[name] for cost in costs.values()) for name in next(iter(costs.values()))}
+    note = f"Batches of {BATCH}. The sum is of calls phase by phase; the step is one call for all of it."
+    return [Table("phases", "A decision, phase by phase", "us a battle", tuple(sizes), rows, (note,))]
+
+
+def measure(recording: Recording) -> dict[str, float]:
+    """Microseconds a live battle and decision by phase, their sum and the engine's whole step, and the live mechs."""
+    engine = BattleEngine(recording.config, len(recording.seeds), maps=recording.maps)
+    whole = sum(step for step, _ in play(engine, recording))
+    spent = _by_phase(engine, recording)
+    recording.check_end(engine)
+    costs = {name: 1e6 * seconds / recording.battle_steps for name, seconds in spent.items()}
+    return {
+        **costs, SUM: sum(costs.values()), WHOLE: 1e6 * whole / recording.battle_steps,
+        LIVE: recording.agent_steps / recording.battle_steps,
+    }  # fmt: skip
+
+
+def _by_phase(engine: BattleEngine, recording: Recording) -> dict[str, float]:
+    """Seconds by phase of a whole recording."""
     spent: dict[str, float] = defaultdict(float)
-    battles = mechs = seed = 0
-    first = np.zeros(BATCH, np.int64)
-    engine.reset(np.arange(BATCH))
-    for _ in range(decisions):
-        if engine.battle_over.all():
-            seed += BATCH
-            engine.reset(np.arange(seed, seed + BATCH))
-        seen = engine.out.observations
-        actions = player.act(seen.reshape(-1, engine.observation_dim)).reshape(*seen.shape[:2], -1)
-        running = ~engine.battle_over
-        battles += int(running.sum())
-        mechs += int(engine.alive[running].sum())
+    empty: list[float] = []
+    first = np.zeros(engine.num_battles, np.int64)
+    episodes = np.zeros(engine.num_battles, np.int64)
+    order = (commands, *TICK * engine.config.decision_repeat, *AFTER)
+    engine.reset(recording.episode_seeds(episodes))
+    for actions, begins in zip(recording.actions, recording.begins, strict=True):
         arguments = engine.tables, engine.state, engine.out, actions, first
-        nothing(*arguments)  # brings back what the player's thinking drove out of the caches
-        for phase in (commands, *TICK * engine.config.decision_repeat, *AFTER):
-            times = [time.perf_counter()]
-            for function in (nothing, phase):
-                function(*arguments)
-                times.append(time.perf_counter())
-            spent[phase.__name__] += times[2] - times[1] - (times[1] - times[0])
-    costs = {name: 1e6 * seconds / battles for name, seconds in spent.items()}
-    return {**costs, "all": sum(costs.values()), "live mechs": mechs / battles}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scenarios", nargs="+", default=["skirmish", "battle"])
-    parser.add_argument("--decisions", type=int, default=1500)
-    options = parser.parse_args()
-    for scenario in options.scenarios:
-        measure(scenario, 2)  # compiles
-    results = {scenario: measure(scenario, options.decisions) for scenario in options.scenarios}
-    print(f"{'us a battle and decision':26}" + "".join(f"{scenario:>12}" for scenario in results))
-    for name in next(iter(results.values())):
-        print(f"{name:26}" + "".join(f"{result[name]:12.1f}" for result in results.values()))
-
-
-if __name__ == "__main__":
-    main()
+        for phase in order:
+            start = time.perf_counter()
+            nothing(*arguments)
+            called = time.perf_counter()
+            phase(*arguments)
+            spent[phase.__name__] += time.perf_counter() - called
+            empty.append(called - start)
+        if begins.any():
+            episodes += begins
+            engine.reset(recording.episode_seeds(episodes), begins)
+    call = float(np.median(empty)) * len(recording.actions)
+    return {name: seconds - call * sum(phase.__name__ == name for phase in order) for name, seconds in spent.items()}

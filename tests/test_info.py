@@ -50,7 +50,8 @@ def test_what_an_agents_info_holds(recording):
             assert (info["own_share"], info["enemy_share"]) == (teams["share"][own], teams["share"][1 - own])
             assert (info["own_score"], info["enemy_score"]) == (teams["score"][own], teams["score"][1 - own])
             assert tuple(info["reward_components"]) == REWARD_COMPONENTS
-            assert sum(info["reward_components"].values()) == rewards[agent]
+            assert {type(component) for component in info["reward_components"].values()} == {float}
+            assert sum(map(np.float32, info["reward_components"].values())) == rewards[agent]
             over = {"outcome", "reason"} if engine.battle_over[0] else set()
             assert set(info) == ALWAYS | over | ({"episode_statistics"} if agent in ended else set())
             if agent in ended:
@@ -214,3 +215,16 @@ def test_bad_actions_are_counted_and_told():
     assert infos["bad_actions"].tolist() == [[0, 3]]
     *_, infos = envs.step(np.zeros_like(actions))
     assert infos["bad_actions"].tolist() == [[0, 0]]
+
+
+def test_what_is_written_into_infos_changes_nothing():
+    envs, twin = BattleBatchEnv("duel", 2, max_steps=4), BattleBatchEnv("duel", 2, max_steps=4)
+    infos, others = envs.reset(seed=0)[1], twin.reset(seed=0)[1]
+    for _ in range(12):
+        same(infos, others)
+        for value in infos.values():
+            for array in value.values() if isinstance(value, dict) else [value]:
+                array[...] = 0
+        actions = np.zeros((2, 2, ACTION_DIM), np.float32)
+        (*first, infos), (*second, others) = envs.step(actions), twin.step(actions)
+        same(first, second)

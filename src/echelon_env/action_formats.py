@@ -197,14 +197,14 @@ def read_action(
         For a wrong shape or dtype, a choice out of range, or missing or unknown entries of the dict form, saying what
         was expected and what came.
     """
-    check_action_format(form)
     agents = () if batch is None else (batch,)
     rows = agents if mechs is None else (*agents, mechs)
-    if form == "dict":
-        return _read_only(_read_blocks(action, rows, what))
     if form == "continuous":
         numbers = read_actions(_as_array(action, what), (*agents, (mechs or 1) * ACTION_DIM), what)
         return _read_only(numbers.reshape(*rows, ACTION_DIM))
+    check_action_format(form)
+    if form == "dict":
+        return _read_only(_read_blocks(action, rows, what))
     sizes = np.array(MULTI_DISCRETE_SIZES * (mechs or 1))
     choices = _read_choices(action, (*agents, len(sizes)), sizes, what).reshape(*rows, len(PARTS))
     return _read_only(_VALUES[_ENTRIES, choices[..., _PART_OF]])

@@ -142,33 +142,37 @@ class AutoresetBattles:
         seeds = [kept if value is None or not m else value for value, m, kept in zip(wanted, mask, old, strict=True)]
         episodes = np.where(given | (not self.begun), 0, self._episodes + mask)
         observations = self._begin(mask, seeds, episodes, restart=given)
-        return observations, self._report(valid=mask, begun=mask)
+        return observations, self._report(mask, mask, self._components())
 
     def step(self, actions: Floats) -> Step:
         """Take a decision in every battle, with the mechs' actions (B, n, A).
 
         Raises ResetNeeded before the first reset and, without autoreset, while a place is done.
         """
-        anew, any_anew = self._done, bool(self._done.any())
+        anew, any_anew = self._done, np.count_nonzero(self._done) > 0
         if any_anew and (not self.begun or self.mode == AutoresetMode.DISABLED):
             raise ResetNeeded(f"no battle in progress in places {np.flatnonzero(anew).tolist()}: call reset() first")
-        observations, mech_rewards, mech_terminated, mech_truncated = self.battles.step(actions)
-        rewards, terminated, truncated = self._of_agents(mech_rewards, mech_terminated, mech_truncated)
+        observations, rewards, terminated, truncated = self.battles.step(actions)
+        components = self._components()
+        if self._together:
+            rewards = np.cumsum(components, axis=-1)[..., -1]  # in order, as `sum` over the infos' components
+            terminated, truncated = terminated[:, :1], truncated[:, :1]  # a team's mechs end together
         self._cut(terminated, truncated)
         if any_anew:
-            rewards[anew], terminated[anew], truncated[anew] = 0.0, False, False
+            rewards[anew], components[anew], terminated[anew], truncated[anew] = 0.0, 0.0, False, False
             observations = self._begin_next(anew)
         self._returns += rewards
         ended = terminated | truncated
-        self._present &= ~ended
-        self._done = np.logical_not(self._present.any(axis=1))
-        report = self._report(valid=self._all, begun=anew, ended=ended)
-        if self.mode != AutoresetMode.SAME_STEP or not self._done.any():
+        if np.count_nonzero(ended):
+            self._present = self._present & ~ended
+            self._done = np.logical_not(self._present.any(axis=1))
+        report = self._report(self._all, anew, components, ended)
+        if self.mode != AutoresetMode.SAME_STEP or not np.count_nonzero(self._done):
             return Step(observations, rewards, terminated, truncated, report, None)
         done = self._done
         final = Final(observations if self.battles.copy else observations.copy(), report.kept()._replace(valid=done))
         observations = self._begin_next(done)
-        report = self._report(valid=self._all, begun=done)
+        report = self._report(self._all, done, self._components())
         return Step(observations, rewards, terminated, truncated, report, final)
 
     def global_state(self, team: int) -> Floats:
@@ -205,19 +209,13 @@ class AutoresetBattles:
             restart=restart,
         )
         self._seeds, self._episodes = seeds, episodes
-        self._present[mask], self._returns[mask], self._done = True, 0.0, self._done & ~mask
+        self._present, self._done = self._present | mask[:, None], self._done & ~mask
+        self._returns[mask] = 0.0
         return observations
 
     def _begin_next(self, mask: Flags) -> Floats:
         assert self._seeds is not None
         return self._begin(mask, self._seeds, self._episodes + mask)
-
-    def _of_agents(self, rewards: Floats, terminated: Flags, truncated: Flags) -> tuple[Floats, Flags, Flags]:
-        """Rewards and flags (B, a) of agents from their mechs' (B, n); fresh arrays."""
-        if not self._together:
-            return rewards, terminated, truncated
-        sums = np.cumsum(self._components(), axis=-1)[..., -1]  # in order, as `sum` over the infos' components
-        return sums, terminated[:, :1], truncated[:, :1]  # a team's mechs end together
 
     def _cut(self, terminated: Flags, truncated: Flags) -> None:
         """Truncate those who are left after `max_cycles`."""
@@ -227,9 +225,12 @@ class AutoresetBattles:
 
     def _components(self) -> Floats:
         components: Floats = self.battles.reward_components
-        return components.mean(axis=1, keepdims=True) if self._together else components
+        if not self._together:
+            return components
+        sums: Floats = np.einsum("bnk->bk", components)[:, None]  # `mean` takes four times as long over so few mechs
+        return sums / np.float32(components.shape[1])
 
-    def _report(self, valid: Flags, begun: Flags, ended: Flags | None = None) -> Report:
+    def _report(self, valid: Flags, begun: Flags, components: Floats, ended: Flags | None = None) -> Report:
         battles, state = self.battles, self.engine.state
         ended = np.zeros_like(self._present) if ended is None else ended
         alive, bad_actions = battles.alive, battles.bad_actions
@@ -241,16 +242,16 @@ class AutoresetBattles:
         return Report(
             valid=valid,
             begun=begun,
-            present=self._present.copy(),
+            present=self._present,
             ended=ended,
             alive=alive,
             bad_actions=bad_actions,
-            components=self._components(),
+            components=components,
             own_teams=self._own_teams,
             teams=state.teams,
             battles=state.battles,
             returns=self._returns,
-            statistics=self._statistics() if ended.any() else None,
+            statistics=self._statistics() if np.count_nonzero(ended) else None,
             masks=self.action_masks() if self._has_masks else None,
             events=events,
         )

@@ -26,6 +26,25 @@ PLAYERS: dict[str, tuple[str, ...]] = {"pilot": ("opponent", "teammate"), "team"
 Indices = NDArray[np.int64]
 
 
+class Rows:
+    """Somebody's rows in the engine's arrays (B, M, ...): their `numbers` (B, r), which may differ between battles."""
+
+    def __init__(self, numbers: Indices) -> None:
+        self.numbers = numbers
+        first = int(numbers[0, 0]) if numbers.size else 0
+        stop = first + numbers.shape[1]
+        self._together = bool((numbers == np.arange(first, stop)).all())  # and the same in all battles
+        self.index: tuple[Any, Any] = np.arange(len(numbers))[:, None], numbers
+        """What to index an array with."""
+        if self._together:
+            self.index = slice(None), slice(first, stop)  # much faster
+
+    def of(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A copy of the rows (B, r, ...) of an array (B, M, ...)."""
+        rows: NDArray[Any] = array[self.index]
+        return rows.copy() if self._together else rows
+
+
 class ControlledBattles:
     """B battles with n mechs each in a learner's hands; the arrays it returns are fresh (but see `copy`).
 
@@ -106,10 +125,9 @@ class ControlledBattles:
         }
         self._pilot = check_integer("pilot", pilot, 0)
         self._actions = np.zeros((num_battles, self.engine.num_mechs, self.engine.action_dim), np.float32)
-        self._battle = np.arange(num_battles)[:, None]
         self._side = _check_sides(side, num_battles)
         self._own, self._others = self._share_out(self._side)
-        self.num_controlled = self._own.shape[1]
+        self.num_controlled = self._own.numbers.shape[1]
 
     def reset(
         self,
@@ -127,13 +145,15 @@ class ControlledBattles:
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
-        sides = self._side if side is None else np.where(chosen, _check_sides(side, self.num_battles), self._side)
-        shares = self._share_out(sides)
+        sides, shares = self._side, (self._own, self._others)
+        if side is not None:
+            sides = np.where(chosen, _check_sides(side, self.num_battles), self._side)
+            shares = self._share_out(sides)
         self.engine.reset(seeds, chosen, map_seeds)
         self._side = sides
         self._own, self._others = shares
         for role, policy in self._players.items():
-            rows = self._others[role].shape[1]
+            rows = self._others[role].numbers.shape[1]
             policy.reset(np.repeat(chosen, rows))
             if restart is not None and role in self._drawn:
                 self._drawn[role].restart(np.repeat(chosen & restart, rows))
@@ -151,7 +171,7 @@ class ControlledBattles:
             _, rewards, terminated, truncated = self.engine.step(actions)
             return self.observations, rewards.copy(), terminated.copy(), truncated.copy()
         shape = (self.num_battles, self.num_controlled, self.engine.action_dim)
-        self._actions[self._battle, self._own] = read_actions(actions, shape, "actions (battles, mechs, action)")
+        self._actions[self._own.index] = read_actions(actions, shape, "actions (battles, mechs, action)")
         for role, policy in self._players.items():
             self._let_act(role, policy)
         _, rewards, terminated, truncated = self.engine.step(self._actions)
@@ -165,8 +185,7 @@ class ControlledBattles:
 
     def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
-        rows: NDArray[Any] = array.copy() if self.control == "all" else array[self._battle, self._own]
-        return rows
+        return array.copy() if self.control == "all" else self._own.of(array)
 
     @property
     def side(self) -> NDArray[np.int64]:
@@ -176,12 +195,12 @@ class ControlledBattles:
     @property
     def own(self) -> NDArray[np.int64]:
         """(B, n) int64: the engine's rows that the learner controls."""
-        return self._own.copy()
+        return self._own.numbers.copy()
 
     @property
     def teams(self) -> NDArray[np.int64]:
         """(B, n) int64: the teams of the learner's mechs, 0 blue and 1 red."""
-        return np.where(self._own < len(self.config.blue), BLUE, RED)
+        return np.where(self._own.numbers < len(self.config.blue), BLUE, RED)
 
     @property
     def alive(self) -> NDArray[np.bool_]:
@@ -216,28 +235,30 @@ class ControlledBattles:
 
     def _let_act(self, role: str, policy: Policy) -> None:
         rows = self._others[role]
-        if rows.shape[1] == 0:
+        if rows.numbers.shape[1] == 0:
             return
-        observations = self.engine.out.observations[self._battle, rows]
+        observations = rows.of(self.engine.out.observations)
         actions = policy.act(observations.reshape(-1, observations.shape[-1]))
-        checked = read_actions(actions, (rows.size, self.engine.action_dim), f"actions of the {role} {policy!r}")
-        self._actions[self._battle, rows] = checked.reshape(*rows.shape, -1)
+        shape = (rows.numbers.size, self.engine.action_dim)
+        checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
+        self._actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
 
-    def _share_out(self, side: Indices) -> tuple[Indices, dict[str, Indices]]:
-        """Rows (B, n) of the learner, and (B, .) of each other player, for the learner's team in each battle."""
+    def _share_out(self, side: Indices) -> tuple[Rows, dict[str, Rows]]:
+        """The rows of the learner and of each other player, for the learner's team in each battle."""
         blue, red = np.arange(len(self.config.blue)), len(self.config.blue) + np.arange(len(self.config.red))
         if self.control == "all":
-            return np.tile(np.concatenate([blue, red]), (len(side), 1)), {}
+            return Rows(np.tile(np.concatenate([blue, red]), (len(side), 1))), {}
         if len(blue) != len(red) and len(np.unique(side)) > 1:
             raise ConfigError(f"side: teams of {len(blue)} and {len(red)} mechs need the same side in every battle")
         team = np.array([(blue, red)[own] for own in side])
         enemies = np.array([(red, blue)[own] for own in side])
         if self.control == "team":
-            return team, {"opponent": enemies}
+            return Rows(team), {"opponent": Rows(enemies)}
         if self._pilot >= team.shape[1]:
             raise ConfigError(f"pilot: expected a place in a roster of {team.shape[1]}, got {self._pilot}")
         mates = np.delete(team, self._pilot, axis=1)
-        return team[:, self._pilot : self._pilot + 1], {"opponent": enemies, "teammate": mates}
+        own = team[:, self._pilot : self._pilot + 1]
+        return Rows(own), {"opponent": Rows(enemies), "teammate": Rows(mates)}
 
 
 def check_arguments(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import Dict, Space
 from numpy.typing import NDArray
 
-from echelon_env.action_formats import ActionFormat, action_space, read_action, split_mask
+from echelon_env.action_formats import MULTI_DISCRETE_SIZES, ActionFormat, action_space, read_action, split_mask
+from echelon_env.actions import ACTION_DIM
 from echelon_env.observation_formats import ObservationFormat, format_observations, observation_space
 from echelon_env.schema import ConfigError
 
@@ -69,29 +70,40 @@ class Forms:
         """Vectors ([B,] [n,] A) that an agent's action, or the actions of B agents, stand for. Raises ValueError."""
         return read_action(self.action, action, self.mechs, batch, what)
 
-    def read_all(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Vectors (agents, A) of the actions of several agents of one mech each, in the order of the mapping.
+    @property
+    def zeros(self) -> Any:
+        """A new action of zeros, which are in the space of every form."""
+        return _zeros(self.action_space)
+
+    def read_all(self, actions: Sequence[Any], agents: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors (agents, A) of the actions of several agents of one mech each.
 
         Raises ValueError, naming the agent, for one that is not in the space, save for its bounds.
         """
         try:
-            return self.read(_stack(list(actions.values())), len(actions))
+            return self.read(_stack(actions), len(actions))
         except (ValueError, AttributeError):  # something is amiss: one by one, to say whose action it is
-            return np.stack([self.read(action, what=f"action of {agent!r}") for agent, action in actions.items()])
+            named = zip(agents, actions, strict=True)
+            return np.stack([self.read(action, what=f"action of {agent!r}") for agent, action in named])
 
     def read_rows(self, actions: Any, batch: int, mechs: int) -> NDArray[np.float32]:
         """Vectors (B, M, A) that actions with two leading axes, (B, M, ...), stand for. Raises ValueError."""
         if self.action != "dict":
-            single = self.action_space.shape
-            assert single is not None
+            width = ACTION_DIM if self.action == "continuous" else len(MULTI_DISCRETE_SIZES)
             actions = np.asarray(actions)
-            if actions.shape != (batch, mechs, *single):
-                raise ValueError(f"actions: expected shape {(batch, mechs, *single)}, got {actions.shape}")
+            if actions.shape != (batch, mechs, width):
+                raise ValueError(f"actions: expected shape {(batch, mechs, width)}, got {actions.shape}")
             actions = actions.reshape(batch, -1)
         return read_action(self.action, actions, mechs, batch, "actions")
 
 
-def _stack(actions: list[Any]) -> Any:
+def _zeros(space: Space[Any]) -> Any:
+    if isinstance(space, Dict):
+        return {name: _zeros(part) for name, part in space.items()}
+    return np.zeros(space.shape or (), space.dtype)
+
+
+def _stack(actions: Sequence[Any]) -> Any:
     """Actions as one array or one dict of arrays. Raises ValueError or AttributeError where they are not alike."""
     if not isinstance(actions[0], Mapping):
         return np.array(actions)

@@ -4,7 +4,7 @@
 |---|---|---|
 | ``alive`` | whether the mech lives; of agents that are a team or a pilot, how many of their mechs do | always |
 | ``bad_actions`` | entries of the last action that were no finite numbers, and played as 0 | always |
-| ``reward_components`` | the reward by component; in float32 and in this order they sum to it exactly | always |
+| ``reward_components`` | the reward by component; added up as float32 in this order they are it exactly | always |
 | ``own_share``, ``enemy_share`` | the teams' shares of the zone in the last decision, 0..1 | always |
 | ``own_score``, ``enemy_score`` | the teams' seconds of zone control | always |
 | ``action_mask`` | what is possible now: for each part of the action an int8 array, 1 or 0 | ``"multi_discrete"`` |
@@ -20,7 +20,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,14 +102,14 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
     )
 
 
-def agent_infos(report: Report, agents: Sequence[int]) -> list[dict[str, Any]]:
+def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]:
     """Infos of some agents of the first battle, as scalars."""
-    alive, bad_actions, own_teams = (
+    alive, bad_actions, own_teams, components = (
         report.alive[0].tolist(),
         report.bad_actions[0].tolist(),
         report.own_teams[0].tolist(),
+        report.components[0].tolist(),
     )
-    components = list(report.components[0])
     zones = _zones(report)
     infos: list[dict[str, Any]] = [
         {
@@ -129,9 +129,18 @@ def agent_infos(report: Report, agents: Sequence[int]) -> list[dict[str, Any]]:
     if report.begun[0]:
         for info in infos:
             info["map_seed"] = report.battles["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
-    if report.statistics is not None or report.battles["over"][0]:
+    if report.statistics is not None:
+        ended, returns, counted = report.ended[0].tolist(), report.returns[0].tolist(), report.statistics[0].tolist()
+        length = int(report.battles["step_count"][0])
         for agent, info in zip(agents, infos, strict=True):
-            info.update(_ending(report, agent))
+            if ended[agent]:
+                fields = zip(STATISTICS.names or (), counted[agent], strict=True)
+                statistics = {name: value for name, value in fields if name in STATISTIC_NAMES}
+                info["episode_statistics"] = {"r": returns[agent], "l": length, **statistics}
+    if report.battles["over"][0]:
+        outcomes, reason = _outcomes(report)[0].tolist(), REASONS[report.battles["reason"][0]]
+        for agent, info in zip(agents, infos, strict=True):
+            info["outcome"], info["reason"] = outcomes[agent], reason
     return infos
 
 
@@ -145,21 +154,6 @@ def _zones(report: Report) -> tuple[dict[str, float], dict[str, float]]:
         {"own_share": blue_share, "enemy_share": red_share, "own_score": blue_score, "enemy_score": red_score},
         {"own_share": red_share, "enemy_share": blue_share, "own_score": red_score, "enemy_score": blue_score},
     )
-
-
-def _ending(report: Report, agent: int) -> dict[str, Any]:
-    """What the info of an agent of the first battle says about ends."""
-    ending: dict[str, Any] = {}
-    battle = report.battles[0]
-    if report.statistics is not None and report.ended[0, agent]:
-        counted = {name: report.statistics[name][0, agent].item() for name in STATISTIC_NAMES}
-        ending["episode_statistics"] = {
-            "r": float(report.returns[0, agent]), "l": int(battle["step_count"]), **counted,
-        }  # fmt: skip
-    if battle["over"]:
-        ending["outcome"] = int(_outcomes(report)[0, agent])
-        ending["reason"] = REASONS[battle["reason"]]
-    return ending
 
 
 def batch_infos(report: Report, lone: bool) -> dict[str, Any]:
@@ -199,26 +193,26 @@ def batch_infos(report: Report, lone: bool) -> dict[str, Any]:
         put(f"{name}_share", of_agents(report.teams["share"][battle, team]), everybody)
         put(f"{name}_score", of_agents(report.teams["score"][battle, team]), everybody)
     if not lone:
-        put("present", report.present, everybody)
+        put("present", report.present.copy(), everybody)
     if report.masks is not None:
         parts = split_mask(of_agents(report.masks))
         put("action_mask", objects([pick(parts, b) for b in range(len(report.valid))]) if lone else parts, everybody)
     if report.events is not None:
         put("events", objects(report.events), report.valid.copy())
-    if report.begun.any():
+    if np.count_nonzero(report.begun):
         put("map_seed", report.battles["map_seed"].copy(), report.begun)
     if report.statistics is not None:
         ended = report.ended & report.valid[:, None]
-        lengths = np.broadcast_to(report.battles["step_count"][:, None], ended.shape)
-        columns: dict[str, NDArray[Any]] = {"r": report.returns, "l": lengths}
-        columns.update((name, report.statistics[name]) for name in STATISTIC_NAMES)
-        put(
-            "episode_statistics",
-            {name: of_agents(np.where(ended, column, 0)) for name, column in columns.items()},
-            of_agents(ended),
-        )
+        counted = np.zeros_like(report.statistics)
+        counted[ended] = report.statistics[ended]
+        columns = {
+            "r": np.where(ended, report.returns, 0.0),
+            "l": np.where(ended, report.battles["step_count"][:, None], 0),
+            **{name: counted[name] for name in STATISTIC_NAMES},
+        }
+        put("episode_statistics", {name: of_agents(column) for name, column in columns.items()}, of_agents(ended))
     over = (report.battles["over"] != 0) & report.valid
-    if over.any():
+    if np.count_nonzero(over):
         put("outcome", of_agents(_outcomes(report) * over[:, None]), of_agents(report.ended & over[:, None]))
         reasons = [REASONS[reason] if o else None for reason, o in zip(report.battles["reason"], over, strict=True)]
         put("reason", objects(reasons), over)

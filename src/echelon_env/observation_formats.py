@@ -86,9 +86,9 @@ def format_observations(form: ObservationFormat, vectors: NDArray[np.float32], m
     ConfigError
         If there is no such form.
     """
-    check_observation_format(form)
     if form == "flat":
         return vectors if mechs is None else vectors.reshape(*vectors.shape[:-2], -1)
+    check_observation_format(form)
     return {
         name: vectors[..., stream.part].reshape(*vectors.shape[:-1], *stream.shape) for name, stream in STREAMS.items()
     }

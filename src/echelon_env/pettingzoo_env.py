@@ -96,6 +96,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
             max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events,
         )  # fmt: skip
         self._engine = self._battles.engine
+        self._absent = self._forms.zeros
         self.config: BattleConfig = self._engine.config
         self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
@@ -133,7 +134,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         vectors, report = self._battles.reset(seed, np.random.default_rng())
         self.agents = self.possible_agents[:]
         self._screen.show()
-        return self._observations(self.agents, vectors, report), self._infos(self.agents, report)
+        return self._observations(self._row, vectors, report), self._infos(self._row, report)
 
     def step(
         self, actions: Mapping[str, Any]
@@ -145,18 +146,19 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         """
         if not self.agents:
             raise ResetNeeded("step() needs a battle in progress: call reset() first")
+        present = {agent: self._row[agent] for agent in self.agents}
         vectors, rewards, terminated, truncated, report, _ = self._battles.step(self._read_actions(actions))
-        present, names = self.agents, self.possible_agents
-        reward_of = dict(zip(names, rewards[0].tolist(), strict=True))
-        terminations = dict(zip(names, terminated[0].tolist(), strict=True))
-        truncations = dict(zip(names, truncated[0].tolist(), strict=True))
-        self.agents = [agent for agent in present if not (terminations[agent] or truncations[agent])]
+        reward_of, terminated_of, truncated_of = rewards[0].tolist(), terminated[0].tolist(), truncated[0].tolist()
+        terminations = {agent: terminated_of[row] for agent, row in present.items()}
+        truncations = {agent: truncated_of[row] for agent, row in present.items()}
+        if True in terminated_of or True in truncated_of:
+            self.agents = [agent for agent in present if not (terminations[agent] or truncations[agent])]
         self._screen.show()
         return (
             self._observations(present, vectors, report),
-            {agent: reward_of[agent] for agent in present},
-            {agent: terminations[agent] for agent in present},
-            {agent: truncations[agent] for agent in present},
+            {agent: reward_of[row] for agent, row in present.items()},
+            terminations,
+            truncations,
             self._infos(present, report),
         )
 
@@ -208,29 +210,25 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return self._row[agent]
 
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Vectors (1, M, A) of everybody's actions, zeros for those who have left."""
+        """Vectors (1, M, A) of everybody's actions; the engine ignores those of the dead, who have left."""
         if not isinstance(actions, Mapping):
             raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
-        missing = [agent for agent in self.agents if agent not in actions]
-        if missing:
-            raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
-        if len(actions) > len(self.agents):
+        if actions.keys() != set(self.agents):
+            missing = [agent for agent in self.agents if agent not in actions]
+            if missing:
+                raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
             unknown = [agent for agent in actions if agent not in self.agents]
             raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
-        vectors = self._forms.read_all({agent: actions[agent] for agent in self.agents})
-        if len(self.agents) == len(self.possible_agents):
-            return vectors[None]
-        everybody = np.zeros((1, len(self.possible_agents), vectors.shape[-1]), np.float32)
-        everybody[0, [self._row[agent] for agent in self.agents]] = vectors
-        return everybody
+        everybody = [actions.get(agent, self._absent) for agent in self.possible_agents]
+        return self._forms.read_all(everybody, self.possible_agents)[None]
 
-    def _observations(self, agents: list[str], vectors: NDArray[np.float32], report: Report) -> dict[str, Any]:
+    def _observations(self, rows: dict[str, int], vectors: NDArray[np.float32], report: Report) -> dict[str, Any]:
         masks = None if report.masks is None else report.masks[0]
         observations = self._forms.observe(vectors[0], masks)
-        return {agent: pick(observations, self._row[agent]) for agent in agents}
+        return {agent: pick(observations, row) for agent, row in rows.items()}
 
-    def _infos(self, agents: list[str], report: Report) -> Infos:
-        return dict(zip(agents, agent_infos(report, [self._row[agent] for agent in agents]), strict=True))
+    def _infos(self, rows: dict[str, int], report: Report) -> Infos:
+        return dict(zip(rows, agent_infos(report, rows.values()), strict=True))
 
 
 def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattleParallelEnv:

@@ -1,6 +1,7 @@
 """Pools of maps: which one a seed chooses, that it is made once, and what is refused."""
 
 import copy
+import dataclasses
 import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 
 import echelon_env
 from echelon_env import BattleEngine, BattleEnv, BattleVectorEnv, ConfigError, MapPool, make_config
+from echelon_env.actions import Action
 from echelon_env.engine.maps import map_seed
 from echelon_env.engine.rng import episode_seed
 from echelon_env.terrain import GENERATOR_VERSION, RecipeError, generate
@@ -85,6 +87,53 @@ def test_battles_do_not_wear_the_maps_of_a_pool():
     assert np.array_equal(engine.terrain().voxels, before)
     engine.reset([2])
     assert np.array_equal(engine.state.voxels[0], before)
+
+
+def fight(engine, steps=40):
+    """Play so that voxels are worn, destroyed and built: everybody fires, and half the mechs die where they stand."""
+    actions = np.ones((engine.num_battles, engine.num_mechs, engine.action_dim), np.float32)
+    actions[..., Action.VENT] = -1
+    engine.state.mechs["armour"][:, ::2] = 1e-9
+    for _ in range(steps):
+        engine.step(actions)
+
+
+def same_arrays(first, second):
+    for name, array in second.snapshot().items():
+        assert first.snapshot()[name].tobytes() == array.tobytes(), name
+
+
+def test_a_battle_on_a_map_of_a_pool_begins_as_any_other():
+    pool = MapPool.generate("skirmish", 2)
+    engine = BattleEngine("skirmish", 3, maps=pool)
+    for seed in range(0, 15, 3):
+        seeds = [seed, seed + 1, seed + 2]
+        engine.reset(seeds)
+        fresh = BattleEngine("skirmish", 3)
+        fresh.reset(seeds, map_seeds=[pool.seeds[pool.number_of(s)] for s in seeds])
+        same_arrays(engine, fresh)
+        fight(engine)
+        assert engine.state.voxel_damage.any()
+        assert (engine.state.voxels != fresh.state.voxels).any()
+    restored = pickle.loads(pickle.dumps(engine))
+    restored.restore(fresh.snapshot())
+    for again in (engine, restored):
+        again.reset(np.arange(12, 15))
+        same_arrays(again, fresh)
+
+
+def test_engines_with_other_materials_share_a_pool():
+    pool = MapPool.generate("skirmish", 1)
+    catalog = make_config("skirmish").catalog
+    clear = [dataclasses.replace(m, blocks_sight=False) if m.name == "foliage" else m for m in catalog.materials]
+    cold = [dataclasses.replace(m, heat=0.0, damage=0.0, speed_factor=1.0) for m in clear]
+    other = dataclasses.replace(catalog, materials=tuple(cold))
+    for _ in range(2):
+        for config in (make_config("skirmish"), make_config("skirmish", catalog=other)):
+            engine, fresh = BattleEngine(config, maps=pool), BattleEngine(config)
+            engine.reset([5])
+            fresh.reset([5], map_seeds=pool.seeds)
+            same_arrays(engine, fresh)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,14 @@ from echelon_env.engine.maps import Maps, map_pool
 from echelon_env.engine.state import BLUE, RED, STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
+from echelon_env.engine.workers import Workers
 from echelon_env.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import check_integer, check_seed
 from echelon_env.terrain import Terrain, generate
+
+RANGES = 2
+"""Ranges of battles per thread; who has easy ones takes more of them."""
 
 
 class NotResetError(RuntimeError):
@@ -87,11 +90,13 @@ class BattleEngine:
         self._started = np.zeros(self.num_battles, np.bool_)
         catalog = self.config.catalog
         self._classes = np.array([catalog.class_index(name) for roster in self.config.rosters for name in roster])
+        self._materials = self.tables.materials.tobytes()
         self._teams = slice(len(self.config.blue)), slice(len(self.config.blue), None)
         self.maps = map_pool(maps, self.config)
         self._terrains: list[Terrain | None] = [None] * self.num_battles
-        self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
-        bounds = np.linspace(0, self.num_battles, min(self.num_threads, self.num_battles) + 1).astype(int).tolist()
+        self._workers = Workers(self.num_threads)
+        ranges = 1 if self.num_threads == 1 else min(RANGES * self.num_threads, self.num_battles)
+        bounds = np.linspace(0, self.num_battles, ranges + 1).astype(int).tolist()
         self._ranges = list(itertools.pairwise(bounds))
 
     def reset(
@@ -120,13 +125,13 @@ class BattleEngine:
             If a shape is wrong or a seed is no integer in range, and `RecipeError` if a map of a pool is not what its
             recipe says; nothing is reset then.
         """
-        seed_list = _check_seeds(seeds, self.num_battles)
-        map_list = seed_list if map_seeds is None else _check_seeds(map_seeds, self.num_battles)
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else _check_mask(mask, self.num_battles)
         places = np.flatnonzero(chosen).tolist()
+        seed_of = _check_seeds(seeds, self.num_battles, places)
+        map_seed_of = seed_of if map_seeds is None else _check_seeds(map_seeds, self.num_battles, places)
         terrains: dict[int, Terrain] = {}
-        self._for_all(self._find_map, [(b, map_list[b], terrains) for b in places])
-        self._for_all(self._reset_battle, [(b, seed_list[b], terrains[b]) for b in places])
+        self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
+        self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
         self._started |= chosen
         return self.out.observations
 
@@ -155,11 +160,11 @@ class BattleEngine:
             If a battle has never been reset.
         """
         array = read_actions(actions, self._actions.shape, "actions (battles, mechs, action)")
-        if not self._started.all():
+        if np.count_nonzero(self._started) < self.num_battles:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
         np.copyto(self._actions, array)
-        self._for_all(self._step_range, self._ranges)
+        self._workers.for_all(self._step_range, self._ranges)
         return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
     @property
@@ -281,24 +286,22 @@ class BattleEngine:
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_pool": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._pool = ThreadPoolExecutor(self.num_threads) if self.num_threads > 1 else None
-
     def close(self) -> None:
         """Stop the threads; what is called afterwards runs on the caller's."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        self._workers.close()
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
-        for array in (*self.state, *self.out):
-            array[b : b + 1].view(np.uint8).fill(0)
-        battle = self.state.battles[b]
+        state, key = self.state, (terrain.seed, self._materials)
+        packed = None if self.maps is None else self.maps.packed.get(key)
+        packed_columns = None if packed is None else state.columns
+        for array in (*state, *self.out):
+            if array is not state.voxels and array is not packed_columns:  # they are written as a whole
+                array[b : b + 1].view(np.uint8).fill(0)
+        battle, columns, top = state.battles[b], state.columns[b : b + 1].view(np.uint8), terrain.top
+        if packed is not None:
+            columns[:], battle["num_hazards"] = packed
+            top = 0  # nothing is left to pack
         battle["seed"], battle["map_seed"] = seed, terrain.seed
         battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
             terrain.zone_x,
@@ -308,8 +311,10 @@ class BattleEngine:
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
         spawns = terrain.spawns.copy()  # to Numba a read-only array is of another type
-        begin_battle(self.tables, self.state, spawns, self._classes, terrain.top, b)
-        step_range(self.tables, self.state, self._actions, self.out, b, b + 1, True)
+        begin_battle(self.tables, state, spawns, self._classes, top, b)
+        step_range(self.tables, state, self._actions, self.out, b, b + 1, True)
+        if self.maps is not None and packed is None:
+            self.maps.packed[key] = columns.copy(), int(battle["num_hazards"])
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         present = self._terrains[b]
@@ -322,15 +327,6 @@ class BattleEngine:
 
     def _step_range(self, first: int, last: int) -> None:
         step_range(self.tables, self.state, self._actions, self.out, first, last, False)
-
-    def _for_all(self, function: Any, arguments: Any) -> None:
-        """Call a function with each tuple of arguments, on the thread pool where there is one."""
-        if self._pool is None:
-            for args in arguments:
-                function(*args)
-        else:
-            for future in [self._pool.submit(function, *args) for args in arguments]:
-                future.result()
 
 
 def _allocate_outputs(battles: int, mechs: int) -> Outputs:
@@ -353,15 +349,18 @@ def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "action
         raise ValueError(f"{what}: expected shape {shape}, got {array.shape}")
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{what}: expected real numbers, got dtype {array.dtype}")
+    if array.dtype == np.float32:
+        return array
     with np.errstate(over="ignore"):
-        return array.astype(np.float32, copy=False)
+        return array.astype(np.float32)
 
 
-def _check_seeds(seeds: ArrayLike, count: int) -> list[int]:
+def _check_seeds(seeds: ArrayLike, count: int, places: list[int]) -> dict[int, int]:
+    """The seeds of some places; the others' are ignored."""
     array = np.asarray(seeds, dtype=object)  # as numbers, a mix of seeds below and above 2**63 would become floats
     if array.shape != (count,):
         raise ValueError(f"seeds: expected shape ({count},), one a battle, got {array.shape}")
-    return [check_seed(seed) for seed in array]
+    return {place: check_seed(array[place]) for place in places}
 
 
 def _check_mask(mask: ArrayLike, count: int) -> NDArray[np.bool_]:

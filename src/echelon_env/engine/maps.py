@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from echelon_env.config import BattleConfig
 from echelon_env.engine.rng import episode_seed
 from echelon_env.map_config import MapConfig
@@ -23,7 +26,8 @@ class MapPool:
 
     The rule by which a seed chooses a map: number ``episode_seed(seed, 1) % len(pool)``, a hash of the seed. A pool can
     be shared by any number of environments and threads; a kept map takes size x size x height bytes (200 kB by
-    default). Copies are the pool itself, and a pickle holds only what the maps are made from.
+    default), and size x size x 12 (120 kB) more once a battle has been fought on it. Copies are the pool itself, and a
+    pickle holds only what the maps are made from.
 
     Parameters
     ----------
@@ -55,6 +59,9 @@ class MapPool:
             raise ConfigError("maps: expected different seeds, got some of them twice")
         self._hashes = dict(hashes or {})
         self._kept: dict[int, Terrain] = {}
+        self.packed: dict[tuple[int, bytes], tuple[NDArray[np.uint8], int]] = {}
+        """What engines made of the maps, by seed and table of materials: the bytes of the battle's columns, and how
+        many voxels are hazards."""
 
     @classmethod
     def generate(cls, scenario: ScenarioLike | MapConfig, count: int, seed: int = 0) -> MapPool:
@@ -122,7 +129,7 @@ class MapPool:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": {}}
+        return self.__dict__ | {"_kept": {}, "packed": {}}
 
     def __repr__(self) -> str:
         return f"MapPool({len(self)} maps of {self.config.terrain.size} m)"

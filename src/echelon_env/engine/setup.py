@@ -22,7 +22,7 @@ MAP_CELL_WIDTH = len(MapCell)
 
 @kernel
 def fill_columns(tables: Tables, battle: Row, voxels: Any, top: int, columns: Any) -> None:
-    """Pack voxels (Z, Y, X), air from `top` on, into empty columns (Y, X) and count the hazards."""
+    """Pack voxels (Z, Y, X) into empty columns (Y, X) and count the hazards; from `top` on there is nothing to pack."""
     for iz in range(top):
         bit = np.uint32(1 << iz)
         for iy in range(voxels.shape[1]):
@@ -117,7 +117,10 @@ def draw_battle_maps(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
-    """Begin a battle of zeroed arrays whose voxels, seed, zone and numbers of mechs (`mechs_alive`) are set."""
+    """Begin a battle of zeroed arrays whose voxels, seed, zone and numbers of mechs (`mechs_alive`) are set.
+
+    With `top` 0 the columns and the number of hazards are set, too.
+    """
     battle = state.battles[b]
     fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
     battle.first_team = rng.random_below(battle.seed, 0, 0, rng.FIRST_TEAM, 2)

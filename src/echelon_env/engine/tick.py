@@ -107,6 +107,6 @@ def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, top: i
     """Begin battle b, its arrays zeroed and its voxels, seed, zone and `mechs_alive` set.
 
     `spawns` (2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes;
-    above `top` metres there is nothing but air.
+    above `top` metres there is nothing but air. With `top` 0 the columns and the number of hazards are set, too.
     """
     place_all(tables, state, spawns, classes, top, b)

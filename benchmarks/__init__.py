@@ -1,0 +1,1 @@
+"""Echelon's benchmark: ``python -m benchmarks`` in the root of the repository, see docs/performance.md."""

@@ -1,0 +1,317 @@
+"""Tight loops of what follows the movement of a tick or a decision: deeds, rewards, senses, observations.
+
+See `floor_kernels` for what each returns and how its loops are laid out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from echelon_env.engine._jit import entry_point, integer, kernel
+from echelon_env.engine.state import BODY
+from echelon_env.observations import EGO_SIDE, STREAMS, Contact, EgoCell, Self
+
+CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
+SELF_WIDTH = STREAMS["self"].row_width
+COMM_AT, COMM_WIDTH = STREAMS["comm"].start, STREAMS["comm"].row_width
+EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_width
+
+
+@kernel
+def cut(value: float) -> float:
+    return min(max(value, -1.0), 1.0)
+
+
+@entry_point
+def deeds(tables: Any, state: Any, work: Any, repeats: int):
+    """Events: the record written, what it does put on its way and taken, its actor credited."""
+    units, total = 0, 0.0
+    for b in range(state.mechs.shape[0]):
+        count = integer(state.battles[b].num_events) if not state.battles[b].over else 0
+        for _ in range(repeats):
+            for e in range(count):
+                seen, event = work.events[b, e], state.events[b, e]
+                event.kind, event.tick, event.actor = seen.kind, seen.tick, seen.actor
+                event.target, event.weapon, event.amount = seen.target, seen.weapon, seen.amount
+                event.x, event.y, event.z, event.dx, event.dy = seen.x, seen.y, seen.z, seen.dx, seen.dy
+                mech = state.mechs[b, max(0, seen.target)]
+                state.pending[b, max(0, seen.target), BODY] += seen.amount
+                mech.armour = max(1.0, mech.armour - seen.amount)
+                mech.hurt_x -= seen.dx * seen.amount
+                state.statistics[b, max(0, seen.actor)].damage += seen.amount
+                state.pending[b, max(0, seen.target), BODY] = 0.0
+                units, total = units + 1, total + mech.armour
+    return units, total
+
+
+@entry_point
+def blasts(tables: Any, state: Any, work: Any, repeats: int):
+    """Voxels compared with the radius of a burst, their hit points looked up: 2 m around every living mech's feet."""
+    units, total = 0, 0.0
+    size, height = state.voxels.shape[2], state.voxels.shape[1]
+    for b in range(state.mechs.shape[0]):
+        for _ in range(repeats):
+            for m in range(state.mechs.shape[1] if not state.battles[b].over else 0):
+                mech = state.mechs[b, m]
+                if not mech.alive:
+                    continue
+                x, y, z = math.floor(mech.x), math.floor(mech.y), math.floor(mech.z)
+                for iz in range(max(0, z - 2), min(height, z + 3)):
+                    for iy in range(max(0, y - 2), min(size, y + 3)):
+                        for ix in range(max(0, x - 2), min(size, x + 3)):
+                            units += 1
+                            away = (ix + 0.5 - mech.x) ** 2 + (iy + 0.5 - mech.y) ** 2 + (iz + 0.5 - mech.z) ** 2
+                            if away <= 6.25:
+                                total += tables.materials[state.voxels[b, iz, iy, ix]].hit_points
+    return units, total
+
+
+@entry_point
+def rewards(tables: Any, state: Any, work: Any, repeats: int):
+    """Living mechs: the zone, the potential, the components of the reward and their sum, the flags."""
+    rules, units, total = tables.rules[0], 0, 0.0
+    for b in range(state.mechs.shape[0]):
+        battle = state.battles[b]
+        for _ in range(repeats):
+            tonnage = 0.0
+            for m in range(state.mechs.shape[1] if not battle.over else 0):
+                mech, row = state.mechs[b, m], work.components[b, m]
+                if not mech.alive:
+                    continue
+                away = math.sqrt((mech.x - battle.zone_x) ** 2 + (mech.y - battle.zone_y) ** 2)
+                inside = away <= battle.zone_radius and mech.z < rules.zone_max_feet
+                if inside:
+                    tonnage += tables.classes[mech.mech_class].tonnage
+                near = 1.0 - max(0.0, away - battle.zone_radius) / rules.map_size
+                row[0] = rules.weight_approach * (rules.gamma * near - mech.potential)
+                mech.potential = near
+                row[1] = rules.weight_zone * rules.decision_seconds if inside else 0.0
+                row[2] = rules.weight_damage * (mech.damage_dealt - mech.friendly_damage)
+                row[3], row[4] = rules.weight_kill * mech.kills, rules.weight_assist * mech.assists
+                row[5], row[6], row[7] = rules.weight_death * mech.loss, 0.0, 0.0
+                work.rewards[b, m] = row[0] + row[1] + row[2] + row[3] + row[4] + row[5]
+                work.terminated[b, m], work.truncated[b, m] = mech.died, battle.over
+                units += 1
+            total += tonnage
+    return units, total
+
+
+@entry_point
+def senses(tables: Any, state: Any, work: Any, repeats: int):
+    """Pairs of living enemies: distance, radar, heat and radiation both ways, noise in both's quadrants."""
+    rules, units, total = tables.rules[0], 0, 0.0
+    hearing, radar = rules.hearing_range**2, rules.radar_range
+    for b in range(state.mechs.shape[0]):
+        mechs, visible = state.mechs[b], state.visible[b]
+        for _ in range(repeats):
+            for m in range(mechs.shape[0] if not state.battles[b].over else 0):
+                one = mechs[m]
+                if one.team != 0 or not one.alive:
+                    continue
+                a = tables.classes[one.mech_class]
+                z, reach, hot = one.z + 0.5 * a.height, (radar * a.radar_factor * one.quality) ** 2, one.heat > 60.0
+                loud = math.sqrt(one.vx * one.vx + one.vy * one.vy) * a.noise
+                for o in range(mechs.shape[0]):
+                    two = mechs[o]
+                    if two.team == 0 or not two.alive:
+                        continue
+                    c = tables.classes[two.mech_class]
+                    dx, dy, dz = two.x - one.x, two.y - one.y, two.z + 0.5 * c.height - z
+                    away = dx * dx + dy * dy + dz * dz
+                    visible[m, o] = away <= reach or two.heat > 60.0 or two.radiates
+                    visible[o, m] = away <= (radar * c.radar_factor * two.quality) ** 2 or hot or one.radiates
+                    if away <= hearing:
+                        forward, left = dx * one.facing_x + dy * one.facing_y, dy * one.facing_x - dx * one.facing_y
+                        noise = math.sqrt(two.vx * two.vx + two.vy * two.vy) * c.noise / (1.0 + away)
+                        one.sounds[(0 if forward > 0.0 else 2) if abs(forward) >= abs(left) else 1] += noise
+                        forward, left = dx * two.facing_x + dy * two.facing_y, dy * two.facing_x - dx * two.facing_y
+                        two.sounds[(0 if forward < 0.0 else 2) if abs(forward) >= abs(left) else 1] += loud
+                    units, total = units + 1, total + away
+    return units, total
+
+
+@entry_point
+def listings(tables: Any, state: Any, work: Any, repeats: int):
+    """Enemies put into a table of a mech in the order of their distance."""
+    units, total = 0, 0
+    for b in range(state.mechs.shape[0]):
+        mechs = state.mechs[b]
+        for _ in range(repeats):
+            for m in range(mechs.shape[0] if not state.battles[b].over else 0):
+                mech, count = mechs[m], 0
+                if not mech.alive:
+                    continue
+                for o in range(mechs.shape[0]):
+                    if not work.visible[b, m, o]:
+                        continue
+                    away = (mechs[o].x - mech.x) ** 2 + (mechs[o].y - mech.y) ** 2 + (mechs[o].z - mech.z) ** 2
+                    row = count
+                    while row > 0 and work.distances[row - 1] > away:
+                        work.distances[row], mech.contacts[row] = work.distances[row - 1], mech.contacts[row - 1]
+                        row -= 1
+                    work.distances[row], mech.contacts[row] = away, o
+                    count = min(count + 1, mech.contacts.shape[0] - 1)
+                    units += 1
+                total += count
+    return units, float(total)
+
+
+@entry_point
+def sightings(tables: Any, state: Any, work: Any, repeats: int):
+    """What a pack knows of an enemy brought up to date."""
+    units, total = 0, 0.0
+    for b in range(state.mechs.shape[0]):
+        for _ in range(repeats):
+            for pack in range(state.sightings.shape[1] if not state.battles[b].over else 0):
+                for o in range(state.mechs.shape[1]):
+                    known, other = state.sightings[b, pack, o], state.mechs[b, o]
+                    known.x, known.y, known.z = other.x, other.y, other.z
+                    known.vx, known.vy, known.armour, known.age, known.known = other.vx, other.vy, other.armour, 0, 1
+                    units, total = units + 1, total + other.x
+    return units, total
+
+
+@entry_point
+def own_rows(tables: Any, state: Any, work: Any, repeats: int):
+    """Features of the streams that describe the mech itself: shares of the own record, some turned into its frame."""
+    rules, units, total = tables.rules[0], 0, 0.0
+    for b in range(state.mechs.shape[0]):
+        for _ in range(repeats):
+            for m in range(state.mechs.shape[1] if not state.battles[b].over else 0):
+                mech, row = state.mechs[b, m], work.observations[b, m]
+                if not mech.alive:
+                    continue
+                one, half = tables.classes[mech.mech_class], 0.5 * rules.map_size
+                row[Self.ALIVE], row[Self.ARMOUR], row[Self.LEGS] = 1.0, mech.armour / one.armour, mech.legs / one.legs
+                row[Self.STABILITY], row[Self.HEAT] = mech.stability / 100.0, mech.heat / one.heat_capacity
+                row[Self.FALLEN], row[Self.SUPPRESSED] = mech.fallen / rules.fall_ticks, mech.suppressed > 0
+                row[Self.SHUTDOWN], row[Self.ON_GROUND] = mech.shutdown, mech.on_ground
+                for i in range(4):
+                    if one.weapon[i] >= 0:
+                        weapon = tables.weapons[one.weapon[i]]
+                        row[Self.HAS_PRIMARY + i] = weapon.charges == 0 or mech.charges[i] > 0
+                        row[Self.COOLDOWN_PRIMARY + i] = mech.cooldown[i] / weapon.cooldown
+                    row[Self.SOUND_AHEAD + i] = mech.sounds[i]
+                c, s = mech.facing_x, mech.facing_y
+                row[Self.VELOCITY_FORWARD] = cut((mech.vx * c + mech.vy * s) / rules.speed_scale)
+                row[Self.VELOCITY_LEFT] = cut((mech.vy * c - mech.vx * s) / rules.speed_scale)
+                row[Self.VELOCITY_UP], row[Self.HEIGHT] = cut(mech.vz / rules.speed_scale), mech.z / rules.map_height
+                row[Self.POSITION_X], row[Self.POSITION_Y] = (mech.x - half) / half, (mech.y - half) / half
+                row[Self.HEADING_COS], row[Self.HEADING_SIN] = cut(c), cut(s)
+                row[Self.HURT_FORWARD] = cut((mech.hurt_x * c + mech.hurt_y * s) / one.armour)
+                row[Self.HURT_LEFT] = cut((mech.hurt_y * c - mech.hurt_x * s) / one.armour)
+                row[Self.SENSOR_QUALITY], row[Self.JAMMED] = mech.quality / rules.max_quality, mech.jam
+                row[Self.CONTACT_SLOTS], row[Self.HAS_ELECTRONICS] = one.contact_slots / 12.0, one.electronics
+                row[Self.SENSOR_RANGE] = (one.radar_factor - rules.least_radar) / rules.radar_span
+                row[Self.ECM], row[Self.ECCM] = mech.radiates == 1, mech.radiates == 2
+                row[Self.PAINTED], row[Self.MISSILE] = work.painted[b, m], work.painted[b, m]
+                row[Self.BY_DISTANCE + mech.display], row[Self.HAS_TARGET] = 1.0, mech.target >= 0
+                row[Self.IS_SCOUT + one.one_hot] = 1.0
+                units, total = units + SELF_WIDTH, total + row[Self.ARMOUR]
+    return units, total
+
+
+@entry_point
+def entity_rows(tables: Any, state: Any, work: Any, repeats: int):
+    """Features of others as a mech sees them: contacts and team-mates, each a contact's row."""
+    rules, units, total = tables.rules[0], 0, 0.0
+    for b in range(state.mechs.shape[0]):
+        battle, mechs = state.battles[b], state.mechs[b]
+        for _ in range(repeats):
+            for m in range(mechs.shape[0] if not battle.over else 0):
+                mech, row, at, first, count = mechs[m], work.observations[b, m], CONTACTS_AT, work.others[b, m], 0
+                c, s = mech.facing_x, mech.facing_y
+                z = mech.z + 0.5 * tables.classes[mech.mech_class].height
+                while first[count] >= 0:
+                    other = mechs[first[count]]
+                    two = tables.classes[other.mech_class]
+                    dx, dy, dz = other.x - mech.x, other.y - mech.y, other.z + 0.5 * two.height - z
+                    plane = dx * dx + dy * dy
+                    away, flat = math.sqrt(plane + dz * dz), math.sqrt(plane)
+                    row[at + Contact.DIRECTION_FORWARD] = cut((dx * c + dy * s) / flat)
+                    row[at + Contact.DIRECTION_LEFT] = cut((dy * c - dx * s) / flat)
+                    row[at + Contact.DISTANCE] = min(1.0, away / rules.map_diagonal)
+                    row[at + Contact.RANGE] = min(1.0, away / rules.range_scale)
+                    row[at + Contact.ELEVATION] = dz / rules.map_height
+                    dx, dy = 0.5 * (other.vx - mech.vx), 0.5 * (other.vy - mech.vy)
+                    row[at + Contact.VELOCITY_FORWARD] = cut((dx * c + dy * s) / rules.speed_scale)
+                    row[at + Contact.VELOCITY_LEFT] = cut((dy * c - dx * s) / rules.speed_scale)
+                    row[at + Contact.FACING_FORWARD] = cut(other.facing_x * c + other.facing_y * s)
+                    row[at + Contact.FACING_LEFT] = cut(other.facing_y * c - other.facing_x * s)
+                    row[at + Contact.ARMOUR] = other.armour / two.armour
+                    row[at + Contact.HEAT] = other.heat / two.heat_capacity
+                    row[at + Contact.SHUTDOWN], row[at + Contact.FALLEN] = other.shutdown, other.fallen > 0
+                    row[at + Contact.LEGGED], row[at + Contact.RADIATING] = other.legs <= 0.0, other.radiates > 0
+                    row[at + Contact.LINE_OF_SIGHT] = work.visible[b, m, first[count]] == 2
+                    row[at + Contact.PAINTED] = state.paint[b, mech.pack, first[count]].ticks > 0
+                    near = (other.x - battle.zone_x) ** 2 + (other.y - battle.zone_y) ** 2 <= battle.zone_radius**2
+                    row[at + Contact.IN_ZONE], row[at + Contact.IS_TARGET] = near, first[count] == mech.target
+                    row[at + Contact.IS_SCOUT + two.one_hot] = 1.0
+                    at, count = at + CONTACT_WIDTH, count + 1
+                    units, total = units + CONTACT_WIDTH, total + away
+    return units, total
+
+
+@entry_point
+def copies(tables: Any, state: Any, work: Any, repeats: int):
+    """Features that are copied: the pack's messages."""
+    units, total = 0, 0.0
+    for b in range(state.mechs.shape[0]):
+        for _ in range(repeats):
+            for m in range(state.mechs.shape[1] if not state.battles[b].over else 0):
+                mech, row, at = state.mechs[b, m], work.observations[b, m], COMM_AT
+                for o in range(state.mechs.shape[1]):
+                    other = state.mechs[b, o]
+                    if other.pack == mech.pack and other.alive and mech.alive:
+                        for i in range(other.message.shape[0]):
+                            row[at + i] = other.message[i]
+                        row[at + 9 + tables.classes[other.mech_class].one_hot] = 1.0
+                        at, units, total = at + COMM_WIDTH, units + COMM_WIDTH, total + other.message[0]
+    return units, total
+
+
+@entry_point
+def cells(tables: Any, state: Any, work: Any, repeats: int):
+    """Cells of the map around a living mech: all places first, then the columns' heights over its feet and hazards.
+
+    One look at the bounds does for all cells; who stands nearer to the edge than that is taken as if it stood inside.
+    """
+    rules, units, total = tables.rules[0], 0, 0
+    size, half, places = np.int32(rules.map_size), EGO_SIDE // 2, work.places
+    for b in range(state.mechs.shape[0]):
+        columns = state.columns[b]
+        for _ in range(repeats):
+            for m in range(state.mechs.shape[1] if not state.battles[b].over else 0):
+                mech, row = state.mechs[b, m], work.observations[b, m]
+                if not mech.alive:
+                    continue
+                z, step_x, step_y = mech.z, rules.terrain_cell * mech.facing_x, rules.terrain_cell * mech.facing_y
+                reach = half * (abs(step_x) + abs(step_y))
+                x0, y0 = min(max(mech.x, reach), size - 1 - reach), min(max(mech.y, reach), size - 1 - reach)
+                for forward in range(EGO_SIDE):
+                    for left in range(EGO_SIDE):
+                        x = x0 + (forward - half) * step_x - (left - half) * step_y
+                        y = y0 + (forward - half) * step_y + (left - half) * step_x
+                        places[forward * EGO_SIDE + left] = np.int32(y) * size + np.int32(x)
+                for cell in range(EGO_SIDE * EGO_SIDE):
+                    column = columns[places[cell]]
+                    at = EGO_MAP_AT + EGO_CELL_WIDTH * cell
+                    row[at + EgoCell.OBSTACLE] = cut((column.top - z) / rules.height_scale)
+                    total += column.hazard != 0
+                units += EGO_SIDE * EGO_SIDE
+    return units, float(total)
+
+
+@entry_point
+def clears(tables: Any, state: Any, work: Any, repeats: int):
+    """Bytes of observations set to 0."""
+    units = 0
+    for b in range(state.mechs.shape[0]):
+        for _ in range(repeats):
+            for m in range(state.mechs.shape[1] if not state.battles[b].over else 0):
+                work.observations[b, m, :] = 0.0
+                units += 4 * work.observations.shape[2]
+    return units, float(work.observations[0, 0, 0])

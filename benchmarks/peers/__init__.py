@@ -1,0 +1,1 @@
+"""Other multi-agent environments beside Echelon, each in a virtual environment of its own."""

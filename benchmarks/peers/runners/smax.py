@@ -1,0 +1,58 @@
+"""JaxMARL's SMAX, 10 v 10, continuous actions, both sides random, jitted: ENVS STEPS (environments, steps a call)."""
+
+import os
+import sys
+import time
+
+from turns import one_core, serve
+
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+os.environ["JAX_PLATFORMS"] = "cpu"
+one_core()
+import jax  # noqa: E402
+from jaxmarl.environments.smax import SMAX  # noqa: E402
+
+EPISODE = 100  # steps, SMAX's own time limit
+num_envs, steps_a_call = int(sys.argv[1]), int(sys.argv[2])
+env = SMAX(num_allies=10, num_enemies=10, action_type="continuous", use_self_play_reward=True)
+key = jax.random.PRNGKey(0)
+actions = {
+    agent: jax.random.uniform(jax.random.fold_in(key, number), (steps_a_call, num_envs, 4))
+    for number, agent in enumerate(env.agents)
+}
+_, first = jax.vmap(env.reset)(jax.random.split(key, num_envs))
+
+
+@jax.jit
+def chunk(states, key):
+    """Some steps of all environments; what they return is summed up, lest the compiler drop it."""
+
+    def one(carry, chosen):
+        states, key = carry
+        key, own = jax.random.split(key)
+        live = states.unit_alive.sum()
+        seen, states, rewards, _, _ = jax.vmap(env.step_env)(jax.random.split(own, num_envs), states, chosen)
+        checksum = sum(part.sum() for part in seen.values()) + sum(part.sum() for part in rewards.values())
+        return (states, key), (live, checksum)
+
+    (states, key), (live, checksums) = jax.lax.scan(one, (states, key), actions)
+    return states, key, live.sum(), checksums.sum()
+
+
+def play(seconds: float):
+    """Whole episodes: the longer they last, the fewer are alive; resets are off the clock."""
+    busy, calls, live_steps = 0.0, 0, 0
+    while not calls or busy < seconds:
+        states, running = first, key
+        for _ in range(EPISODE // steps_a_call):
+            start = time.perf_counter()
+            states, running, live, checksum = chunk(states, running)
+            jax.block_until_ready((states, live, checksum))
+            busy += time.perf_counter() - start
+            calls += 1
+            live_steps += int(live)
+    steps = calls * steps_a_call * num_envs
+    return busy, steps, steps * env.num_agents, live_steps
+
+
+serve(play)

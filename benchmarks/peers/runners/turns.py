@@ -1,0 +1,52 @@
+"""How a peer takes its turns: one JSON line on standard output for every number of seconds on standard input.
+
+Runs on any Python with nothing installed: the peers' environments have no Echelon, and Echelon's has none of them.
+"""
+
+import json
+import os
+import sys
+import time
+
+
+def one_core() -> None:
+    """Keep this process, and the threads that its libraries start, on one core."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def serve(play) -> None:
+    """Answer turns until standard input ends.
+
+    ``play(seconds)`` steps for about that long and returns the seconds that its steps took, environment steps, agent
+    steps as its authors count them, and those of live agents.
+    """
+    play(0.0)
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        seconds, steps, agent_steps, live_steps = play(float(line))
+        answer = {"seconds": seconds, "steps": steps, "agent_steps": agent_steps, "live_steps": live_steps}
+        print(json.dumps(answer), flush=True)
+
+
+def parallel_play(env, actions: int, seed: int = 0):
+    """Turns of a PettingZoo parallel environment with discrete random actions; resets are off the clock."""
+    import numpy as np
+
+    generator = np.random.default_rng(seed)
+    env.reset(seed=seed)
+
+    def play(seconds: float):
+        busy, steps, agent_steps = 0.0, 0, 0
+        while not steps or busy < seconds:
+            if not env.agents:
+                env.reset()
+            chosen = dict(zip(env.agents, generator.integers(actions, size=len(env.agents)).tolist(), strict=True))
+            agent_steps += len(chosen)
+            start = time.perf_counter()
+            env.step(chosen)
+            busy += time.perf_counter() - start
+            steps += 1
+        return busy, steps, agent_steps, agent_steps
+
+    return play

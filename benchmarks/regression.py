@@ -1,0 +1,145 @@
+"""Has something become slower? Ratios to a calibration loop that is run in between, compared with those that were kept.
+
+A ratio is the processor time of a measurement over the mean of the calibrations before and after it: other processes
+that use the caches, and the clock's speed, change both. What differs between processors, above all the caches, is left
+in it, so a baseline is for one model.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks import calibration
+from benchmarks.faces import batch_face, engine_face, parallel_face, vector_face
+from benchmarks.machine import commit, processor
+from benchmarks.recording import MAPS, record
+from benchmarks.resets import MAP, POOL_RESET, beginnings
+from benchmarks.tables import Cell, Table
+from benchmarks.timing import spread, tell
+from echelon_env import MapPool, make_config
+from echelon_env.atomic import write_json
+
+BASELINE = Path(__file__).resolve().parent / "baseline.json"
+SCHEMA = 1
+DECISIONS = 480
+ROUNDS = 9
+SLOWER = 0.2
+"""A ratio that has grown by more than this share, and by more than rounds vary beside it, fails."""
+
+VERDICT = "verdict"
+
+
+def measure(rounds: int, decisions: int) -> dict[str, list[float]]:
+    """Ratios of every measurement in every round."""
+    calibrate = calibration.make()
+    plays = measurements(decisions)
+    for play in (*plays.values(), calibrate):
+        play()  # compiles, makes the pools' maps
+    ratios: dict[str, list[float]] = {name: [] for name in plays}
+    before = _processor_seconds(calibrate)
+    for _ in range(rounds):
+        for name, play in plays.items():
+            taken = _processor_seconds(play)
+            after = _processor_seconds(calibrate)
+            ratios[name].append(2 * taken / (before + after))
+            before = after
+    return ratios
+
+
+def _processor_seconds(play: Callable[[], object]) -> float:
+    """Seconds that this process computed, without those in which others had its core."""
+    start = time.process_time()
+    play()
+    return time.process_time() - start
+
+
+def measurements(decisions: int) -> dict[str, Callable[[], object]]:
+    """What is watched: functions that do the same work every time."""
+    plays: dict[str, Callable[[], object]] = {}
+    for size, scenario in {"5 v 5": "skirmish", "10 v 10": "battle", "20 v 20": "company"}.items():
+        config = make_config(scenario)
+        maps = MapPool.generate(config, MAPS)
+        batch = record(config, "novices", decisions, maps)
+        plays[f"engine, {size}"] = engine_face(batch)
+        if scenario == "battle":
+            plays[f"batch env, {size}"] = batch_face(batch)
+            plays[f"vector env, {size}"] = vector_face(batch)
+            for row, act in beginnings(scenario, maps).items():
+                if row in (MAP, POOL_RESET):
+                    plays[f"{row}, {size}"] = _times(act, 20 if row == MAP else 400)
+        if scenario == "skirmish":
+            plays[f"parallel env, {size}"] = parallel_face(record(config, "novices", 4 * decisions, maps, battles=1))
+    return plays
+
+
+def _times(act: Callable[[int], object], times: int) -> Callable[[], None]:
+    def play() -> None:
+        for number in range(times):
+            act(number)
+
+    return play
+
+
+def check(rounds: int = ROUNDS) -> tuple[Table, bool]:
+    """Measure and compare with the baseline; the second value is whether nothing has become slower.
+
+    Raises ValueError when there is no baseline, or it is not of these measurements.
+    """
+    baseline = read_baseline(BASELINE)
+    here = processor()
+    if baseline["processor"] != here:
+        tell(f"The baseline is of another processor ({baseline['processor']}), this is {here}: caches differ.")
+    tell(f"check: {rounds} rounds; about {5 * rounds} s")
+    return compare(measure(rounds, DECISIONS), baseline["ratios"])
+
+
+def update_baseline(rounds: int = ROUNDS) -> None:
+    """Keep what is measured now as the baseline. Raises OSError."""
+    ratios = measure(rounds, DECISIONS)
+    write_json(
+        BASELINE,
+        {
+            "schema": SCHEMA, "processor": processor(), "commit": commit(),
+            "ratios": {name: round(statistics.median(values), 4) for name, values in ratios.items()},
+        },
+    )  # fmt: skip
+
+
+def compare(ratios: Mapping[str, list[float]], baseline: Mapping[str, float]) -> tuple[Table, bool]:
+    """The table of ratios (each measurement's, one a round) beside the baseline's, and whether none is slower.
+
+    Raises ValueError when they are not of the same measurements.
+    """
+    if set(ratios) != set(baseline):
+        raise ValueError(
+            f"baseline: expected ratios of {sorted(ratios)}, got {sorted(baseline)}; --update-baseline makes it anew"
+        )
+    rows: dict[str, tuple[Cell, ...]] = {}
+    for name, values in ratios.items():
+        now = statistics.median(values)
+        change, doubt = now / baseline[name] - 1, spread(values)
+        verdict = "SLOWER" if change - doubt > SLOWER else "faster" if change + doubt < -SLOWER else "same"
+        rows[name] = baseline[name], now, 100 * change, 100 * doubt, verdict
+    columns = "baseline", "now", "change, %", "rounds, ± %", VERDICT
+    note = f"Slower: more than {100 * SLOWER:.0f} % above the baseline, and by more than the rounds vary beside it."
+    table = Table("check", "Regression check", "ratio", columns, rows, (note,))
+    return table, all(table.cell(name, VERDICT) != "SLOWER" for name in rows)
+
+
+def read_baseline(path: Path) -> dict[str, Any]:
+    """The baseline of a file. Raises ValueError, naming the file, when it is none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != SCHEMA:
+            raise ValueError(f"expected schema {SCHEMA}, got {data['schema']}")
+        ratios = {str(name): float(value) for name, value in data["ratios"].items()}
+        return {"processor": str(data["processor"]), "ratios": ratios}
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}; make it with --update-baseline") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is no baseline: {error}") from None

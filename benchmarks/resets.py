@@ -1,0 +1,65 @@
+"""What it costs to begin battles, and what is left of the engine's speed when that is counted."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.faces import SIZES
+from benchmarks.recording import MAPS, Player, Recording, play, record
+from benchmarks.tables import Table, by_pairs
+from benchmarks.timing import Effort, interleaved, milliseconds, tell
+from echelon_env import BattleEngine, MapPool, make_config
+from echelon_env.terrain import generate
+
+MAP, RESET, POOL_RESET = "a map is made", "reset on a new map", "reset on a map of a pool"
+KEPT: dict[Player, str] = {"novices": "between novices", "random": "random actions"}
+
+
+def resets(effort: Effort) -> list[Table]:
+    """Maps and resets alone, and the share of the throughput that is left with resets from a pool counted."""
+    tell("resets")
+    sizes = dict(list(SIZES.items())[1:3]) if effort.quick else SIZES
+    times = 10 if effort.quick else 30
+    costs: dict[tuple[str, str], float] = {}
+    plays: dict[tuple[str, str], Callable[[], float]] = {}
+    for size, scenario in sizes.items():
+        config = make_config(scenario)
+        maps = MapPool.generate(config, MAPS)
+        for row, act in beginnings(scenario, maps).items():
+            costs[row, size] = statistics.median(milliseconds(act, times))
+        for player, row in KEPT.items():
+            plays[row, size] = share_left(record(config, player, effort.decisions, maps))
+    shares = {key: statistics.median(values) for key, values in interleaved(plays, effort.rounds).items()}
+    note = "Maps, unlike resets, can be made ahead: a pool is made once and shared by all battles of a process."
+    return [
+        by_pairs("costs", "Beginning one battle", "ms", costs, [note]),
+        by_pairs("kept", "Engine with resets from a pool, of the engine without", "%", shares),
+    ]
+
+
+def beginnings(scenario: str, maps: MapPool) -> dict[str, Callable[[int], object]]:
+    """The ways in which a battle of some seed begins; the pool's maps are made first."""
+    config = make_config(scenario)
+    for number in range(len(maps)):
+        maps[number]
+    own, pooled = BattleEngine(config), BattleEngine(config, maps=maps)
+    return {
+        MAP: lambda seed: generate(config, seed),
+        RESET: lambda seed: own.reset([seed]),
+        POOL_RESET: lambda seed: pooled.reset([seed]),
+    }
+
+
+def share_left(recording: Recording) -> Callable[[], float]:
+    """A measurement in %: steps' time over that of steps and of the resets among them."""
+    engine = BattleEngine(recording.config, len(recording.seeds), maps=recording.maps)
+
+    def measure() -> float:
+        steps, begins = np.sum(play(engine, recording), axis=0)
+        recording.check_end(engine)
+        return float(100 * steps / (steps + begins))
+
+    return measure

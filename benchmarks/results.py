@@ -1,0 +1,59 @@
+"""What a benchmark found: the machine, and the tables of its sections, as one JSON file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tables import Table
+from echelon_env.atomic import write_json
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Results:
+    """Tables by section and name."""
+
+    machine: dict[str, Any]
+    rounds: int
+    sections: dict[str, dict[str, Table]]
+
+    def number(self, section: str, table: str, row: str, column: str) -> float | None:
+        """A measured number; None where it was not measured."""
+        try:
+            cell = self.sections[section][table].cell(row, column)
+        except KeyError:
+            return None
+        return None if isinstance(cell, str) else cell
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all. Raises OSError."""
+        write_json(
+            path,
+            {
+                "schema": SCHEMA, "machine": self.machine, "rounds": self.rounds,
+                "sections": {
+                    section: [table.to_dict() for table in tables.values()] for section, tables in self.sections.items()
+                },
+            },
+        )  # fmt: skip
+
+
+def read_results(path: Path) -> Results:
+    """The results of a file. Raises ValueError, naming the file, when it holds none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["schema"] != SCHEMA:
+            raise ValueError(f"expected schema {SCHEMA}, got {data['schema']}")
+        sections = {
+            str(name): {table.name: table for table in map(Table.from_dict, tables)}
+            for name, tables in data["sections"].items()
+        }
+        return Results(dict(data["machine"]), int(data["rounds"]), sections)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} holds no results of a benchmark: {error!r}") from None

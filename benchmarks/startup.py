@@ -1,0 +1,58 @@
+"""From import to the first step, and what a battle takes of memory."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from benchmarks.faces import SIZES
+from benchmarks.tables import Table
+from benchmarks.timing import Effort, tell
+from echelon_env import BattleEngine
+
+WARM, COLD = "warm kernel cache", "cold kernel cache"
+ALL = "all arrays"
+FIRST_STEP = (
+    "import numpy as np, echelon_env; engine = echelon_env.BattleEngine('battle'); engine.reset([0]);"
+    "engine.step(np.zeros((1, engine.num_mechs, engine.action_dim), np.float32))"
+)
+LARGEST = 5
+BYTES = 1e6
+
+
+def startup(effort: Effort) -> list[Table]:
+    """Seconds to the first step in a new process, and megabytes a battle."""
+    tell("startup" if effort.quick else "startup: compiles with an empty cache")
+    return [_first_step(effort), _memory()]
+
+
+def _first_step(effort: Effort) -> Table:
+    with tempfile.TemporaryDirectory() as empty:
+        cold = None if effort.quick else _process_seconds({"ECHELON_CACHE_DIR": empty})
+    _process_seconds({})  # fills the cache that the others find
+    warm = statistics.median(_process_seconds({}) for _ in range(1 if effort.quick else effort.rounds))
+    rows = {WARM: (warm,), COLD: (cold,)}
+    return Table("first step", "A new process: import to the first step of 10 v 10", "s", ("seconds",), rows)
+
+
+def _process_seconds(variables: dict[str, str]) -> float:
+    start = time.perf_counter()
+    command = [sys.executable, "-c", FIRST_STEP]
+    subprocess.run(command, env=os.environ | variables, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def _memory() -> Table:
+    sizes: dict[str, dict[str, int]] = {}
+    for size, scenario in SIZES.items():
+        engine = BattleEngine(scenario)
+        sizes[size] = {name: array.nbytes for name, array in (engine.state._asdict() | engine.out._asdict()).items()}
+    biggest = sorted(sizes["10 v 10"], key=lambda name: -sizes["10 v 10"][name])[:LARGEST]
+    rows = {ALL: tuple(sum(arrays.values()) / BYTES for arrays in sizes.values())}
+    rows |= {name: tuple(arrays[name] / BYTES for arrays in sizes.values()) for name in biggest}
+    note = f"State and outputs of one battle, and the {LARGEST} largest arrays of 10 v 10."
+    return Table("memory", "Memory of one battle", "MB", tuple(sizes), rows, (note,))

@@ -1,0 +1,99 @@
+"""Tables of numbers: what every section of the benchmark returns, and how they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+WIDTH = 80
+Cell = float | str | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers by row and column; None where a row has no such number."""
+
+    name: str
+    """What the results are looked up by, once in its section."""
+    title: str
+    unit: str
+    columns: tuple[str, ...]
+    rows: Mapping[str, tuple[Cell, ...]]
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for row, cells in self.rows.items():
+            if len(cells) != len(self.columns):
+                raise ValueError(
+                    f"table {self.name!r}, row {row!r}: expected {len(self.columns)} cells, got {len(cells)}"
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table fit for JSON."""
+        plain = asdict(self)
+        return plain | {
+            "columns": list(self.columns), "notes": list(self.notes),
+            "rows": {row: list(cells) for row, cells in self.rows.items()},
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Table:
+        """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for what is none."""
+        rows = {str(row): tuple(cells) for row, cells in data["rows"].items()}
+        return cls(
+            data["name"], data["title"], data["unit"], tuple(data["columns"]), rows, tuple(data["notes"])
+        )  # fmt: skip
+
+    def cell(self, row: str, column: str) -> Cell:
+        """A number. Raises KeyError where there is no such row or column."""
+        if column not in self.columns:
+            raise KeyError(column)
+        return self.rows[row][self.columns.index(column)]
+
+
+def by_pairs(
+    name: str, title: str, unit: str, cells: Mapping[tuple[str, str], float], notes: Iterable[str] = ()
+) -> Table:
+    """A table from numbers by (row, column), rows and columns in the order in which they first come."""
+    columns = tuple(dict.fromkeys(column for _, column in cells))
+    rows = {row: tuple(cells.get((row, column)) for column in columns) for row, _ in cells}
+    return Table(name, title, unit, columns, rows, tuple(notes))
+
+
+def number(value: Cell) -> str:
+    """A number with three or four figures, thousands apart; "-" for none."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    magnitude = abs(value)
+    if magnitude >= 1000:
+        step = 10 ** max(0, len(str(int(magnitude))) - 3)
+        return f"{round(value / step) * step:,.0f}"
+    return f"{value:.0f}" if magnitude >= 100 else f"{value:.1f}" if magnitude >= 10 else f"{value:.2f}"
+
+
+def as_text(table: Table) -> str:
+    """The table in at most 80 columns; labels that do not fit are cut."""
+    cells = {row: [number(value) for value in values] for row, values in table.rows.items()}
+    widths = [
+        max(len(column), *(len(values[i]) for values in cells.values())) + 2 for i, column in enumerate(table.columns)
+    ]
+    label = max(8, min(max(map(len, cells)), WIDTH - sum(widths)))
+    head = " " * label + "".join(f"{column:>{width}}" for column, width in zip(table.columns, widths, strict=True))
+    lines = [f"{table.title} [{table.unit}]", head]
+    for row, values in cells.items():
+        shown = row if len(row) <= label else row[: label - 1] + "."
+        lines.append(
+            f"{shown:<{label}}" + "".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
+        )
+    return "\n".join(lines)
+
+
+def as_markdown(table: Table) -> str:
+    """The table as Markdown, with its notes below it."""
+    head = f"| {table.unit} | {' | '.join(table.columns)} |"
+    lines = [f"**{table.title}**", "", head, "|---" * (len(table.columns) + 1) + "|"]
+    lines += [f"| {row} | {' | '.join(map(number, values))} |" for row, values in table.rows.items()]
+    return "\n".join([*lines, *(f"\n{note}" for note in table.notes)])

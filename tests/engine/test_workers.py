@@ -1,0 +1,67 @@
+"""Threads that share work: everything is done once, by all of them, and errors come out."""
+
+import copy
+import pickle
+import threading
+
+import pytest
+
+from echelon_env.engine.workers import Workers
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 3, 1000])
+def test_everything_is_done_once(threads, count):
+    workers = Workers(threads)
+    done = []
+    for times in range(1, 4):
+        workers.for_all(lambda a, b: done.append(a - b), [(3 * i, i) for i in range(count)])
+        assert sorted(done) == sorted(times * [2 * i for i in range(count)])
+    workers.close()
+
+
+def test_every_thread_takes_part_and_the_caller_is_one():
+    workers = Workers(3)
+    meeting, present = threading.Barrier(3, timeout=60), set()
+
+    def meet(_):
+        meeting.wait()  # nobody leaves before three are there
+        present.add(threading.current_thread())
+
+    workers.for_all(meet, [(i,) for i in range(3)])
+    assert len(present) == 3
+    assert threading.current_thread() in present
+    workers.close()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_comes_out_when_everybody_has_stopped(threads):
+    workers, running = Workers(threads), []
+
+    def fail_at_five(i):
+        running.append(i)
+        if i == 5:
+            raise ValueError("five")
+        running.remove(i)
+
+    with pytest.raises(ValueError, match="five"):
+        workers.for_all(fail_at_five, [(i,) for i in range(50)])
+    assert running == [5]
+    running.clear()
+    workers.for_all(running.append, [(1,), (2,)])
+    assert sorted(running) == [1, 2]
+    workers.close()
+
+
+@pytest.mark.parametrize("renew", [copy.copy, copy.deepcopy, lambda workers: pickle.loads(pickle.dumps(workers))])
+def test_copies_have_threads_of_their_own(renew):
+    workers = Workers(2)
+    twin = renew(workers)
+    workers.close()
+    workers.close()
+    meeting, done = threading.Barrier(2, timeout=60), []
+    twin.for_all(lambda i: done.append(i + 0 * meeting.wait()), [(1,), (2,)])
+    assert sorted(done) == [1, 2]
+    twin.close()
+    workers.for_all(done.append, [(3,)])
+    assert done[-1] == 3
