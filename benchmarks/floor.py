@@ -187,7 +187,7 @@ def clock(engine: BattleEngine, familiar: Sample, sample: Sample) -> dict[str, t
     floor_kernels.nothing(engine.tables, *sample, ONCE)
     for function, passes in PRIMITIVES:
         for array in (sample.state.columns, sample.work.observations):
-            array.reshape(-1).view(np.uint64).max()
+            array.reshape(-1).view(np.uint32).max()
         function(engine.tables, *familiar, passes)
         np.copyto(sample.state.mechs, engine.state.mechs)  # earlier kernels have moved them
         times = [time.thread_time_ns()]

@@ -15,6 +15,7 @@ import numpy as np
 
 from echelon_env import BattleEngine
 from echelon_env.actions import ACTION_DIM, COMM_DIM, Action
+from echelon_env.engine.state import SCRATCH
 from echelon_env.observations import CONTACT_ROWS, STREAMS, Contact, Objective, Self
 from playing import SIZES
 
@@ -81,7 +82,8 @@ class GoldenPlayer:
 
 def digest(engine: BattleEngine, b: int, hashed: Any) -> None:
     """Hash everything that a battle is and says."""
-    for array in (*engine.state, *engine.out):
+    lasting = (array for name, array in engine.state._asdict().items() if name not in SCRATCH)
+    for array in (*lasting, *engine.out):
         hashed.update(array[b : b + 1].view(np.uint8).reshape(-1).data)
 
 

@@ -18,10 +18,8 @@ SEEDS = (37, 42)
 def digest(engine: BattleEngine, b: int) -> bytes:
     """Hash of everything that a battle is and says."""
     h = hashlib.sha256()
-    for array in (*engine.state, *engine.out):
-        if array is not engine.state.move_order:
-            h.update(np.ascontiguousarray(array[b]).tobytes())
-    h.update(np.ascontiguousarray(engine.state.move_order[b]).tobytes())
+    for array in engine.snapshot().values():
+        h.update(np.ascontiguousarray(array[b]).tobytes())
     return h.digest()
 
 

@@ -13,7 +13,7 @@ from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, map_pool
-from echelon_env.engine.state import BLUE, RED, STATISTICS, State, allocate
+from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.engine.workers import Workers
@@ -266,15 +266,14 @@ class BattleEngine:
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
         """Copies of every array that the future depends on, by name; `restore` takes them."""
-        arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
-        return {name: array.copy() for name, array in arrays.items()}
+        return {name: array.copy() for name, array in self._lasting_arrays().items()}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Return to a snapshot of an engine of the same configuration and batch size.
 
         Raises ValueError, with nothing changed, if an array is missing or of another shape or dtype.
         """
-        arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
+        arrays = self._lasting_arrays()
         for name, array in arrays.items():
             if name not in snapshot:
                 raise ValueError(f"snapshot: array {name!r} is missing")
@@ -285,6 +284,10 @@ class BattleEngine:
                 )
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
+
+    def _lasting_arrays(self) -> dict[str, NDArray[Any]]:
+        arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
+        return {name: array for name, array in arrays.items() if name not in SCRATCH}
 
     def close(self) -> None:
         """Stop the threads; what is called afterwards runs on the caller's."""

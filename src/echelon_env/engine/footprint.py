@@ -44,9 +44,9 @@ def solid_under(columns: Any, mech_class: Row, x: float, y: float) -> int:
 
 
 @kernel
-def survey(battle: Row, columns: Any, mech_class: Row, mech: Row) -> None:
+def survey(battle: Row, columns: Any, mech_class: Row, mech: Row, walk: Row) -> None:
     """Bring up to date what is solid and what is hazardous under a mech."""
-    if mech.surveyed == battle.terrain_changes + 1:
+    if walk.surveyed == battle.terrain_changes + 1:
         return
     first_x, stop_x = covered_cells(mech.x, mech_class.half_length)
     first_y, stop_y = covered_cells(mech.y, mech_class.half_width)
@@ -55,5 +55,5 @@ def survey(battle: Row, columns: Any, mech_class: Row, mech: Row) -> None:
         for ix in range(first_x, stop_x):
             solid |= np.int64(columns[iy, ix].solid)
             hazard |= np.int64(columns[iy, ix].hazard)
-    mech.solid_under, mech.hazard_under = solid, hazard
-    mech.surveyed = battle.terrain_changes + 1
+    walk.solid, walk.hazard = solid, hazard
+    walk.surveyed = battle.terrain_changes + 1

@@ -65,8 +65,8 @@ def feel_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
     mech = state.mechs[b, m]
     speed_factor, heating, cooling, damage = 1.0, 0.0, 0.0, 0.0
     mech_class = tables.classes[mech.mech_class]
-    survey(state.battles[b], state.columns[b], mech_class, mech)
-    if np.int64(mech.hazard_under) & body_mask(mech_class, mech.z):
+    survey(state.battles[b], state.columns[b], mech_class, mech, state.walks[b, m])
+    if np.int64(state.walks[b, m].hazard) & body_mask(mech_class, mech.z):
         touched = materials_touched(state.columns[b], state.voxels[b], mech_class, mech)
         for code in range(bit_length(touched)):
             if (touched >> code) & 1:

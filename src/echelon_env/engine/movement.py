@@ -19,37 +19,37 @@ from echelon_env.map_config import MAX_HEIGHT
 
 
 @kernel
-def _add_near(near: Any, mech: Row, o: int) -> None:
-    near[mech.num_near] = o
-    mech.num_near += 1
+def _add_near(near: Any, o: int) -> None:
+    near[0] += 1
+    near[near[0]] = o
 
 
 @kernel
 def list_near(tables: Tables, state: State, b: int) -> None:
     """Forget what is known of a battle's ground, and list whom each living mech may touch in this decision."""
-    rules, mechs, near = tables.rules[0], state.mechs[b], state.near[b]
+    rules, mechs, walks, near = tables.rules[0], state.mechs[b], state.walks[b], state.near[b]
     for m in range(mechs.shape[0]):
-        mech = mechs[m]
-        mech.num_near = mech.surveyed = 0
+        mech, walk = mechs[m], walks[m]
         effort = math.sqrt(mech.throttle * mech.throttle + mech.strafe * mech.strafe)
         top_speed = tables.classes[mech.mech_class].top_speed
-        mech.reach = top_speed * effort * rules.decision_seconds + CONTACT_TOLERANCE
+        walk.reach = top_speed * effort * rules.decision_seconds + CONTACT_TOLERANCE
+        walk.surveyed = near[m, 0] = 0
     for m in range(mechs.shape[0]):
         mech = mechs[m]
         if not mech.alive:
             continue
         mech_class = tables.classes[mech.mech_class]
-        half_length, half_width = mech_class.half_length + mech.reach, mech_class.half_width + mech.reach
+        half_length, half_width = mech_class.half_length + walks[m].reach, mech_class.half_width + walks[m].reach
         for o in range(m + 1, mechs.shape[0]):
             other = mechs[o]
             other_class = tables.classes[other.mech_class]
             if (
-                abs(mech.x - other.x) < half_length + other_class.half_length + other.reach
-                and abs(mech.y - other.y) < half_width + other_class.half_width + other.reach
+                abs(mech.x - other.x) < half_length + other_class.half_length + walks[o].reach
+                and abs(mech.y - other.y) < half_width + other_class.half_width + walks[o].reach
                 and other.alive
             ):
-                _add_near(near[m], mech, o)
-                _add_near(near[o], other, m)
+                _add_near(near[m], o)
+                _add_near(near[o], m)
 
 
 @kernel
@@ -78,7 +78,7 @@ def overlaps_in_plane(mech_class: Row, x: float, y: float, other: Row, other_cla
 def hits_mech(tables: Tables, mechs: Any, near: Any, mech: Row, x: float, y: float, z: float) -> bool:
     """Whether a mech, with its feet at (x, y, z), would overlap one of the living mechs near it."""
     mech_class = tables.classes[mech.mech_class]
-    for i in range(mech.num_near):
+    for i in range(1, near[0] + 1):
         other = mechs[near[i]]
         if not other.alive:
             continue
@@ -128,7 +128,7 @@ def _stop_at_mechs(tables: Tables, mechs: Any, near: Any, m: int, x: float, y: f
     """How far mech m gets towards (x, y), one of which differs from its place, before it touches another mech."""
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
-    for i in range(mech.num_near):
+    for i in range(1, near[0] + 1):
         other = mechs[near[i]]
         if not other.alive:
             continue
@@ -202,7 +202,7 @@ def move_vertically(tables: Tables, mechs: Any, near: Any, m: int, here: int) ->
         limit = float(ceiling) - mech_class.height
     else:
         limit = float(surface_below(here, min(MAX_HEIGHT, math.floor(mech.z + CONTACT_TOLERANCE))))
-    for i in range(mech.num_near):
+    for i in range(1, near[0] + 1):
         other = mechs[near[i]]
         if not other.alive:
             continue
@@ -229,8 +229,9 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
     x, y = mech.x, mech.y
-    survey(state.battles[b], columns, mech_class, mech)
-    here = np.int64(mech.solid_under)
+    walk = state.walks[b, m]
+    survey(state.battles[b], columns, mech_class, mech, walk)
+    here = np.int64(walk.solid)
     if in_control(mech):
         if mech.turn != 0.0:
             mech.yaw = wrap_angle(mech.yaw + mech.turn * mech_class.turn_rate * rules.dt)
@@ -243,7 +244,7 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
         here = move_along(tables, columns, mechs, near, m, dx, 0.0, here)
         here = move_along(tables, columns, mechs, near, m, 0.0, dy, here)
         if not covers_the_same(mech_class, mech, x, y):
-            mech.surveyed = 0
+            walk.surveyed = 0
         if mech.jet > 0.0 and mech_class.jet_acceleration > 0.0:
             add_heat(rules, mech_class, mech, rules.jet_heat * mech.jet * rules.dt)
     move_vertically(tables, mechs, near, m, here)

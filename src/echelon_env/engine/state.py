@@ -108,7 +108,6 @@ MECH = record_dtype(
         ("quality", "f8"),  # sensor quality at the last decision
         ("jam", "f8"),  # strength of the enemy's ECM at the last decision, 0..1
         ("sounds", "f8", (4,)),  # noise of enemies ahead, left, behind, right at the last decision, 0..1
-        ("reach", "f8"),  # scratch, m: how far it may walk along an axis in this decision, and a little more
         ("throttle", "f8"),  # command of this decision, -1..1 forward
         ("strafe", "f8"),  # -1..1 to the left
         ("jet", "f8"),  # 0..1
@@ -122,9 +121,6 @@ MECH = record_dtype(
         ("kills", "f8"),  # kills in this decision; shared kills count in parts, all in a contested zone more
         ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision, likewise
         ("loss", "f8"),  # what its death in this decision counts; 0 if it did not die
-        ("solid_under", "u4"),  # scratch: heights, as bits, at which columns under its footprint are solid,
-        ("hazard_under", "u4"),  # and at which they are hazardous,
-        ("surveyed", "i4"),  # as of when the battle had seen one terrain change less; 0 for never
         ("shutdown_ticks", "i4"),  # ticks shut down in this decision
         ("bad_actions", "i4"),  # non-finite action entries in this decision
         ("cooldown", "i4", (len(MOUNTS),)),  # ticks until each mount is ready
@@ -138,7 +134,6 @@ MECH = record_dtype(
         ("target", "i2"),  # mech chosen as target, or NO_MECH
         ("contacts", "i2", (CONTACT_ROWS,)),  # mechs in the contact rows of the last observation, then NO_MECH
         ("intel", "i2", (INTEL_ROWS,)),  # enemies in the intel rows of the last observation, then NO_MECH
-        ("num_near", "i2"),  # scratch: entries of its row of `State.near`
         ("place", "i2"),  # spawn place: the mech's identity apart from its colour
         ("team", "i1"),  # BLUE or RED
         ("mech_class", "i1"),  # index into the catalogue's classes
@@ -152,6 +147,15 @@ MECH = record_dtype(
         ("trigger", "i1", (len(MOUNTS),)),  # command of this decision
         ("display", "i1"),  # command of this decision: BY_DISTANCE, BY_DANGER or BY_DAMAGE
         ("transmits", "i1"),  # whether the message of this decision was sent
+    ]
+)
+
+WALK = record_dtype(
+    [
+        ("reach", "f8"),  # m: how far a mech may walk along an axis in this decision, and a little more
+        ("solid", "u4"),  # heights, as bits, at which columns under its footprint are solid
+        ("hazard", "u4"),  # and at which they are hazardous,
+        ("surveyed", "i4"),  # as of when the battle had seen one terrain change less; 0 for unknown
     ]
 )
 
@@ -299,7 +303,6 @@ class State(NamedTuple):
     battles: NDArray[Any]  # (B,) BATTLE
     projectiles: NDArray[Any]  # (B, P) PROJECTILE: the first num_projectiles are in flight
     clouds: NDArray[Any]  # (B, C) CLOUD: the first num_clouds hang in the air
-    bursts: NDArray[Any]  # (B, P) BURST, scratch: the first num_bursts ended in this tick
     paint: NDArray[Any]  # (B, packs of both teams, M) PAINT_MARK: what each pack has painted
     sightings: NDArray[Any]  # (B, packs of both teams, M) SIGHTING: what each pack remembers of its enemies
     statistics: NDArray[Any]  # (B, M) STATISTICS of the battle
@@ -307,18 +310,23 @@ class State(NamedTuple):
     hits: NDArray[np.int32]  # (B, M, W) direct hits
     events: NDArray[Any]  # (B, E) EVENT: the first num_events happened in the last decision
     order: NDArray[np.int16]  # (B, M) mech index by spawn place
-    move_order: NDArray[np.int16]  # (B, M) scratch: the order in which mechs move in a tick
-    near: NDArray[np.int16]  # (B, M, M) scratch: the first num_near are the mechs that each may touch in this decision
-    ego: NDArray[
-        np.uint32
-    ]  # (B, 5, cells) scratch: EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD of an ego map's cells
-    pending: NDArray[np.float64]  # (B, M, 4) scratch: BODY, LEGS, HEAT, STABILITY on their way to each mech in a tick
     visible: NDArray[np.int8]  # (B, M, M) how the first mech sees the second: UNSEEN, SEEN or IN_SIGHT
-    blockers: NDArray[np.int16]  # (B, M, M, 2) scratch: the column (iy, ix) that last stood between two mechs
     voxels: NDArray[np.uint8]  # (B, Z, Y, X) material of each voxel
     voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
     columns: NDArray[Any]  # (B, Y, X) COLUMN
     battle_maps: NDArray[np.float32]  # (B, 2, F) the battlefield map as each team sees it
+    # What follows is scratch, on which the future does not depend: see SCRATCH.
+    bursts: NDArray[Any]  # (B, P) BURST: the first num_bursts ended in this tick
+    move_order: NDArray[np.int16]  # (B, M) the order in which mechs move in a tick
+    walks: NDArray[Any]  # (B, M) WALK: what a mech walks on and how far
+    near: NDArray[np.int16]  # (B, M, M) how many mechs each may touch in this decision, and then which
+    pending: NDArray[np.float64]  # (B, M, 4) BODY, LEGS, HEAT, STABILITY on their way to each mech in a tick
+    ego: NDArray[np.uint32]  # (B, 5, cells) EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD of an ego map's cells
+    blockers: NDArray[np.int16]  # (B, M, M, 2) the column (iy, ix) that last stood between two mechs
+
+
+SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers")
+"""Arrays of the state that are written anew before they matter, or, as `blockers`, only save time."""
 
 
 def pack_counts(config: BattleConfig) -> tuple[int, int]:
@@ -401,6 +409,7 @@ def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> S
         order=np.zeros((num_battles, mechs), np.int16),
         move_order=np.zeros((num_battles, mechs), np.int16),
         near=np.zeros((num_battles, mechs, mechs), np.int16),
+        walks=np.zeros((num_battles, mechs), WALK),
         ego=np.zeros((num_battles, 5, EGO_SIDE**2), np.uint32),
         pending=np.zeros((num_battles, mechs, 4), np.float64),
         visible=np.zeros((num_battles, mechs, mechs), np.int8),
