@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import entry_point, integer, kernel
+from echelon_env.engine._jit import bit_length, entry_point, integer, kernel
 from echelon_env.engine.state import BODY
 from echelon_env.observations import EGO_SIDE, STREAMS, Contact, EgoCell, Self
 
@@ -299,7 +299,7 @@ def cells(tables: Any, state: Any, work: Any, repeats: int):
                 for cell in range(EGO_SIDE * EGO_SIDE):
                     column = columns[places[cell]]
                     at = EGO_MAP_AT + EGO_CELL_WIDTH * cell
-                    row[at + EgoCell.OBSTACLE] = cut((column.top - z) / rules.height_scale)
+                    row[at + EgoCell.OBSTACLE] = cut((bit_length(column.solid) - z) / rules.height_scale)
                     total += column.hazard != 0
                 units += EGO_SIDE * EGO_SIDE
     return units, float(total)
