@@ -39,7 +39,7 @@ def bit_length(value: int) -> int:
     return int(value).bit_length()
 
 
-@numba.extending.intrinsic
+@numba.extending.intrinsic  # type: ignore[untyped-decorator]
 def _leading_zeros(typing_context: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], context.get_constant(numba.types.boolean, False))
@@ -47,7 +47,7 @@ def _leading_zeros(typing_context: Any, value: Any) -> Any:
     return numba.types.int64(numba.types.int64), generate
 
 
-@numba.extending.overload(bit_length, strict=False)
+@numba.extending.overload(bit_length, strict=False)  # type: ignore[untyped-decorator]
 def _compiled_bit_length(value: Any) -> Any:
     return lambda value: 64 - _leading_zeros(np.int64(value))
 

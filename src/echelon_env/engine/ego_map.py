@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from echelon_env.engine._jit import Row, bit_length, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip
 from echelon_env.engine.hazards import harm_on_the_ground
@@ -49,7 +47,7 @@ def _gather(columns: Any, ego: Any) -> int:
         column = columns[integer(ego[EGO_Y, k]), integer(ego[EGO_X, k])]
         ego[EGO_SOLID, k] = column.solid
         ego[EGO_HAZARD, k] = column.hazard
-        hazardous |= np.int64(column.hazard)
+        hazardous |= integer(column.hazard)
     return hazardous
 
 
@@ -57,7 +55,7 @@ def _gather(columns: Any, ego: Any) -> int:
 def _write_obstacles(rules: Row, feet: float, head: float, ego: Any, row: Any) -> None:
     level = math.ceil(head - CONTACT_TOLERANCE)
     for k in range(ego.shape[1]):
-        height = clip((obstacle_top(np.int64(ego[EGO_SOLID, k]), level) - feet) / rules.height_scale, -1.0, 1.0)
+        height = clip((obstacle_top(integer(ego[EGO_SOLID, k]), level) - feet) / rules.height_scale, -1.0, 1.0)
         row[EGO_MAP_AT + k * EGO_CELL_WIDTH + EgoCell.OBSTACLE] = height if ego[EGO_INSIDE, k] else 1.0
         row[EGO_MAP_AT + k * EGO_CELL_WIDTH + EgoCell.HAZARD] = 0.0
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
 from echelon_env.engine.raycast import height_mask
 from echelon_env.map_config import MAX_HEIGHT
@@ -39,7 +37,7 @@ def solid_under(columns: Any, mech_class: Row, x: float, y: float) -> int:
     solid = 0
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            solid |= np.int64(columns[iy, ix].solid)
+            solid |= integer(columns[iy, ix].solid)
     return solid
 
 
@@ -53,7 +51,7 @@ def survey(battle: Row, columns: Any, mech_class: Row, mech: Row, walk: Row) -> 
     solid, hazard = 0, 0
     for iy in range(first_y, stop_y):
         for ix in range(first_x, stop_x):
-            solid |= np.int64(columns[iy, ix].solid)
-            hazard |= np.int64(columns[iy, ix].hazard)
+            solid |= integer(columns[iy, ix].solid)
+            hazard |= integer(columns[iy, ix].hazard)
     walk.solid, walk.hazard = solid, hazard
     walk.surveyed = battle.terrain_changes + 1

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from echelon_env.engine._jit import Row, bit_length, kernel
+from echelon_env.engine._jit import Row, bit_length, integer, kernel
 from echelon_env.engine.events import record
 from echelon_env.engine.footprint import body_mask, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
@@ -66,7 +66,7 @@ def feel_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
     speed_factor, heating, cooling, damage = 1.0, 0.0, 0.0, 0.0
     mech_class = tables.classes[mech.mech_class]
     survey(state.battles[b], state.columns[b], mech_class, mech, state.walks[b, m])
-    if np.int64(state.walks[b, m].hazard) & body_mask(mech_class, mech.z):
+    if integer(state.walks[b, m].hazard) & body_mask(mech_class, mech.z):
         touched = materials_touched(state.columns[b], state.voxels[b], mech_class, mech)
         for code in range(bit_length(touched)):
             if (touched >> code) & 1:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
@@ -231,7 +229,7 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
     x, y = mech.x, mech.y
     walk = state.walks[b, m]
     survey(state.battles[b], columns, mech_class, mech, walk)
-    here = np.int64(walk.solid)
+    here = integer(walk.solid)
     if in_control(mech):
         if mech.turn != 0.0:
             mech.yaw = wrap_angle(mech.yaw + mech.turn * mech_class.turn_rate * rules.dt)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from echelon_env.engine._jit import Row, bit_length, integer, kernel
 
 NEVER = 2.0
@@ -37,9 +35,9 @@ def height_mask(lowest: int, highest: int) -> int:
 
 
 @kernel
-def _blocking(column: Row, by_sight: bool) -> int:
+def _blocking(column: Row, by_sight: bool) -> Any:
     """The voxels of a column that block sight, or else movement, as bits by height."""
-    return np.int64(column.opaque) if by_sight else np.int64(column.solid)
+    return integer(column.opaque) if by_sight else integer(column.solid)
 
 
 @kernel
@@ -175,7 +173,7 @@ def first_obstacle(
         if not (0 <= ix < rules.map_size and 0 <= iy < rules.map_size and 0 <= iz < rules.map_height):
             return t, BEDROCK if iz < 0 else OUTSIDE
         column = columns[iy, ix]
-        if not first and ((np.int64(column.opaque) | np.int64(column.solid)) >> iz) & 1:
+        if not first and ((integer(column.opaque) | integer(column.solid)) >> iz) & 1:
             return t, flat_index(rules.map_size, ix, iy, iz)
         first = False
         t_x = _crossing(x0, dx, ix, last_x)
