@@ -111,6 +111,55 @@ def test_line_of_sight_on_a_lattice_differs_at_touched_edges_only(grid):
                 assert oracle.touches(opaque, start, end), (start, end)
 
 
+def walk(opaque, start, end):
+    """The line of sight in floats, column by column: of two crossings at once that along y comes first."""
+    (x0, y0, z0), (x1, y1, z1) = start, end
+    cell, last, delta = [math.floor(x0), math.floor(y0)], [math.floor(x1), math.floor(y1)], (x1 - x0, y1 - y0)
+    z_in = z0
+    while True:
+        out = [
+            2.0 if cell[axis] == last[axis] else (cell[axis] + (delta[axis] > 0) - start[axis]) / delta[axis]
+            for axis in range(2)
+        ]
+        z_out = z1 if cell == last else z0 + (z1 - z0) * min(out)
+        for z in range(math.floor(min(z_in, z_out)), math.floor(max(z_in, z_out)) + 1):
+            if opaque[z, cell[1], cell[0]] and (*cell, z) not in (
+                (math.floor(x0), math.floor(y0), math.floor(z0)), (math.floor(x1), math.floor(y1), math.floor(z1)),
+            ):  # fmt: skip
+                return False
+        if cell == last:
+            return True
+        axis = 0 if out[0] < out[1] else 1
+        cell[axis] += 1 if delta[axis] > 0 else -1
+        z_in = z_out
+
+
+@pytest.mark.parametrize("ulps", [0, 1])
+def test_line_of_sight_is_the_walk_to_the_last_bit(ulps):
+    """On borders and corners, too, and a rounding error beside them."""
+    rng = np.random.default_rng(ulps)
+    seen = Counter()
+    for _ in range(6):
+        columns, opaque, _ = terrain(rng)
+        starts, ends = segments(rng, 400, 2)
+        for points in (starts, ends):
+            nudged = np.nextafter(points, points + rng.integers(-1, 2, points.shape)) if ulps else points
+            points[...] = np.clip(nudged, 0, np.nextafter([SIZE, SIZE, HEIGHT], 0))
+        for start, end, got in zip(starts.tolist(), ends.tolist(), sees(columns, starts, ends), strict=True):
+            assert got == walk(opaque, start, end), (start, end)
+            seen[bool(got)] += 1
+    assert min(seen.values()) > 200
+
+
+def test_a_line_that_rounds_to_beyond_its_end_meets_what_is_there():
+    start, end = (5.5, 3.5, 0.7), (10.0, 3.5, 2.9999999999999996)
+    assert start[2] + (end[2] - start[2]) == 3.0
+    voxels = np.zeros((HEIGHT, SIZE, SIZE), np.uint8)
+    voxels[3, 3, 9] = 2
+    assert not walk(voxels > 0, start, end)
+    assert not sees(columns_of(voxels), np.array([start]), np.array([end]))[0]
+
+
 def test_the_voxels_of_the_ends_do_not_block():
     columns = columns_of(np.full((HEIGHT, SIZE, SIZE), 2, np.uint8))
     starts = np.array([[3.5, 3.5, 3.5], [3.5, 3.5, 3.5], [3.5, 3.5, 3.5]])

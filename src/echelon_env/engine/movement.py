@@ -24,7 +24,10 @@ def _add_near(near: Any, o: int) -> None:
 
 @kernel
 def list_near(tables: Tables, state: State, b: int) -> None:
-    """Forget what is known of a battle's ground, and list whom each living mech may touch in this decision."""
+    """Forget what is known of a battle's ground, and list whom each living mech may touch in this decision.
+
+    All mechs are inside the map, as movement keeps them.
+    """
     rules, mechs, walks, near = tables.rules[0], state.mechs[b], state.walks[b], state.near[b]
     for m in range(mechs.shape[0]):
         mech, walk = mechs[m], walks[m]

@@ -16,7 +16,7 @@ NEVER = 2.0
 
 
 ONE = integer(1 << 32)  # of the fixed-point numbers that follow a line of sight
-SLACK = integer(1 << 12)  # more than their errors add up to along the longest line
+SLACK = integer(1 << 12)  # more than their errors, at most one unit a layer, add up to on maps below 4,000 m
 
 BEDROCK, OUTSIDE = integer(-1), integer(-2)
 """What a segment runs into where it leaves the map: the ground under it, or its sides and top."""
@@ -38,6 +38,13 @@ def height_mask(lowest: int, highest: int) -> int:
 def _blocking(column: Row, by_sight: bool) -> Any:
     """The voxels of a column that block sight, or else movement, as bits by height."""
     return integer(column.opaque) if by_sight else integer(column.solid)
+
+
+@kernel
+def _heights_between(z0: float, z1: float) -> int:
+    """The heights, as bits, at which a segment may be: z0 + t (z1 - z0) can round to just beyond z1."""
+    end = z0 + (z1 - z0)
+    return height_mask(math.floor(min(z0, z1, end)), math.floor(max(z0, z1, end)))
 
 
 @kernel
@@ -104,7 +111,7 @@ def blocking_column(
         start, side, end, end_side = y0, x0, y1, x1
     layer, last = math.floor(start), math.floor(end)
     least, most = math.floor(min(side, end_side)), math.floor(max(side, end_side))
-    heights = height_mask(math.floor(min(z0, z1)), math.floor(max(z0, z1)))
+    heights = _heights_between(z0, z1)
     forward = 1 if end > start else -1
     slope = (end_side - side) / abs(end - start) if end != start else 0.0
     step = integer(slope * ONE)
@@ -144,7 +151,7 @@ def blocks(
     column: Row, ix: int, iy: int, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> bool:
     """Whether a column, which the segment need not cross, blocks a line as in `blocking_column`."""
-    bits = _blocking(column, by_sight) & height_mask(math.floor(min(z0, z1)), math.floor(max(z0, z1)))
+    bits = _blocking(column, by_sight) & _heights_between(z0, z1)
     return (
         bits != 0
         and math.floor(min(x0, x1)) <= ix <= math.floor(max(x0, x1))

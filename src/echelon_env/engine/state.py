@@ -155,7 +155,7 @@ WALK = record_dtype(
         ("reach", "f8"),  # m: how far a mech may walk along an axis in this decision, and a little more
         ("solid", "u4"),  # heights, as bits, at which columns under its footprint are solid
         ("hazard", "u4"),  # and at which they are hazardous,
-        ("surveyed", "i4"),  # as of when the battle had seen one terrain change less; 0 for unknown
+        ("surveyed", "i4"),  # the battle's terrain_changes + 1 when these were looked up; 0: not yet
     ]
 )
 
@@ -326,7 +326,8 @@ class State(NamedTuple):
 
 
 SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers")
-"""Arrays of the state that are written anew before they matter, or, as `blockers`, only save time."""
+"""Arrays of the state that are written before they are read in every decision (`list_near` begins `walks` and `near`;
+nothing may survey the ground before), but for `blockers`, which are guesses, tested anew each time."""
 
 
 def pack_counts(config: BattleConfig) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from echelon_env.catalog import MOUNTS, SLOWEST_BALLISTIC, Material
 from echelon_env.config import PACK, REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
+from echelon_env.engine.state import NO_MECH
 from echelon_env.observations import EGO_SIDE
 
 RULES = np.dtype(
@@ -291,10 +292,11 @@ def _harm(material: Material, materials: tuple[Material, ...]) -> float:
 
 
 def _mates(config: BattleConfig) -> NDArray[np.int16]:
-    mates = np.full((config.num_mechs, config.num_mechs), -1, np.int16)
+    mates = np.full((config.num_mechs, config.num_mechs), NO_MECH, np.int16)
     for first, roster in ((0, config.blue), (len(config.blue), config.red)):
         for place in range(len(roster)):
-            pack = range(place // len(PACK) * len(PACK), min((place // len(PACK) + 1) * len(PACK), len(roster)))
+            start = place // len(PACK) * len(PACK)
+            pack = range(start, min(start + len(PACK), len(roster)))
             others = [o for o in range(len(roster)) if o not in pack]
             listed = [o for o in pack if o != place] + others
             mates[first + place, : len(listed)] = [first + o for o in listed]

@@ -87,17 +87,17 @@ def _stand_still(state: State, out: Outputs, b: int) -> None:
 
 @entry_point
 def step_range(
-    tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int, begins: bool
+    tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int, only_perceive: bool
 ) -> None:  # fmt: skip
     """One decision of battles first to last - 1; those that are over stand still.
 
-    If the battle `begins`, its mechs only perceive: thus what they perceive with is compiled once.
+    With `only_perceive` nothing is decided: so battles begin, and what mechs perceive with is compiled once.
     """
     for b in range(first, last):
         if state.battles[b].over:
             _stand_still(state, out, b)
             continue
-        if not begins:
+        if not only_perceive:
             decide(tables, state, actions, out, b)
         perceive(tables, state, out, b)
 
