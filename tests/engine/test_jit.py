@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from echelon_env.engine import _jit
+
 TESTS = str(Path(__file__).parent.parent)
 
 PLAY = """
@@ -168,3 +170,8 @@ runpy.run_path({str(tmp_path / "load.py")!r})
 """
     assert compiles(run(code, ECHELON_CACHE_DIR=str(cache)))
     assert not list(cache.rglob("*.nbi"))
+
+
+def test_inner_kernels_are_compiled_within_their_callers_only():
+    """With a Numba whose insides are others everything works, but compiles a third longer: look for the new way then."""
+    assert "pipeline_class" in _jit._INNER

@@ -7,6 +7,7 @@ carry their callees.
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import inspect
@@ -20,8 +21,13 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import platformdirs
+from numba import _dynfunc
 from numba.core import config as numba_config
+from numba.core.codegen import CPUCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
 from numba.core.options import DefaultOptions
+from numba.core.typed_passes import NativeLowering
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,15 +65,65 @@ if hasattr(DefaultOptions, "_nrt"):
     _OPTIONS["_nrt"] = False
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InnerLowering(NativeLowering):  # type: ignore[misc]
+    """Lowers a function that becomes machine code within its callers only.
+
+    Numba optimises and assembles every function by itself first, and again whatever it calls: a quarter of the
+    compilation, for code that nobody runs.
+    """
+
+    _name = "echelon_inner_lowering"
+
+    def run_pass(self, state: Any) -> Any:
+        context = state.targetctx
+        library = state.library = context.codegen().create_library(state.func_id.func_qualname)
+        library.enable_object_caching()
+
+        def finalize() -> None:
+            library._finalize_dynamic_globals()
+            library._finalized = True
+
+        def get_executable(library: Any, description: Any, environment: Any) -> Any:
+            library._ensure_finalized()
+            name = description.qualname.split(".")[-1]
+            return _dynfunc.make_function(description.lookup_module(), name, "", NO_ADDRESS, environment, (library,))
+
+        library._optimize_final_module = lambda: None
+        library._finalize_final_module = finalize
+        state.targetctx = copy.copy(context)
+        state.targetctx.get_executable = get_executable
+        try:
+            return super().run_pass(state)
+        finally:
+            state.targetctx = context
+
+
+class _InnerCompiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [
+            (_InnerLowering if step is NativeLowering else step, description) for step, description in pipeline.passes
+        ]
+        pipeline.finalize()
+        return [pipeline]
+
+
+NO_ADDRESS = 1  # of functions that have no machine code of their own
+
+_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+if all(hasattr(CPUCodeLibrary, name) for name in ("_optimize_final_module", "_finalize_final_module", "_finalized")):
+    _INNER["pipeline_class"] = _InnerCompiler
+
+
 def kernel(function: Function) -> Function:
     """Compile a function that other kernels call.
 
-    One that takes the state can be called by kernels only: it gets no wrapper for Python (a call from there crashes the
-    process), because unpacking all the state's arrays in every wrapper would be a third of the compilation.
+    One that takes the state can be called by kernels only (a call from Python crashes the process): unpacking all the
+    state's arrays in a wrapper for Python, and machine code apart from its callers', would take half the compilation.
     """
-    inner = "state" in inspect.signature(function).parameters
-    options = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner, "forceinline": True}
-    compiled: Function = numba.njit(**_OPTIONS, **options)(function)
+    inner = _INNER if "state" in inspect.signature(function).parameters else {}
+    compiled: Function = numba.njit(**_OPTIONS, **inner, forceinline=True)(function)
     return compiled
 
 
