@@ -50,8 +50,8 @@ def test_what_an_agents_info_holds(recording):
             assert (info["own_share"], info["enemy_share"]) == (teams["share"][own], teams["share"][1 - own])
             assert (info["own_score"], info["enemy_score"]) == (teams["score"][own], teams["score"][1 - own])
             assert tuple(info["reward_components"]) == REWARD_COMPONENTS
-            assert {type(component) for component in info["reward_components"].values()} == {float}
-            assert sum(map(np.float32, info["reward_components"].values())) == rewards[agent]
+            assert {type(component) for component in info["reward_components"].values()} == {np.float32}
+            assert sum(info["reward_components"].values()) == rewards[agent]
             over = {"outcome", "reason"} if engine.battle_over[0] else set()
             assert set(info) == ALWAYS | over | ({"episode_statistics"} if agent in ended else set())
             if agent in ended:

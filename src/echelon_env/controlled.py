@@ -205,7 +205,8 @@ class ControlledBattles:
     @property
     def alive(self) -> NDArray[np.bool_]:
         """(B, n) bool: the learner's mechs that live."""
-        return self.rows_of(self.engine.state.mechs["alive"]).astype(np.bool_)
+        alive: NDArray[np.bool_] = self.engine.state.mechs["alive"][self._own.index].astype(np.bool_)
+        return alive
 
     @property
     def battle_over(self) -> NDArray[np.bool_]:

@@ -35,6 +35,8 @@ from echelon_env.forms import pick
 STATISTIC_NAMES = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
 """What is counted of a mech's battle: the fields of STATISTICS without its padding."""
 
+_NO_REWARD = dict.fromkeys(REWARD_COMPONENTS, np.float32(0))
+
 
 class Event(NamedTuple):
     """Something that happened in a battle; `echelon_env.engine.state.EVENT_MEANINGS` says what the fields are."""
@@ -104,22 +106,26 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]:
     """Infos of some agents of the first battle, as scalars."""
-    alive, bad_actions, own_teams, components = (
+    alive, bad_actions, own_teams = (
         report.alive[0].tolist(),
         report.bad_actions[0].tolist(),
         report.own_teams[0].tolist(),
-        report.components[0].tolist(),
     )
-    zones = _zones(report)
-    infos: list[dict[str, Any]] = [
-        {
-            "alive": alive[agent],
-            "bad_actions": bad_actions[agent],
-            "reward_components": dict(zip(REWARD_COMPONENTS, components[agent], strict=True)),
-            **zones[own_teams[agent]],
-        }
-        for agent in agents
-    ]
+    components, zones = _components(report), _zones(report)
+    infos: list[dict[str, Any]] = []
+    for agent in agents:
+        own_share, enemy_share, own_score, enemy_score = zones[own_teams[agent]]
+        infos.append(
+            {
+                "alive": alive[agent],
+                "bad_actions": bad_actions[agent],
+                "reward_components": components[agent],
+                "own_share": own_share,
+                "enemy_share": enemy_share,
+                "own_score": own_score,
+                "enemy_score": enemy_score,
+            }
+        )
     if report.masks is not None:
         for agent, info in zip(agents, infos, strict=True):
             info["action_mask"] = split_mask(report.masks[0, agent])
@@ -144,16 +150,22 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
     return infos
 
 
-def _zones(report: Report) -> tuple[dict[str, float], dict[str, float]]:
-    """What the infos of blue and of red in the first battle say about the zone."""
+def _components(report: Report) -> list[dict[str, np.float32]]:
+    """The rewards of the first battle's agents by component; most of them are 0."""
+    entries, kinds = report.components[0].ravel(), len(REWARD_COMPONENTS)
+    components = [_NO_REWARD.copy() for _ in range(len(entries) // kinds)]
+    for place in entries.nonzero()[0].tolist():
+        components[place // kinds][REWARD_COMPONENTS[place % kinds]] = entries[place]
+    return components
+
+
+def _zones(report: Report) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Own and enemy share, own and enemy score, of blue and of red in the first battle."""
     (blue_share, red_share), (blue_score, red_score) = (
         report.teams["share"][0].tolist(),
         report.teams["score"][0].tolist(),
     )
-    return (
-        {"own_share": blue_share, "enemy_share": red_share, "own_score": blue_score, "enemy_score": red_score},
-        {"own_share": red_share, "enemy_share": blue_share, "own_score": red_score, "enemy_score": blue_score},
-    )
+    return (blue_share, red_share, blue_score, red_score), (red_share, blue_share, red_score, blue_score)
 
 
 def batch_infos(report: Report, lone: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 import copy
 import hashlib
 import pickle
+import threading
 from collections import Counter
 
 import numpy as np
@@ -238,6 +239,18 @@ def test_a_closed_engine_steps_on_without_its_threads():
     engine.close()
     actions = np.ones((2, 2, engine.action_dim))
     assert engine.step(actions)[0].tobytes() == twin.step(actions)[0].tobytes()
+
+
+def test_a_shallow_copy_has_threads_of_its_own():
+    engine = BattleEngine("duel", 2, num_threads=2)
+    engine.reset([1, 2])
+    twin = copy.copy(engine)
+    twin.close()
+    assert twin.state is engine.state
+    assert twin._workers._others is None
+    meeting = threading.Barrier(2, timeout=60)
+    engine._workers.for_all(lambda _: meeting.wait(), [(1,), (2,)])  # would wait in vain without a second thread
+    engine.close()
 
 
 def test_bad_masks_and_sizes():

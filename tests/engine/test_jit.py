@@ -173,5 +173,5 @@ runpy.run_path({str(tmp_path / "load.py")!r})
 
 
 def test_inner_kernels_are_compiled_within_their_callers_only():
-    """With a Numba whose insides are others everything works, but compiles a third longer: look for the new way then."""
+    """With a Numba whose insides are others everything works, but compiles a third longer: find the new way then."""
     assert "pipeline_class" in _jit._INNER

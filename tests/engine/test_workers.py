@@ -1,8 +1,11 @@
 """Threads that share work: everything is done once, by all of them, and errors come out."""
 
 import copy
+import multiprocessing
+import os
 import pickle
 import threading
+import warnings
 
 import pytest
 
@@ -50,6 +53,51 @@ def test_an_error_comes_out_when_everybody_has_stopped(threads):
     running.clear()
     workers.for_all(running.append, [(1,), (2,)])
     assert sorted(running) == [1, 2]
+    workers.close()
+
+
+def test_nobody_waits_for_a_thread_that_has_not_begun():
+    workers, meeting, end, done = Workers(2), threading.Barrier(3, timeout=60), threading.Event(), []
+
+    def block(_):
+        meeting.wait()
+        end.wait(60)
+
+    blocked = threading.Thread(target=workers.for_all, args=(block, [(1,), (2,)]))
+    blocked.start()
+    meeting.wait()  # the only other thread is at work, and so is who called
+    free = threading.Thread(target=workers.for_all, args=(done.append, [(1,), (2,)]), daemon=True)
+    free.start()
+    free.join(60)
+    finished = not free.is_alive()
+    end.set()
+    blocked.join()
+    assert finished
+    assert done == [1, 2]
+    workers.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_forked_process_does_the_work_of_the_threads_that_it_lacks():
+    workers = Workers(2)
+    meeting = threading.Barrier(2, timeout=60)
+    workers.for_all(lambda _: meeting.wait(), [(1,), (2,)])  # the second thread runs
+
+    def work(pipe):
+        done = []
+        workers.for_all(done.append, [(1,), (2,)])
+        pipe.send(done)
+
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.get_context("fork").Process(target=work, args=(sender,))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, since Python 3.12
+        child.start()
+    answered = receiver.poll(60)
+    child.kill()
+    child.join()
+    assert answered
+    assert receiver.recv() == [1, 2]
     workers.close()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.global_state import write_global_state
-from echelon_env.engine.maps import Maps, map_pool
+from echelon_env.engine.maps import Maps, Packed, map_pool
 from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State, allocate
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
@@ -293,17 +293,20 @@ class BattleEngine:
         """Stop the threads; what is called afterwards runs on the caller's."""
         self._workers.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_workers": Workers(self.num_threads)}  # a shallow copy's threads are its own too
+
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
-        state, key = self.state, (terrain.seed, self._materials)
-        packed = None if self.maps is None else self.maps.packed.get(key)
+        state = self.state
+        packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
         packed_columns = None if packed is None else state.columns
         for array in (*state, *self.out):
             if array is not state.voxels and array is not packed_columns:  # they are written as a whole
                 array[b : b + 1].view(np.uint8).fill(0)
         battle, columns, top = state.battles[b], state.columns[b : b + 1].view(np.uint8), terrain.top
         if packed is not None:
-            columns[:], battle["num_hazards"] = packed
+            columns[:], battle["num_hazards"] = packed.columns, packed.num_hazards
             top = 0  # nothing is left to pack
         battle["seed"], battle["map_seed"] = seed, terrain.seed
         battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
@@ -317,7 +320,8 @@ class BattleEngine:
         begin_battle(self.tables, state, spawns, self._classes, top, b)
         step_range(self.tables, state, self._actions, self.out, b, b + 1, True)
         if self.maps is not None and packed is None:
-            self.maps.packed[key] = columns.copy(), int(battle["num_hazards"])
+            fresh = Packed(columns.copy(), int(battle["num_hazards"]))
+            self.maps.keep_packed(self._materials, terrain.seed, fresh)
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         present = self._terrains[b]

@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,17 @@ from echelon_env.schema import ConfigError, check_integer, check_seed
 from echelon_env.terrain import Recipe, RecipeError, Terrain, generate
 
 MOST_MAPS = 10**6
+MOST_TABLES = 4
+"""Tables of materials whose packed columns a pool keeps."""
+
+
+class Packed(NamedTuple):
+    """What an engine makes of a map when a battle begins."""
+
+    columns: NDArray[np.uint8]
+    """(1, bytes) of the battle's columns, read-only once it is kept."""
+    num_hazards: int
+    """Voxels that are hazards."""
 
 
 class MapPool:
@@ -26,8 +37,8 @@ class MapPool:
 
     The rule by which a seed chooses a map: number ``episode_seed(seed, 1) % len(pool)``, a hash of the seed. A pool can
     be shared by any number of environments and threads; a kept map takes size x size x height bytes (200 kB by
-    default), and size x size x 12 (120 kB) more once a battle has been fought on it. Copies are the pool itself, and a
-    pickle holds only what the maps are made from.
+    default), and size x size x 12 (120 kB) more for each of the newest few catalogues of materials with which a battle
+    has been fought on it. Copies are the pool itself, and a pickle holds only what the maps are made from.
 
     Parameters
     ----------
@@ -59,9 +70,7 @@ class MapPool:
             raise ConfigError("maps: expected different seeds, got some of them twice")
         self._hashes = dict(hashes or {})
         self._kept: dict[int, Terrain] = {}
-        self.packed: dict[tuple[int, bytes], tuple[NDArray[np.uint8], int]] = {}
-        """What engines made of the maps, by seed and table of materials: the bytes of the battle's columns, and how
-        many voxels are hazards."""
+        self._packed: dict[bytes, dict[int, Packed]] = {}  # by table of materials, the newest last, and by seed
 
     @classmethod
     def generate(cls, scenario: ScenarioLike | MapConfig, count: int, seed: int = 0) -> MapPool:
@@ -116,6 +125,17 @@ class MapPool:
         """The number of the map that a seed chooses."""
         return episode_seed(seed, 1) % len(self.seeds)
 
+    def packed(self, materials: bytes, seed: int) -> Packed | None:
+        """What an engine with a table of materials has kept of the map of a seed; None where none has."""
+        return self._packed.get(materials, {}).get(seed)
+
+    def keep_packed(self, materials: bytes, seed: int, packed: Packed) -> None:
+        """Keep, for engines with a table of materials, what one of them has made of the map of a seed."""
+        packed.columns.setflags(write=False)
+        self._packed.setdefault(materials, {})[seed] = packed
+        for oldest in list(self._packed)[:-MOST_TABLES]:  # a list, as other threads may keep something meanwhile
+            self._packed.pop(oldest, None)
+
     def check_fits(self, config: BattleConfig) -> None:
         """Raise `ConfigError` unless battles of a configuration can be fought on the pool's maps."""
         if self.config != config.map_config:
@@ -129,7 +149,7 @@ class MapPool:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": {}, "packed": {}}
+        return self.__dict__ | {"_kept": {}, "_packed": {}}
 
     def __repr__(self) -> str:
         return f"MapPool({len(self)} maps of {self.config.terrain.size} m)"

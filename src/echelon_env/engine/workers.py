@@ -29,6 +29,7 @@ class Workers:
         try:
             _take(function, left)
         finally:
+            shares = [share for share in shares if not share.cancel()]  # who has not begun has nothing left to do
             wait(shares)
         for share in shares:
             share.result()
