@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow interop bench lint format docs clean
+.PHONY: demo test test-slow interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -20,6 +20,9 @@ interop: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-train
 	$(BIN)/echelon bench
+
+benchmark: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
