@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import time
@@ -20,14 +21,14 @@ from benchmarks.floors import floors  # noqa: E402
 from benchmarks.goals import table_of_goals  # noqa: E402
 from benchmarks.peers.section import peers  # noqa: E402
 from benchmarks.phases import phases  # noqa: E402
-from benchmarks.picture import PANELS, save_picture  # noqa: E402
+from benchmarks.picture import PANELS, picture  # noqa: E402
 from benchmarks.resets import resets  # noqa: E402
 from benchmarks.results import Results  # noqa: E402
 from benchmarks.scaling import scaling  # noqa: E402
 from benchmarks.startup import startup  # noqa: E402
 from benchmarks.tables import Table, as_text  # noqa: E402
 from benchmarks.timing import Effort, tell  # noqa: E402
-from echelon_env.atomic import free_path, new_folder  # noqa: E402
+from echelon_env.atomic import free_path, write_bytes  # noqa: E402
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
     "faces": faces, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets, "startup": startup,
@@ -35,12 +36,13 @@ SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
 }  # fmt: skip
 QUICK = tuple(name for name in SECTIONS if name != "peers")
 DECISIONS = 480
-SLOW, FAILED = 1, 2
+PEERS = Path(platformdirs.user_cache_dir("echelon_env")) / "peers"
+SLOW, FAILED, INTERRUPTED = 1, 2, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 1 where the check finds something slower, 2 for what cannot be done."""
-    options = _parser().parse_args(arguments)
+    """Run the command; 1 where the check finds something slower, 2 for what cannot be done, 130 after Ctrl-C."""
+    options = _options(arguments)
     try:
         if options.update_baseline:
             regression.update_baseline()
@@ -51,36 +53,47 @@ def main(arguments: list[str] | None = None) -> int:
             return 0 if good else SLOW
         else:
             _measure(options)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure how fast Echelon is.")
     add = parser.add_argument
-    add("--quick", action="store_true", help="a minute or two: fewer sizes and rounds, no peers, no cold cache")
+    add("--quick", action="store_true", help="a few minutes: fewer sizes and rounds, no peers, no cold cache")
     add("--sections", nargs="+", choices=SECTIONS, metavar="SECTION", help=f"of {', '.join(SECTIONS)} (default: all)")
     add("--out", type=Path, help="a new folder for results.json and results.png (default: runs/benchmark)")
     add(
-        "--peers", type=Path, metavar="DIR", default=Path(platformdirs.user_cache_dir("echelon_env")) / "peers",
-        help="where the peers' virtual environments are kept, 3 GB (default: %(default)s)",
+        "--peers", type=Path, metavar="DIR",
+        help=f"where the peers' virtual environments are kept, 3 GB (default: {PEERS})",
     )  # fmt: skip
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--check", action="store_true", help="compare with benchmarks/baseline.json; 1 if slower")
     mode.add_argument("--update-baseline", action="store_true", help="write benchmarks/baseline.json anew")
-    return parser
+    options = parser.parse_args(arguments)
+    given = [f"--{name}" for name in ("quick", "sections", "out", "peers") if getattr(options, name)]
+    if given and (options.check or options.update_baseline):
+        parser.error(f"{', '.join(given)}: not allowed with --check or --update-baseline")
+    return options
 
 
 def _measure(options: argparse.Namespace) -> None:
-    """Run sections, print their tables, and write results and picture into a new folder."""
-    effort = Effort(options.quick, 3 if options.quick else 5, DECISIONS, options.peers)
+    """Run sections, print their tables, and write results and picture into a new folder.
+
+    What was measured is written when a later section fails, too.
+    """
+    effort = Effort(options.quick, 3 if options.quick else 5, DECISIONS, options.peers or PEERS)
     described = machine.describe()
     folder = options.out or free_path(Path("runs/benchmark"))
     print(" | ".join(f"{key} {value}" for key, value in described.items()), flush=True)
     found: dict[str, dict[str, Table]] = {}
-    with new_folder(folder) as temporary:
+    _make_folder(folder)
+    try:
         for name in options.sections or (QUICK if options.quick else SECTIONS):
             start = time.perf_counter()
             tables = SECTIONS[name](effort)
@@ -88,11 +101,28 @@ def _measure(options: argparse.Namespace) -> None:
             found[name] = {table.name: table for table in tables}
             for table in tables:
                 _show(table)
-        results = Results(described, effort.rounds, found)
-        _show(table_of_goals(results))
-        results.write(temporary / "results.json")
-        if PANELS.keys() & found.keys():
-            save_picture(temporary / "results.png", results)
+    finally:
+        if found:
+            _write(folder, Results(described, effort.rounds, found))
+        else:
+            folder.rmdir()
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the folder, before anything is measured. Raises OSError, naming it, if it cannot be or holds something."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def _write(folder: Path, results: Results) -> None:
+    """Print the goals; write the results and, if it shows any of them, the picture."""
+    _show(table_of_goals(results))
+    results.write(folder / "results.json")
+    if PANELS.keys() & results.sections.keys():
+        write_bytes(folder / "results.png", picture(results))
     print(f"\nwrote {', '.join(str(path) for path in sorted(folder.iterdir()))}")
 
 

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.recording import BATCH, MAPS, Player, Recording, play, record
+from benchmarks.recording import BATCH, MAPS, Player, Recording, config_for, play, record
 from benchmarks.tables import Table, by_pairs
 from benchmarks.timing import Effort, interleaved, spread_note, tell
 from echelon_env import BattleBatchEnv, BattleEngine, BattleVectorEnv, MapPool, make_config, parallel_env
@@ -64,16 +64,11 @@ def batch_face(recording: Recording) -> Replay:
     """Every mech a row, observations copied; battles begin anew by themselves, which is timed."""
     envs = BattleBatchEnv(recording.config, len(recording.seeds), maps=recording.maps)
 
-    def replay() -> float:
-        envs.reset(seed=recording.seeds)
-        start = time.perf_counter()
+    def steps() -> None:
         for actions in recording.actions:
             envs.step(actions)
-        seconds = time.perf_counter() - start
-        recording.check_end(envs._battles.engine)
-        return seconds
 
-    return replay
+    return partial(_timed, envs, recording, steps)
 
 
 def vector_face(recording: Recording) -> Replay:
@@ -85,20 +80,25 @@ def vector_face(recording: Recording) -> Replay:
     own = np.ascontiguousarray(recording.actions[:, :, :blue]).reshape(*recording.actions.shape[:2], -1)
     others = recording.actions[:, :, blue:].reshape(len(own), -1, recording.actions.shape[-1])
 
-    def replay() -> float:
-        envs.reset(seed=recording.seeds)
-        start = time.perf_counter()
+    def steps() -> None:
         for mine, script.actions in zip(own, others, strict=True):
             envs.step(mine)
-        seconds = time.perf_counter() - start
-        recording.check_end(envs._battles.engine)
-        return seconds
 
-    return replay
+    return partial(_timed, envs, recording, steps)
 
 
-def parallel_face(recording: Recording) -> Replay:
-    """One battle as five dicts a step; new battles begin off the clock."""
+def _timed(envs: BattleBatchEnv | BattleVectorEnv, recording: Recording, steps: Callable[[], None]) -> float:
+    """Seconds of the steps of an environment that begins battles anew by itself."""
+    envs.reset(seed=recording.seeds)
+    start = time.perf_counter()
+    steps()
+    seconds = time.perf_counter() - start
+    recording.check_end(envs._battles.engine)
+    return seconds
+
+
+def parallel_face(recording: Recording, resets: bool = False) -> Replay:
+    """One battle as five dicts a step, and the beginning of new battles on the clock or not."""
     env = parallel_env(recording.config, maps=recording.maps)
     row = {agent: i for i, agent in enumerate(env.possible_agents)}
 
@@ -106,13 +106,14 @@ def parallel_face(recording: Recording) -> Replay:
         env.reset(seed=recording.seeds[0])
         seconds = 0.0
         for actions, begins in zip(recording.actions[:, 0], recording.begins[:, 0].tolist(), strict=True):
-            if begins:
-                env.reset()
-                continue
             given = {agent: actions[row[agent]] for agent in env.agents}
             start = time.perf_counter()
-            env.step(given)
-            seconds += time.perf_counter() - start
+            if begins:
+                env.reset()
+            else:
+                env.step(given)
+            taken = time.perf_counter() - start
+            seconds += taken if resets or not begins else 0.0
         recording.check_end(env._engine)
         return seconds
 
@@ -124,7 +125,7 @@ def replays(batch: Recording, single: Recording, player: Player) -> dict[str, Re
     if player == "random":
         return {
             ENGINE_WITH_RESETS: engine_face(batch, resets=True), BATCH_ENV: batch_face(batch),
-            VECTOR_ENV: vector_face(batch), PARALLEL_ENV: parallel_face(single),
+            VECTOR_ENV: vector_face(batch), PARALLEL_ENV: parallel_face(single, resets=True),
         }  # fmt: skip
     return {
         ENGINE: engine_face(batch), BETWEEN: thinking_face(batch, player), BATCH_ENV: batch_face(batch),
@@ -142,15 +143,21 @@ def faces(effort: Effort) -> list[Table]:
         config = make_config(scenario)
         maps = MapPool.generate(config, MAPS)
         for player in players:
-            batch = record(config, player, effort.decisions, maps)
-            single = record(config, player, 2 * effort.decisions, maps, battles=1)
+            played = config_for(player, config, effort.decisions)
+            batch = record(played, player, effort.decisions, maps)
+            single = record(played, player, 2 * effort.decisions, maps, battles=1)
             live[player, size] = batch.agent_steps / batch.battle_steps
             for face, replay in replays(batch, single, player).items():
                 steps = (single if face == PARALLEL_ENV else batch).agent_steps
                 plays[player, face, size] = partial(_rate, steps, replay)
     tell(f"faces: {effort.rounds} rounds of {len(plays)} measurements")
     rates = interleaved(plays, effort.rounds)
-    return [_table(player, rates, live) for player in players]
+    limit = config_for("random", config, effort.decisions).max_steps
+    titles: dict[Player, str] = {
+        "novices": "between scripted novices",
+        "random": f"random actions, a restart every {limit} decisions",
+    }
+    return [_table(player, titles[player], rates, live) for player in players]
 
 
 def _rate(steps: int, replay: Replay) -> float:
@@ -158,10 +165,12 @@ def _rate(steps: int, replay: Replay) -> float:
 
 
 def _table(
-    player: Player, rates: Mapping[tuple[Player, str, str], list[float]], live: Mapping[tuple[Player, str], float]
+    player: Player,
+    title: str,
+    rates: Mapping[tuple[Player, str, str], list[float]],
+    live: Mapping[tuple[Player, str], float],
 ) -> Table:
     chosen = {(face, size): values for (who, face, size), values in rates.items() if who == player}
     cells = {key: statistics.median(values) for key, values in chosen.items()}
     cells |= {("live mechs a battle", size): mechs for (who, size), mechs in live.items() if who == player}
-    what = "between scripted novices" if player == "novices" else "random actions, restarts included"
-    return by_pairs(player, f"Faces, {what}", "live agent-steps/s", cells, [spread_note(chosen.values())])
+    return by_pairs(player, f"Faces, {title}", "live agent-steps/s", cells, [spread_note(chosen.values())])

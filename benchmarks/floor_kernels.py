@@ -2,7 +2,8 @@
 
 Each kernel passes `repeats` times over a battle's records before it turns to the next battle, as the ticks of a
 decision do, and returns how many units it did and a sum of results, so that the compiler can leave nothing out. They
-write into copies. Columns come flattened, (B, Y * X).
+write into copies. Columns come flattened, (B, Y * X). Every kernel writes its loops out, alike as they are: Numba
+takes no body of a loop as an argument, and pairs listed beforehand would be more memory to read.
 """
 
 from __future__ import annotations

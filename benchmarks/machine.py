@@ -49,6 +49,11 @@ def commit() -> str | None:
     return head.strip() + ("+" if changes.strip() else "")
 
 
+def commit_in_words(commit: str | None) -> str:
+    """A commit as `describe` names it, for readers."""
+    return "outside of a checkout" if commit is None else f"commit {commit}"
+
+
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(ROOT), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout

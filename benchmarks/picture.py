@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from benchmarks.machine import commit_in_words
 from benchmarks.phases import LIVE, SUM, WHOLE
 from benchmarks.results import Results
 from benchmarks.scaling import RATE
 from benchmarks.tables import Cell
-from echelon_env.atomic import write_bytes
 
 DPI = 130
 ECHELON, OTHERS, FLOOR = "tab:blue", "0.65", "tab:orange"
 THOUSAND = 1000.0
 
 
-def save_picture(path: Path, results: Results) -> None:
-    """Draw a PNG, which appears whole or not at all. Raises ValueError if none of its sections was measured."""
+def picture(results: Results) -> bytes:
+    """A PNG. Raises ValueError if none of its sections was measured."""
     panels = [(draw, section) for section, draw in PANELS.items() if section in results.sections]
     if not panels:
         raise ValueError(f"expected results of one of {sorted(PANELS)}, got {sorted(results.sections)}")
@@ -37,10 +36,12 @@ def save_picture(path: Path, results: Results) -> None:
         axes.set_axis_on()
         draw(axes, results)
     machine = results.machine
-    figure.suptitle(f"{machine['processor']}, Python {machine['python']}, commit {machine['commit']}", fontsize=10)
+    figure.suptitle(
+        f"{machine['processor']}, Python {machine['python']}, {commit_in_words(machine['commit'])}", fontsize=10
+    )
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
-    write_bytes(path, file.getvalue())
+    return file.getvalue()
 
 
 def _faces(axes: Axes, results: Results) -> None:
@@ -84,9 +85,8 @@ def _scaling(axes: Axes, results: Results) -> None:
 def _peers(axes: Axes, results: Results) -> None:
     table = results.sections["peers"]["peers"]
     names = list(table.rows)
-    own = names[0].split()[0]
     rates = _thousands([table.rows[name][0] for name in names])
-    colours = [ECHELON if own in name or name.startswith("the same") else OTHERS for name in names]
+    colours = [ECHELON if name.startswith(("Echelon", "the same")) else OTHERS for name in names]
     bars = axes.barh(names, rates, color=colours)
     axes.bar_label(bars, [f"{rate:,.0f}" for rate in rates], padding=3, fontsize=8)
     axes.set_xscale("log")

@@ -3,10 +3,14 @@
 A battle's place begins anew as Gymnasium's vector environments do it: the step after the one in which the battle was
 decided begins the next. The same seeds and actions give the same battles on every face, so what was counted while
 recording (live mechs) holds for all of them; `check_end` makes sure of it.
+
+Random actions seldom decide a battle, so battles played with them are given a time limit of a quarter of the recorded
+decisions (`config_for`): several restarts are in every recording.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,6 +26,7 @@ from echelon_env.engine.rng import episode_seed
 Player = Literal["novices", "random"]
 BATCH = 16
 MAPS = 16
+RANDOM_BATTLES = 4  # in as many decisions as are recorded of one place
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Recording:
     actions: NDArray[np.float32]  # (T, B, M, A)
     begins: NDArray[np.bool_]  # (T, B) places whose next battle begins in a decision
     live: NDArray[np.int64]  # (T, B) mechs that live before a decision, 0 in places that begin anew
-    alive_at_end: NDArray[np.bool_]  # (B, M)
+    ends: tuple[bytes, ...]  # (B,) digests of the battles after the last decision
     engine_seconds: float  # of the engine's steps alone, while the players thought between them
 
     @property
@@ -60,23 +65,31 @@ class Recording:
             actions=np.ascontiguousarray(self.actions[:, chosen]),
             begins=self.begins[:, chosen],
             live=self.live[:, chosen],
-            alive_at_end=self.alive_at_end[chosen],
+            ends=tuple(self.ends[i] for i in chosen.tolist()),
         )
 
     def check_end(self, engine: BattleEngine) -> None:
-        """Raise RuntimeError unless the engine's battles have ended up as those that were recorded."""
-        if not np.array_equal(engine.alive, self.alive_at_end):
+        """Raise RuntimeError unless the engine's battles have ended up, to the bit, as those that were recorded."""
+        if _digests(engine) != self.ends:
             raise RuntimeError("a replay went another way than its recording: the figures would not be comparable")
 
 
+def config_for(player: Player, config: BattleConfig, decisions: int) -> BattleConfig:
+    """Battles as they are for novices, and short ones for random actions."""
+    return config if player == "novices" else replace(config, max_steps=max(1, decisions // RANDOM_BATTLES))
+
+
 def record(config: BattleConfig, player: Player, decisions: int, maps: MapPool, battles: int = BATCH) -> Recording:
-    """Play battles between scripted novices, or with uniformly random actions."""
+    """Play battles between scripted novices, or with uniformly random actions.
+
+    Raises ValueError if no battle begins anew with random actions, whose figures are to include restarts.
+    """
     engine = BattleEngine(config, battles, maps=maps)
     act = _novices(engine) if player == "novices" else _random_actions(engine)
     actions = np.zeros((decisions, battles, engine.num_mechs, engine.action_dim), np.float32)
     begins = np.zeros((decisions, battles), np.bool_)
     live = np.zeros((decisions, battles), np.int64)
-    recording = Recording(config, maps, list(range(battles)), actions, begins, live, engine.alive, 0.0)
+    recording = Recording(config, maps, list(range(battles)), actions, begins, live, (), 0.0)
     seconds = 0.0
 
     def before(t: int, fresh: NDArray[np.bool_]) -> None:
@@ -85,7 +98,19 @@ def record(config: BattleConfig, player: Player, decisions: int, maps: MapPool, 
 
     for step_seconds, _ in play(engine, recording, before):
         seconds += step_seconds
-    return replace(recording, alive_at_end=engine.alive, engine_seconds=seconds)
+    if player == "random" and not begins.any():
+        raise ValueError(
+            f"random actions: expected battles of less than {decisions} decisions, so that some begin anew"
+        )
+    return replace(recording, ends=_digests(engine), engine_seconds=seconds)
+
+
+def _digests(engine: BattleEngine) -> tuple[bytes, ...]:
+    """Digests of each battle's mechs, counters and observations."""
+    arrays = engine.state.mechs, engine.state.battles, engine.out.observations
+    return tuple(
+        hashlib.blake2b(b"".join(one.tobytes() for one in battle)).digest() for battle in zip(*arrays, strict=True)
+    )
 
 
 def play(

@@ -2,12 +2,14 @@
 
 A ratio is the processor time of a measurement over the mean of the calibrations before and after it: other processes
 that use the caches, and the clock's speed, change both. What differs between processors, above all the caches, is left
-in it, so a baseline is for one model.
+in it, so a baseline is for one model. Everything that a replay does is in its processor time, resets too, which the
+rows of the same names on the page leave out.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -122,13 +124,24 @@ def compare(ratios: Mapping[str, list[float]], baseline: Mapping[str, float]) ->
     rows: dict[str, tuple[Cell, ...]] = {}
     for name, values in ratios.items():
         now = statistics.median(values)
-        change, doubt = now / baseline[name] - 1, spread(values)
-        verdict = "SLOWER" if change - doubt > SLOWER else "faster" if change + doubt < -SLOWER else "same"
-        rows[name] = baseline[name], now, 100 * change, 100 * doubt, verdict
+        change, doubt = now / baseline[name] - 1, spread(values) * now / baseline[name]
+        rows[name] = baseline[name], now, 100 * change, 100 * doubt, verdict(change, doubt)
     columns = "baseline", "now", "change, %", "rounds, ± %", VERDICT
-    note = f"Slower: more than {100 * SLOWER:.0f} % above the baseline, and by more than the rounds vary beside it."
+    note = (
+        f"Slower: more than {100 * SLOWER:.0f} % above the baseline, and by more than the rounds vary beside it. "
+        "Unsure: the rounds vary too much to tell that from the same."
+    )
     table = Table("check", "Regression check", "ratio", columns, rows, (note,))
     return table, all(table.cell(name, VERDICT) != "SLOWER" for name in rows)
+
+
+def verdict(change: float, doubt: float) -> str:
+    """What a change says that is doubtful by as much up and down, both as shares of the baseline."""
+    if change - doubt > SLOWER:
+        return "SLOWER"
+    if change + doubt < -SLOWER:
+        return "faster"
+    return "same" if abs(change) + doubt <= SLOWER else "unsure"
 
 
 def read_baseline(path: Path) -> dict[str, Any]:
@@ -138,6 +151,9 @@ def read_baseline(path: Path) -> dict[str, Any]:
         if data["schema"] != SCHEMA:
             raise ValueError(f"expected schema {SCHEMA}, got {data['schema']}")
         ratios = {str(name): float(value) for name, value in data["ratios"].items()}
+        for name, ratio in ratios.items():
+            if not (math.isfinite(ratio) and ratio > 0):
+                raise ValueError(f"{name}: expected a finite ratio above 0, got {ratio}")
         return {"processor": str(data["processor"]), "ratios": ratios}
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}; make it with --update-baseline") from None

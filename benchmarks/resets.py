@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
 from benchmarks.faces import SIZES
-from benchmarks.recording import MAPS, Player, Recording, play, record
+from benchmarks.recording import MAPS, Player, Recording, config_for, play, record
 from benchmarks.tables import Table, by_pairs
-from benchmarks.timing import Effort, interleaved, milliseconds, tell
+from benchmarks.timing import Effort, interleaved, tell
 from echelon_env import BattleEngine, MapPool, make_config
 from echelon_env.terrain import generate
 
 MAP, RESET, POOL_RESET = "a map is made", "reset on a new map", "reset on a map of a pool"
-KEPT: dict[Player, str] = {"novices": "between novices", "random": "random actions"}
+KEPT: dict[Player, str] = {"novices": "between novices", "random": "random actions, short battles"}
 
 
 def resets(effort: Effort) -> list[Table]:
@@ -23,20 +25,24 @@ def resets(effort: Effort) -> list[Table]:
     tell("resets")
     sizes = dict(list(SIZES.items())[1:3]) if effort.quick else SIZES
     times = 10 if effort.quick else 30
-    costs: dict[tuple[str, str], float] = {}
+    begun: dict[tuple[str, str], Callable[[], float]] = {}
     plays: dict[tuple[str, str], Callable[[], float]] = {}
     for size, scenario in sizes.items():
         config = make_config(scenario)
         maps = MapPool.generate(config, MAPS)
         for row, act in beginnings(scenario, maps).items():
-            costs[row, size] = statistics.median(milliseconds(act, times))
+            begun[row, size] = _milliseconds(act)
         for player, row in KEPT.items():
-            plays[row, size] = share_left(record(config, player, effort.decisions, maps))
+            played = config_for(player, config, effort.decisions)
+            plays[row, size] = share_left(record(played, player, effort.decisions, maps))
+    costs = {key: statistics.median(values) for key, values in interleaved(begun, times).items()}
     shares = {key: statistics.median(values) for key, values in interleaved(plays, effort.rounds).items()}
+    limit = config_for("random", config, effort.decisions).max_steps
+    short = f"Short battles have {limit} decisions."
     note = "Maps, unlike resets, can be made ahead: a pool is made once and shared by all battles of a process."
     return [
         by_pairs("costs", "Beginning one battle", "ms", costs, [note]),
-        by_pairs("kept", "Engine with resets from a pool, of the engine without", "%", shares),
+        by_pairs("kept", "Engine with resets from a pool, of the engine without", "%", shares, [short]),
     ]
 
 
@@ -51,6 +57,18 @@ def beginnings(scenario: str, maps: MapPool) -> dict[str, Callable[[int], object
         RESET: lambda seed: own.reset([seed]),
         POOL_RESET: lambda seed: pooled.reset([seed]),
     }
+
+
+def _milliseconds(act: Callable[[int], object]) -> Callable[[], float]:
+    """How long a beginning takes, with another seed in every call."""
+    seeds = count()
+
+    def measure() -> float:
+        seed, start = next(seeds), time.perf_counter()
+        act(seed)
+        return 1000 * (time.perf_counter() - start)
+
+    return measure
 
 
 def share_left(recording: Recording) -> Callable[[], float]:

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.scaling import RATE
 from benchmarks.tables import Table
 from echelon_env.atomic import write_json
 
 SCHEMA = 1
+MACHINE = ("processor", "cores", "system", "python", "numpy", "numba", "commit", "date", "load")
+TABLES = {
+    "faces": ("novices", "random"), "phases": ("phases",), "floors": ("floors", "terms"),
+    "scaling": ("mechs", "batch", "map", "threads"), "resets": ("costs", "kept"), "startup": ("first step", "memory"),
+    "peers": ("peers",),
+}  # fmt: skip
+"""Tables that a section has, in their order."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,24 @@ def read_results(path: Path) -> Results:
             str(name): {table.name: table for table in map(Table.from_dict, tables)}
             for name, tables in data["sections"].items()
         }
-        return Results(dict(data["machine"]), int(data["rounds"]), sections)
+        results = Results(dict(data["machine"]), int(data["rounds"]), sections)
+        _check(results)
+        return results
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} holds no results of a benchmark: {error!r}") from None
+
+
+def _check(results: Results) -> None:
+    """Raise ValueError unless the machine is described and every section has its tables."""
+    missing = [key for key in MACHINE if key not in results.machine]
+    if missing:
+        raise ValueError(f"machine: expected {', '.join(MACHINE)}; missing: {', '.join(missing)}")
+    for section, tables in results.sections.items():
+        if section not in TABLES or tuple(tables) != TABLES[section]:
+            expected = ", ".join(TABLES.get(section, ())) or f"none but {', '.join(TABLES)}"
+            raise ValueError(f"section {section!r}: expected {expected}, got {', '.join(tables) or 'no tables'}")
+    for name in ("mechs", "batch") if "scaling" in results.sections else ():
+        if RATE not in results.sections["scaling"][name].rows:
+            raise ValueError(f"table {name!r}: expected a row {RATE!r}")

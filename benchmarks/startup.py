@@ -25,7 +25,10 @@ BYTES = 1e6
 
 
 def startup(effort: Effort) -> list[Table]:
-    """Seconds to the first step in a new process, and megabytes a battle."""
+    """Seconds to the first step in a new process, and megabytes a battle.
+
+    Raises RuntimeError when such a process fails.
+    """
     tell("startup" if effort.quick else "startup: compiles with an empty cache")
     return [_first_step(effort), _memory()]
 
@@ -42,8 +45,12 @@ def _first_step(effort: Effort) -> Table:
 def _process_seconds(variables: dict[str, str]) -> float:
     start = time.perf_counter()
     command = [sys.executable, "-c", FIRST_STEP]
-    subprocess.run(command, env=os.environ | variables, check=True, capture_output=True)
-    return time.perf_counter() - start
+    result = subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    if result.returncode:
+        last = result.stderr.strip().splitlines()[-1:] or [f"status {result.returncode}"]
+        raise RuntimeError(f"a new process did not come to its first step: {last[0]}")
+    return seconds
 
 
 def _memory() -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -39,11 +40,20 @@ class Table:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Table:
-        """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for what is none."""
-        rows = {str(row): tuple(cells) for row, cells in data["rows"].items()}
-        return cls(
-            data["name"], data["title"], data["unit"], tuple(data["columns"]), rows, tuple(data["notes"])
-        )  # fmt: skip
+        """The inverse of `to_dict`, of measured numbers.
+
+        Raises KeyError, TypeError, AttributeError or ValueError for what is none.
+        """
+        name, title, unit = (str(data[key]) for key in ("name", "title", "unit"))
+        columns, notes = tuple(map(str, data["columns"])), tuple(map(str, data["notes"]))
+        if not columns:
+            raise ValueError(f"table {name!r}: expected columns, got none")
+        rows = {row: tuple(cells) for row, cells in data["rows"].items()}
+        for row, cells in rows.items():
+            for cell in cells:
+                if not (cell is None or (type(cell) in (int, float) and math.isfinite(cell))):
+                    raise ValueError(f"table {name!r}, row {row!r}: expected finite numbers, got {cell!r}")
+        return cls(name, title, unit, columns, rows, notes)
 
     def cell(self, row: str, column: str) -> Cell:
         """A number. Raises KeyError where there is no such row or column."""
@@ -80,7 +90,7 @@ def as_text(table: Table) -> str:
     widths = [
         max(len(column), *(len(values[i]) for values in cells.values())) + 2 for i, column in enumerate(table.columns)
     ]
-    label = max(8, min(max(map(len, cells)), WIDTH - sum(widths)))
+    label = max(8, min(max(map(len, cells), default=0), WIDTH - sum(widths)))
     head = " " * label + "".join(f"{column:>{width}}" for column, width in zip(table.columns, widths, strict=True))
     lines = [f"{table.title} [{table.unit}]", head]
     for row, values in cells.items():

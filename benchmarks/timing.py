@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-import time
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,16 +49,6 @@ def spread(samples: Iterable[float]) -> float:
 def spread_note(samples: Iterable[Iterable[float]]) -> str:
     """How far rounds lie apart, in words."""
     return f"Half of all rounds lie within {100 * max(map(spread, samples)):.0f} % of their row's median."
-
-
-def milliseconds(act: Callable[[int], object], times: int) -> list[float]:
-    """How long a function takes that is called with 0, 1, 2, ..."""
-    taken = []
-    for number in range(times):
-        start = time.perf_counter()
-        act(number)
-        taken.append(1000 * (time.perf_counter() - start))
-    return taken
 
 
 def tell(text: str) -> None:

@@ -87,6 +87,11 @@ class TestEnvironments:
         with pytest.raises(PeerError, match=r"GB free in .* to install it, got"):
             python_of(self.REQUIREMENTS, tmp_path)
 
+    def test_a_directory_that_cannot_be_made_is_said_so(self, tmp_path):
+        (tmp_path / "file").touch()
+        with pytest.raises(PeerError, match="file"):
+            python_of(self.REQUIREMENTS, tmp_path / "file")
+
     @pytest.mark.slow  # makes a virtual environment
     def test_what_cannot_be_installed_leaves_nothing_behind(self, tmp_path, monkeypatch):
         monkeypatch.setenv("PIP_NO_INDEX", "1")

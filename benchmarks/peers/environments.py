@@ -22,25 +22,32 @@ class PeerError(RuntimeError):
 def python_of(requirements: tuple[str, ...], directory: Path) -> str:
     """The interpreter of an environment with pinned packages, made if it is not there.
 
-    Raises `PeerError`, with pip's own words, if they do not install.
+    Raises `PeerError`, with pip's or the system's own words, if they do not install.
     """
     tag = hashlib.sha256("\n".join(requirements).encode()).hexdigest()[:8]
     folder = directory / f"{requirements[0].split('==')[0].split('[')[0]}-{tag}"
     python = folder / "bin" / "python"
-    if not (folder / WHOLE).exists():
-        shutil.rmtree(folder, ignore_errors=True)  # what an interrupted installation left
-        directory.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(directory).free
-        if free < ROOM:
-            raise PeerError(f"expected {ROOM / 1e9:.0f} GB free in {directory} to install it, got {free / 1e9:.1f}")
-        try:
-            _run([sys.executable, "-m", "venv", str(folder)])
-            _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
-        except PeerError:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        write_bytes(folder / WHOLE, "\n".join(requirements).encode())
+    try:
+        if not (folder / WHOLE).exists():
+            _make(folder, python, requirements)
+    except OSError as error:
+        raise PeerError(str(error)) from None
     return str(python)
+
+
+def _make(folder: Path, python: Path, requirements: tuple[str, ...]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)  # what an interrupted installation left
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder.parent).free
+    if free < ROOM:
+        raise PeerError(f"expected {ROOM / 1e9:.0f} GB free in {folder.parent} to install it, got {free / 1e9:.1f}")
+    try:
+        _run([sys.executable, "-m", "venv", str(folder)])
+        _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *requirements])
+        write_bytes(folder / WHOLE, "\n".join(requirements).encode())
+    except (PeerError, OSError):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _run(command: list[str]) -> None:

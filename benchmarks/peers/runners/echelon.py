@@ -8,14 +8,15 @@ from turns import one_core, serve
 one_core()
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from benchmarks.faces import PARALLEL_ENV, replays  # noqa: E402
-from benchmarks.recording import BATCH, MAPS, record  # noqa: E402
+from benchmarks.recording import BATCH, MAPS, config_for, record  # noqa: E402
 
 from echelon_env import MapPool, make_config  # noqa: E402
 
+DECISIONS = 480
 scenario, face, player = sys.argv[1:4]
-config = make_config(scenario)
+config = config_for(player, make_config(scenario), DECISIONS)
 maps = MapPool.generate(config, MAPS)
-recordings = {size: record(config, player, 480, maps, size) for size in (BATCH, 1)}
+recordings = {size: record(config, player, DECISIONS, maps, size) for size in (BATCH, 1)}
 recording = recordings[1 if face == PARALLEL_ENV else BATCH]
 replay = replays(recordings[BATCH], recordings[1], player)[face]
 
