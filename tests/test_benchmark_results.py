@@ -202,5 +202,5 @@ class TestPublishing:
         published.sections["scaling"]["batch"] = dataclasses.replace(table, columns=words)
         published.write(tmp_path / "new.json")
         assert page.main([str(tmp_path / "new.json")]) == 2
-        assert "some" in capsys.readouterr().err
+        assert "number 1" in capsys.readouterr().err
         assert all("old" in path.read_text() for path in files.values())
