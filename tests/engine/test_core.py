@@ -309,3 +309,19 @@ def test_statistics_add_up_to_the_teams(recorded):
     engine.shots[:] = engine.hits[:] = -1
     assert (engine.shots >= 0).all()
     assert (engine.hits >= 0).all()
+
+
+def test_scratch_does_not_matter(recorded):
+    """Whatever lies in it after a decision, the next one comes to the same."""
+    actions, digests, _ = recorded
+    engine = BattleEngine(num_battles=1, **SCENARIO)
+    engine.reset(SEEDS[:1])
+    noise = np.random.default_rng(0)
+    for taken, expected in zip(actions[SEEDS[0]], digests[1:], strict=False):
+        for name in set(st.SCRATCH) - {"pending", "blockers"}:
+            bytes_of = getattr(engine.state, name).view(np.uint8)
+            bytes_of[...] = noise.integers(0, 256, bytes_of.shape, np.uint8)
+        engine.state.blockers[...] = noise.integers(0, 60, engine.state.blockers.shape)
+        assert not engine.state.pending.any()
+        engine.step(taken[None])
+        assert digest(engine, 0) == expected

@@ -327,7 +327,8 @@ class State(NamedTuple):
 
 SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers")
 """Arrays of the state that are written before they are read in every decision (`list_near` begins `walks` and `near`;
-nothing may survey the ground before), but for `blockers`, which are guesses, tested anew each time."""
+nothing may survey the ground before), but for `pending`, all zeros between decisions, and `blockers`, columns of the
+map that are only guesses, tested anew each time."""
 
 
 def pack_counts(config: BattleConfig) -> tuple[int, int]:
