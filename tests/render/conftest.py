@@ -7,7 +7,8 @@ import pytest
 
 from echelon_env.catalog import CONCRETE, DIRT
 from echelon_env.config import BattleConfig
-from echelon_env.engine.state import BLUE, RED, State, allocate
+from echelon_env.engine.allocation import allocate
+from echelon_env.engine.state import BLUE, RED, State
 from echelon_env.scenario import make_config
 
 SIZE = 50

@@ -112,7 +112,14 @@ class _InnerCompiler(CompilerBase):  # type: ignore[misc]
 NO_ADDRESS = 1  # of functions that have no machine code of their own
 
 _INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-if all(hasattr(CPUCodeLibrary, name) for name in ("_optimize_final_module", "_finalize_final_module", "_finalized")):
+_INSIDES = (
+    "_optimize_final_module",
+    "_finalize_final_module",
+    "_finalize_dynamic_globals",
+    "_ensure_finalized",
+    "_finalized",
+)
+if all(hasattr(CPUCodeLibrary, name) for name in _INSIDES):
     _INNER["pipeline_class"] = _InnerCompiler
 
 

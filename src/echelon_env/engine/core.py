@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.actions import ACTION_DIM
 from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.engine.allocation import allocate
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
-from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State, allocate
+from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.engine.workers import Workers

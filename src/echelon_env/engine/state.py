@@ -1,4 +1,4 @@
-"""The state of B battles as NumPy record arrays: dtypes, allocation, snapshot and restore.
+"""The state of B battles as NumPy record arrays; `allocation` makes them.
 
 Axes: x east, y north, z up, in metres; yaw in radians, 0 along +x, counter-clockwise. Floats of the state are float64:
 that makes compiled and uncompiled runs agree to the byte.
@@ -12,16 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.actions import COMM_DIM
-from echelon_env.catalog import MOUNTS, Weapon, flight_ticks
-from echelon_env.config import PACK, BattleConfig
+from echelon_env.catalog import MOUNTS
 from echelon_env.engine._jit import integer
-from echelon_env.observations import CONTACT_ROWS, EGO_SIDE, INTEL_ROWS
-from echelon_env.schema import ConfigError
+from echelon_env.observations import CONTACT_ROWS, INTEL_ROWS
 
 NO_MECH = integer(-1)
 
-MOST_RECORDS = 1_000_000
-"""Projectiles, or events of a decision, that a battle may need room for."""
 
 BLUE, RED = 0, 1
 DRAW = -1
@@ -329,95 +325,3 @@ SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers"
 """Arrays of the state that are written before they are read in every decision (`list_near` begins `walks` and `near`;
 nothing may survey the ground before), but for `pending`, all zeros between decisions, and `blockers`, columns of the
 map that are only guesses, tested anew each time."""
-
-
-def pack_counts(config: BattleConfig) -> tuple[int, int]:
-    """Packs of (blue, red); in `State.paint` blue's come first."""
-    blue, red = (-(-len(roster) // len(PACK)) for roster in config.rosters)
-    return blue, red
-
-
-def max_projectiles(config: BattleConfig) -> int:
-    """Projectiles that can be in flight at once: every mount fires as often as it can and nothing is hit."""
-    return max(1, sum(mounts * _in_flight(config, weapon) for weapon, mounts in _mounted(config)))
-
-
-def _in_flight(config: BattleConfig, weapon: Weapon) -> int:
-    """Projectiles of one mount that can be in flight at once."""
-    if weapon.flight == "hitscan":
-        return 0
-    return flight_ticks(weapon, config.dt) // config.ticks(weapon.cooldown) + 1
-
-
-def max_clouds(config: BattleConfig) -> int:
-    """Clouds that can hang in the air at once."""
-    total = 0
-    for weapon, mounts in _mounted(config):
-        if weapon.smoke_radius > 0:
-            spread = config.ticks(weapon.smoke_duration) + flight_ticks(weapon, config.dt)
-            most = spread // config.ticks(weapon.cooldown) + 1
-            total += mounts * (min(most, weapon.charges) if weapon.charges else most)
-    return max(1, total)
-
-
-def max_events(config: BattleConfig) -> int:
-    """Events that one decision can hold: every mount fires whenever it is ready and everything hits everybody.
-
-    A shot is an event and its hit another, with paint; a projectile's end is two (a hit and an impact, or an
-    interception) and its splash one a mech. In a tick a mech can shut down or restart, rise, fall and burn; once in a
-    decision it can lose its legs and die.
-    """
-    total = config.num_mechs * (4 * config.decision_repeat + 2)
-    for weapon, mounts in _mounted(config):
-        shots = config.decision_repeat // config.ticks(weapon.cooldown) + 1
-        ends = shots + _in_flight(config, weapon)
-        total += mounts * (shots + ends * (3 + (config.num_mechs if weapon.splash_radius > 0 else 0)))
-    return total
-
-
-def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
-    """The catalogue's weapons with the number of mounts of both teams that carry each."""
-    fitted = {mech_class.name: mech_class for mech_class in config.mech_classes}
-    classes = [fitted[name] for name in (*config.blue, *config.red)]
-    return [
-        (weapon, sum(getattr(mech_class, mount) == weapon.name for mech_class in classes for mount in MOUNTS))
-        for weapon in config.catalog.weapons
-    ]
-
-
-def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
-    """Zeroed state arrays for `num_battles` battles. Raises `ConfigError` where a battle needs absurdly much room."""
-    mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
-    weapons, projectiles, events = len(config.catalog.weapons), max_projectiles(config), max_events(config)
-    for what, number in (("projectiles in flight", projectiles), ("events in a decision", events)):
-        if number > MOST_RECORDS:
-            raise ConfigError(
-                f"a battle of this configuration can hold {number} {what}, expected at most {MOST_RECORDS}: "
-                "give its weapons longer cooldowns or shorter flights, or agents more frequent decisions"
-            )
-    return State(
-        mechs=np.zeros((num_battles, mechs), MECH),
-        teams=np.zeros((num_battles, 2), TEAM),
-        battles=np.zeros(num_battles, BATTLE),
-        projectiles=np.zeros((num_battles, projectiles), PROJECTILE),
-        clouds=np.zeros((num_battles, max_clouds(config)), CLOUD),
-        bursts=np.zeros((num_battles, projectiles), BURST),
-        paint=np.zeros((num_battles, sum(pack_counts(config)), mechs), PAINT_MARK),
-        sightings=np.zeros((num_battles, sum(pack_counts(config)), mechs), SIGHTING),
-        statistics=np.zeros((num_battles, mechs), STATISTICS),
-        shots=np.zeros((num_battles, mechs, weapons), np.int32),
-        hits=np.zeros((num_battles, mechs, weapons), np.int32),
-        events=np.zeros((num_battles, events), EVENT),
-        order=np.zeros((num_battles, mechs), np.int16),
-        move_order=np.zeros((num_battles, mechs), np.int16),
-        near=np.zeros((num_battles, mechs, mechs), np.int16),
-        walks=np.zeros((num_battles, mechs), WALK),
-        ego=np.zeros((num_battles, 5, EGO_SIDE**2), np.uint32),
-        pending=np.zeros((num_battles, mechs, 4), np.float64),
-        visible=np.zeros((num_battles, mechs, mechs), np.int8),
-        blockers=np.zeros((num_battles, mechs, mechs, 2), np.int16),
-        voxels=np.zeros((num_battles, height, size, size), np.uint8),
-        voxel_damage=np.zeros((num_battles, height, size, size), np.uint16),
-        columns=np.zeros((num_battles, size, size), COLUMN),
-        battle_maps=np.zeros((num_battles, 2, battle_map_width), np.float32),
-    )
