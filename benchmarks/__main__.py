@@ -22,17 +22,19 @@ from benchmarks.goals import table_of_goals  # noqa: E402
 from benchmarks.peers.section import peers  # noqa: E402
 from benchmarks.phases import phases  # noqa: E402
 from benchmarks.picture import PANELS, picture  # noqa: E402
+from benchmarks.presets import presets  # noqa: E402
 from benchmarks.resets import resets  # noqa: E402
 from benchmarks.results import Results  # noqa: E402
 from benchmarks.scaling import scaling  # noqa: E402
 from benchmarks.startup import startup  # noqa: E402
 from benchmarks.tables import Table, as_text  # noqa: E402
 from benchmarks.timing import Effort, tell  # noqa: E402
+from benchmarks.training import training  # noqa: E402
 from echelon_env.atomic import free_path, write_bytes  # noqa: E402
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
-    "faces": faces, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets, "startup": startup,
-    "peers": peers,
+    "faces": faces, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,
+    "startup": startup, "training": training, "peers": peers,
 }  # fmt: skip
 QUICK = tuple(name for name in SECTIONS if name != "peers")
 DECISIONS = 480

@@ -14,9 +14,9 @@ from echelon_env.atomic import write_json
 SCHEMA = 1
 MACHINE = ("processor", "cores", "system", "python", "numpy", "numba", "commit", "date", "load")
 TABLES = {
-    "faces": ("novices", "random"), "phases": ("phases",), "floors": ("floors", "terms"),
+    "faces": ("novices", "random"), "presets": ("presets",), "phases": ("phases",), "floors": ("floors", "terms"),
     "scaling": ("mechs", "batch", "map", "threads"), "resets": ("costs", "kept"), "startup": ("first step", "memory"),
-    "peers": ("peers",),
+    "training": ("speed", "parts", "memory"), "peers": ("peers",),
 }  # fmt: skip
 """Tables that a section has, in their order."""
 

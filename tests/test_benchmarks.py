@@ -7,12 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT))  # the benchmarks are no installed package
 
 from benchmarks import __main__ as command  # noqa: E402
 from benchmarks import faces, regression  # noqa: E402
+from benchmarks import training as trainers  # noqa: E402
+from benchmarks.presets import COLUMNS, QUICK, presets  # noqa: E402
 from benchmarks.recording import config_for, play, record  # noqa: E402
 from benchmarks.resets import resets  # noqa: E402
 from benchmarks.results import read_results  # noqa: E402
@@ -20,8 +23,10 @@ from benchmarks.scaling import scaling, thread_counts  # noqa: E402
 from benchmarks.startup import startup  # noqa: E402
 from benchmarks.tables import WIDTH, Table, as_markdown, as_text, by_pairs, number  # noqa: E402
 from benchmarks.timing import Effort, interleaved, spread  # noqa: E402
+from benchmarks.training import training  # noqa: E402
 
-from echelon_env import BattleEngine, MapPool, make_config  # noqa: E402
+from echelon_env import BattleEngine, MapPool, make_config, scenarios  # noqa: E402
+from echelon_train.algorithm.gae import advantages_and_returns  # noqa: E402
 
 TINY = Effort(quick=True, rounds=1, decisions=6, peers=Path("nowhere"))
 
@@ -84,6 +89,19 @@ def recording():
     return record(config, "novices", 12, MapPool.generate(config, 2), battles=3)
 
 
+@pytest.fixture(scope="module")
+def deadly():
+    """Battles in one place: one to its end, then one that goes on, with dead mechs in both."""
+    config = make_config("skirmish")
+    recording = record(config, "novices", 240, MapPool.generate(config, 2), battles=1)
+    (end,) = np.flatnonzero(recording.begins)
+    assert max(recording.live[end - 1], recording.live[-1]) < config.num_mechs == recording.live[end + 1]
+    return recording
+
+
+SINGLE = [faces.single_face, faces.parallel_face, faces.aec_face]
+
+
 class TestRecordings:
     def test_battles_begin_anew_the_step_after_their_end(self, recording):
         assert recording.begins[:, 0].tolist() == [t % 5 == 4 for t in range(12)]
@@ -95,10 +113,18 @@ class TestRecordings:
         assert make(recording)() > 0
 
     @pytest.mark.parametrize("resets", [False, True])
-    def test_the_parallel_face_plays_the_same_battles(self, resets):
-        config = config_for("random", make_config("skirmish"), 30)
-        recording = record(config, "random", 30, MapPool.generate(config, 2), battles=1)
-        assert faces.parallel_face(recording, resets)() > 0
+    @pytest.mark.parametrize("make", SINGLE)
+    def test_every_face_of_one_battle_plays_the_same_battles(self, deadly, make, resets):
+        replay = make(deadly, resets)
+        assert [replay() > 0 for _ in range(2)] == [True, True]
+
+    def test_every_face_has_what_it_plays(self, recording):
+        one = recording.resized(1)
+        for player in ("novices", "random"):
+            played = {face: chosen for face, (chosen, _) in faces.replays(recording, one, player).items()}
+            assert {face for face, chosen in played.items() if chosen is one} == {
+                faces.SINGLE_ENV, faces.PARALLEL_ENV, faces.AEC_ENV,
+            }  # fmt: skip
 
     def test_random_play_begins_anew(self):
         config = config_for("random", make_config("duel"), 12)
@@ -110,9 +136,9 @@ class TestRecordings:
         with pytest.raises(ValueError, match="expected battles of less than 12 decisions"):
             record(config, "random", 12, MapPool.generate(config, 2), battles=3)
 
-    @pytest.mark.parametrize("make", [faces.engine_face, faces.batch_face, faces.vector_face, faces.parallel_face])
+    @pytest.mark.parametrize("make", [faces.engine_face, faces.batch_face, faces.vector_face, *SINGLE])
     def test_other_actions_are_noticed(self, recording, make):
-        one = recording.resized(1) if make is faces.parallel_face else recording
+        one = recording.resized(1) if make in SINGLE else recording
         other = dataclasses.replace(one, actions=np.zeros_like(one.actions))
         with pytest.raises(RuntimeError, match="another way"):
             make(other)()
@@ -127,9 +153,18 @@ class TestRecordings:
 
 
 class TestSections:
-    @pytest.mark.parametrize("section", [faces.faces, resets, scaling, startup])
+    @pytest.mark.parametrize("section", [faces.faces, presets, resets, scaling, startup, training])
     def test_tables(self, section):
         check_tables(section(TINY))
+
+    @pytest.mark.parametrize("quick", [False, True])
+    def test_scenarios_are_measured_through_every_face(self, monkeypatch, quick):
+        monkeypatch.setattr("benchmarks.presets.MAPS", 1)
+        (table,) = presets(dataclasses.replace(TINY, quick=quick, decisions=1))
+        assert list(table.rows) == list(QUICK if quick else scenarios())
+        assert table.columns == (*COLUMNS, "living")
+        assert all(cell > 0 for cells in table.rows.values() for cell in cells)
+        assert [table.cell(name, "living") for name in QUICK] == [scenarios()[name].config.num_mechs for name in QUICK]
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["phases", "floors"])
@@ -139,6 +174,69 @@ class TestSections:
     def test_threads_end_with_all_cores(self, monkeypatch):
         monkeypatch.setattr("benchmarks.scaling.cores", lambda: 6)
         assert thread_counts() == (1, 2, 4, 6)
+
+
+@pytest.fixture(scope="module")
+def rollout():
+    """16 decisions in which every battle ends once."""
+    config = trainers._config(quick=True)
+    return trainers.record(dataclasses.replace(config, battle=dataclasses.replace(config.battle, max_steps=14)), 6)
+
+
+class TestTraining:
+    def test_a_rollout_can_be_played_again(self, rollout):
+        replay = trainers.Replay(rollout)
+        played = []
+        for _ in range(2):
+            seen = [replay.rewind()]
+            for noise in range(len(rollout.actions)):
+                observations, _, dones, _ = replay.step(np.full((replay.num_envs, 30), noise, np.float32))
+                seen += [observations, dones]
+            played.append(seen)
+        assert rollout.ends == sum(dones.sum() for dones in played[0][2::2]) / 5 == 4
+        assert all(np.array_equal(first, second) for first, second in zip(*played, strict=True))
+
+    def test_losses_that_differ_from_those_of_stock_are_noticed(self, rollout, monkeypatch):
+        trainers.check_losses(rollout)
+        compute = trainers.algorithm.losses
+
+        def wrong(policy, batch, *args):
+            never = batch.sequences._replace(starts=torch.zeros_like(batch.sequences.starts))
+            states = tuple(state + 0.5 for state in batch.states)  # they are zero at the beginning
+            return compute(policy, batch._replace(sequences=never, states=states), *args)
+
+        monkeypatch.setattr(trainers.algorithm, "losses", wrong)
+        with pytest.raises(RuntimeError, match="losses of Echelon and sb3-contrib differ"):
+            trainers.check_losses(rollout)
+
+    def test_the_cleanrl_style_algorithm_judges_its_rollout_as_when_it_was_collected(self, rollout):
+        learner = trainers.CleanRL(rollout)
+        learner.rewind()
+        learner.collect()
+        flat = (each.flatten(0, 1) for each in (learner.observations, learner.actions))
+        values, log_probs, _ = learner.agent.evaluate_actions(*flat, learner.initial_state, learner.dones.flatten())
+        assert learner.dones.sum() > 0
+        torch.testing.assert_close(log_probs, learner.log_probs.flatten(), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(values.flatten(), learner.values.flatten(), rtol=1e-4, atol=1e-4)
+        before = [parameter.detach().clone() for parameter in learner.agent.parameters()]
+        learner.train()
+        changed = [not torch.equal(*pair) for pair in zip(before, learner.agent.parameters(), strict=True)]
+        assert all(changed)
+
+    def test_the_cleanrl_style_algorithm_estimates_advantages_as_ours(self, rollout):
+        learner = trainers.CleanRL(rollout)
+        learner.rewind()
+        with torch.no_grad():  # a critic that begins at zero would leave nothing to discount
+            learner.agent.value_net.weight.normal_()
+        learner.collect()
+        last = learner.agent.predict_values(learner.next_observation, learner.state.vf, learner.next_done).flatten()
+        ends = torch.cat([learner.dones[1:], learner.next_done[None]]) > 0
+        config = rollout.config.ppo
+        expected, _ = advantages_and_returns(
+            learner.rewards, learner.values, last.detach(), ends, torch.zeros_like(learner.rewards),
+            config.gamma, config.gae_lambda,
+        )  # fmt: skip
+        torch.testing.assert_close(learner.advantages, expected, rtol=1e-4, atol=1e-5)
 
 
 BASELINE = {"one": 2.0, "two": 4.0}

@@ -108,7 +108,8 @@ class RewardConfig:
     contested_kill: float = quantity(2.0, "x")  # kills and assists of a mech in a contested zone
     contested_death: float = quantity(0.5, "x")  # deaths in a contested zone
     team_spirit: float = quantity(0.0, "share", 0, 1)  # of each component that is the team's mean
-    gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential, shared with the trainer
+    gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential, best that of the learner
+    approach_kept: float = quantity(0.0, "share", 0, 1)  # of the potential that a death or the end does not take back
 
 
 REWARD_COMPONENTS = ("approach", "zone", "damage", "kill", "assist", "death", "outcome", "overheat")

@@ -5,17 +5,21 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env import opponents
-from echelon_env.config import BattleConfig
+from echelon_env.config import BattleConfig, RewardConfig
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.maps import Maps
+from echelon_env.engine.saving import engine_arrays, restore_engine
 from echelon_env.engine.state import BLUE, DRAW, RED
 from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
+from echelon_env.opponents.policy import check_resumable
+from echelon_env.plain_arrays import Arrays, check_arrays, check_same, named, part_of, without
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, check_integer, nearest_name
 
@@ -107,7 +111,6 @@ class ControlledBattles:
             raise ConfigError(f"copy=False needs control 'all': the rows of control {control!r} are picked out")
         config = make_config(scenario, **overrides)
         self.engine = BattleEngine(config, num_battles, num_threads, maps=maps)
-        self.config = config
         self.num_battles = num_battles
         self.control = control
         self.copy = copy
@@ -176,6 +179,54 @@ class ControlledBattles:
             self._let_act(role, policy)
         _, rewards, terminated, truncated = self.engine.step(self._actions)
         return self.observations, self.rows_of(rewards), self.rows_of(terminated), self.rows_of(truncated)
+
+    def set_rewards(self, rewards: RewardConfig) -> None:
+        """Weigh the rewards of later decisions in another way, see `BattleEngine.set_rewards`."""
+        self.engine.set_rewards(rewards)
+
+    def state_arrays(self) -> Arrays:
+        """Everything that the future depends on but the learner's actions, the reward weights that hold included.
+
+        Plain arrays by name: of numbers or booleans, without records and objects, fit for any file format.
+
+        Raises `NotResetError` before the first reset, and `ConfigError` for a player that is not `Resumable`.
+        """
+        arrays = {"side": self._side.copy(), "pilot": np.array([self._pilot], np.int64)}
+        arrays |= named("engine", engine_arrays(self.engine))
+        for role, policy in self._players.items():
+            arrays |= named(role, check_resumable(role, policy).state_arrays())
+        return arrays
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        """Go on from the `state_arrays` of battles that were made with the same arguments but `num_threads`.
+
+        Returns the learner's observations (B, n, D). Raises ValueError, with nothing changed, where the arrays are not
+        of such battles, and `ConfigError` for a player that is not `Resumable`.
+        """
+        own = without(arrays, "engine", *self._players)
+        check_arrays("the battles", own, {"side": ((self.num_battles,), np.int64), "pilot": ((1,), np.int64)})
+        check_same("the battles", "pilot", self._pilot, int(own["pilot"][0]))
+        side = _check_sides(own["side"], self.num_battles)
+        shares = self._share_out(side)
+        states = {role: (part_of(arrays, role), shares[1][role].numbers.size) for role in self._players}
+        players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
+        for role, player in players.items():
+            deepcopy(player).restore_arrays(*states[role])  # so that it fails here if at all
+        restore_engine(self.engine, part_of(arrays, "engine"))
+        for role, player in players.items():
+            player.restore_arrays(*states[role])
+        self._side = side
+        self._own, self._others = shares
+        return self.observations
+
+    @property
+    def config(self) -> BattleConfig:
+        """The battles' configuration."""
+        return self.engine.config
+
+    def global_state(self) -> NDArray[np.float32]:
+        """(B, S) float32: the battles' global states as the learner's teams see them, see `BattleEngine`."""
+        return self.engine.global_state(self._side)
 
     @property
     def observations(self) -> NDArray[np.float32]:

@@ -1,7 +1,8 @@
 """Configurations as frozen dataclasses: fields with units and ranges, checked, overridden and turned into plain data.
 
 A field of a configuration is a number declared with `quantity`, a string, a choice (`Literal`), a tuple, or another
-configuration. Errors are `ConfigError`s that name the key, what was expected and what came.
+configuration; one whose class has a method `parse(value, key)` can be written as a number or a string, too. Errors are
+`ConfigError`s that name the key, what was expected and what came.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ MOST = 1e6
 """Largest value of a quantity that says nothing else: far beyond any game, and no product of a few overflows."""
 
 
-def quantity(default: float, unit: str, low: float = 0.0, high: float = MOST) -> Any:
-    """Declare a numeric field with its default, its unit and its inclusive range."""
-    return field(default=default, metadata={"unit": unit, "low": low, "high": high})
+def quantity(default: float, unit: str, low: float = 0.0, high: float = MOST, help: str = "") -> Any:
+    """Declare a numeric field with its default, its unit and its inclusive range, and its meaning for command lines."""
+    return field(default=default, metadata={"unit": unit, "low": low, "high": high, "help": help})
 
 
 def measure(unit: str, low: float = 0.0, high: float = MOST) -> Any:
@@ -109,7 +110,13 @@ def _is_required(f: dataclasses.Field[Any]) -> bool:
 def _convert(hint: Any, value: Any, path: str) -> Any:
     """Turn plain data into what a field holds: mappings into dataclasses, sequences into tuples, NumPy scalars."""
     if dataclasses.is_dataclass(hint) and not isinstance(value, typing.cast("type[Any]", hint)):
+        if hasattr(hint, "parse") and not isinstance(value, Mapping):
+            return hint.parse(value, path)
         return build(typing.cast("type[Any]", hint), value, path + ".")
+    if typing.get_origin(hint) is types.UnionType and value is not None:
+        for option in typing.get_args(hint):
+            if dataclasses.is_dataclass(option):
+                return _convert(option, value, path)
     if typing.get_origin(hint) is tuple:
         if isinstance(value, str) or not isinstance(value, (list, tuple)):
             raise ConfigError(f"config key {path!r}: expected a sequence, got {value!r}", path)

@@ -1,41 +1,51 @@
 """Checkpoints: weights as safetensors and a JSON that pins them; nothing on the load path can run code.
 
-A checkpoint is a folder with two files, written whole or not at all::
+A checkpoint is a folder, written whole or not at all::
 
-    policy.safetensors   the policy's weights
-    checkpoint.json      format, layouts, battle, network, SHA-256 of the weights, versions, commit, steps, maps
+    policy.safetensors     the policy's weights and normalisers
+    training.safetensors   what the run needs to go on besides: optimizer, environment, streams of random numbers
+    checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps
 
-A run keeps its checkpoints under ``checkpoints/<steps>`` and names the newest in ``last.json``.
+A run keeps its checkpoints under ``checkpoints/<steps>``, names the newest in ``last.json`` and the best one that was
+evaluated in ``best.json``. Only the newest keeps its ``training.safetensors``, which is large.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors
 import safetensors.torch
 import torch
 
 from echelon_env.atomic import new_folder, write_bytes, write_json
 from echelon_env.config import BattleConfig
 from echelon_env.schema import ConfigError, build, to_plain
+from echelon_train.algorithm.normalize import ReturnNormalizer
 from echelon_train.config import NetworkConfig
 from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.provenance import action_layout_hash, git_commit, observation_layout_hash, package_versions
+from echelon_train.tensor_files import check_finite, check_shapes, parse_tensors, read_file
+from echelon_train.tensor_files import weights_of as weights_of
 
 FORMAT = "echelon-checkpoint"
-VERSION = 2
+VERSION = 3
 WEIGHTS_FILE = "policy.safetensors"
+TRAINING_FILE = "training.safetensors"
 JSON_FILE = "checkpoint.json"
 LAST_FILE = "last.json"
-MAX_JSON_BYTES = 1 << 21
+BEST_FILE = "best.json"
+MAX_JSON_BYTES = 1 << 22
 MAX_WEIGHTS_BYTES = 1 << 30
+MAX_TRAINING_BYTES = 1 << 36
+
+_NORMALIZER = "return_normalizer."
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "format": str,
@@ -49,6 +59,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "steps": int,
     "opponent": str,
     "trained_maps": (list, type(None)),
+    "training": (dict, type(None)),
     "packages": dict,
     "git_commit": (str, type(None)),
 }
@@ -66,13 +77,21 @@ class Checkpoint:
     trained_maps: frozenset[str] | None = None  # content hashes of those maps; None: every battle had a map of its own
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint into a new folder, atomically.
+@dataclass(frozen=True)
+class TrainingState:
+    """What a run needs to go on from a checkpoint, besides the policy."""
+
+    tensors: Mapping[str, torch.Tensor]
+    values: Mapping[str, Any]  # fit for JSON
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> None:
+    """Write a checkpoint into a new folder, atomically; without a training state it cannot be resumed from.
 
     Raises OSError if it cannot be written or exists already, and CheckpointError for weights that are not finite.
     """
     weights = {name: tensor.cpu().contiguous() for name, tensor in weights_of(checkpoint.policy).items()}
-    _check_finite(weights)
+    check_finite(weights)
     data = safetensors.torch.save(weights)
     document = {
         "format": FORMAT,
@@ -86,35 +105,71 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
         "steps": checkpoint.steps,
         "opponent": checkpoint.opponent,
         "trained_maps": None if checkpoint.trained_maps is None else sorted(checkpoint.trained_maps),
+        "training": None,
         "packages": package_versions(),
         "git_commit": git_commit(),
     }
     with new_folder(folder) as temporary:
         write_bytes(temporary / WEIGHTS_FILE, data)
+        if training is not None:
+            state = safetensors.torch.save(dict(training.tensors))
+            write_bytes(temporary / TRAINING_FILE, state)
+            pins = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
+            document["training"] = {**pins, "values": dict(training.values)}
         write_json(temporary / JSON_FILE, document)
 
 
-def save_in_run(run: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint of a run and make it the run's last. Returns its folder; one that exists is kept."""
-    folder = run / "checkpoints" / f"{checkpoint.steps:010d}"
-    if not folder.exists():
-        save_checkpoint(folder, checkpoint)
+def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> Path:
+    """Write a checkpoint of a run and make it the run's last. Returns its folder; the last one is kept.
+
+    Other checkpoints lose their training state once the new one is in place. Raises as `save_checkpoint`, and
+    CheckpointError for a ``last.json`` that is damaged.
+    """
+    folder = run / "checkpoints" / checkpoint_name(checkpoint.steps)
+    if (run / LAST_FILE).exists() and _named_checkpoint(run / LAST_FILE) == folder:
+        return folder
+    if folder.exists():  # of a run that was killed before it could name it, and may since have gone another way
+        shutil.rmtree(folder)
+    save_checkpoint(folder, checkpoint, training)
     write_json(run / LAST_FILE, {"checkpoint": folder.name})
+    for other in folder.parent.iterdir():
+        if other.name.startswith("."):  # was not finished when the run was killed
+            shutil.rmtree(other)
+        elif other != folder:
+            (other / TRAINING_FILE).unlink(missing_ok=True)
     return folder
 
 
+def checkpoint_name(steps: int) -> str:
+    """What a run calls the folder of its checkpoint after as many samples."""
+    return f"{steps:010d}"
+
+
 def find_checkpoint(path: Path) -> Path:
-    """The checkpoint folder that a path means: itself, or the last of a run. Raises CheckpointError."""
+    """The checkpoint folder that a path means: itself, or the last of a run.
+
+    Of a run, ``runs/x/best`` and ``runs/x/last`` are the ones that ``best.json`` and ``last.json`` name, and so are
+    those files. Raises CheckpointError.
+    """
+    for name in (LAST_FILE, BEST_FILE):
+        file = path.with_name(name)
+        if path.name in (name, Path(name).stem) and file.is_file():
+            return _named_checkpoint(file)
     if (path / JSON_FILE).is_file():
         return path
     if not path.exists():
         raise CheckpointError(f"{path}: no such file or folder")
     if not (path / LAST_FILE).is_file():
         raise CheckpointError(f"{path}: neither a checkpoint (no {JSON_FILE}) nor a run that has one (no {LAST_FILE})")
-    name = _read_json(path / LAST_FILE).get("checkpoint")
+    return _named_checkpoint(path / LAST_FILE)
+
+
+def _named_checkpoint(file: Path) -> Path:
+    """The checkpoint of a run that one of the run's files names."""
+    name = _read_json(file).get("checkpoint")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
-        raise CheckpointError(f"{path / LAST_FILE}: expected the name of a checkpoint, got {name!r}")
-    return path / "checkpoints" / name
+        raise CheckpointError(f"{file}: expected the name of a checkpoint, got {name!r}")
+    return file.parent / "checkpoints" / name
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
@@ -125,15 +180,17 @@ def load_checkpoint(path: Path) -> Checkpoint:
     folder = find_checkpoint(path)
     document = _read_json(folder / JSON_FILE)
     _check_document(document, folder / JSON_FILE)
-    weights = _read_weights(folder / WEIGHTS_FILE, document)
+    pins = {"sha256": document["weights_sha256"], "bytes": document["weights_bytes"]}
+    weights = _read_tensors(folder / WEIGHTS_FILE, pins, MAX_WEIGHTS_BYTES)
     try:
         battle = BattleConfig.from_dict(document["battle"])
         network: NetworkConfig = build(NetworkConfig, document["network"], "network.")
     except ConfigError as error:
         raise CheckpointError(f"{folder / JSON_FILE}: {error}") from error
-    _check_shapes(network, weights, folder / WEIGHTS_FILE)
-    _check_finite(weights)
-    policy = build_policy(network)
+    normalized = any(name.startswith(_NORMALIZER) for name in weights)
+    check_shapes(_policy_for(network, normalized, "meta"), weights, folder / WEIGHTS_FILE)
+    check_finite(weights)
+    policy = _policy_for(network, normalized, "cpu")
     for name, tensor in weights_of(policy).items():
         tensor.copy_(weights[name])
     policy.set_training_mode(False)
@@ -142,25 +199,28 @@ def load_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(policy, network, battle, document["opponent"], document["steps"], trained_maps)
 
 
-def weights_of(policy: BattlePolicy) -> dict[str, torch.Tensor]:
-    """The policy's parameters and buffers by name, each once although modules share some, without gradients."""
-    return {name: tensor.detach() for name, tensor in (*policy.named_parameters(), *policy.named_buffers())}
+def load_training_state(path: Path) -> TrainingState:
+    """Read what a run needs to go on from the checkpoint in a folder, or from the last one of a run.
 
-
-def _read(path: Path, limit: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
-    if len(data) > limit:
-        raise CheckpointError(f"{path}: larger than the {limit} bytes that it may have")
-    return data
+    Raises CheckpointError, with the reason, if it is missing or damaged.
+    """
+    folder = find_checkpoint(path)
+    document = _read_json(folder / JSON_FILE)
+    _check_document(document, folder / JSON_FILE)
+    training = document["training"]
+    if training is None or not (folder / TRAINING_FILE).exists():
+        raise CheckpointError(f"{folder}: holds a policy only: a run goes on from its last checkpoint")
+    kinds = {"sha256": str, "bytes": int, "values": dict}
+    if {name: type(value) for name, value in training.items()} != kinds:
+        raise CheckpointError(
+            f"{folder / JSON_FILE}: key 'training': expected {', '.join(kinds)}, got {list(training)}"
+        )
+    return TrainingState(_read_tensors(folder / TRAINING_FILE, training, MAX_TRAINING_BYTES), training["values"])
 
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(_read(path, MAX_JSON_BYTES))
+        document = json.loads(read_file(path, MAX_JSON_BYTES))
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: no valid JSON ({error})") from error
     if not isinstance(document, dict):
@@ -185,36 +245,20 @@ def _check_document(document: Mapping[str, Any], path: Path) -> None:
             )
 
 
-def _read_weights(path: Path, document: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """The tensors of a file whose bytes are the ones that the document names: read once, hashed, then parsed."""
-    data = _read(path, max(0, min(MAX_WEIGHTS_BYTES, document["weights_bytes"] + 1)))
-    if len(data) != document["weights_bytes"]:
-        raise CheckpointError(f"{path}: {len(data)} bytes instead of {document['weights_bytes']}: truncated or foreign")
-    if hashlib.sha256(data).hexdigest() != document["weights_sha256"]:
+def _read_tensors(path: Path, pins: Mapping[str, Any], limit: int) -> dict[str, torch.Tensor]:
+    """The tensors of a file whose bytes are the pinned ones: read once, hashed, then parsed."""
+    data = read_file(path, max(0, min(limit, pins["bytes"] + 1)))
+    if len(data) != pins["bytes"]:
+        raise CheckpointError(f"{path}: {len(data)} bytes instead of {pins['bytes']}: truncated or foreign")
+    if hashlib.sha256(data).hexdigest() != pins["sha256"]:
         raise CheckpointError(f"{path}: SHA-256 differs from the one in {JSON_FILE}: damaged or exchanged")
-    try:
-        weights = safetensors.torch.load(data)
-    except (safetensors.SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{path}: no valid safetensors ({error})") from error
-    return weights
+    return parse_tensors(data, path)
 
 
-def _check_finite(weights: Mapping[str, torch.Tensor]) -> None:
-    for name, tensor in weights.items():
-        if not torch.isfinite(tensor).all():
-            raise CheckpointError(f"weights: {name!r} holds values that are not finite")
-
-
-def _check_shapes(network: NetworkConfig, weights: Mapping[str, torch.Tensor], path: Path) -> None:
-    """Compare with a policy that has shapes but no memory, so that a foreign network size costs nothing."""
-    with torch.device("meta"):
-        expected = weights_of(build_policy(network))
-    if weights.keys() != expected.keys():
-        names = sorted(weights.keys() ^ expected.keys())
-        raise CheckpointError(f"{path}: missing or unknown tensors: {', '.join(names[:4])}")
-    for name, tensor in expected.items():
-        if weights[name].shape != tensor.shape or weights[name].dtype != tensor.dtype:
-            raise CheckpointError(
-                f"{path}: {name!r}: expected {tuple(tensor.shape)} {tensor.dtype}, "
-                f"got {tuple(weights[name].shape)} {weights[name].dtype}"
-            )
+def _policy_for(network: NetworkConfig, normalized: bool, device: str) -> BattlePolicy:
+    """A policy to compare a checkpoint with, or to load it into; on "meta" it has shapes but no memory."""
+    with torch.device(device):
+        policy = build_policy(network)
+        if normalized:
+            policy.return_normalizer = ReturnNormalizer()
+    return policy

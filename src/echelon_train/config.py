@@ -6,44 +6,150 @@ import dataclasses
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from echelon_env import opponents
-from echelon_env.config import BattleConfig
+from echelon_env.config import BattleConfig, RewardConfig
 from echelon_env.curriculum import Curriculum, CurriculumLike, make_curriculum
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
+from echelon_train.schedules import Schedule
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkConfig:
-    """Widths of the recurrent policy."""
+    """Shape of the recurrent policy; the same in every scenario."""
 
-    width: int = quantity(128, "units", 1, 4096)  # of the layer that reads the observation and of the LSTM after it
-    head: int = quantity(64, "units", 1, 4096)  # of the hidden layer of the actor's and the critic's head
-    initial_log_std: float = quantity(-0.5, "log of the standard deviation of an action's entries", -5, 2)
+    encoder: Literal["sets", "flat"] = field(
+        default="sets",
+        metadata={"help": "how observations are read: by sets of contacts, mates, ..., or by one flat layer"},
+    )
+    set_width: int = quantity(32, "units", 1, 4096, help="width of the embedding of a contact, a squad-mate, ...")
+    map_channels: int = quantity(8, "channels", 1, 1024, help="channels of the convolutions over the maps")
+    width: int = quantity(128, "units", 1, 4096, help="width of the fused features and of the LSTM after them")
+    head: int = quantity(64, "units", 1, 4096, help="width of the hidden layer in the actor's and the critic's head")
+    critic: Literal["shared", "separate", "central"] = field(
+        default="shared",
+        metadata={
+            "help": "shared: on the actor's trunk; separate: on its own; central: its own, and sees all of the battle"
+        },
+    )
+    foresight: bool = field(
+        default=False,
+        metadata={"help": "whether the network predicts the next observation, see --ppo.auxiliary-weight"},
+    )
+    normalize_observations: bool = field(
+        default=False, metadata={"help": "scale observations by running moments of the living mechs"}
+    )
+    initial_std: float = quantity(
+        0.6, "before tanh", 1e-3, 10, help="standard deviation of continuous actions at the start"
+    )
+    min_std: float = quantity(0.05, "before tanh", 1e-3, 10, help="its lower bound")
+    max_std: float = quantity(2.0, "before tanh", 1e-3, 10, help="its upper bound")
 
     def __post_init__(self) -> None:
         check_fields(self, "network.")
+        if not self.min_std < self.initial_std < self.max_std:
+            raise ConfigError(
+                "network.initial_std: expected a number between min_std and max_std, got "
+                f"{self.min_std}, {self.initial_std}, {self.max_std}",
+                "network.initial_std",
+            )
+
+
+def schedule(value: str | float, low: float, high: float, *, help: str) -> Any:
+    """Declare a field that holds a `Schedule`, with its default, the inclusive range of its ends, and its meaning."""
+    default = Schedule.parse(value, "default")
+    return field(default=default, metadata={"low": low, "high": high, "help": help})
 
 
 @dataclass(frozen=True, kw_only=True)
 class PPOConfig:
-    """Parameters of proximal policy optimisation; the discount is the battle's `RewardConfig.gamma`."""
+    """Parameters of proximal policy optimisation."""
 
-    rollout_steps: int = quantity(32, "decisions", 2, 10**6)  # of every row between two updates
-    minibatch: int = quantity(1024, "samples", 2, 10**7)
-    epochs: int = quantity(3, "passes", 1, 100)
-    learning_rate: float = quantity(7e-4, "", 0, 1)  # decays linearly to a tenth
-    gae_lambda: float = quantity(0.95, "", 0, 1)
-    clip_range: float = quantity(0.2, "", 0, 10)
-    entropy_weight: float = quantity(0.0, "", 0, 10)
-    value_weight: float = quantity(0.5, "", 0, 10)
-    max_grad_norm: float = quantity(0.5, "", 1e-9, 1e9)
-    reward_scale: float = quantity(0.1, "x", 1e-9, 1e9)  # brings returns near 1, for the value function's sake
+    rollout_steps: int = quantity(32, "decisions", 2, 10**6, help="decisions of every mech between two updates")
+    chunk: int = quantity(
+        16, "decisions", 1, 10**6, help="length of the sequences that the LSTM is trained on, a divisor of the rollout"
+    )
+    burn_in: int = quantity(0, "decisions", 0, 10**6, help="steps at a chunk's beginning that only warm up the LSTM")
+    minibatch: int = quantity(
+        1024, "samples", 2, 10**7, help="samples of a gradient step, a multiple of the chunk; at most a rollout's"
+    )
+    accumulate: int = quantity(1, "parts", 1, 10**6, help="parts in which a minibatch is computed, to save memory")
+    epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout")
+    learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="step size of Adam")
+    critic_learning_rate: float = quantity(
+        1.0, "x the learning rate", 0, 1e3, help="factor for what the critic has for itself"
+    )
+    gamma: float = quantity(0.99, "per decision", 0, 1, help="discount of a decision")
+    gae_lambda: float = quantity(0.95, "", 0, 1, help="decay of generalised advantage estimation")
+    clip_range: Schedule = schedule(0.2, 1e-9, 10, help="how far the probability ratio may move before it is clipped")
+    entropy_weight: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
+    value_weight: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
+    auxiliary_weight: float = quantity(
+        0.0, "", 0, 1e3, help="weight of predicting the next observation, see --network.foresight"
+    )
+    max_grad_norm: float = quantity(1.0, "", 1e-9, 1e9, help="norm that gradients are clipped to")
+    target_kl: float = quantity(
+        0.0, "nats", 0, 1e3, help="an update stops early at 1.5 times this KL divergence; 0: never"
+    )
+    normalize_returns: bool = field(
+        default=True, metadata={"help": "scale the critic's targets, in the manner of PopArt"}
+    )
+    return_std: float = quantity(10.0, "", 1e-6, 1e6, help="first guess of the returns' standard deviation")
+    normalize_advantages: Literal["all", "by_class", "none"] = field(
+        default="all", metadata={"help": "over all mechs, over each mech class by itself, or not"}
+    )
+    recompute_advantages: bool = field(
+        default=False, metadata={"help": "compute advantages anew before every pass but the first"}
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "ppo.")
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Schedule):
+                low, high = each.metadata["low"], each.metadata["high"]
+                if not (low <= value.start <= high and low <= value.end <= high):
+                    raise ConfigError(
+                        f"config key 'ppo.{each.name}': expected numbers from {low} to {high}, got {value}",
+                        f"ppo.{each.name}",
+                    )
+        if self.rollout_steps % self.chunk:
+            raise ConfigError(
+                f"ppo.chunk: expected a divisor of ppo.rollout_steps {self.rollout_steps}, got {self.chunk}",
+                "ppo.chunk",
+            )
+        if self.burn_in >= self.chunk:
+            raise ConfigError(
+                f"ppo.burn_in: expected less than ppo.chunk {self.chunk}, got {self.burn_in}", "ppo.burn_in"
+            )
+
+
+def _course(what: str) -> Any:
+    """Declare a field that holds a `Schedule` of one of the reward's settings, or None: it stays as it is."""
+    return field(default=None, metadata={"help": f"course of {what} in the run"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardSchedules:
+    """Settings of the reward that change in the course of a run, in place of those of the battle's `RewardConfig`."""
+
+    approach: Schedule | None = _course("the weight of approaching the zone")
+    zone: Schedule | None = _course("the weight of holding it")
+    damage: Schedule | None = _course("the weight of damage")
+    kill: Schedule | None = _course("the weight of kills")
+    assist: Schedule | None = _course("the weight of assists")
+    death: Schedule | None = _course("the weight of deaths")
+    outcome: Schedule | None = _course("the weight of the battle's outcome")
+    overheat: Schedule | None = _course("the weight of shutdowns by heat")
+    team_spirit: Schedule | None = _course("the share of rewards that is the team's mean")
+
+    def at(self, rewards: RewardConfig, remaining: float) -> RewardConfig:
+        """A battle's reward when a share `remaining` of the run is left. Raises `ConfigError` if it is impossible."""
+        courses = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        changes = {name: course(remaining) for name, course in courses.items() if course is not None}
+        return dataclasses.replace(rewards, **changes) if changes else rewards
 
 
 MOST_MAPS = 20_000
@@ -56,20 +162,34 @@ class TrainConfig:
 
     battle: BattleConfig  # with a curriculum, that of its first stage
     curriculum: Curriculum | None = None
-    opponent: str = "novice"
-    steps: int = quantity(1_000_000, "samples", 1, 10**15)  # decisions of learner mechs
-    seed: int = quantity(0, "", 0, 2**32 - 1)  # NumPy's global generator, which SB3 seeds, takes no more
-    battles: int = quantity(64, "battles", 1, 10**5)  # stepped at once; with a curriculum, in its first stage
-    threads: int = quantity(1, "threads", 1, 1024)  # that step the battles
-    maps: int | str = 1500  # to train on, or a directory of their recipes; 0: every battle has a map of its own
-    regenerate: int = quantity(1, "battles", 1, 10**6)  # of a place on one map before it changes
-    device: str = "auto"
-    torch_threads: int = quantity(1, "threads", 1, 1024)  # more than 1 stalls on small matrices and busy machines
-    eval_every: int = quantity(200_000, "samples", 0, 10**15)  # 0: never
-    eval_battles: int = quantity(50, "battles", 2, 10**6)  # even: every map is played from both sides
-    checkpoint_every: int = quantity(200_000, "samples", 0, 10**15)  # 0: only at the end
+    opponent: str = field(default="novice", metadata={"help": "scripted level to train against"})
+    steps: int = quantity(1_000_000, "samples", 1, 10**15, help="decisions of learner mechs to train on")
+    seed: int = quantity(
+        0, "", 0, 2**32 - 1, help="of the weights, the maps and everything random"
+    )  # NumPy's global generator, which SB3 seeds, takes no more
+    battles: int = quantity(
+        64, "battles", 1, 10**5, help="stepped at once; a curriculum keeps this number times the team size"
+    )
+    threads: int = quantity(1, "threads", 1, 1024, help="threads that step the battles")
+    maps: int | str = field(
+        default=1500,
+        metadata={"help": "how many to train on, a directory of their recipes, or 0: a new one for every battle"},
+    )
+    regenerate: int = quantity(1, "battles", 1, 10**6, help="battles in a row on one map")
+    device: str = field(default="auto", metadata={"help": "of the network: auto, cpu, cuda or cuda:N"})
+    torch_threads: int = quantity(
+        1, "threads", 1, 1024, help="threads of the network on the CPU; more than 1 stalls on busy machines"
+    )
+    eval_every: int = quantity(200_000, "samples", 0, 10**15, help="samples between two evaluations; 0: none")
+    eval_battles: int = quantity(
+        50, "battles", 2, 10**6, help="of an evaluation, an even number: every map is played from both sides"
+    )
+    checkpoint_every: int = quantity(
+        200_000, "samples", 0, 10**15, help="samples between two checkpoints; 0: only at the end"
+    )
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
+    reward_schedules: RewardSchedules = field(default_factory=RewardSchedules)
 
     def __post_init__(self) -> None:
         check_fields(self, "")
@@ -90,13 +210,20 @@ class TrainConfig:
         if self.eval_battles % 2:
             raise ConfigError(f"eval_battles: expected an even number, got {self.eval_battles}", "eval_battles")
         if self.opponent not in opponents.LEVELS:
-            raise ConfigError(f"unknown opponent {self.opponent!r}{nearest_name(self.opponent, opponents.LEVELS)}")
-        samples = self.battles * len(self.battle.blue) * self.ppo.rollout_steps
-        if samples % self.ppo.minibatch == 1:
+            hint = nearest_name(self.opponent, opponents.LEVELS)
+            raise ConfigError(f"unknown opponent {self.opponent!r}{hint}", "opponent")
+        if self.ppo.minibatch % self.ppo.chunk:
             raise ConfigError(
-                f"ppo.minibatch {self.ppo.minibatch} leaves a minibatch of one of the {samples} samples of a rollout, "
-                "whose advantage cannot be normalised"
+                f"ppo.minibatch: expected a multiple of ppo.chunk {self.ppo.chunk}, got {self.ppo.minibatch}",
+                "ppo.minibatch",
             )
+        if self.ppo.auxiliary_weight and not self.network.foresight:
+            raise ConfigError("ppo.auxiliary_weight: needs network.foresight", "ppo.auxiliary_weight")
+        for remaining in (1.0, 0.0):
+            try:
+                self.reward_schedules.at(self.battle.rewards, remaining)
+            except ConfigError as error:
+                raise ConfigError(f"reward_schedules: {error}", "reward_schedules") from None
         if self.curriculum is not None:
             self._check_stages(self.curriculum)
 
@@ -130,9 +257,21 @@ class TrainConfig:
                 raise ConfigError(f"curriculum stage {index} ({scenario.name}): {error}", *error.keys) from None
 
 
+APPROACH = 5.0
+"""Weight of the approach to the zone in training, per map size."""
+
+
 def battle_config(scenario: ScenarioLike) -> BattleConfig:
-    """A battle as training plays it: the dead keep their rows, and the clock is part of the game."""
-    return dataclasses.replace(make_config(scenario), dead_agents="persist", time_limit="terminate")
+    """A battle as training plays it.
+
+    The dead keep their rows, the clock is part of the game, and the approach to the zone is worth something.
+    As potential-based shaping it would not be: it changes no policy's worth, so that a critic soon foresees all of it
+    and nothing is left to draw a team that has never been in the zone towards it. Here what a mech gains in potential
+    is its own, undiscounted, and neither its death nor the end takes it back.
+    """
+    config = make_config(scenario)
+    rewards = dataclasses.replace(config.rewards, gamma=1.0, approach=APPROACH, approach_kept=1.0)
+    return dataclasses.replace(config, dead_agents="persist", time_limit="terminate", rewards=rewards)
 
 
 def training_curriculum(curriculum: CurriculumLike, **overrides: Any) -> Curriculum:

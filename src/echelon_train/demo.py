@@ -9,14 +9,16 @@ from rich.console import Console
 
 from echelon_env.atomic import write_json
 from echelon_env.evaluate import Battle, Player, baseline
+from echelon_train.building import initial_policy
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.config import TrainConfig
 from echelon_train.evaluation import Evaluation, check_battles, evaluate
 from echelon_train.film import film_battle
 from echelon_train.players import network_player
 from echelon_train.plots import save_learning_curve
+from echelon_train.run import TrainResult
 from echelon_train.run_folder import claim_folder, read_metrics
-from echelon_train.training import TrainResult, initial_policy, train
+from echelon_train.training import train
 
 EVALUATION_SEED = 1_000_000
 """Seed of the demonstration's two evaluations."""

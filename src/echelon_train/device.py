@@ -7,16 +7,19 @@ from collections.abc import Iterator
 
 import torch
 
+from echelon_train.algorithm import ranks
 from echelon_train.errors import DeviceError
 
 
 def resolve_device(name: str) -> torch.device:
     """The device of a name: ``cpu``, ``cuda``, ``cuda:<n>``, or ``auto`` (CUDA where there is one).
 
-    Raises DeviceError if there is no such device.
+    Of several processes that train together each has a CUDA device of its own, so that ``cuda`` is that of the process.
+
+    Raises DeviceError if there is no such device, or if several processes would have the same one.
     """
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -26,8 +29,12 @@ def resolve_device(name: str) -> torch.device:
     if device.type == "cuda":
         if not torch.cuda.is_available():
             raise DeviceError("device 'cuda': this machine or this build of torch has no CUDA; use --device cpu")
+        if ranks.num_ranks() > 1:
+            if device.index is not None:
+                raise DeviceError(f"device {name!r}: several processes train together; 'cuda' gives each its own")
+            device = torch.device("cuda", ranks.local_rank())
         if device.index is not None and device.index >= torch.cuda.device_count():
-            raise DeviceError(f"device {name!r}: this machine has {torch.cuda.device_count()} CUDA devices")
+            raise DeviceError(f"device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
     return device
 
 

@@ -15,3 +15,7 @@ class DeviceError(TrainError):
 
 class RunFolderError(TrainError):
     """A run folder that cannot be used: it holds something already, or is no run."""
+
+
+class NonFiniteError(TrainError):
+    """Training has gone wrong: gradients are not finite."""

@@ -19,15 +19,18 @@ import safetensors.torch
 import torch
 from numpy.typing import NDArray
 
-from echelon_env.actions import ACTION_HIGH, ACTION_LOW
+from echelon_env.actions import ACTION_DIM
 from echelon_env.config import BattleConfig
 from echelon_env.evaluate import BASELINES, BattleNoise, Player
 from echelon_env.observations import OBSERVATION_DIM
-from echelon_train.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint, weights_of
+from echelon_train.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint
 from echelon_train.config import NetworkConfig
 from echelon_train.device import torch_threads
 from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.policy.distributions import RAW_DIM, environment_actions
+from echelon_train.policy.encoders import SetEncoder
+from echelon_train.tensor_files import weights_of
 
 BLOCK = 16
 """Battles in a block that a network runs on at once."""
@@ -57,6 +60,7 @@ class NetworkPlayer:
         block_rows = BLOCK * noise.team_size
         blocks = int(self._rows.max()) // block_rows + 1
         self._observations = torch.zeros(blocks, block_rows, OBSERVATION_DIM)
+        self._draws = torch.zeros(blocks, block_rows, ACTION_DIM)
         self._starts = torch.zeros(blocks, block_rows)
         shape = (policy.lstm_actor.num_layers, block_rows, policy.lstm_actor.hidden_size)
         self._states = [(torch.zeros(shape), torch.zeros(shape)) for _ in range(blocks)]
@@ -70,21 +74,19 @@ class NetworkPlayer:
     def act(self, observations: Floats) -> Floats:
         """Actions (R, A) float32 in [-1, 1] for observations (R, D) float32."""
         self._observations.view(-1, OBSERVATION_DIM).numpy()[self._rows] = observations
-        with torch_threads(1), torch.inference_mode():  # one: the bits shall not depend on the machine's cores
-            means = torch.cat([self._block_means(block) for block in range(len(self._states))])
-        self._starts.zero_()
-        actions: Floats = means.numpy()[self._rows]
         if self._noise is not None:
-            actions = actions + self._noise.normal() * self._policy.log_std.detach().exp().numpy()
-        clipped: Floats = np.clip(actions, ACTION_LOW, ACTION_HIGH, dtype=np.float32)
-        return clipped
+            self._draws.view(-1, ACTION_DIM).numpy()[self._rows] = self._noise.normal()
+        with torch_threads(1), torch.inference_mode():  # one: the bits shall not depend on the machine's cores
+            raw = torch.cat([self._act_in_block(block) for block in range(len(self._states))])
+            actions: Floats = environment_actions(raw).numpy()[self._rows]
+        self._starts.zero_()
+        return actions
 
-    def _block_means(self, block: int) -> torch.Tensor:
+    def _act_in_block(self, block: int) -> torch.Tensor:
         distribution, self._states[block] = self._policy.get_distribution(
             self._observations[block], self._states[block], self._starts[block]
         )
-        means: torch.Tensor = distribution.mode()
-        return means
+        return distribution.mode() if self._noise is None else distribution.sample(self._draws[block, :, :RAW_DIM])
 
 
 def _rows_in_blocks(noise: BattleNoise) -> NDArray[np.intp]:
@@ -141,9 +143,13 @@ def network_player(
         What tells it from others of its name, see `Player.identity`.
     """
     frozen = build_policy(network)
+    present = weights_of(policy)
     for weight, tensor in weights_of(frozen).items():
-        tensor.copy_(weights_of(policy)[weight])
+        tensor.copy_(present[weight])
     frozen.set_training_mode(False)
+    for module in frozen.modules():
+        if isinstance(module, SetEncoder):
+            module.dense = True  # else a row's place among the filled ones would hang on the battles beside it
     weights = {weight: tensor.contiguous() for weight, tensor in weights_of(frozen).items()}
     digest = hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
     return Player(
@@ -163,7 +169,9 @@ def untrained_player(seed: int = 0, *, deterministic: bool = False) -> Player:
 
 
 def checkpoint_player(path: str | Path, *, deterministic: bool = False) -> Player:
-    """The policy of a checkpoint, or of a run's last one, by its folder; it is called what the path is, as typed.
+    """The policy of a checkpoint, by its folder; of a run's last one, by the run's; of its best one by ``runs/x/best``.
+
+    It is called what the path is, as typed.
 
     Its identity is the name of the checkpoint's folder ("checkpoint"), "steps", and the SHA-256 of the file of its
     weights ("weights_sha256").

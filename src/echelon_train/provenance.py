@@ -1,10 +1,11 @@
-"""Where a checkpoint comes from: layouts, package versions, the source's commit."""
+"""Where a run and its checkpoints come from: layouts, package versions, the source's state, the machine."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.actions import ACTION_HIGH, ACTION_LOW, Action
+from echelon_env.cli.bench import machine as describe_machine
 from echelon_env.observations import STREAMS
 
 _PACKAGES = ("echelon-env", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "safetensors")
@@ -46,17 +48,38 @@ def package_versions() -> dict[str, str]:
 
 def git_commit() -> str | None:
     """The commit of the checkout that this package runs from, or None for an installed package."""
+    commit = _git("rev-parse", "HEAD")
+    return None if commit is None else commit.decode().strip()
+
+
+def git_diff() -> bytes:
+    """What the checkout that this package runs from has changed since its commit, as a patch of its tracked files.
+
+    Nothing for a clean checkout and for an installed package.
+    """
+    return _git("diff", "--binary", "--no-color", "--no-ext-diff", "HEAD") or b""
+
+
+def machine() -> dict[str, Any]:
+    """The machine in words, the cores that this process may use, and its GPUs."""
+    import torch
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    return {"description": describe_machine(), "cores": cores, "gpus": gpus}
+
+
+def _git(*args: str) -> bytes | None:
+    """What git says of the checkout that this package runs from; None without git or a checkout."""
     here = Path(__file__).resolve()
+    git = ["git", "-C", str(here.parent)]
     try:
-        _git(here.parent, "ls-files", "--error-unmatch", here.name)  # an unrelated repository around a venv is no match
-        return _git(here.parent, "rev-parse", "HEAD").strip()
+        # an unrelated repository around a virtual environment is no match
+        for command in ([*git, "ls-files", "--error-unmatch", here.name], [*git, *args]):
+            output = subprocess.run(command, capture_output=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _git(folder: Path, *args: str) -> str:
-    result = subprocess.run(["git", "-C", str(folder), *args], capture_output=True, text=True, timeout=10, check=True)
-    return result.stdout
+    return output
 
 
 def _digest(rows: Iterable[tuple[Any, ...]]) -> str:

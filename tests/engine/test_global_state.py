@@ -61,6 +61,16 @@ def test_of_exchanged_colours_each_team_has_the_others_view(name):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
+def test_every_battle_can_be_seen_by_another_team(name):
+    engine = played(CONFIGS[name])
+    teams = np.arange(BATTLES) % 2
+    each = [engine.global_state(int(team))[battle] for battle, team in enumerate(teams)]
+    np.testing.assert_array_equal(engine.global_state(teams), each)
+    with pytest.raises(ValueError, match=rf"team: expected one, or one a battle \({BATTLES},\), got \(2,\)"):
+        engine.global_state([0, 1])
+
+
+@pytest.mark.parametrize("name", CONFIGS)
 def test_all_is_within_bounds_over_whole_battles(name):
     config = replace(CONFIGS[name], max_steps=60)
     engine, rng = arranged_engine(config, BATTLES, seed=9), np.random.default_rng(1)

@@ -62,7 +62,9 @@ def test_hashes_are_of_canonical_documents(small, match):
     def sha(text):
         return hashlib.sha256(text.encode()).hexdigest()
 
-    text = json.dumps(make_config("duel-open").to_dict(), sort_keys=True, separators=(",", ":"))
+    document = make_config("duel-open").to_dict()
+    del document["rewards"]  # no battle goes another way for them
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     assert small.scenario("duel-open").config_hash == sha(text)
     assert small.scenario("duel-open").map_hashes == tuple(battle.map_hash for battle in match.battles[::2])
     assert small.hash == sha(json.dumps(asdict(small), sort_keys=True, separators=(",", ":")))

@@ -147,8 +147,10 @@ def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.floa
         was_alive, persists = alive_before[mech.index], config.dead_agents == "persist"
         values = dict.fromkeys(REWARD_COMPONENTS, 0.0)
         if was_alive:
-            after = potential(world, mech) if mech.alive and not is_terminated(world) else 0.0
-            values["approach"] = config.rewards.gamma * after - mech.potential
+            goes_on = mech.alive and not is_terminated(world)
+            after = potential(world, mech) if goes_on else 0.0
+            kept = config.rewards.gamma * after if goes_on else config.rewards.approach_kept * mech.potential
+            values["approach"] = kept - mech.potential
             mech.potential = after
             if is_inside_zone(world, mech):
                 own, enemy = world.teams[mech.team].share, world.teams[1 - mech.team].share

@@ -55,6 +55,21 @@ def test_who_dies_gives_back_its_potential():
     assert arena.earned("red medium")["approach"] == pytest.approx(-1.5 * before, abs=1e-6)
 
 
+def test_who_dies_keeps_the_share_of_its_potential_that_the_rules_say():
+    arena = duel(rewards={"approach_kept": 0.75})
+    before = 1 - (math.hypot(26 - 5, 30 - 60) - 5) / 64
+    kill_red(arena)
+    assert arena.earned("red medium")["approach"] == pytest.approx(-1.5 * 0.25 * before, abs=1e-6)
+
+
+def test_an_end_takes_nothing_back_where_all_is_kept():
+    arena = duel(max_steps=3, time_limit="terminate", rewards={"approach_kept": 1.0, "gamma": 1.0})
+    arena["red medium"].armour = 50.0
+    arena.run(2)
+    assert arena.engine.out.terminated.all()
+    assert [arena.earned(name)["approach"] for name in arena.names] == [0, 0, 0, 0]
+
+
 def test_zone_pays_3_a_second_for_the_lead_in_shares_to_who_is_inside():
     arena = duel(zone=(20, 30))
     arena.run()

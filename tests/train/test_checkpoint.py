@@ -63,6 +63,10 @@ def change_weights(folder: Path, change) -> None:
     put_weights(folder, safetensors.torch.save(weights))
 
 
+def as_type(weights: dict[str, torch.Tensor], dtype: torch.dtype) -> None:
+    weights["value_net.bias"] = weights["value_net.bias"].to(dtype)
+
+
 def test_what_is_saved_is_loaded(saved):
     loaded, original = load_checkpoint(saved), example()
     assert (loaded.network, loaded.battle) == (original.network, original.battle)
@@ -106,7 +110,7 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
         (lambda f: (f / JSON_FILE).write_text("[" * 100_000), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text('{"a": 1}'), "not an Echelon checkpoint"),
         (lambda f: (f / JSON_FILE).write_text(" " * MAX_JSON_BYTES + "{}"), "larger than"),
-        (lambda f: edit(f, version=3), "format version 3"),
+        (lambda f: edit(f, version=9), "format version 9"),
         (lambda f: edit(f, version="1"), "format version '1'"),
         (lambda f: remove(f, "steps"), "'steps' is missing"),
         (lambda f: edit(f, steps="many"), "'steps' has the wrong type str"),
@@ -117,15 +121,21 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
         (lambda f: edit(f, network={"width": 10**12}), "network.width"),
         (lambda f: edit(f, network={"depth": 3}), "network.depth"),
         (lambda f: edit(f, network={"width": 16, "head": 8}), r"expected \(.*\) torch.float32, got \("),
-        (lambda f: change_weights(f, lambda w: w.pop("log_std")), "missing or unknown tensors: log_std"),
+        (lambda f: change_weights(f, lambda w: w.pop("value_net.bias")), "missing or unknown tensors: value_net.bias"),
         (lambda f: change_weights(f, lambda w: w.update(extra=torch.zeros(1))), "unknown tensors: extra"),
         (
-            lambda f: change_weights(f, lambda w: w["log_std"].fill_(float("nan"))),
-            "'log_std' holds values",
+            lambda f: change_weights(f, lambda w: w["value_net.bias"].fill_(float("nan"))),
+            "'value_net.bias' holds values",
         ),
-        (lambda f: change_weights(f, lambda w: w["log_std"].fill_(float("inf"))), "not finite"),
-        (lambda f: change_weights(f, lambda w: w.update(log_std=w["log_std"].double())), "got .* torch.float64"),
-        (lambda f: change_weights(f, lambda w: w.update(log_std=w["log_std"].to(torch.float8_e4m3fn))), "torch.float8"),
+        (lambda f: change_weights(f, lambda w: w["value_net.bias"].fill_(float("inf"))), "not finite"),
+        (
+            lambda f: change_weights(f, lambda w: as_type(w, torch.float64)),
+            "got .* torch.float64",
+        ),
+        (
+            lambda f: change_weights(f, lambda w: as_type(w, torch.float8_e4m3fn)),
+            "torch.float8",
+        ),
         (lambda f: (f / WEIGHTS_FILE).write_bytes(bytes(1 << 20)), "larger than the"),
     ],
 )
@@ -152,7 +162,7 @@ def test_oversized_weights_are_not_read(saved, monkeypatch):
 
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     bad = example()
-    weights_of(bad.policy)["log_std"].fill_(float("nan"))
+    weights_of(bad.policy)["value_net.bias"].fill_(float("nan"))
     with pytest.raises(CheckpointError, match="not finite"):
         save_checkpoint(tmp_path / "bad", bad)
     assert list(tmp_path.iterdir()) == []

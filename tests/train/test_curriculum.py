@@ -2,25 +2,24 @@ import copy
 import dataclasses
 import io
 import json
+import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from rich.console import Console
-from sb3_contrib import RecurrentPPO
 
 from echelon_env import ConfigError
-from echelon_env.cli import main
 from echelon_env.curriculum import Curriculum, Move, Progress, make_curriculum
-from echelon_train import training
-from echelon_train.callbacks import StopCallback
+from echelon_train import run as run_module
+from echelon_train.algorithm import EchelonRecurrentPPO
+from echelon_train.building import build_model, make_env
 from echelon_train.checkpoint import load_checkpoint, weights_of
-from echelon_train.config import PPOConfig, TrainConfig, battle_config, training_curriculum
-from echelon_train.ppo import BattlePPO
+from echelon_train.config import TrainConfig, battle_config, training_curriculum
 from echelon_train.run_folder import read_metrics
-from echelon_train.training import build_model, make_env, train
+from echelon_train.training import train
 
+from .resuming import at_step
 from .small import small_battle, small_evaluation, small_run
 
 SCENARIOS = ("duel", "skirmish", "duel-open")
@@ -43,7 +42,7 @@ def staged_run(curriculum: Curriculum | None = None, **overrides: object) -> Tra
     return small_run(curriculum=curriculum, battle=curriculum.scenarios[0].config, **({"steps": 200} | overrides))
 
 
-def copied_state(model: BattlePPO) -> tuple[dict, dict, int]:
+def copied_state(model: EchelonRecurrentPPO) -> tuple[dict, dict, int]:
     weights = {name: tensor.clone() for name, tensor in weights_of(model.policy).items()}
     return weights, copy.deepcopy(model.policy.optimizer.state_dict()), model.num_timesteps
 
@@ -101,17 +100,17 @@ def test_the_learning_rate_falls_as_in_a_plain_run(staged):
 
 def test_the_policy_its_optimizer_and_the_counters_go_along(tmp_path, quiet, monkeypatch):
     changes = []
-    stock = BattlePPO.replace_env
+    stock = EchelonRecurrentPPO.replace_env
 
-    def watch(self, env, gamma):
+    def watch(self, env):
         before, policy, updates = copied_state(self), self.policy, self._n_updates
-        stock(self, env, gamma)
+        stock(self, env)
         assert_same_state(before, copied_state(self))
         assert self.policy is policy
         assert self._n_updates == updates
-        changes.append((env.num_envs, self.rollout_buffer.n_envs, self._last_lstm_states.pi[0].shape[1]))
+        changes.append((env.num_envs, self.rollout_buffer.num_rows, self._last_lstm_states.pi[0].shape[1]))
 
-    monkeypatch.setattr(BattlePPO, "replace_env", watch)
+    monkeypatch.setattr(EchelonRecurrentPPO, "replace_env", watch)
     train(staged_run(), tmp_path / "run", console=quiet)
     assert changes == [(5, 5, 5), (2, 2, 2)]
 
@@ -121,29 +120,25 @@ def test_a_new_environment_begins_at_its_beginning():
     config = staged_run().stage(1)
     model = build_model(staged_run(), make_env(staged_run()), "cpu")
     model.learn(32)
-    model.replace_env(make_env(config), 0.9)
+    model.replace_env(make_env(config))
     fresh = build_model(config, make_env(config), "cpu")
     fresh.policy.load_state_dict(model.policy.state_dict())
-    fresh.gamma = fresh.rollout_buffer.gamma = 0.9
     buffers = []
     for each in (model, fresh):
         torch.manual_seed(0)
         each.learn(80, reset_num_timesteps=each is fresh)
         buffers.append(each.rollout_buffer)
-    for name in ("observations", "actions", "rewards", "episode_starts", "hidden_states_pi", "returns"):
-        np.testing.assert_array_equal(getattr(buffers[0], name), getattr(buffers[1], name))
+    for name in ("observations", "actions", "rewards", "episode_starts", "returns"):
+        assert torch.equal(getattr(buffers[0], name), getattr(buffers[1], name))
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(buffers[0].states, buffers[1].states, strict=True))
     assert model.num_timesteps == 112
 
 
-def test_without_a_change_it_is_the_stock_algorithm(tmp_path, quiet, monkeypatch):
-    train(small_run(), tmp_path / "ours", console=quiet)
+def test_a_curriculum_of_one_stage_is_a_plain_run(tmp_path, quiet):
+    train(small_run(), tmp_path / "plain", console=quiet)
     train(staged_run(small_curriculum("duel"), steps=64), tmp_path / "one-stage", console=quiet)
-    monkeypatch.setattr(training, "BattlePPO", RecurrentPPO)
-    train(small_run(), tmp_path / "stock", console=quiet)
-    ours, staged, stock = (
-        weights_of(load_checkpoint(tmp_path / name).policy) for name in ("ours", "one-stage", "stock")
-    )
-    assert all(torch.equal(ours[name], stock[name]) and torch.equal(staged[name], stock[name]) for name in ours)
+    plain, staged = (weights_of(load_checkpoint(tmp_path / name).policy) for name in ("plain", "one-stage"))
+    assert all(torch.equal(plain[name], staged[name]) for name in plain)
 
 
 def test_the_same_seed_takes_the_same_way(tmp_path, quiet, staged):
@@ -159,7 +154,7 @@ def test_evaluations_play_the_present_stage(tmp_path, quiet, monkeypatch):
         played.append(len(config.blue))
         return small_evaluation()
 
-    monkeypatch.setattr(training, "evaluate", evaluate)
+    monkeypatch.setattr(run_module, "evaluate", evaluate)
     train(staged_run(eval_every=1, steps=112), tmp_path / "run", console=quiet)
     assert played == [1, 5, 5]  # the last one at the end: the move after it is not made
 
@@ -180,14 +175,14 @@ def test_a_stage_that_comes_again_has_new_battles(tmp_path, quiet, monkeypatch):
 
     seeds = []
 
-    def watch(config, moves=0):
-        env = make_env(config, moves)
+    def watch(config, moves=0, state_mechs=None):
+        env = make_env(config, moves, state_mechs)
         env.reset()
-        seeds.append((len(config.battle.blue), frozenset(env._seeds_of_battles.tolist())))
-        return make_env(config, moves)
+        seeds.append((len(config.battle.blue), frozenset(env.battles.engine.state.battles["seed"].tolist())))
+        return make_env(config, moves, state_mechs)
 
     monkeypatch.setattr(Progress, "record", to_and_fro)
-    monkeypatch.setattr(training, "make_env", watch)
+    monkeypatch.setattr(run_module, "make_env", watch)
     train(staged_run(), tmp_path / "run", console=quiet)
     assert [size for size, _ in seeds] == [1, 5, 1, 5]
     drawn = [seed for _, each in seeds for seed in each]
@@ -195,15 +190,7 @@ def test_a_stage_that_comes_again_has_new_battles(tmp_path, quiet, monkeypatch):
 
 
 def test_ctrl_c_after_a_change_saves_the_stage_it_is_in(tmp_path, quiet, monkeypatch):
-    calls = 0
-
-    def stop_late(self) -> bool:
-        nonlocal calls
-        calls += 1
-        self.interrupted = calls == 20
-        return not self.interrupted
-
-    monkeypatch.setattr(StopCallback, "_on_step", stop_late)
+    at_step(monkeypatch, 8, lambda: signal.raise_signal(signal.SIGINT))
     result = train(staged_run(checkpoint_every=0), tmp_path / "run", console=quiet)
     assert (result.steps, result.interrupted) == (32, True)
     assert len(load_checkpoint(tmp_path / "run").battle.blue) == 5
@@ -217,14 +204,14 @@ def test_time_is_limited(tmp_path, quiet):
 def test_environments_are_closed(tmp_path, quiet, monkeypatch):
     made, closed = [], set()
 
-    def watch(config, moves=0):
-        env = make_env(config, moves)
+    def watch(config, moves=0, state_mechs=None):
+        env = make_env(config, moves, state_mechs)
         made.append(env)
         stock = env.close
         env.close = lambda: (closed.add(env), stock())
         return env
 
-    monkeypatch.setattr(training, "make_env", watch)
+    monkeypatch.setattr(run_module, "make_env", watch)
     train(staged_run(threads=2), tmp_path / "run", console=quiet)
     assert len(made) == 3
     assert closed == set(made)
@@ -261,10 +248,6 @@ def test_rows_stay_about_the_same(battles, expected):
         (lambda: staged_run(make_curriculum(["duel"])), "persist"),
         (lambda: staged_run(training_curriculum(["duel", UNEVEN])), r"stage 1 \(stage 1\): .*equal size, got 1 and 2"),
         (lambda: small_run(battle=UNEVEN), "equal size, got 1 and 2"),
-        (
-            lambda: staged_run(ppo=PPOConfig(rollout_steps=17, minibatch=12)),
-            r"stage 1 \(skirmish\): ppo.minibatch 12 leaves a minibatch of one of the 85 samples",
-        ),
         (lambda: small_run(curriculum=["duel"]), "curriculum"),
         (lambda: TrainConfig.from_dict(small_run().to_dict() | {"curriculum": {"promot": 1}}), "curriculum.promot"),
         (lambda: TrainConfig.from_dict(small_run().to_dict() | {"curriculum": 3}), "curriculum"),
@@ -273,40 +256,3 @@ def test_rows_stay_about_the_same(battles, expected):
 def test_impossible_curricula_are_refused(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--scenario", "duel", "--curriculum", "duel"], "not allowed with argument"),
-        (["--curriculum"], "expected at least one argument"),
-        (["--curriculum", "duel", "dule"], "did you mean 'duel'"),
-        (["--curriculum", "duel", "--promote", "0.2"], "demote: expected a win rate below promote (0.2), got 0.3"),
-        (["--curriculum", "duel", "--promote", "much"], "--promote"),
-        (["--curriculum", "duel", "--window", "0"], "--window"),
-        (["--promote", "0.2"], "--promote needs --curriculum"),
-        (["--demote", "0"], "--demote needs --curriculum"),
-    ],
-)
-def test_bad_command_lines(arguments, message, capsys, tmp_path):
-    try:
-        code = main(["train", "--steps", "1", "--out", str(tmp_path / "run"), *arguments])
-    except SystemExit as error:
-        code = error.code
-    captured = capsys.readouterr()
-    assert code == 2
-    assert message in captured.err
-    assert captured.err.count("\n") == 1
-    assert not (tmp_path / "run").exists()
-
-
-def test_the_command_line(tmp_path, capsys, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        training, "_run", lambda config, *rest: seen.append(config) or training.TrainResult(tmp_path, 0, 0)
-    )
-    rule = ["--promote", "0.6", "--demote", "-1", "--window", "7"]
-    assert main(["train", "--out", str(tmp_path / "run"), "--curriculum", "duel-open", "duel", *rule]) == 0
-    curriculum = training_curriculum(["duel-open", "duel"], promote=0.6, demote=-1.0, window=7)
-    assert seen[0].curriculum == curriculum
-    assert seen[0].battle == battle_config("duel-open")

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from echelon_train.algorithm import ranks
 from echelon_train.device import resolve_device, torch_threads
 from echelon_train.errors import DeviceError
 
@@ -23,6 +24,20 @@ def test_cuda_numbers_are_checked(monkeypatch):
     assert resolve_device("cuda:0").index == 0
     with pytest.raises(DeviceError, match="1 CUDA devices"):
         resolve_device("cuda:1")
+
+
+def test_several_processes_have_a_device_each(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(ranks, "num_ranks", lambda: 4)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert resolve_device("auto") == resolve_device("cuda") == torch.device("cuda:1")
+    assert resolve_device("cpu") == torch.device("cpu")
+    with pytest.raises(DeviceError, match="'cuda' gives each its own"):
+        resolve_device("cuda:0")
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(DeviceError, match="2 CUDA devices"):
+        resolve_device("auto")
 
 
 @pytest.mark.parametrize("name", ["gpu", "meta", "", "cuda:x"])

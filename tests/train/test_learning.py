@@ -2,11 +2,12 @@
 
 import pytest
 
+from echelon_train.building import initial_policy
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.config import TrainConfig, battle_config
 from echelon_train.evaluation import evaluate
 from echelon_train.players import network_player
-from echelon_train.training import initial_policy, train
+from echelon_train.training import train
 
 
 @pytest.mark.slow

@@ -12,11 +12,12 @@ from echelon_env.cli import main
 from echelon_env.cli.evaluate import describe_maps
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, baseline, evaluation_seed
 from echelon_env.terrain import generate
+from echelon_train.building import training_maps
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.config import TrainConfig, training_curriculum
 from echelon_train.evaluation import evaluate
 from echelon_train.players import checkpoint_player
-from echelon_train.training import train, training_maps
+from echelon_train.training import train
 from echelon_train.vec_env import BattleVecEnv
 
 from .small import small_battle, small_run

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from echelon_env import make_config, opponents
+from echelon_env.action_formats import BLOCKS
+from echelon_env.atomic import write_json
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, play_match
 from echelon_env.observations import OBSERVATION_DIM
 from echelon_train.checkpoint import WEIGHTS_FILE, load_checkpoint
@@ -122,14 +124,17 @@ def test_a_network_player_remembers_and_forgets():
 def test_samples_scatter_around_the_mode():
     observations = np.zeros((2, OBSERVATION_DIM), np.float32)
     policy = lively_policy()
-    policy.log_std.data.fill_(-3.0)
     policy.action_net.weight.data.zero_()
-    policy.action_net.bias.data.fill_(0.25)
+    policy.action_net.bias.data.zero_()
+    numbers = [entry for block in BLOCKS if block.kind == "numbers" for entry in block.entries]
+    policy.action_net.bias.data[: len(numbers)] = 0.25  # their means
+    policy.action_net.bias.data[len(numbers) : 2 * len(numbers)] = -50.0  # as little deviation as there can be
     subject = NetworkPlayer(policy, BattleNoise([4, 5], (0,), 1))
     subject.reset(np.ones(2, np.bool_))
-    actions = np.array([subject.act(observations) for _ in range(200)])
-    assert abs(actions.mean() - 0.25) < 4 * np.exp(-3.0) / np.sqrt(actions.size)
-    assert actions.std() == pytest.approx(np.exp(-3.0), rel=0.05)
+    actions = np.array([subject.act(observations) for _ in range(200)])[..., numbers]
+    before_tanh = np.arctanh(actions)
+    assert abs(before_tanh.mean() - 0.25) < 4 * NETWORK.min_std / np.sqrt(actions.size)
+    assert before_tanh.std() == pytest.approx(NETWORK.min_std, rel=0.05)
 
 
 def test_a_player_neither_trains_nor_is_trained():
@@ -164,7 +169,7 @@ def test_an_untrained_player_follows_from_its_seed():
     player = untrained_player(3)
     assert (player.name, player.action_mode, player.battle) == ("untrained", "sampled", None)
     assert untrained_player(deterministic=True).action_mode == "deterministic"
-    observation = np.zeros((1, OBSERVATION_DIM), np.float32)
+    observation = np.random.default_rng(0).random((1, OBSERVATION_DIM), np.float32)
     actions = []
     for same in (player, untrained_player(3), untrained_player(4)):
         made = same.make(DUEL, BattleNoise([4], (0,), 1))
@@ -195,6 +200,16 @@ def test_a_checkpoint_tells_what_it_is(finished_run):
     first = checkpoint_player(finished_run / "checkpoints" / "0000000000")
     assert first.identity["weights_sha256"] != weights
     assert play_match(player, first, DUEL, SEEDS[:1], scenario="x").identities == (player.identity, first.identity)
+
+
+def test_the_best_of_a_run_has_a_name(finished_run, tmp_path):
+    run = shutil.copytree(finished_run, tmp_path / "run")
+    write_json(run / "best.json", {"checkpoint": "0000000032", "steps": 32})
+    steps = {"best": 32, "best.json": 32, "last": 64, "last.json": 64, ".": 64, "checkpoints/0000000000": 0}
+    assert {name: checkpoint_player(run / name).identity["steps"] for name in steps} == steps
+    (run / "best.json").unlink()
+    with pytest.raises(CheckpointError, match="best: no such file or folder"):
+        checkpoint_player(run / "best")
 
 
 def test_a_network_that_was_loaded_twice_can_meet_itself(finished_run):

@@ -1,3 +1,6 @@
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 from sb3_contrib import RecurrentPPO
@@ -8,8 +11,9 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from echelon_env import BattleEngine, ConfigError, MapPool, make_config, opponents
 from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.config import REWARD_COMPONENTS
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, training_map_seed, training_seed
-from echelon_env.observations import STREAMS, Self
+from echelon_env.observations import STREAMS, Clock, Self, state_streams
 from echelon_train.vec_env import BattleVecEnv, learner_side
 
 from .small import small_battle
@@ -163,15 +167,106 @@ def test_training_seeds_only():
     assert all(int(seed) in TRAINING_SEEDS for seed in env.battles.engine.state.battles["seed"])
 
 
-def test_rewards_are_scaled_and_returns_are_not():
-    steps = []
-    for scale in (1.0, 0.1):
-        env = BattleVecEnv(small_battle(max_steps=3), 2, opponent="trivial", reward_scale=scale)
-        env.reset()
-        steps.append([env.step(actions) for actions in random_actions(env, 3)])
-    for plain, scaled in zip(*steps, strict=True):
-        np.testing.assert_allclose(scaled[1], 0.1 * plain[1], rtol=1e-6)
-    assert steps[0][-1][3][0]["episode"]["r"] == steps[1][-1][3][0]["episode"]["r"]
+def test_rewards_are_weighed_anew_from_one_step_to_the_next():
+    """Everything else, the battles in progress among it, is as without the change."""
+    plain, changed = (
+        BattleVecEnv(small_battle("skirmish", max_steps=6), 2, opponent="trivial", num_threads=2) for _ in range(2)
+    )
+    plain.reset()
+    changed.reset()
+    weights = plain.battles.config.rewards
+    doubled = dataclasses.replace(weights, **{name: 2 * getattr(weights, name) for name in REWARD_COMPONENTS})
+    sharing = dataclasses.replace(doubled, team_spirit=1.0)
+    returns = np.zeros(changed.num_envs)
+    for step, actions in enumerate(random_actions(plain, 8)):
+        if step in (2, 4):
+            changed.set_rewards(doubled if step == 2 else sharing)
+        observations, rewards, dones, _ = plain.step(actions)
+        again, changed_rewards, changed_dones, infos = changed.step(actions)
+        assert again.tobytes() == observations.tobytes()
+        assert dones.tobytes() == changed_dones.tobytes()
+        expected = rewards * (1.0 if step < 2 else 2.0)
+        if step >= 4:
+            expected = expected.reshape(2, 5).mean(axis=1).repeat(5)
+        np.testing.assert_allclose(changed_rewards, expected, rtol=1e-5, atol=1e-6)
+        returns += changed_rewards
+        if dones.any():
+            assert [info["episode"]["r"] for info in infos] == pytest.approx(returns.tolist(), abs=1e-5)
+    assert changed.battles.config.rewards == sharing
+
+
+def test_rewards_that_cannot_be_change_nothing():
+    env = BattleVecEnv(small_battle(), 1)
+    before = env.battles.config
+    for rewards, message in (
+        (dataclasses.replace(before.rewards, gamma=0.5), "which cannot change, got 0.5"),
+        (dataclasses.replace(before.rewards, team_spirit=1.5), "rewards.team_spirit': expected a number from 0 to 1"),
+        ({"kill": 2.0}, "'rewards': expected RewardConfig, got"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            env.set_rewards(rewards)
+    assert env.battles.config is before
+
+
+@pytest.mark.parametrize(("scenario", "mechs"), [("skirmish", None), ("skirmish", 20), ("duel", 6)])
+def test_a_central_critic_sees_the_whole_battle(scenario, mechs):
+    """As the learner's team sees it: its own mechs, then room, the enemy's, and room again."""
+    config = small_battle(scenario, max_steps=4)
+    env = BattleVecEnv(config, 4, opponent="trivial", central=True, state_mechs=mechs, seed=2)
+    plain = BattleVecEnv(config, 4, opponent="trivial", seed=2)
+    layout, own = state_streams(mechs or config.num_mechs), state_streams(config.num_mechs)
+    half, size = (mechs or config.num_mechs) // 2, env.team_size
+    assert env.observation_space["state"].shape == (layout["battle_map"].stop,)
+
+    def check(seen):
+        assert seen["state"].dtype == np.float32
+        for battle in range(4):
+            rows = seen["state"][battle * size : (battle + 1) * size]
+            assert (rows == rows[0]).all()
+            expected = env.battles.engine.global_state(int(env.battles.side[battle]))[battle]
+            for name in ("clock", "battle_map"):
+                np.testing.assert_array_equal(rows[0, layout[name].part], expected[own[name].part])
+            units = rows[0, layout["units"].part].reshape(2, half, -1)
+            np.testing.assert_array_equal(units[:, :size], expected[own["units"].part].reshape(2, size, -1))
+            assert not units[:, size:].any()
+
+    seen = env.reset()
+    assert seen["observation"].tobytes() == plain.reset().tobytes()
+    check(seen)
+    sides, ends = set(), 0
+    for actions in random_actions(env, 9):
+        seen, rewards, dones, infos = env.step(actions)
+        observations, plain_rewards, _, plain_infos = plain.step(actions)
+        assert (seen["observation"].tobytes(), rewards.tobytes()) == (observations.tobytes(), plain_rewards.tobytes())
+        check(seen)
+        sides |= set(env.battles.side.tolist())
+        assert env.observation_space.contains({name: part[0] for name, part in seen.items()})
+        for row in np.flatnonzero(dones):
+            ends += 1
+            final = infos[row]["terminal_observation"]
+            assert final["observation"].tobytes() == plain_infos[row]["terminal_observation"].tobytes()
+            assert final["state"][Clock.TIME_LEFT] == 0.0
+            assert seen["state"][row, Clock.TIME_LEFT] == 1.0
+    assert sides == {0, 1}
+    assert ends == 2 * env.num_envs
+
+
+def test_a_state_goes_on_with_another_view_of_it():
+    config = small_battle(max_steps=4)
+    env = BattleVecEnv(config, 2, opponent="trivial")
+    env.reset()
+    central = BattleVecEnv(config, 2, opponent="trivial", central=True)
+    seen = central.restore_arrays(env.state_arrays())
+    assert seen["observation"].tobytes() == env.battles.observations.tobytes()
+    assert seen["state"].shape == (2, *central.observation_space["state"].shape)
+
+
+def test_rooms_for_states_that_cannot_be():
+    for mechs, message in ((4, "at least 10, got 4"), (11, "even number, got 11"), (12.0, "integer of at least 10")):
+        with pytest.raises(ConfigError, match=f"state_mechs: expected an .*{message}"):
+            BattleVecEnv(small_battle("skirmish"), 2, central=True, state_mechs=mechs)
+    with pytest.raises(ConfigError, match="state_mechs: only with central"):
+        BattleVecEnv(small_battle("skirmish"), 2, state_mechs=10)
 
 
 def test_what_stable_baselines_asks_a_vec_env():
@@ -181,10 +276,10 @@ def test_what_stable_baselines_asks_a_vec_env():
     with pytest.raises(AttributeError):
         env.get_attr("nothing")
     assert not env.has_attr("nothing")
-    env.set_attr("reward_scale", 2.0)
-    assert env.reward_scale == 2.0
+    env.set_attr("mark", 2.0)
+    assert env.get_attr("mark") == [2.0] * 3
     with pytest.raises(ValueError, match="share one environment"):
-        env.set_attr("reward_scale", 1.0, indices=0)
+        env.set_attr("mark", 1.0, indices=0)
     assert env.env_method("seed", 5) == [[5, 5, 5]] * 3
     assert env.env_is_wrapped(Monitor) == [True] * 3
     assert env.env_is_wrapped(VecNormalize, indices=[1]) == [False]

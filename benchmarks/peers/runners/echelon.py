@@ -7,18 +7,16 @@ from turns import one_core, serve
 
 one_core()
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-from benchmarks.faces import PARALLEL_ENV, replays  # noqa: E402
-from benchmarks.recording import BATCH, MAPS, config_for, record  # noqa: E402
+from benchmarks.faces import recordings, replays  # noqa: E402
+from benchmarks.recording import MAPS  # noqa: E402
 
 from echelon_env import MapPool, make_config  # noqa: E402
 
 DECISIONS = 480
 scenario, face, player = sys.argv[1:4]
-config = config_for(player, make_config(scenario), DECISIONS)
-maps = MapPool.generate(config, MAPS)
-recordings = {size: record(config, player, DECISIONS, maps, size) for size in (BATCH, 1)}
-recording = recordings[1 if face == PARALLEL_ENV else BATCH]
-replay = replays(recordings[BATCH], recordings[1], player)[face]
+config = make_config(scenario)
+batch, single = recordings(player, config, DECISIONS, MapPool.generate(config, MAPS))
+recording, replay = replays(batch, single, player)[face]
 
 
 def play(seconds: float):

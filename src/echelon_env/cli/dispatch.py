@@ -7,8 +7,10 @@ help, and optionally ``EXPECTED_ERRORS``, the exceptions that are the user's to 
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -53,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         summary = (module.__doc__ or "").splitlines()[0]
         command = subparsers.add_parser(name, help=summary, description=summary)
         module.add_arguments(command)
-    args = parser.parse_args(arguments)
+    args, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        return _refuse(unknown[0], subparsers.choices[args.command])
     module = importlib.import_module(COMMANDS[args.command])
     try:
         code: int = module.run(args)
@@ -74,6 +78,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ConfigError, *getattr(module, "EXPECTED_ERRORS", ())) as error:
         return _fail(str(error))
     return code
+
+
+def _refuse(argument: str, command: argparse.ArgumentParser) -> int:
+    """Report an argument that a command does not take, with the nearest option."""
+    name = argument.partition("=")[0]
+    options = re.findall(r"--\w[\w.-]*\w", command.format_help())
+    close = difflib.get_close_matches(name, options, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return _fail(f"'{command.prog.partition(' ')[2]}' takes no {name!r}{hint} (see '{command.prog} --help')")
 
 
 def _fail(message: str, code: int = ERROR) -> int:

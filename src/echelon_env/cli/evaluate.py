@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -146,7 +147,8 @@ def _label(config: BattleConfig) -> str:
     """What to call a configuration that somebody was trained on: the scenario whose battles it has."""
     for name, scenario in scenarios().items():
         shipped = scenario.config
-        # these two change what a learner is told, and nothing in a battle
-        if make_config(config, dead_agents=shipped.dead_agents, time_limit=shipped.time_limit) == shipped:
+        # these change what a learner is told, and nothing in a battle
+        told = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards")}
+        if dataclasses.replace(config, **told) == shipped:
             return name
     return "trained"

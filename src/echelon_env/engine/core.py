@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.actions import ACTION_DIM
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig
+from echelon_env.config import REWARD_COMPONENTS, BattleConfig, RewardConfig
 from echelon_env.engine.allocation import allocate
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
@@ -226,14 +227,27 @@ class BattleEngine:
         """(B, M, K) float32: the last step's reward by component, in the order of `config.REWARD_COMPONENTS`."""
         return self.out.components
 
-    def global_state(self, team: int = BLUE) -> NDArray[np.float32]:
+    def set_rewards(self, rewards: RewardConfig) -> None:
+        """Weigh the rewards of later decisions in another way; battles in progress go on.
+
+        Raises ValueError, with nothing changed, for another discount, which the approach potential of battles in
+        progress rests on, and `ConfigError` for impossible weights.
+        """
+        config = dataclasses.replace(self.config, rewards=rewards)
+        if rewards.gamma != self.config.rewards.gamma:
+            raise ValueError(
+                f"rewards: gamma: expected {self.config.rewards.gamma}, which cannot change, got {rewards.gamma}"
+            )
+        self.config, self.tables = config, build_tables(config)
+
+    def global_state(self, team: ArrayLike = BLUE) -> NDArray[np.float32]:
         """The battles' global states, unfiltered, for centralised training.
 
         Parameters
         ----------
         team
-            0 or 1: the team whose mechs come first, and whose spawn the map is turned to, so that one critic can serve
-            both sides.
+            0 or 1, or (B,) of them: the team whose mechs come first, and whose spawn the map is turned to, so that one
+            critic can serve both sides.
 
         Returns
         -------
@@ -243,11 +257,15 @@ class BattleEngine:
         Raises
         ------
         ValueError
-            If there is no such team.
+            If there is no such team, or not one a battle.
         """
-        if team not in (BLUE, RED):
+        teams = np.asarray(team)
+        if not np.isin(teams, (BLUE, RED)).all():
             raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
-        return write_global_state(self.tables, self.state, team, len(self.config.blue), state_streams(self.num_mechs))
+        if teams.shape not in ((), (self.num_battles,)):
+            raise ValueError(f"team: expected one, or one a battle ({self.num_battles},), got {teams.shape}")
+        each = np.broadcast_to(teams, (self.num_battles,)).astype(np.int64)
+        return write_global_state(self.tables, self.state, each, len(self.config.blue), state_streams(self.num_mechs))
 
     def global_state_bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Lowest and highest value of every entry of the global state, each (S,) float32."""

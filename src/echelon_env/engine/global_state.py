@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.engine.state import BLUE, ECCM, ECM, State
+from echelon_env.engine.state import ECCM, ECM, State
 from echelon_env.engine.tables import HOMING, Tables
 from echelon_env.observations import Clock, Stream, Unit
 
@@ -15,28 +15,32 @@ Floats = NDArray[np.float64]
 
 
 def write_global_state(
-    tables: Tables, state: State, team: int, blue_mechs: int, streams: dict[str, Stream]
+    tables: Tables, state: State, team: NDArray[np.int64], blue_mechs: int, streams: dict[str, Stream]
 ) -> NDArray[np.float32]:
-    """The global states (B, S) float32 of battles as a team's: its mechs first, on the map turned to its spawn."""
+    """The global states (B, S) float32 of battles as seen by teams (B,).
+
+    A team's mechs come first, on the map turned to its spawn.
+    """
     vectors = np.zeros((len(state.battles), max(stream.stop for stream in streams.values())))
-    vectors[:, streams["clock"].part] = _clock(tables, state, team)
+    battles = np.arange(len(vectors))
+    own, enemy = state.teams[battles, team], state.teams[battles, 1 - team]
+    vectors[:, streams["clock"].part] = _clock(tables, state, own, enemy)
     mechs = np.arange(state.mechs.shape[1])
-    order = mechs if team == BLUE else np.roll(mechs, -blue_mechs)
-    units = streams["units"]
-    vectors[:, units.part] = _units(tables, state, team)[:, order].reshape(len(vectors), -1)
-    vectors[:, streams["battle_map"].part] = state.battle_maps[:, team]
+    order = np.stack([mechs, np.roll(mechs, -blue_mechs)])[team]
+    units = _units(tables, state, own["quarter_turns"])
+    vectors[:, streams["units"].part] = units[battles[:, None], order].reshape(len(vectors), -1)
+    vectors[:, streams["battle_map"].part] = state.battle_maps[battles, team]
     return vectors.astype(np.float32)
 
 
-def _turned(x: Any, y: Any, quarter_turns: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _turned(x: Any, y: Any, quarter_turns: NDArray[np.integer]) -> tuple[Floats, Floats]:
     """Vectors (B, ...) of the plane turned counter-clockwise by each battle's number of quarter turns."""
     cos, sin = np.array([1.0, 0.0, -1.0, 0.0])[quarter_turns], np.array([0.0, 1.0, 0.0, -1.0])[quarter_turns]
     return x * cos - y * sin, x * sin + y * cos
 
 
-def _clock(tables: Tables, state: State, team: int) -> Floats:
+def _clock(tables: Tables, state: State, own: NDArray[Any], enemy: NDArray[Any]) -> Floats:
     rules, battles = tables.rules[0], state.battles
-    own, enemy = state.teams[:, team], state.teams[:, 1 - team]
     half = 0.5 * rules["map_size"]
     clock = np.zeros((len(battles), len(Clock)))
     clock[:, Clock.TIME_LEFT] = np.maximum(0.0, 1.0 - battles["step_count"] / rules["max_steps"])
@@ -50,11 +54,13 @@ def _clock(tables: Tables, state: State, team: int) -> Floats:
     return clock
 
 
-def _units(tables: Tables, state: State, team: int) -> Floats:
-    """The mechs' rows (B, M, U), in the engine's order."""
+def _units(tables: Tables, state: State, quarter_turns: NDArray[np.int32]) -> Floats:
+    """The mechs' rows (B, M, U), in the engine's order, on maps turned as often."""
     rules, mechs, battles = tables.rules[0], state.mechs, state.battles
-    classes = tables.classes[mechs["mech_class"]]
-    turns = np.broadcast_to(state.teams["quarter_turns"][:, team, None], mechs.shape)
+    classes = {
+        name: tables.classes[name][mechs["mech_class"]] for name in ("armour", "legs", "heat_capacity", "one_hot")
+    }
+    turns = np.broadcast_to(quarter_turns[:, None], mechs.shape)
     half, speed = 0.5 * rules["map_size"], rules["speed_scale"]
     rows = np.zeros((*mechs.shape, len(Unit)))
     rows[..., Unit.ALIVE] = 1.0
@@ -89,7 +95,7 @@ def _units(tables: Tables, state: State, team: int) -> Floats:
 
 def _write_weapons(tables: Tables, state: State, rows: Floats) -> None:
     """Write what the mechs' weapons can do, and what homes on them, into their rows (B, M, U)."""
-    mechs, weapon = state.mechs, tables.classes[state.mechs["mech_class"]]["weapon"]
+    mechs, weapon = state.mechs, tables.classes["weapon"][state.mechs["mech_class"]]
     cooldowns = np.append(tables.weapons["cooldown"], 1)[weapon]  # an empty mount's index is -1
     limited = np.append(tables.weapons["charges"], 0)[weapon] > 0
     rows[..., Unit.COOLDOWN_PRIMARY : Unit.COOLDOWN_SPECIAL + 1] = mechs["cooldown"] / cooldowns

@@ -70,6 +70,7 @@ class MapPool:
             raise ConfigError("maps: expected different seeds, got some of them twice")
         self._hashes = dict(hashes or {})
         self._kept: dict[int, Terrain] = {}
+        self._recalled: dict[int, str] = {}
         self._packed: dict[bytes, dict[int, Packed]] = {}  # by table of materials, the newest last, and by seed
 
     @classmethod
@@ -119,7 +120,31 @@ class MapPool:
     @property
     def content_hashes(self) -> frozenset[str]:
         """Content hashes of the maps that have been made so far."""
-        return frozenset(terrain.content_hash for terrain in list(self._kept.values()))
+        return frozenset(self.made.values())
+
+    @property
+    def made(self) -> dict[int, str]:
+        """Content hashes by seed of the maps that have been made so far, here or in the past that it `recall`s."""
+        kept = {seed: terrain.content_hash for seed, terrain in list(self._kept.items())}
+        return self._recalled | kept
+
+    def recall(self, made: Mapping[int, str]) -> None:
+        """Count maps, content hashes by seed, as made; when they are made again, they must have these hashes.
+
+        Raises `ConfigError`, with nothing changed, for a seed that is none of the pool's, and `RecipeError` where it is
+        known that the map has another hash.
+        """
+        known = self._hashes | self.made
+        seeds = set(self.seeds)
+        for seed, content_hash in made.items():
+            if seed not in seeds:
+                raise ConfigError(f"maps: seed {seed} is none of the pool's {len(self)}")
+            if known.get(seed, content_hash) != content_hash:
+                raise RecipeError(
+                    f"maps: seed {seed}: expected a map with the content hash {known[seed]}, got {content_hash}"
+                )
+        self._hashes |= made
+        self._recalled |= made
 
     def number_of(self, seed: int) -> int:
         """The number of the map that a seed chooses."""
@@ -149,7 +174,7 @@ class MapPool:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_kept": {}, "_packed": {}}
+        return self.__dict__ | {"_kept": {}, "_packed": {}, "_recalled": {}}
 
     def __repr__(self) -> str:
         return f"MapPool({len(self)} maps of {self.config.terrain.size} m)"

@@ -26,9 +26,14 @@ def potential(rules: Row, battle: Row, mech: Row) -> float:
 
 @kernel
 def approach(rules: Row, battle: Row, mech: Row) -> float:
-    """Potential-based shaping towards the zone (Ng, Harada and Russell, ICML 1999); moves the potential on."""
+    """Potential-based shaping towards the zone (Ng, Harada and Russell, ICML 1999); moves the potential on.
+
+    It is that if nothing is kept of the potential where a death or the end sets it to 0.
+    """
     before = mech.potential
     mech.potential = potential(rules, battle, mech)
+    if not mech.alive or is_terminal(rules, battle):
+        return float(rules.approach_kept * before - before)
     return float(rules.gamma * mech.potential - before)
 
 

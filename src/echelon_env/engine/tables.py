@@ -80,6 +80,7 @@ RULES = np.dtype(
         ("team_spirit", "f8"),
         ("score_to_win", "f8"),  # s
         ("gamma", "f8"),
+        ("approach_kept", "f8"),  # share
         *[(f"weight_{name}", "f8") for name in REWARD_COMPONENTS],
         ("speed_scale", "f8"),  # m/s, top speed of the fastest class
         ("height_scale", "f8"),  # m, height of the tallest class
@@ -224,6 +225,7 @@ def _rules(config: BattleConfig) -> NDArray[Any]:
         "team_spirit": config.rewards.team_spirit,
         "score_to_win": zone.score_to_win,
         "gamma": config.rewards.gamma,
+        "approach_kept": config.rewards.approach_kept,
         "speed_scale": max(mech_class.top_speed for mech_class in classes) or 1.0,
         "height_scale": max(mech_class.height for mech_class in classes),
         "least_radar": min(radar_factors),

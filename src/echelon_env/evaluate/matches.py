@@ -19,7 +19,7 @@ from echelon_env.engine.core import read_actions
 from echelon_env.engine.state import BLUE, DRAW, REASONS, RED, STATISTICS
 from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds
-from echelon_env.evaluate.stamps import document_hash
+from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.opponents import Policy
 from echelon_env.schema import ConfigError, check_integer
 
@@ -66,7 +66,7 @@ class Match:
     classes: tuple[ClassStatistics, ClassStatistics]
     """Of (first, second): mech class -> how many were fielded in all battles ("mechs"), and what they did, summed: the
     fields of the engine's STATISTICS, shots and direct hits."""
-    config_hash: str = ""  # `document_hash` of the configuration's dict; empty for a match that nobody played
+    config_hash: str = ""  # `battle_hash` of the configuration; empty for a match that nobody played
     identities: tuple[Identity, Identity] = ({}, {})  # of (first, second), see `Player.identity`
 
     @property
@@ -154,7 +154,7 @@ def play_match(
         (first.action_mode, second.action_mode),
         tuple(battles),
         (_by_class(config, totals, 0, len(seeds)), _by_class(config, totals, 1, len(seeds))),
-        document_hash(config.to_dict()),
+        battle_hash(config),
         (first.identity, second.identity),
     )
 

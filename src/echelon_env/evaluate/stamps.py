@@ -11,11 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from echelon_env.config import BattleConfig
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 ENGINE_SOURCES = (
     "actions.py",
     "catalog.py",
     "config.py",
+    "config_file.py",
     "controlled.py",
     "engine/**/*.py",
     "map_config.py",
@@ -71,6 +74,11 @@ def document_hash(document: Any) -> str:
     """SHA-256 of plain data as JSON without spaces, keys sorted, ASCII. Raises ValueError for numbers not finite."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def battle_hash(config: BattleConfig) -> str:
+    """SHA-256 of what a battle's course follows from: `document_hash` of a configuration's dict without the rewards."""
+    return document_hash({key: value for key, value in config.to_dict().items() if key != "rewards"})
 
 
 # now, not when a stamp is wanted: a file may be edited while the code imported from it still plays

@@ -20,7 +20,7 @@ from echelon_env.config import BattleConfig
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.players import BASELINES
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds, evaluation_seed
-from echelon_env.evaluate.stamps import document_hash
+from echelon_env.evaluate.stamps import battle_hash, document_hash
 from echelon_env.scenario import make_config
 from echelon_env.schema import ConfigError, build, check_fields, check_integer, nearest_name
 from echelon_env.terrain import generate
@@ -40,7 +40,7 @@ class SuiteScenario:
     """A scenario as a suite froze it."""
 
     name: str  # of a scenario that comes with the package
-    config_hash: str  # SHA-256 of the configuration as canonical JSON
+    config_hash: str  # SHA-256 of the configuration, but for the rewards, as canonical JSON
     map_hashes: tuple[str, ...]  # content hashes of the seeds' maps, in their order
     seeds: tuple[int, ...]  # of the maps, in EVALUATION_SEEDS; each is played from both sides
 
@@ -72,7 +72,7 @@ class Suite:
         """
         scenario = self.scenario(name)
         config = make_config(name)
-        found = document_hash(config.to_dict())
+        found = battle_hash(config)
         if found != scenario.config_hash:
             raise SuiteError(
                 f"suite {self.name}: scenario {name!r} is not the one that was frozen: expected the configuration's "
@@ -160,7 +160,7 @@ def freeze_suite(name: str, scenarios: Sequence[str], opponents: Sequence[str], 
         own = int.from_bytes(hashlib.sha256(f"{name}/{scenario}".encode()).digest()[:8], "big")
         seeds = tuple(evaluation_seed(own, index) for index in range(num_maps))
         map_hashes = tuple(generate(config, seed).content_hash for seed in seeds)
-        frozen.append(SuiteScenario(scenario, document_hash(config.to_dict()), map_hashes, seeds))
+        frozen.append(SuiteScenario(scenario, battle_hash(config), map_hashes, seeds))
     return Suite(name, tuple(frozen), tuple(opponents))
 
 

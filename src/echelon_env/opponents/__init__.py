@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from echelon_env.opponents.handicap import Handicap
 from echelon_env.opponents.mixture import Mixture
-from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction, PolicyLike
+from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction, PolicyLike, Resumable
 from echelon_env.opponents.scripted import Scripted
 from echelon_env.opponents.skill import LEVELS, Skill
 from echelon_env.scenario import ScenarioLike, make_config
@@ -72,6 +72,7 @@ __all__ = [
     "Policy",
     "PolicyFunction",
     "PolicyLike",
+    "Resumable",
     "Scripted",
     "Skill",
     "make",

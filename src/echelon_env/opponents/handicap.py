@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
 from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
 from echelon_env.observations import CONTACT_ROWS, Contact, Self
 from echelon_env.opponents.knowledge import UNKNOWN, know
-from echelon_env.opponents.policy import Policy, check_mask, check_observations
+from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable
 from echelon_env.opponents.senses import CLASSES, is_contact, value
+from echelon_env.plain_arrays import Kind, check_arrays, check_same, named, part_of, without
 from echelon_env.schema import check_seed
 
 Floats = NDArray[np.float32]
@@ -243,6 +245,49 @@ class Handicap:
         held = np.array(actions, np.float32)
         held[:, _TRIGGERS][pulled & ~works] = 0.0
         return held
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Resumable`; the present handicaps are part of the state, as the wrapped player's is.
+
+        Raises `ConfigError` where that is not resumable.
+        """
+        underway = np.zeros((len(self._underway), len(self._fresh), ACTION_DIM), np.float32)
+        for number, actions in enumerate(self._underway):
+            underway[number] = actions
+        return {
+            "seed": np.array([self.seed], np.uint64),
+            "handicaps": np.array([self._reaction_delay, self._aim_error, self._fire_rate]),
+            **{name: getattr(self, f"_{name}").copy() for name in _REMEMBERED},
+            "underway": underway,
+            **named("policy", check_resumable("policy", self.policy).state_arrays()),
+        }
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """See `Resumable`. Raises ValueError, also for the state of a player of another seed."""
+        own = without(arrays, "policy")
+        remembered: dict[str, Kind] = {name: ((rows, *more), dtype) for name, (more, dtype) in _REMEMBERED.items()}
+        expected: dict[str, Kind] = {"seed": ((1,), np.uint64), "handicaps": ((3,), np.float64), **remembered}
+        check_arrays(repr(self), own, {**expected, "underway": ((None, rows, ACTION_DIM), np.float32)})
+        check_same(repr(self), "seed", self.seed, int(own["seed"][0]))
+        delay, error, rate = own["handicaps"].tolist()
+        _check_number("reaction_delay", delay, MOST_DELAY, "s")
+        _check_number("aim_error", error, MOST_AIM_ERROR, "radians")
+        _check_number("fire_rate", rate, 1.0, "(a share)")
+        check_resumable("policy", self.policy).restore_arrays(part_of(arrays, "policy"), rows)
+        self.reaction_delay, self.aim_error, self.fire_rate = delay, error, rate
+        for name in _REMEMBERED:
+            setattr(self, f"_{name}", own[name].copy())
+        self._underway = deque(own["underway"].copy())
+
+
+_REMEMBERED: dict[str, tuple[tuple[int, ...], type]] = {
+    "fresh": ((), np.bool_),
+    "keys": ((), np.uint64),
+    "decisions": ((), np.int64),
+    "cooldowns": ((len(MOUNTS),), np.float64),
+    "owed": ((len(MOUNTS),), np.float64),
+}
+"""Axes after the first, and dtypes, of the arrays that it remembers of its rows."""
 
 
 def _cooldowns(config: BattleConfig) -> NDArray[np.float64]:

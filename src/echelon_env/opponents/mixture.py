@@ -16,6 +16,7 @@ from echelon_env.observations import STREAMS, Objective, Self
 from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.opponents.scripted import Minds
 from echelon_env.opponents.skill import LEVELS
+from echelon_env.plain_arrays import Kind
 from echelon_env.schema import check_seed, nearest_name
 
 Floats = NDArray[np.float32]
@@ -107,7 +108,7 @@ class Mixture:
         return self._minds.act(rows, self._level)
 
     def _forget_all(self, rows: int) -> None:
-        self._level = np.full(rows, NOBODY)  # (R,) index of `LEVELS`
+        self._level = np.full(rows, NOBODY, np.int64)  # (R,) index of `LEVELS`
         self._begun = np.zeros(rows, np.int64)  # (R,) battles
         self._minds.forget_all(rows)
 
@@ -120,6 +121,34 @@ class Mixture:
             bits = int.from_bytes(hashlib.blake2b(key + shared, digest_size=8).digest(), "little")
             self._level[r] = np.searchsorted(self._shares, (bits >> 11) / 2.0**53, side="right")
         self._minds.forget(begins)
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Resumable`; the present weights are part of the state."""
+        return {
+            "weights": np.array([self._weights.get(level, 0.0) for level in LEVELS]),
+            "level": self._level.copy(),
+            "begun": self._begun.copy(),
+            **self._minds.state_arrays(),
+        }
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """See `Resumable`. Raises ValueError, also for the state of a player of another seed."""
+        further: dict[str, Kind] = {
+            "weights": ((len(LEVELS),), np.float64),
+            "level": ((rows,), np.int64),
+            "begun": ((rows,), np.int64),
+        }
+        self._minds.check_state(repr(self), arrays, rows, further)
+        level, begun = arrays["level"], arrays["begun"]
+        if ((level < NOBODY) | (level >= len(LEVELS))).any() or (begun < 0).any():
+            raise ValueError(
+                f"state of {self!r}: expected levels from {NOBODY} to {len(LEVELS) - 1} and counts of battles from 0, "
+                f"got {level} and {begun}"
+            )
+        weights = dict(zip(LEVELS, arrays["weights"].tolist(), strict=True))
+        self.weights = {level: weight for level, weight in weights.items() if weight != 0.0}
+        self._level, self._begun = level.copy(), begun.copy()
+        self._minds.restore_arrays(arrays)
 
 
 def _check_weights(weights: Any) -> dict[str, float]:

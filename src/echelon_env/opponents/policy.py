@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.observations import OBSERVATION_DIM
+from echelon_env.schema import ConfigError
 
 
 @runtime_checkable
@@ -20,6 +21,20 @@ class Policy(Protocol):
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Actions (R, A) float32 in [-1, 1] for observations (R, D) float32; the array is only read."""
+
+
+@runtime_checkable
+class Resumable(Policy, Protocol):
+    """A player whose state can be saved, so that a copy of it, made alike, goes on as it would have."""
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """Copies of everything that has come about since it was made, as plain arrays by name."""
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """Go on from the arrays of a player of so many rows.
+
+        Raises ValueError, with nothing changed, where they are not of such a player.
+        """
 
 
 PolicyFunction = Callable[[NDArray[np.float32]], ArrayLike]
@@ -51,6 +66,13 @@ class FunctionPolicy:
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """The function's actions (R, A) for observations (R, D) float32. Raises ValueError where they are no array."""
         return np.asarray(self.function(observations))
+
+
+def check_resumable(role: str, policy: Policy) -> Resumable:
+    """The policy. Raises `ConfigError`, which begins with its `role`, where its state cannot be saved."""
+    if not isinstance(policy, Resumable):
+        raise ConfigError(f"{role}: {policy!r} cannot be resumed: it has no state_arrays and restore_arrays")
+    return policy
 
 
 def check_observations(observations: Any, rows: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from echelon_env.opponents.memory import MEMORY, PLAN, Scratch, allocate_scratch
 from echelon_env.opponents.mind import make_up_mind
 from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.opponents.skill import LEVELS
+from echelon_env.plain_arrays import Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
 from echelon_env.schema import check_seed, nearest_name
 
 Floats = NDArray[np.float32]
@@ -79,6 +81,20 @@ class Minds:
         act_rows(self._knowledge, self._skills, levels, rows, self._memories, self._scratch, self._plans, actions)
         return actions
 
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """The memories and the seed as plain arrays."""
+        return {"seed": np.array([self.seed], np.uint64), "memories": as_bytes(self._memories)}
+
+    def check_state(self, what: str, arrays: Mapping[str, Any], rows: int, further: Mapping[str, Kind]) -> None:
+        """Raise ValueError unless arrays are the `state_arrays` of so many rows, and `further` ones, with this seed."""
+        kinds: dict[str, Kind] = {"seed": ((1,), np.uint64), "memories": bytes_kind(self._memories, rows)}
+        check_arrays(what, arrays, {**kinds, **further})
+        check_same(what, "seed", self.seed, int(arrays["seed"][0]))
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take the memories of checked arrays."""
+        self._memories = from_bytes(arrays["memories"], self._memories)
+
 
 class Scripted:
     """A scripted player of a level, for any number of mechs.
@@ -121,3 +137,15 @@ class Scripted:
         if len(observations) != len(self._minds):
             self._minds.forget_all(len(observations))
         return self._minds.act(observations, np.full(len(observations), [*LEVELS].index(self.level)))
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Resumable`."""
+        return {"level": np.array([[*LEVELS].index(self.level)], np.int64), **self._minds.state_arrays()}
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """See `Resumable`. Raises ValueError, also for the state of a player of another level or seed."""
+        self._minds.check_state(repr(self), arrays, rows, {"level": ((1,), np.int64)})
+        names = dict(enumerate(LEVELS))
+        number = int(arrays["level"][0])
+        check_same(repr(self), "level", self.level, names.get(number, number))
+        self._minds.restore_arrays(arrays)

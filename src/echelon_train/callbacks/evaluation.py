@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
+from echelon_env.schema import ConfigError
 from echelon_train.evaluation import Evaluation
 
 
 class EvaluationCallback(BaseCallback):  # type: ignore[misc]
-    """Evaluates at the start, at the end, and between two updates whenever enough samples have come; logs the result.
+    """Evaluates at the start, at the end, and between two iterations once enough samples have come; logs the result.
 
     Parameters
     ----------
@@ -18,19 +21,35 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         Samples between two evaluations.
     evaluate
         Evaluates the policy as it is.
-    stopped
-        Whether the user wants the run to end, so that the last evaluation is left out.
+    keep
+        Called after an evaluation with a higher win rate than any before.
+    stopping
+        Whether the run is being stopped: then an evaluation waits until it goes on.
     """
 
-    def __init__(self, every: int, evaluate: Callable[[], Evaluation], stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, every: int, evaluate: Callable[[], Evaluation], keep: Callable[[], None], stopping: Callable[[], bool]
+    ) -> None:
         super().__init__()
-        self._stopped = stopped
-        self._every = every
-        self._evaluate = evaluate
+        self._every, self._evaluate, self._keep, self._stopping = every, evaluate, keep, stopping
         self._due = 0
+        self._best = -1.0
+
+    def state_dict(self) -> dict[str, Any]:
+        """When the next evaluation is due, in samples, and the best win rate so far, -1 before the first."""
+        return {"due": self._due, "best": self._best}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        valid = isinstance(state, Mapping) and state.keys() == self.state_dict().keys()
+        if not valid or type(state["due"]) is not int or type(state["best"]) is not float:
+            raise ConfigError(f"evaluations: expected an integer 'due' and a float 'best', got {state!r}")
+        if state["due"] < 0 or not math.isfinite(state["best"]):
+            raise ConfigError(f"evaluations: expected finite numbers, got {state!r}")
+        self._due, self._best = state["due"], state["best"]
 
     def _on_rollout_start(self) -> None:
-        if self.num_timesteps >= self._due:
+        if self.num_timesteps >= self._due and not self._stopping():
             self._due = self.num_timesteps + self._every
             self._record()
 
@@ -38,7 +57,7 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         return True
 
     def _on_training_end(self) -> None:
-        if not self._stopped():
+        if not self._stopping():
             self._record()
 
     def _record(self) -> None:
@@ -47,3 +66,6 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
             self.logger.record(f"eval/{name}_rate", share.estimate)
         self.logger.record("eval/win_rate_low", result.wins.low)
         self.logger.record("eval/win_rate_high", result.wins.high)
+        if result.wins.estimate > self._best:
+            self._best = float(result.wins.estimate)
+            self._keep()

@@ -1,4 +1,4 @@
-"""Ending a run early: on Ctrl-C or when its time is up."""
+"""Ending a run early: on Ctrl-C, when the system asks for it, or when its time is up."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from typing import Any
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 
+from echelon_train.algorithm import ranks
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 class StopCallback(BaseCallback):  # type: ignore[misc]
-    """Ends training at the next step after Ctrl-C, or after a number of seconds; a second Ctrl-C interrupts at once.
+    """Ends training between two iterations after SIGINT or SIGTERM, or after a number of seconds.
 
-    As a context manager it takes over SIGINT, in the main thread, and gives it back at the end.
+    A second signal ends it at once. Of several processes that train together all stop when one does. As a context
+    manager it takes over the signals, in the main thread, and gives them back at the end.
 
     Parameters
     ----------
     console
-        Where to acknowledge Ctrl-C.
+        Where to acknowledge a signal.
     seconds
         Time that training may take; None for no limit.
     """
@@ -30,34 +35,41 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
         self._console = console
         self._seconds = seconds
         self._deadline = float("inf")
-        self._previous: Any = None
+        self._previous: dict[signal.Signals, Any] = {}
         self.interrupted = False
+        """Whether there was a signal."""
+        self.stopping = False
+        """Whether training ends before the coming rollout."""
 
     def __enter__(self) -> StopCallback:
-        """Take over SIGINT."""
+        """Take over the signals."""
         if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._on_signal)
+            self._previous = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give SIGINT back."""
+        """Give the signals back."""
         self._give_back()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.interrupted = True
         self._give_back()
-        self._console.print("Stopping and saving; Ctrl-C again to stop at once, without saving.")
+        self._console.print("Stopping and saving after this iteration; Ctrl-C again to stop at once, without saving.")
 
     def _give_back(self) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
-            self._previous = None
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+        self._previous = {}
 
     def _on_training_start(self) -> None:
         if self._seconds is not None:
             self._deadline = time.monotonic() + self._seconds
 
+    def _on_rollout_start(self) -> None:
+        self.interrupted = ranks.any_of(self.interrupted)
+        self.stopping = self.interrupted or ranks.any_of(time.monotonic() >= self._deadline)
+
     def _on_step(self) -> bool:
-        return not self.interrupted and time.monotonic() < self._deadline
+        return not self.stopping

@@ -3,99 +3,164 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from echelon_env.cli.arguments import non_negative, positive
+from echelon_env.atomic import free_path
+from echelon_env.cli.arguments import positive, positive_number
 from echelon_env.curriculum import Curriculum
 from echelon_env.schema import ConfigError
-from echelon_train.config import TrainConfig, battle_config, training_curriculum
 from echelon_train.errors import TrainError
+from echelon_train.run_config import Setting, load_run_config, run_config_names, settings
+
+if TYPE_CHECKING:
+    from echelon_train.run import TrainResult
 
 EXPECTED_ERRORS = (TrainError,)
 
-_SCENARIO = "duel"
-_DEFAULTS = TrainConfig(battle=battle_config(_SCENARIO))
+_DEFAULT = "quickstart"
+_RUNS = Path("runs")
+_PROJECT = "echelon"
+_CONFIG = "config."  # begins the places in the parsed arguments of what overrides the run config
+_GROUPS = {
+    "": "the run",
+    "network": "the network",
+    "ppo": "the algorithm",
+    "reward_schedules": "the reward in the course of the run",
+}
+
+_EPILOG = """\
+Defaults are what holds where the run config says nothing. A SCHEDULE is a
+number, linear:START:END or cosine:START:END.
+
+examples:
+  echelon train
+  echelon train skirmish --seed 1 --ppo.learning-rate cosine:1e-3:1e-5
+  echelon train my-run.toml --set battle.rewards.death=-5 --wandb
+  echelon train --resume runs/skirmish --steps 40_000_000
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Declare the command's options, one for every setting of a run."""
+    parser.usage = "echelon train [CONFIG] [options]\n       echelon train --resume RUN [options]"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.allow_abbrev = False  # a shortened name would change its meaning with the next setting
     add = parser.add_argument
-    either = parser.add_mutually_exclusive_group()
-    either.add_argument("--scenario", help=f"battle to train on (default: {_SCENARIO})")
-    either.add_argument("--curriculum", nargs="+", metavar="NAME", help="scenarios to train on one after the other")
-    rule = parser.add_argument_group("when the curriculum moves")
-    rule.add_argument("--promote", type=float, help=f"win rate that leads on (default: {Curriculum.promote})")
-    rule.add_argument("--demote", type=float, help=f"win rate that leads back (default: {Curriculum.demote})")
-    rule.add_argument("--window", type=positive, help=f"battles it is taken over (default: {Curriculum.window})")
-    add("--opponent", default=_DEFAULTS.opponent, help="scripted level to train against (default: %(default)s)")
-    add("--steps", type=positive, default=_DEFAULTS.steps, help="decisions to train on (default: %(default)s)")
-    add("--out", type=Path, required=True, help="new folder for the run")
-    add("--seed", type=non_negative, default=_DEFAULTS.seed, help="(default: %(default)s)")
+    names = ", ".join(run_config_names())
+    add("config", nargs="?", metavar="CONFIG", help=f"{names}, or a TOML file (default: {_DEFAULT})")
     add(
-        "--battles",
-        type=positive,
-        default=_DEFAULTS.battles,
-        help="stepped at once; a curriculum keeps their number times the team size (default: %(default)s)",
+        "--out", type=Path, metavar="FOLDER", help=f"new folder for the run (default: {_RUNS}/CONFIG, or the next free)"
+    )
+    add("--resume", type=Path, metavar="RUN", help="go on with the run in this folder, to --steps if given")
+    add("--max-minutes", type=positive_number, metavar="X", help="stop after this time, whatever the steps")
+    add(
+        "--wandb",
+        nargs="?",
+        const=_PROJECT,
+        metavar="PROJECT",
+        help=f"log to Weights & Biases as well (default project: {_PROJECT})",
     )
     add(
-        "--maps",
-        default=str(_DEFAULTS.maps),
-        help="how many to train on, 0 for a new one in every battle, or a directory of recipes (default: %(default)s)",
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any key of the run config, such as battle.rewards.death=-5",
     )
-    add(
-        "--regenerate",
-        type=positive,
-        default=_DEFAULTS.regenerate,
-        metavar="N",
-        help="battles in a row on one map (default: %(default)s)",
-    )
-    add("--threads", type=positive, default=_DEFAULTS.threads, help="that step the battles (default: %(default)s)")
-    add("--device", default=_DEFAULTS.device, help="cpu, cuda or auto (default: %(default)s)")
-    add(
-        "--eval-every",
-        type=non_negative,
-        default=_DEFAULTS.eval_every,
-        help="decisions between evaluations, 0 for none (default: %(default)s)",
-    )
-    add(
-        "--checkpoint-every",
-        type=non_negative,
-        default=_DEFAULTS.checkpoint_every,
-        help="decisions between checkpoints (default: %(default)s)",
-    )
+    _add_battles(parser)
+    groups = {path: parser.add_argument_group(title) for path, title in _GROUPS.items()}
+    for setting in settings():
+        group = groups[setting.key.rpartition(".")[0]]
+        group.add_argument(_flag(setting.key), dest=_CONFIG + setting.key, metavar=setting.form, help=_help(setting))
 
 
 def run(args: argparse.Namespace) -> int:
     """Train, and say where the checkpoint is. Returns 130 after Ctrl-C."""
-    curriculum = _curriculum(args)
-    config = TrainConfig(
-        battle=curriculum.scenarios[0].config if curriculum else battle_config(args.scenario or _SCENARIO),
-        curriculum=curriculum,
-        opponent=args.opponent,
-        steps=args.steps,
-        seed=args.seed,
-        battles=args.battles,
-        threads=args.threads,
-        regenerate=args.regenerate,
-        maps=int(args.maps) if args.maps.isdecimal() else args.maps,
-        device=args.device,
-        eval_every=args.eval_every,
-        checkpoint_every=args.checkpoint_every,
-    )
+    overrides = _overrides(args)
+    if args.resume is not None:
+        return _resume(args, overrides)
+    config = load_run_config(args.config or _DEFAULT, overrides)
     from echelon_train.training import train
 
-    result = train(config, args.out)
+    name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else _DEFAULT)
+    out = args.out or free_path(_RUNS / Path(name).stem)
+    return _report(train(config, out, max_seconds=_seconds(args), wandb=args.wandb), out)
+
+
+def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
+    """Go on with a run, which is as it was but for its end."""
+    fixed = [name for name in ("config", "out") if getattr(args, name) is not None]
+    fixed += [key for key in overrides if key != "steps"]
+    if fixed:
+        raise ConfigError(f"--resume goes on with the run as it was: it takes --steps, but not {', '.join(fixed)}")
+    steps = None
+    if "steps" in overrides:
+        try:
+            steps = positive(overrides["steps"])
+        except argparse.ArgumentTypeError as error:
+            raise ConfigError(f"--steps: {error}", "steps") from None
+    from echelon_train.training import resume
+
+    return _report(resume(args.resume, steps=steps, max_seconds=_seconds(args), wandb=args.wandb), args.resume)
+
+
+def _report(result: TrainResult, out: Path) -> int:
     print(f"{'Interrupted after' if result.interrupted else 'Trained on'} {result.steps:,} decisions.")
     print(f"Checkpoint: {result.checkpoint}")
-    print(f"Evaluate:   echelon evaluate {args.out} --opponent {args.opponent}")
-    print(f"Curves:     tensorboard --logdir {args.out}")
+    print(f"Evaluate:   echelon evaluate {out}")
+    print(f"Curves:     {out / 'curves.png'}, or tensorboard --logdir {out}")
+    if result.interrupted:
+        print(f"Go on:      echelon train --resume {out}")
     return 130 if result.interrupted else 0
 
 
-def _curriculum(args: argparse.Namespace) -> Curriculum | None:
-    rule = {name: getattr(args, name) for name in ("promote", "demote", "window") if getattr(args, name) is not None}
-    if args.curriculum:
-        return training_curriculum(args.curriculum, **rule)
-    if rule:
-        raise ConfigError(f"--{next(iter(rule))} needs --curriculum: it says when a curriculum moves")
-    return None
+def _add_battles(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the battles")
+    either = group.add_mutually_exclusive_group()
+    either.add_argument("--scenario", dest=f"{_CONFIG}scenario", metavar="NAME", help="scenario to train on")
+    either.add_argument(
+        "--curriculum",
+        nargs="+",
+        dest=f"{_CONFIG}curriculum",
+        metavar="NAME",
+        help="scenarios to train on one after the other",
+    )
+    for name, metavar, text in (
+        ("promote", "X", f"win rate that leads on in a curriculum (default: {Curriculum.promote})"),
+        ("demote", "X", f"win rate that leads back (default: {Curriculum.demote})"),
+        ("window", "N", f"battles that it is taken over (default: {Curriculum.window})"),
+    ):
+        group.add_argument(f"--{name}", dest=f"{_CONFIG}curriculum.{name}", metavar=metavar, help=text)
+
+
+def _flag(key: str) -> str:
+    return f"--{key.replace('_', '-')}"
+
+
+def _help(setting: Setting) -> str:
+    default = f"(default: {setting.default})" if setting.default else ""
+    return f"{setting.help} {default}".strip().replace("%", "%%")
+
+
+def _overrides(args: argparse.Namespace) -> dict[str, str]:
+    """What the command line changes in the run config: text by dotted key."""
+    overrides = {}
+    for place, value in vars(args).items():
+        if place.startswith(_CONFIG) and value is not None:
+            # the one option of several values is a list of names, which JSON writes as TOML does
+            overrides[place.removeprefix(_CONFIG)] = (
+                json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+            )
+    for text in args.set:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
+        overrides[key] = value
+    return overrides
+
+
+def _seconds(args: argparse.Namespace) -> float | None:
+    return None if args.max_minutes is None else 60 * args.max_minutes

@@ -1,0 +1,204 @@
+"""What the trainer learns, and in what time: ``python -m benchmarks.learning --help``.
+
+Every run is a process of one core. Its folder is like that of `echelon train`, with a `result.json` of the final
+policy's battles besides; runs that have one are not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before NumPy is imported: a run has one core
+
+import numpy as np  # noqa: E402
+from rich.console import Console  # noqa: E402
+
+from benchmarks import machine  # noqa: E402
+from benchmarks.stock_training import train_stock  # noqa: E402
+from echelon_env.atomic import write_json  # noqa: E402
+from echelon_env.evaluate import BattleNoise, Player  # noqa: E402
+from echelon_env.evaluate.statistics import Interval, wilson  # noqa: E402
+from echelon_env.schema import nearest_name  # noqa: E402
+from echelon_train.building import training_maps  # noqa: E402
+from echelon_train.config import TrainConfig  # noqa: E402
+from echelon_train.evaluation import evaluate  # noqa: E402
+from echelon_train.players import checkpoint_player  # noqa: E402
+from echelon_train.policy import BattlePolicy  # noqa: E402
+from echelon_train.policy.sequences import Judgement  # noqa: E402
+from echelon_train.run_config import load_run_config  # noqa: E402
+from echelon_train.training import train  # noqa: E402
+from echelon_train.vec_env import BattleVecEnv  # noqa: E402
+
+EVALUATION_SEED = 8
+"""Of the maps that final policies are judged on."""
+
+BATTLES = 400
+"""That a final policy is judged by."""
+
+RESULT_FILE = "result.json"
+
+OTHER_BATTLES = 1_000_000
+"""Added to a run's seed: the battles that it is judged on where it has its own maps."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs that differ in their seed only."""
+
+    config: str  # name of a shipped run config
+    minutes: float  # that a run may train for; it ends before if its steps are done
+    seeds: tuple[int, ...]
+    changes: dict[str, str] = field(default_factory=dict)  # of the run config
+    stock: bool = False  # trained by sb3-contrib's RecurrentPPO
+    fixed_map: bool = False  # judged on the one map that it was trained on
+    stock_entropy: bool = False  # estimated by the log-probability of the actions, as for squashed Gaussians in SB3
+
+
+def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
+    by_key = {name.replace("__", "."): value for name, value in changes.items()}
+    return Experiment("quickstart", 10, (1, 2), by_key, stock_entropy=stock_entropy)
+
+
+EXPERIMENTS = {
+    "fixed-map": Experiment("skirmish", 30, (1, 2, 3), {"maps": "1"}, fixed_map=True),
+    "unseen-maps": Experiment("skirmish", 60, (1, 2, 3)),
+    "unseen-maps-stock": Experiment("skirmish", 60, (1,), stock=True),
+    "duel": _ablation(),
+    "duel-entropy-0": _ablation(ppo__entropy_weight="0"),
+    "duel-entropy-0.01": _ablation(ppo__entropy_weight="0.01"),
+    "duel-entropy-0.01-stock": _ablation(stock_entropy=True, ppo__entropy_weight="0.01"),
+    "duel-plain-returns": _ablation(ppo__normalize_returns="false"),
+    "duel-flat": _ablation(network__encoder="flat"),
+    "duel-death-5": _ablation(battle__rewards__death="-5"),
+    "duel-death-20": _ablation(battle__rewards__death="-20"),
+    "duel-gamma-0.995": _ablation(ppo__gamma="0.995"),
+}
+"""What `docs/learning.md` reports; seeds were named before any of it was trained."""
+
+
+def run(name: str, seed: int, out: Path) -> dict[str, Any]:
+    """Train a policy, judge it, and write down what came of it."""
+    experiment = EXPERIMENTS[name]
+    config = load_run_config(experiment.config, {"seed": str(seed), **experiment.changes})
+    if experiment.stock_entropy:
+        _forget_entropy()
+    began = time.perf_counter()
+    if experiment.stock:
+        steps, player = train_stock(config, out, 60 * experiment.minutes)
+    else:
+        steps = train(config, out, console=Console(quiet=True), max_seconds=60 * experiment.minutes).steps
+        player = checkpoint_player(out)
+    seconds = time.perf_counter() - began
+    wins, battles = won_on_training_maps(player, config) if experiment.fixed_map else won_on_unseen_maps(player, config)
+    share: Interval = wilson(wins, battles)
+    result = {
+        "experiment": name, "seed": seed, "steps": steps, "seconds": seconds, "battles": battles,
+        "wins": share.estimate, "low": share.low, "high": share.high, "config": config.to_dict(),
+        "machine": machine.describe(),
+    }  # fmt: skip
+    write_json(out / RESULT_FILE, result)
+    return result
+
+
+def _forget_entropy() -> None:
+    """Let policies of this process know no entropy."""
+    judge = BattlePolicy.evaluate
+
+    def without(*arguments: Any) -> Judgement:
+        return judge(*arguments)._replace(entropy=None)
+
+    BattlePolicy.evaluate = without  # type: ignore[method-assign]
+
+
+def won_on_unseen_maps(player: Player, config: TrainConfig) -> tuple[int, int]:
+    """Battles won and played on maps that no training has."""
+    result = evaluate(player, config.opponent, config.battle, num_battles=BATTLES, seed=EVALUATION_SEED)
+    return result.match.wins, BATTLES
+
+
+def won_on_training_maps(player: Player, config: TrainConfig) -> tuple[int, int]:
+    """Battles won and played on the run's own maps, but with seeds that it has not had: as many of every place."""
+    places = 40
+    env = BattleVecEnv(
+        config.battle, places, opponent=config.opponent, seed=config.seed + OTHER_BATTLES, maps=training_maps(config)
+    )
+    policy = player.make(config.battle, BattleNoise(range(places), [EVALUATION_SEED], env.team_size))
+    observations = env.reset()
+    policy.reset(np.ones(env.num_envs, np.bool_))
+    won, played = np.zeros((2, places), np.int64)
+    while (played < BATTLES // places).any():
+        observations, _, dones, infos = env.step(policy.act(observations))
+        policy.reset(dones)
+        for place in np.flatnonzero(dones[:: env.team_size] & (played < BATTLES // places)):
+            played[place] += 1
+            won[place] += infos[place * env.team_size]["outcome"] > 0
+    env.close()
+    return int(won.sum()), int(played.sum())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run experiments, each run in a process of its own, and print what came of them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
+    add = parser.add_argument
+    add("experiments", nargs="*", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)} (default: all)")
+    add("--out", type=Path, default=Path("runs/learning"), help="folder of the runs' folders (default: %(default)s)")
+    add("--jobs", type=int, default=2, help="runs at a time, a core each (default: %(default)s)")
+    add("--one", type=int, metavar="SEED", help="a single run, in this process")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.experiments if name not in EXPERIMENTS]
+    if unknown:
+        parser.error(f"unknown experiment {unknown[0]!r}{nearest_name(unknown[0], EXPERIMENTS)}")
+    names = options.experiments or list(EXPERIMENTS)
+    if options.one is not None:
+        run(names[0], options.one, folder(options.out, names[0], options.one))
+        return 0
+    runs = [(name, seed) for name in names for seed in EXPERIMENTS[name].seeds]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        failed = [codes for codes in pool.map(lambda each: _in_a_process(*each, options.out), runs) if codes]
+    for line in results(options.out, names):
+        print(line)
+    return 1 if failed else 0
+
+
+def folder(out: Path, name: str, seed: int) -> Path:
+    """Where the run of an experiment with a seed is."""
+    return out / f"{name}-{seed}"
+
+
+def _in_a_process(name: str, seed: int, out: Path) -> int:
+    """Make a run that has not been made yet; what is left of one that was stopped goes. Returns the exit code."""
+    place = folder(out, name, seed)
+    if (place / RESULT_FILE).exists():
+        return 0
+    shutil.rmtree(place, ignore_errors=True)
+    command = [sys.executable, "-m", "benchmarks.learning", name, "--one", str(seed), "--out", str(out)]
+    return subprocess.run(command).returncode
+
+
+def results(out: Path, names: Sequence[str]) -> list[str]:
+    """The results that there are, as lines of a table in Markdown."""
+    lines = ["| run | seed | decisions | minutes | won |", "|---|---|---|---|---|"]
+    for name in names:
+        for seed in EXPERIMENTS[name].seeds:
+            file = folder(out, name, seed) / RESULT_FILE
+            if file.exists():
+                found = json.loads(file.read_text())
+                won = f"{found['wins']:.1%} [{found['low']:.0%}, {found['high']:.0%}]"
+                lines.append(f"| {name} | {seed} | {found['steps']:,} | {found['seconds'] / 60:.0f} | {won} |")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""sb3-contrib's RecurrentPPO on our policies: what our algorithm is compared with."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
+
+from echelon_train.policy import BattlePolicy, action_space
+from echelon_train.policy.distributions import RAW_DIM, environment_actions
+
+
+def stock_version(policy: type) -> type:
+    """The same network, its LSTM run as sb3-contrib runs it; a `BattlePolicy` takes the actions of `RawActions`."""
+    loop = staticmethod(RecurrentActorCriticPolicy._process_sequence)
+    members: dict[str, Any] = {"_process_sequence": loop}
+    if issubclass(policy, BattlePolicy):
+
+        def begin(self: Any, observations: Any, actions: Any, *args: Any, **kwargs: Any) -> None:
+            policy.__init__(self, observations, action_space(), *args, **kwargs)  # type: ignore[misc]
+            self.action_space = actions
+
+        members["__init__"] = begin
+    return type("Stock" + policy.__name__, (policy,), members)
+
+
+class RawActions(VecEnvWrapper):  # type: ignore[misc]
+    """Battles that take a policy's raw actions, because the stock buffer keeps what the environment is given."""
+
+    def __init__(self, env: VecEnv) -> None:
+        super().__init__(env, action_space=spaces.Box(-1e9, 1e9, (RAW_DIM,), np.float32))
+
+    def reset(self) -> Any:
+        return self.venv.reset()
+
+    def step_async(self, actions: Any) -> None:
+        self.venv.step_async(environment_actions(torch.as_tensor(actions)).numpy())
+
+    def step_wait(self) -> Any:
+        return self.venv.step_wait()

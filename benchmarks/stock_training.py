@@ -1,0 +1,83 @@
+"""Training with sb3-contrib's RecurrentPPO as it comes: what our trainer's results are compared with."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sb3_contrib import RecurrentPPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import JSONOutputFormat, Logger
+from stable_baselines3.common.vec_env import VecNormalize
+
+from echelon_env.evaluate import Player
+from echelon_train.building import make_env
+from echelon_train.callbacks import BattleStatistics
+from echelon_train.config import TrainConfig
+from echelon_train.run_folder import METRICS_FILE
+
+SETTINGS: dict[str, Any] = {
+    "learning_rate": 3e-4, "n_steps": 64, "batch_size": 2048, "n_epochs": 4, "clip_range": 0.2, "ent_coef": 0.0,
+    "vf_coef": 0.5, "max_grad_norm": 0.5,
+}  # fmt: skip
+"""Of the algorithm; the best of those that were tried, see docs/learning.md."""
+
+
+def train_stock(config: TrainConfig, out: Path, max_seconds: float) -> tuple[int, Player]:
+    """Train on the battles of a run, with the discount and the widths of its network; decisions, and who came of it.
+
+    Rewards are normalised, as is usual; observations are in [-1, 1] already.
+    """
+    out.mkdir(parents=True)
+    torch.set_num_threads(1)
+    env = VecNormalize(make_env(config), norm_obs=False, gamma=config.ppo.gamma)
+    network = {
+        "lstm_hidden_size": config.network.width, "net_arch": [config.network.head], "enable_critic_lstm": False,
+        "log_std_init": math.log(config.network.initial_std), "activation_fn": torch.nn.ReLU,
+    }  # fmt: skip
+    model = RecurrentPPO(
+        "MlpLstmPolicy", env, gamma=config.ppo.gamma, gae_lambda=config.ppo.gae_lambda, policy_kwargs=network,
+        seed=config.seed, device="cpu", **SETTINGS,
+    )  # fmt: skip
+    model.set_logger(Logger(str(out), [JSONOutputFormat(str(out / METRICS_FILE))]))
+    model.learn(config.steps, callback=[BattleStatistics(), _Deadline(max_seconds)])
+    env.close()
+    policy = model.policy
+    return int(model.num_timesteps), Player("stock", "sampled", lambda battle, noise: _StockPlayer(policy))
+
+
+class _StockPlayer:
+    """A policy of sb3-contrib in battles, sampling as in training."""
+
+    def __init__(self, policy: Any) -> None:
+        self._policy = policy
+        self._state: Any = None
+        self._starts: NDArray[np.bool_] | None = None
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Forget the rows (R,) where the mask is true."""
+        if self._starts is None or len(self._starts) != len(mask):
+            self._state, self._starts = None, np.ones(len(mask), np.bool_)
+        self._starts |= mask
+
+    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Actions (R, A) for observations (R, D)."""
+        actions, self._state = self._policy.predict(observations, self._state, self._starts)
+        self._starts = np.zeros(len(observations), np.bool_)
+        return np.asarray(actions, np.float32)
+
+
+class _Deadline(BaseCallback):  # type: ignore[misc]
+    """Ends training after a time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._end = time.monotonic() + seconds
+
+    def _on_step(self) -> bool:
+        return time.monotonic() < self._end

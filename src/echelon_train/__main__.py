@@ -1,0 +1,31 @@
+"""``python -m echelon_train``: the trainer's commands, also in several processes under torchrun.
+
+``torchrun --nproc-per-node 4 -m echelon_train skirmish`` trains as ``echelon train skirmish`` does, with that many
+battles in every process. The command's name may be left out if it is ``train``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from echelon_env.cli import main as command_line
+from echelon_train.algorithm import ranks
+
+COMMANDS = ("train", "demo")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one of the trainer's commands and return its exit code."""
+    named = bool(arguments) and arguments[0] in COMMANDS
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(ranks.process_group())
+        if ranks.rank() > 0:  # the first process speaks for all
+            stack.enter_context(contextlib.redirect_stdout(stack.enter_context(open(os.devnull, "w"))))
+        return command_line(list(arguments) if named else ["train", *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,54 @@
+"""Generalised advantage estimation."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+@torch.no_grad()
+def advantages_and_returns(
+    rewards: Tensor,
+    values: Tensor,
+    last_values: Tensor,
+    ends: Tensor,
+    bootstraps: Tensor,
+    gamma: float,
+    gae_lambda: float,
+) -> tuple[Tensor, Tensor]:
+    """Advantages by GAE and the returns that a critic is trained on, accumulated in float64.
+
+    Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016. A death is no
+    end: a row goes on, and what its team earns afterwards reaches its last action.
+
+    Parameters
+    ----------
+    rewards
+        (T, N), of the steps' actions.
+    values
+        (T, N), of the observations that the actions followed from.
+    last_values
+        (N,), of the observations after the last step.
+    ends
+        (T, N) bool, steps that ended an episode.
+    bootstraps
+        (T, N), values of the final observations of episodes that were truncated; 0 everywhere else.
+    gamma
+        Discount.
+    gae_lambda
+        Weight of longer estimates.
+
+    Returns
+    -------
+    (T, N) advantages and (T, N) returns, their sums with the values, in the values' dtype.
+    """
+    exact = values.double()
+    # chosen, not multiplied by 0: what is not finite stays in its episode
+    following = torch.where(ends, bootstraps.double(), torch.cat([exact[1:], last_values.double()[None]]))
+    errors = rewards.double() + gamma * following - exact
+    result = torch.empty_like(errors)
+    ahead = torch.zeros_like(errors[0])
+    for step in range(len(errors) - 1, -1, -1):
+        ahead = errors[step] + gamma * gae_lambda * ahead.masked_fill(ends[step], 0.0)
+        result[step] = ahead
+    return result.to(values.dtype), (result + exact).to(values.dtype)

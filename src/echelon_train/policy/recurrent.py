@@ -1,0 +1,344 @@
+"""The recurrent policy of battles: encoders of the observation's streams, an LSTM, and two heads."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.recurrent.type_aliases import RNNStates
+from torch import Tensor, nn
+
+from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self, observation_bounds, state_streams
+from echelon_train.config import NetworkConfig
+from echelon_train.policy.distributions import (
+    PARAMETERS,
+    RAW_DIM,
+    TARGET_LOGITS,
+    HybridDistribution,
+    action_masks,
+    environment_actions,
+    parameter_bias,
+)
+from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder
+from echelon_train.policy.observation_normalizer import ObservationNormalizer
+from echelon_train.policy.sequences import Judgement, LstmState, Observations, SequencePolicy, Sequences
+
+_ALIVE = STREAMS["self"].start + Self.ALIVE
+_CLASSES = slice(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)
+_FORESEEN = slice(STREAMS["self"].start, STREAMS["objective"].stop)
+"""What the auxiliary loss is about: the mech itself and its objective."""
+_FORESEEN_WIDTH = _FORESEEN.stop - _FORESEEN.start
+
+
+def observation_space() -> spaces.Box:
+    """The space of a mech's flat observation."""
+    low, high = observation_bounds()
+    return spaces.Box(low, high, dtype=np.float32)
+
+
+def action_space() -> spaces.Box:
+    """The space of a mech's action."""
+    return spaces.Box(ACTION_LOW, ACTION_HIGH, (ACTION_DIM,), np.float32)
+
+
+class BattlePolicy(SequencePolicy):
+    """One policy for every mech: what it is and carries is in its observation.
+
+    Features are encoded from the observation, go through an LSTM and are added to its output: so the heads see the
+    observation from the first update on, past gates that have yet to open. Raw actions are those of
+    `HybridDistribution`. The critic shares the actor's features and LSTM and their gradients, or has its own
+    (`NetworkConfig.critic`); a central one is also given the global state, in observations of the form
+    ``{"observation": (rows, D), "state": (rows, S)}``. The value head starts at zero: the approach reward is about 0.01
+    a decision, far below what a critic with random weights fluctuates by from one decision to the next, and nothing
+    would be learned until it has been fitted.
+
+    Parameters
+    ----------
+    observation_space, action_space
+        Those of a mech; with a central critic a Dict.
+    lr_schedule
+        Learning rate by the share of the run that is left.
+    network
+        Shape of the network.
+    use_sde
+        Only False is possible; stable-baselines3 says so to every policy.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,  # type: ignore[type-arg]
+        action_space: spaces.Box,
+        lr_schedule: Any,
+        network: NetworkConfig | None = None,
+        use_sde: bool = False,
+    ) -> None:
+        self.network = network or NetworkConfig()
+        self._flat_space = _flat_space(observation_space, action_space, self.network)
+        own_critic = self.network.critic != "shared"
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch=[self.network.head],
+            activation_fn=nn.ReLU,
+            use_sde=use_sde,
+            lstm_hidden_size=self.network.width,
+            shared_lstm=not own_critic,
+            enable_critic_lstm=own_critic,
+            optimizer_kwargs={"eps": 1e-5, "fused": True},  # stable-baselines3's, but a third of the time
+        )
+        for lstm in (self.lstm_actor, self.lstm_critic):
+            if lstm is not None:
+                _initialize_lstm(lstm)
+
+    def make_features_extractor(self) -> StreamEncoder | FlatEncoder:
+        """The encoder of a mech's flat observation; stable-baselines3 calls this."""
+        network = self.network
+        if network.encoder == "flat":
+            return FlatEncoder(self._flat_space, network.width)
+        return StreamEncoder(self._flat_space, network.width, network.set_width, network.map_channels)
+
+    def _build(self, lr_schedule: Any) -> None:
+        """Make everything but the encoder of the actor and the LSTMs; stable-baselines3 calls this."""
+        network = self.network
+        self._build_mlp_extractor()
+        self.action_net = nn.Linear(network.head, PARAMETERS)
+        self.value_net = nn.Linear(network.head, 1)
+        self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
+        self.observation_normalizer = ObservationNormalizer() if network.normalize_observations else None
+        self.critic_encoder = self.make_features_extractor() if network.critic != "shared" else None
+        self.battle_encoder = (
+            BattleEncoder(network.width, network.set_width, network.map_channels)
+            if network.critic == "central"
+            else None
+        )
+        self.foresight = nn.Linear(network.width + ACTION_DIM, _FORESEEN_WIDTH) if network.foresight else None
+        for layer in self.mlp_extractor.modules():
+            if isinstance(layer, nn.Linear):
+                _initialize(layer, math.sqrt(2.0))
+        _initialize(self.action_net, 0.01)
+        with torch.no_grad():
+            self.action_net.bias.copy_(parameter_bias(network.initial_std, network.min_std, network.max_std))
+            nn.init.zeros_(self.value_net.weight)
+            nn.init.zeros_(self.value_net.bias)
+        for module, gain in ((self.target_query, 0.01), (self.foresight, 1.0)):
+            if module is not None:
+                _initialize(module, gain)
+
+    def forward(
+        self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
+    ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
+        """Act: raw actions (rows, RAW_DIM), values (rows, 1), log-probabilities (rows,) and the next states."""
+        distribution, latent, actor_states = self._actor(obs, lstm_states.pi, episode_starts)
+        values, critic_states = self._critic(obs, latent, lstm_states.vf, episode_starts)
+        if deterministic:
+            actions = distribution.mode()
+        else:
+            actions = distribution.sample(torch.randn(len(latent), RAW_DIM, device=latent.device))
+        return actions, values, distribution.log_prob(actions), RNNStates(actor_states, critic_states or actor_states)
+
+    def evaluate(
+        self,
+        observations: Observations,
+        actions: Tensor,
+        states: RNNStates,
+        sequences: Sequences,
+        acting: Tensor | None = None,
+    ) -> Judgement:
+        """Judge samples, see `SequencePolicy.evaluate`."""
+        distribution, latent, _ = self._actor(observations, states.pi, sequences, acting)
+        values, _ = self._critic(observations, latent, states.vf, sequences)
+        judged = actions if acting is None else actions.index_select(0, acting)
+        return Judgement(values, distribution.log_prob(judged), distribution.entropy(), latent)
+
+    def evaluate_actions(
+        self, obs: Observations, actions: Tensor, lstm_states: RNNStates, episode_starts: Tensor | Sequences
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Values, log-probabilities and entropies, as stable-baselines3 calls it."""
+        distribution, latent, _ = self._actor(obs, lstm_states.pi, episode_starts)
+        values, _ = self._critic(obs, latent, lstm_states.vf, episode_starts)
+        return values, distribution.log_prob(actions), distribution.entropy()
+
+    def predict_values(self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor) -> Tensor:
+        """Values (rows, 1), given the critic's states, which are the actor's if it has none of its own."""
+        latent = None
+        if self.lstm_critic is None:
+            _, latent, _ = self._actor(obs, lstm_states, episode_starts)
+        return self._critic(obs, latent, lstm_states, episode_starts)[0]
+
+    def get_distribution(
+        self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor
+    ) -> tuple[HybridDistribution, LstmState]:
+        """The distribution of raw actions, and the actor's next states."""
+        distribution, _, states = self._actor(obs, lstm_states, episode_starts)
+        return distribution, states
+
+    def _predict(
+        self, observation: Observations, lstm_states: LstmState, episode_starts: Tensor, deterministic: bool = False
+    ) -> tuple[Tensor, LstmState]:
+        distribution, states = self.get_distribution(observation, lstm_states, episode_starts)
+        count = len(episode_starts)
+        raw = (
+            distribution.mode()
+            if deterministic
+            else distribution.sample(torch.randn(count, RAW_DIM, device=self.device))
+        )
+        return environment_actions(raw), states
+
+    def surprise(self, judged: Judgement, actions: Tensor, observations: Observations, sequences: Sequences) -> Tensor:
+        """(S,): mean squared error of the next observation of the mech itself and its objective, as foreseen."""
+        if self.foresight is None:
+            return super().surprise(judged, actions, observations, sequences)
+        assert judged.latent is not None
+        following, there_is_one = sequences.following(len(actions), actions.device)
+        foreseen = self.foresight(torch.cat([judged.latent, environment_actions(actions)], 1))
+        errors = foreseen - self._flat(observations)[following][:, _FORESEEN]
+        return torch.where(there_is_one, errors.square().mean(1), 0.0)
+
+    def raw_action(self) -> tuple[tuple[int, ...], torch.dtype]:
+        """Shape and dtype of a row's raw action."""
+        return (RAW_DIM,), torch.float32
+
+    def environment_actions(self, actions: Tensor) -> Tensor:
+        """Actions (rows, ACTION_DIM) for raw ones (rows, RAW_DIM)."""
+        return environment_actions(actions)
+
+    def acting(self, observations: Observations) -> Tensor:
+        """(rows,) bool: the mechs that are alive."""
+        return _flat_part(observations)[:, _ALIVE] > 0.5
+
+    def groups(self, observations: Observations) -> Tensor:
+        """(rows,) int64: the mechs' classes."""
+        return _flat_part(observations)[:, _CLASSES].argmax(1)
+
+    num_groups = _CLASSES.stop - _CLASSES.start
+
+    def observe(self, observations: Observations) -> None:
+        """Update the moments that observations (rows, D) of living mechs are normalised by, if they are."""
+        if self.observation_normalizer is not None:
+            flat = _flat_part(observations)
+            self.observation_normalizer.update(flat, flat[:, _ALIVE] > 0.5)
+
+    def diagnostics(self) -> dict[str, float]:
+        """Nothing that is not logged already."""
+        return {}
+
+    def critic_parameters(self) -> list[nn.Parameter]:
+        """The parameters that the actor has no part in."""
+        own = [each for each in (self.critic_encoder, self.battle_encoder) if each is not None]
+        return [*super().critic_parameters(), *(parameter for module in own for parameter in module.parameters())]
+
+    def _flat(self, observations: Observations) -> Tensor:
+        flat = _flat_part(observations)
+        return flat if self.observation_normalizer is None else self.observation_normalizer(flat)
+
+    def _actor(
+        self, observations: Observations, states: LstmState, starts: Tensor | Sequences, acting: Tensor | None = None
+    ) -> tuple[HybridDistribution, Tensor, LstmState]:
+        """The distribution of raw actions, the features (rows, width) that it follows from, and the next states.
+
+        The distribution is that of the rows whose numbers are in `acting`, (n,) int64, or of all.
+        """
+        flat, rows = self._flat(observations), None
+        if self.target_query is None:
+            features = self.features_extractor(flat)
+        elif acting is None:
+            features, rows = self.features_extractor.forward_rows(flat)
+        else:
+            features, rows = self.features_extractor.forward_living(flat)
+        output, states = self._process_sequence(features, states, starts, self.lstm_actor)
+        latent = output + features
+        masks = action_masks(_flat_part(observations))
+
+        def take(tensor: Tensor) -> Tensor:
+            return tensor if acting is None else tensor.index_select(0, acting)
+
+        head = self.mlp_extractor.forward_actor(take(latent))
+        parameters = _exact(self.action_net(head))
+        if rows is not None and self.target_query is not None:
+            # For products as small as these a batched matrix product takes several times as long.
+            scores = (take(rows) * self.target_query(head).unsqueeze(1)).sum(2) / math.sqrt(rows.shape[-1])
+            parameters = parameters.index_copy(1, _target_columns(parameters.device), scores.to(parameters.dtype))
+        distribution = HybridDistribution(parameters, take(masks), self.network.min_std, self.network.max_std)
+        return distribution, latent, states
+
+    def _critic(
+        self, observations: Observations, latent: Tensor | None, states: LstmState, starts: Tensor | Sequences
+    ) -> tuple[Tensor, LstmState | None]:
+        """Values (rows, 1), and the critic's next states if it has any."""
+        next_states = None
+        if self.lstm_critic is not None:
+            assert self.critic_encoder is not None
+            features = self.critic_encoder(self._flat(observations))
+            if self.battle_encoder is not None:
+                features = features + self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
+            output, next_states = self._process_sequence(features, states, starts, self.lstm_critic)
+            latent = output + features
+        return _exact(self.value_net(self.mlp_extractor.forward_critic(latent))), next_states
+
+
+def build_policy(network: NetworkConfig, seed: int | None = None, state_width: int | None = None) -> BattlePolicy:
+    """A policy with random weights on the CPU; the same seed gives the same weights.
+
+    `state_width` is the length of the global state that a central critic is given; its weights fit any.
+    """
+    space: spaces.Space[Any] = observation_space()
+    if network.critic == "central":
+        width = state_width or state_streams(2)["battle_map"].stop
+        space = spaces.Dict({"observation": space, "state": spaces.Box(-np.inf, np.inf, (width,), np.float32)})
+    with torch.random.fork_rng(devices=[]):
+        if seed is not None:
+            torch.manual_seed(seed % 2**63)
+        return BattlePolicy(space, action_space(), lambda _: 0.0, network)
+
+
+def _flat_space(observations: Any, actions: Any, network: NetworkConfig) -> spaces.Box:
+    """The space of a mech's flat observation. Raises ValueError for spaces that are not those of a mech."""
+    central = network.critic == "central"
+    if central != isinstance(observations, spaces.Dict) or (
+        central and set(observations.keys()) != {"observation", "state"}
+    ):
+        expected = "a Dict of 'observation' and 'state'" if central else "a Box"
+        raise ValueError(f"a {network.critic} critic needs an observation space that is {expected}, got {observations}")
+    flat = observations["observation"] if central else observations
+    for name, space, shape in (("observation", flat, (OBSERVATION_DIM,)), ("action", actions, (ACTION_DIM,))):
+        if not isinstance(space, spaces.Box) or space.shape != shape:
+            raise ValueError(f"{name} space: expected a mech's, a Box of {shape}, got {space}")
+    return cast("spaces.Box", flat)
+
+
+def _exact(output: Tensor) -> Tensor:
+    """A head's output without the rounding of bfloat16 in what follows, which would spoil probability ratios."""
+    return output.float() if output.dtype == torch.bfloat16 else output
+
+
+def _flat_part(observations: Observations) -> Tensor:
+    return observations["observation"] if isinstance(observations, dict) else observations
+
+
+def _initialize(layer: nn.Linear, gain: float) -> None:
+    nn.init.orthogonal_(layer.weight, gain)
+    nn.init.zeros_(layer.bias)
+
+
+def _initialize_lstm(lstm: nn.LSTM) -> None:
+    """Orthogonal weights gate by gate, biases zero but for the forget gate's, which begins by keeping."""
+    units = lstm.hidden_size
+    with torch.no_grad():
+        for name, parameter in lstm.named_parameters():
+            if name.startswith("weight"):
+                for gate in torch.split(parameter, units):
+                    nn.init.orthogonal_(gate)
+            else:
+                nn.init.zeros_(parameter)
+                if name.startswith("bias_ih"):
+                    parameter[units : 2 * units] = 1.0
+
+
+def _target_columns(device: torch.device) -> Tensor:
+    """The parameters that are the logits of the contact rows as targets: with sets, of what is in them alone."""
+    return torch.arange(TARGET_LOGITS.start, TARGET_LOGITS.stop, device=device)

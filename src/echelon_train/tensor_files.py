@@ -1,0 +1,60 @@
+"""Reading tensors from files that may be anything, without running what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from echelon_train.errors import CheckpointError
+
+
+def weights_of(module: nn.Module) -> dict[str, Tensor]:
+    """A module's parameters and buffers by name, each once although parts share some, without gradients."""
+    return {name: tensor.detach() for name, tensor in (*module.named_parameters(), *module.named_buffers())}
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """All of a file of at most `limit` bytes. Raises CheckpointError, with the reason."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if len(data) > limit:
+        raise CheckpointError(f"{path}: larger than the {limit} bytes that it may have")
+    return data
+
+
+def parse_tensors(data: bytes, path: Path) -> dict[str, Tensor]:
+    """The tensors in the bytes of a safetensors file. Raises CheckpointError if they are none."""
+    try:
+        tensors: dict[str, Tensor] = safetensors.torch.load(data)
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{path}: no valid safetensors ({error})") from error
+    return tensors
+
+
+def check_finite(weights: Mapping[str, Tensor]) -> None:
+    """Raise CheckpointError for a weight that is not finite."""
+    for name, tensor in weights.items():
+        if not torch.isfinite(tensor).all():
+            raise CheckpointError(f"weights: {name!r} holds values that are not finite")
+
+
+def check_shapes(module: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Raise CheckpointError unless a file's weights are, by name, shape and dtype, those of a module."""
+    expected = weights_of(module)
+    if weights.keys() != expected.keys():
+        names = sorted(weights.keys() ^ expected.keys())
+        raise CheckpointError(f"{path}: missing or unknown tensors: {', '.join(names[:4])}")
+    for name, tensor in expected.items():
+        if weights[name].shape != tensor.shape or weights[name].dtype != tensor.dtype:
+            raise CheckpointError(
+                f"{path}: {name!r}: expected {tuple(tensor.shape)} {tensor.dtype}, "
+                f"got {tuple(weights[name].shape)} {weights[name].dtype}"
+            )

@@ -1,0 +1,302 @@
+"""The algorithm on the policy of battles, with observations of battles that were fought."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
+from stable_baselines3.common.vec_env import VecEnvWrapper
+
+from echelon_env.action_formats import BLOCKS
+from echelon_env.observations import CONTACT_ROWS, STREAMS
+from echelon_train.algorithm.losses import Weights, losses
+from echelon_train.config import NetworkConfig
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.distributions import TARGET_LOGITS
+from echelon_train.policy.encoders import TABLES
+
+from ..policy.real import fought
+from .toys import Wander, collect, model_of
+
+STEPS, ROWS = 16, 12
+SMALL = {"width": 8, "head": 8, "set_width": 4, "map_channels": 2}
+VARIANTS = [
+    NetworkConfig(encoder=encoder, critic=critic, foresight=foresight, **SMALL)
+    for encoder, critic, foresight in itertools.product(
+        ("sets", "flat"), ("shared", "separate", "central"), (False, True)
+    )
+]
+IDS = [f"{each.encoder}-{each.critic}{'-foresight' * each.foresight}" for each in VARIANTS]
+
+
+class Fought(Wander):
+    """Rows that see moments of battles, in no order; some of them are dead."""
+
+    def __init__(self):
+        self._seen, self.alive, self.states = (tensor.numpy() for tensor in fought())
+        super().__init__(ROWS, 0, observation_space(), action_space())
+
+    def _observe(self):
+        return self._seen[self._rng.integers(len(self._seen), size=self.num_envs)]
+
+
+class WithState(VecEnvWrapper):
+    """Rows that see the whole of some battle besides."""
+
+    def __init__(self, env):
+        states = spaces.Box(-np.inf, np.inf, env.states.shape[1:], np.float32)
+        super().__init__(env, spaces.Dict({"observation": env.observation_space, "state": states}))
+        self._rng = np.random.default_rng(5)
+
+    def _add(self, observations):
+        states = self.venv.states[self._rng.integers(len(self.venv.states), size=len(observations))]
+        return {"observation": observations, "state": states}
+
+    def reset(self):
+        return self._add(self.venv.reset())
+
+    def step_wait(self):
+        observations, rewards, dones, infos = self.venv.step_wait()
+        for row in np.flatnonzero(dones):
+            final = self._add(infos[row]["terminal_observation"][None])
+            infos[row]["terminal_observation"] = {name: part[0] for name, part in final.items()}
+        return self._add(observations), rewards, dones, infos
+
+
+def battles(network, **settings):
+    env = WithState(Fought()) if network.critic == "central" else Fought()
+    settings = {"auxiliary_coef": 0.5 * network.foresight, **settings}
+    model = model_of(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
+    collect(model)
+    return model
+
+
+def judged(model, batch, weights=None):
+    weights = weights or Weights(0.2, 0.01, 0.5, model.auxiliary_coef)
+    acting, counted = batch.acting.sum().float(), batch.counted.sum().float()
+    return losses(model.policy, batch, model.policy.return_normalizer, weights, acting, counted)
+
+
+def whole_batch(model):
+    buffer = model.rollout_buffer
+    return buffer.batch(
+        torch.arange(buffer.num_chunks), model._normalized_advantages(buffer.counted()), buffer.counted()
+    )
+
+
+def set_heads(model):
+    """Let the heads, which begin near zero, tell of what comes before them."""
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for name, parameter in model.policy.named_parameters():
+            if name.startswith(("action_net.weight", "value_net", "target_query")):
+                parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
+
+
+@pytest.mark.parametrize("network", VARIANTS, ids=IDS)
+def test_every_parameter_is_trained(network):
+    model = battles(network, batch_size=STEPS * ROWS // 4, n_epochs=2, ent_coef=0.01)
+    touched = {name: 0.0 for name, _ in model.policy.named_parameters()}
+    step = model.policy.optimizer.step
+
+    def watch():
+        for name, parameter in model.policy.named_parameters():
+            assert parameter.grad is not None and bool(torch.isfinite(parameter.grad).all()), name
+            touched[name] = max(touched[name], float(parameter.grad.abs().max()))
+        step()
+
+    model.policy.optimizer.step = watch
+    model.train()
+    assert min(touched.values()) > 0.0, [name for name, size in touched.items() if size == 0.0]
+    assert model.skipped_minibatches == 0
+
+
+@pytest.mark.parametrize("network", VARIANTS[:6], ids=IDS[:6])
+def test_padding_and_the_dead_get_no_gradient(network):
+    model = battles(network)
+    set_heads(model)
+    batch = whole_batch(model)
+    observations = batch.observations["observation"] if isinstance(batch.observations, dict) else batch.observations
+    observations.requires_grad_()
+    judged(model, batch).total.backward()
+    found = observations.grad.abs()
+    padded = torch.zeros_like(observations, dtype=torch.bool)
+    for name in TABLES:
+        stream = STREAMS[name]
+        empty = observations[:, STREAMS[f"{name}_mask"].part] <= 0.5
+        padded[:, stream.part] = empty.repeat_interleave(stream.row_width, 1)
+    assert 0 < int(padded.sum()) < padded.numel()
+    assert float(found[padded].max()) == 0.0
+    # the bound below would pass if nothing had a gradient
+    assert float((found[~padded] > 0).float().mean()) > 0.1
+
+
+def permuted(observations, order):
+    """Observations whose contacts are in another order."""
+    result = observations.clone()
+    for name in ("contacts", "contacts_mask"):
+        stream = STREAMS[name]
+        rows = observations[:, stream.part].view(len(observations), len(order), -1)
+        result[:, stream.part] = rows[:, order].flatten(1)
+    return result
+
+
+def column(name):
+    """The column of a raw action's block."""
+    widths = [1 if block.kind == "choice" else len(block.entries) for block in BLOCKS]
+    return sum(widths[: [block.name for block in BLOCKS].index(name)])
+
+
+@pytest.mark.parametrize("critic", ["shared", "separate"])
+def test_the_order_of_contacts_changes_nothing_but_the_targets_numbers(critic):
+    model = battles(NetworkConfig(critic=critic, **SMALL))
+    set_heads(model)
+    with torch.no_grad():
+        # the policy may come to like the first row best, for contacts come in an order: that is left out here
+        model.policy.action_net.weight[TARGET_LOGITS] = 0.0
+    batch = whole_batch(model)
+    order = torch.tensor([3, 0, 4, 2, 1, *range(5, CONTACT_ROWS)])  # the first five can be targets
+    target = column("target")
+    chosen = batch.actions[:, target].long()
+    assert len(chosen.unique()) > 3
+    actions = batch.actions.clone()
+    new_number = torch.cat([torch.zeros(1, dtype=torch.int64), order[:5].argsort() + 1])
+    actions[:, target] = new_number[chosen].float()
+    states = type(model._last_lstm_states)(batch.states[:2], batch.states[2:] or batch.states[:2])
+    before = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
+    after = model.policy.evaluate(permuted(batch.observations, order), actions, states, batch.sequences)
+    for name in ("values", "log_probs", "entropy"):
+        torch.testing.assert_close(getattr(after, name), getattr(before, name), rtol=1e-5, atol=1e-5)
+    wrong = model.policy.evaluate(permuted(batch.observations, order), batch.actions, states, batch.sequences)
+    assert not torch.allclose(wrong.log_probs, before.log_probs, atol=1e-2)
+
+
+@pytest.mark.parametrize("end", [-1.0, 1.0])
+def test_everything_is_finite_with_actions_at_their_ends(end):
+    model = battles(NetworkConfig(**SMALL), n_epochs=1)
+    buffer = model.rollout_buffer
+    numbers = [
+        column(block.name) + entry for block in BLOCKS if block.kind == "numbers" for entry in range(len(block.entries))
+    ]
+    buffer.actions[..., numbers] = 20.0 * end
+    sent = model.policy.environment_actions(buffer.actions.flatten(0, 1))
+    assert int((sent == end).all(0).sum()) >= len(numbers)
+    batch = whole_batch(model)
+    states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
+    with torch.no_grad():
+        before = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
+    assert torch.isfinite(before.log_probs).all()
+    assert torch.isfinite(before.entropy).all()
+    for chunk in range(buffer.num_chunks):  # as if these actions had been drawn
+        part = buffer.batch(torch.tensor([chunk]), buffer.advantages, buffer.counted())
+        own = type(states)(part.states[:2], part.states[:2])
+        with torch.no_grad():
+            log_probs = model.policy.evaluate(part.observations, part.actions, own, part.sequences).log_probs
+        first, row = chunk // ROWS * 4, chunk % ROWS
+        buffer.log_probs[first : first + 4, row] = log_probs
+    model.train()
+    assert model.skipped_minibatches == 0
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
+
+
+# The auxiliary loss
+
+
+def test_what_follows_is_foreseen_within_an_episode_only():
+    network = NetworkConfig(foresight=True, **SMALL)
+    model = battles(network)
+    batch = whole_batch(model)
+    states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
+    result = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
+    surprise = model.policy.surprise(result, batch.actions, batch.observations, batch.sequences)
+    buffer = model.rollout_buffer
+    last = torch.zeros(STEPS, ROWS, dtype=torch.bool)
+    last[3::4] = True  # of a chunk
+    last |= buffer.ends
+    chunks = torch.arange(buffer.num_chunks)
+    steps = torch.arange(4)[:, None] + chunks // ROWS * 4
+    at_end = last[steps, (chunks % ROWS).expand(4, -1)].flatten()
+    assert bool((surprise[at_end] == 0.0).all())
+    assert bool((surprise[~at_end] > 0.0).all())
+
+
+def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
+    model = battles(NetworkConfig(foresight=True, **SMALL))
+    judged(model, whole_batch(model), Weights(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
+    trained = {name for name, each in model.policy.named_parameters() if each.grad is not None and each.grad.any()}
+    assert {"foresight.weight", "lstm_actor.weight_hh_l0"} < trained
+    assert any(name.startswith("features_extractor") for name in trained)
+    assert not any(name.startswith(("action_net", "value_net", "mlp_extractor")) for name in trained)
+
+
+def test_dead_rows_are_not_foreseen():
+    model = battles(NetworkConfig(foresight=True, **SMALL))
+    batch = whole_batch(model)
+    assert 0 < int((~batch.acting).sum()) < len(batch.acting)
+    before = judged(model, batch).auxiliary.item()
+    actions = torch.where(batch.acting[:, None], batch.actions, torch.tensor(5.0))
+    assert judged(model, batch._replace(actions=actions)).auxiliary.item() == pytest.approx(before, rel=1e-6)
+
+
+# Observation normalisation
+
+
+def test_observations_of_the_living_are_counted_once_each():
+    network = NetworkConfig(normalize_observations=True, **SMALL)
+    model = battles(network)
+    model.train()
+    normalizer = model.policy.observation_normalizer
+    buffer = model.rollout_buffer
+    count = normalizer.moments()[0]
+    assert int(count.max()) >= int(count[0]) == int(buffer.acting.sum()) < buffer.acting.numel()
+
+
+# Memory
+
+
+def bytes_of(*values):
+    """Bytes of all tensors in values, tuples and dicts."""
+    total = 0
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            total += value.nbytes
+        elif isinstance(value, (tuple, dict)):
+            total += bytes_of(*(value.values() if isinstance(value, dict) else value))
+    return total
+
+
+def traced(make):
+    """What a function returns, and the most bytes of NumPy's that it had at once."""
+    tracemalloc.start()
+    try:
+        return make(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_rollouts_take_less_memory_than_stocks():
+    steps, minibatch = 64, 256
+    network = NetworkConfig()
+    env = Fought()
+    model = model_of(env, steps=steps, chunk=16, policy=BattlePolicy, policy_kwargs={"network": network})
+    buffer = model.rollout_buffer
+    ours = bytes_of(vars(buffer))
+    batch = buffer.batch(torch.arange(minibatch // 16), buffer.advantages, buffer.counted())
+    our_peak = ours + bytes_of(tuple(batch), buffer.counted())
+
+    def stock():
+        states = (steps, 1, ROWS, network.width)
+        actions = spaces.Box(-1, 1, model.policy.raw_action()[0])
+        made = RecurrentRolloutBuffer(steps, env.observation_space, actions, states, "cpu", n_envs=ROWS)
+        made.full = True
+        return made
+
+    made, _ = traced(stock)
+    theirs = sum(array.nbytes for array in vars(made).values() if isinstance(array, np.ndarray))
+    _, copies = traced(lambda: next(made.get(minibatch)))  # flattened, that is copied, at the first minibatch
+    assert ours <= 0.7 * theirs  # observations are most of it, and those are kept by both
+    assert our_peak <= 0.6 * (theirs + copies)
+    print(f"steady {ours / theirs:.3f}, peak {our_peak / (theirs + copies):.3f}, {ours} {theirs} {our_peak} {copies}")

@@ -1,0 +1,136 @@
+"""What each of two processes does that train together."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed
+import torch.multiprocessing
+
+from echelon_train.algorithm import ranks
+from echelon_train.algorithm.joint_state import joint_state, own_state
+from echelon_train.config import NetworkConfig
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.observation_normalizer import ObservationNormalizer
+
+from ..policy.real import fought
+from .toys import Wander, collect, model_of
+
+ROWS, STEPS = 3, 16
+
+
+def in_two_processes(tasks: list[Callable[[Path], Any]], folder: Path) -> dict[str, list[Any]]:
+    """By the name of each task what it returns in each of two processes that are connected."""
+    torch.multiprocessing.spawn(_connected, (tasks, folder), nprocs=2)
+    results = [torch.load(folder / f"results{rank}.pt", weights_only=False) for rank in range(2)]
+    return {name: [result[name] for result in results] for name in results[0]}
+
+
+def _connected(rank: int, tasks: list[Callable[[Path], Any]], folder: Path) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", f"file://{folder / 'meeting'}", rank=rank, world_size=2)
+    torch.save({task.__name__: task(folder) for task in tasks}, folder / f"results{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def weights_of(model: Any) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in model.policy.state_dict().items()}
+
+
+def train(folder: Path) -> dict[str, Any]:
+    """Several updates, each process in its own environment and with its own first weights."""
+    settings = {"n_epochs": 3, "batch_size": 16, "target_kl": 0.02, "learning_rate": 0.01, "seed": 11}
+    model = model_of(Wander(ROWS, ranks.rank()), recompute_advantages=True, **settings)
+    first = weights_of(model)
+    model.learn(6 * 2 * ROWS * STEPS)
+    return {
+        "first": first,
+        "weights": weights_of(model),
+        "optimizer": [each["exp_avg"] for each in model.policy.optimizer.state.values()],
+        "actions": model.rollout_buffer.actions.clone(),
+        "steps": model.num_timesteps,
+        "minibatches": model.logger.name_to_value["train/minibatches"],
+        "seed": ranks.own_seed(11),
+    }
+
+
+def union_model(rows: int) -> Any:
+    """A model that moves its weights by the gradient of the whole rollout, not clipped."""
+    model = model_of(Wander(rows, 4), n_epochs=1, learning_rate=1.0, max_grad_norm=1e9, ent_coef=0.02, accumulate=2)
+    model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+    return model
+
+
+def one_update(folder: Path) -> dict[str, torch.Tensor]:
+    """The update of a process that holds half the rows of a rollout which is in a file."""
+    model = union_model(ROWS)
+    collect(model)
+    given = torch.load(folder / "rollout.pt")
+    model.policy.load_state_dict(given["weights"])
+    own = slice(ranks.rank() * ROWS, (ranks.rank() + 1) * ROWS)
+    for name, tensor in given["buffer"].items():
+        getattr(model.rollout_buffer, name).copy_(tensor[:, own])
+    for kept, state in zip(model.rollout_buffer.states, given["states"], strict=True):
+        kept.copy_(state[:, :, own])
+    model.train()
+    return weights_of(model)
+
+
+def poisoned(folder: Path) -> dict[str, Any]:
+    """An update in which the second process alone has a return that is not a number."""
+    model = model_of(Wander(ROWS, ranks.rank()), chunk=STEPS, batch_size=STEPS, n_epochs=1, seed=3)
+    collect(model)
+    if ranks.rank() == 1:
+        model.rollout_buffer.returns[0, 1] = float("nan")
+    model.train()
+    return {"weights": weights_of(model), "skipped": model.skipped_minibatches}
+
+
+def stopped(folder: Path) -> dict[str, Any]:
+    """Training that a callback of the second process wants to stop."""
+    model = model_of(Wander(ROWS, ranks.rank()), n_epochs=1)
+    model.learn(10_000, callback=lambda locals_, _: ranks.rank() == 0 or model._n_updates < 3)
+    return {"updates": model._n_updates, "steps": model.num_timesteps}
+
+
+def normalizing(folder: Path) -> dict[str, Any]:
+    """Two updates with normalised observations, and the moments of all that the process has seen itself."""
+    observations = fought()[0]
+    torch.manual_seed(5 + ranks.rank())
+    network = NetworkConfig(width=8, head=8, encoder="flat", normalize_observations=True)
+    rows = observations[torch.randperm(len(observations))[: 2 * STEPS * ROWS]].view(2, STEPS, ROWS, -1)
+    env = Wander(ROWS, 0, observation_space(), action_space())
+    model = model_of(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1)
+    collect(model)
+    own = ObservationNormalizer()
+    for part in rows:
+        model.rollout_buffer.observations.copy_(part)
+        model.rollout_buffer.acting[:] = model.policy.acting(part.flatten(0, 1)).view(STEPS, ROWS)
+        model.train()
+        own.update(part.flatten(0, 1), model.policy.acting(part.flatten(0, 1)))
+    return {"moments": model.policy.observation_normalizer.moments(), "own": own.moments()}
+
+
+def exchange(folder: Path) -> dict[str, Any]:
+    """Everything that processes tell one another."""
+    rank = ranks.rank()
+    state = ({"a": torch.tensor([rank], dtype=torch.uint32), "random.x": torch.ones(2) * rank}, {"number": rank})
+    joint = joint_state(*state)
+    ranks.from_first(lambda: torch.save(joint, folder / "joint.pt"))
+    tensors, values = own_state(*torch.load(folder / "joint.pt", weights_only=False))
+    return {
+        "any": [ranks.any_of(False), ranks.any_of(rank == 1), ranks.any_of(True)],
+        "first": ranks.from_first(lambda: {"from": rank}),
+        "gathered": ranks.gathered(f"of {rank}"),
+        "sum": float(ranks.summed(torch.tensor(float(rank + 1)))),
+        "ranks": (rank, ranks.num_ranks()),
+        "own": ({name: tensor.tolist() for name, tensor in tensors.items()}, values),
+        "seeds": [ranks.own_seed(seed) for seed in (0, 1, 2)],
+    }
+
+
+def unseeded(folder: Path) -> list[float]:
+    """Numbers that a model without a seed samples with."""
+    model_of(Wander(ROWS, 0), seed=None)
+    return torch.rand(3).tolist()

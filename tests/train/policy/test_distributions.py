@@ -1,0 +1,393 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from torch import Tensor, distributions
+
+from echelon_env.action_formats import BLOCKS
+from echelon_env.actions import ACTION_DIM, Action
+from echelon_env.observations import OBSERVATION_DIM
+from echelon_train.policy import distributions as module
+from echelon_train.policy.distributions import (
+    MASKS,
+    PARAMETERS,
+    RAW_DIM,
+    action_masks,
+    environment_actions,
+)
+
+from .hybrid import (
+    LOGITS,
+    MAX_STD,
+    MIN_STD,
+    NAMES,
+    NUMBER_COLUMNS,
+    NUMBERS,
+    PLACE,
+    RAW,
+    batch,
+    log_std,
+    make,
+    moved,
+)
+
+
+def parameters_of(block: str) -> list[int]:
+    """Columns of the parameters that the block depends on."""
+    if block in ("motion", "comm"):
+        return [*range(PARAMETERS)[PLACE[block]], *range(PARAMETERS)[moved(PLACE[block], NUMBERS)]]
+    return [*range(PARAMETERS)[moved(PLACE[block], LOGITS)]]
+
+
+def torch_log_probs(parameters: Tensor, masks: Tensor, raw: Tensor) -> dict[str, Tensor]:
+    """Log-probabilities (R,) of each block by torch's own distributions."""
+    logits = parameters[:, LOGITS:].masked_fill(~masks, -math.inf)
+    result = {}
+    for block in BLOCKS:
+        columns, part = raw[:, RAW[block.name]], PLACE[block.name]
+        if block.kind == "numbers":
+            gauss = distributions.Normal(parameters[:, part], log_std(parameters)[:, part].exp())
+            tanh = distributions.TanhTransform(cache_size=1)
+            result[block.name] = distributions.TransformedDistribution(gauss, [tanh]).log_prob(tanh(columns)).sum(1)
+        elif block.kind == "switches":
+            probabilities = torch.sigmoid(logits[:, part])
+            result[block.name] = distributions.Bernoulli(probs=probabilities).log_prob(columns).sum(1)
+        else:
+            result[block.name] = distributions.Categorical(logits=logits[:, part]).log_prob(columns[:, 0])
+    return result
+
+
+def test_widths_follow_the_table():
+    choices = [block for block in BLOCKS if block.kind == "choice"]
+    switches = sum(len(block.entries) for block in BLOCKS if block.kind == "switches")
+    assert NUMBERS + switches + len(choices) == RAW_DIM
+    assert switches + sum(block.choices for block in choices) == MASKS
+    assert PARAMETERS == 2 * NUMBERS + MASKS
+
+
+def test_log_probabilities_are_those_of_torch():
+    parameters, masks, raw = batch(500)
+    expected = sum(torch_log_probs(parameters, masks, raw).values())
+    torch.testing.assert_close(make(parameters, masks).log_prob(raw), expected, rtol=1e-9, atol=1e-7)
+
+
+@pytest.mark.parametrize("block", NAMES)
+def test_a_block_changes_the_log_probability_as_in_torch(block):
+    """Another raw action in one block: the sum changes by that block's change, for the right entries of it."""
+    parameters, masks, raw = batch(200)
+    other = raw.clone()
+    other[:, RAW[block]] = make(parameters, masks).sample(torch.randn(200, RAW_DIM, dtype=torch.float64))[:, RAW[block]]
+    distribution = make(parameters, masks)
+    change = distribution.log_prob(other) - distribution.log_prob(raw)
+    theirs = [torch_log_probs(parameters, masks, each)[block] for each in (other, raw)]
+    torch.testing.assert_close(change, theirs[0] - theirs[1], rtol=1e-9, atol=1e-7)
+    assert change.abs().max() > 0.1
+
+
+@pytest.mark.parametrize("block", NAMES)
+def test_gradients_are_those_of_finite_differences(block):
+    parameters, masks, raw = batch(6)
+    columns = parameters_of(block)
+
+    def functions(own: Tensor) -> tuple[Tensor, Tensor]:
+        full = parameters.clone()
+        full[:, columns] = own
+        distribution = make(full, masks)
+        return distribution.log_prob(raw), distribution.entropy()
+
+    own = parameters[:, columns].clone().requires_grad_()
+    assert torch.autograd.gradcheck(functions, own)
+    for which in range(2):
+        (gradient,) = torch.autograd.grad(functions(own)[which].sum(), own)
+        assert gradient.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("column", [0, NUMBERS - 1])
+@pytest.mark.parametrize(("mean", "offset"), [(0.0, 0.0), (1.5, 1.0), (-0.5, 3.0), (0.3, -3.0)])
+def test_the_density_of_a_squashed_number_integrates_to_1(column, mean, offset):
+    """Over the action a = tanh(u), whose measure is (1 - a^2) du; the other entries of the row stay as they are."""
+    parameters, masks, raw = (each[:1] for each in batch(1))
+    parameters[0, column], parameters[0, NUMBERS + column] = mean, offset
+    u = torch.linspace(-25, 25, 100_001, dtype=torch.float64)
+    rows = raw.repeat(len(u), 1)
+    rows[:, NUMBER_COLUMNS[column]] = u
+    distribution = make(parameters.expand(len(u), -1), masks.expand(len(u), -1))
+    density = torch.exp(distribution.log_prob(rows) - 2 * torch.log(torch.cosh(u)))
+    rest = torch_log_probs(parameters, masks, raw)
+    gauss = distributions.Normal(parameters[:, :NUMBERS], log_std(parameters).exp())
+    own = gauss.log_prob(raw[:, NUMBER_COLUMNS]) + 2 * torch.log(torch.cosh(raw[:, NUMBER_COLUMNS]))
+    expected = torch.exp(sum(rest.values()) - own[:, column])
+    torch.testing.assert_close(torch.trapezoid(density, u), expected[0], rtol=1e-6, atol=0)
+
+
+def test_the_probabilities_of_all_discrete_actions_sum_to_1():
+    parameters, masks, raw = batch(4, seed=3)
+    discrete = [block for block in BLOCKS if block.kind != "numbers"]
+    sizes = [2 if b.kind == "switches" else b.choices for b in discrete for _ in range(raw[:, RAW[b.name]].shape[1])]
+    columns = [c for block in discrete for c in range(RAW_DIM)[RAW[block.name]]]
+    every = torch.cartesian_prod(*(torch.arange(size, dtype=torch.float64) for size in sizes))
+    for row in range(len(raw)):
+        rows = raw[row].repeat(len(every), 1)
+        rows[:, columns] = every
+        distribution = make(parameters[row].expand(len(every), -1), masks[row].expand(len(every), -1))
+        expected = torch_log_probs(parameters[row, None], masks[row, None], raw[row, None])
+        total = torch.logsumexp(distribution.log_prob(rows), 0)
+        torch.testing.assert_close(total, (expected["motion"] + expected["comm"])[0], rtol=0, atol=1e-6)
+
+
+def test_samples_have_the_probabilities():
+    samples = 60_000
+    parameters, masks, _ = batch(1, seed=4)
+    generator = torch.Generator().manual_seed(11)
+    noise = torch.randn(samples, RAW_DIM, generator=generator)
+    raw = make(parameters.float().expand(samples, -1), masks.expand(samples, -1)).sample(noise).numpy()
+    logits = parameters[0, LOGITS:].masked_fill(~masks[0], -math.inf)
+    assert len(masks[0].unique()) == 2  # otherwise this would say nothing about masks
+    for block in BLOCKS:
+        columns, part = raw[:, RAW[block.name]], PLACE[block.name]
+        if block.kind == "numbers":
+            for i, place in enumerate(range(part.start, part.stop)):
+                spread = float(log_std(parameters)[0, place].exp())
+                assert stats.kstest(columns[:, i], "norm", (float(parameters[0, place]), spread)).pvalue > 1e-4
+        elif block.kind == "switches":
+            assert set(np.unique(columns)) <= {0.0, 1.0}
+            for i, probability in enumerate(torch.sigmoid(logits[part]).tolist()):
+                assert stats.binomtest(int(columns[:, i].sum()), samples, probability).pvalue > 1e-4
+        else:
+            probabilities = torch.softmax(logits[part], 0).numpy()
+            counts = np.bincount(columns[:, 0].astype(int), minlength=block.choices)
+            possible = probabilities > 0
+            assert not counts[~possible].any()
+            if possible.sum() > 1:
+                assert stats.chisquare(counts[possible], samples * probabilities[possible]).pvalue > 1e-4
+
+
+def test_entropies_are_those_of_monte_carlo():
+    samples = 100_000
+    parameters, masks, _ = batch(3, seed=5)
+    generator = torch.Generator().manual_seed(12)
+    for row in range(3):
+        noise = torch.randn(samples, RAW_DIM, generator=generator, dtype=torch.float64)
+        one = parameters[row, None], masks[row, None]
+        raw = make(one[0].expand(samples, -1), one[1].expand(samples, -1)).sample(noise)
+        entropies = make(*one).block_entropies()
+        for name, log_prob in torch_log_probs(*one, raw).items():
+            error = float(log_prob.std()) / math.sqrt(samples)
+            assert abs(float(entropies[name]) + float(log_prob.mean())) < 4 * error + 8e-4, name
+        torch.testing.assert_close(sum(entropies.values()), make(*one).entropy())
+
+
+def mean_log_slope(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    """E[log(1 - tanh(u)^2)], u ~ N(mean, std^2), by the trapezoidal rule on a fine grid."""
+    z = np.linspace(-9, 9, 3001)
+    u = mean[..., None] + std[..., None] * z
+    values = 2 * (np.log(2) - np.logaddexp(u, -u))
+    return np.trapezoid(values * stats.norm.pdf(z), z)
+
+
+def entropy_of_numbers(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+    return np.log(std) + 0.5 * np.log(2 * np.pi * np.e) + mean_log_slope(mean, std)
+
+
+def number_parameters(mean: Tensor, std: Tensor) -> Tensor:
+    """Parameters of rows whose numbers all have the same mean and standard deviation, (R,) each."""
+    share = torch.log(std / MIN_STD) / math.log(MAX_STD / MIN_STD)
+    rest = torch.zeros(len(mean), MASKS, dtype=mean.dtype)
+    columns = [mean[:, None].expand(-1, NUMBERS), torch.logit(share)[:, None].expand(-1, NUMBERS), rest]
+    return torch.cat(columns, 1)
+
+
+def test_the_entropy_of_squashed_numbers_is_right_to_1e_4_everywhere():
+    grid = np.meshgrid(np.linspace(-3, 3, 41), np.geomspace(0.0501, 1.999, 41))
+    mean, std = (each.ravel() for each in grid)
+    parameters = number_parameters(torch.from_numpy(mean), torch.from_numpy(std))
+    entropies = make(parameters, torch.ones(len(mean), MASKS, dtype=torch.bool)).block_entropies()
+    expected = entropy_of_numbers(mean, std)
+    for name, size in (("motion", 4), ("comm", 8)):
+        error = np.abs(entropies[name].numpy() / size - expected)
+        assert error.max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "towards_wider"), [(0.0, 0.3, 1), (1.5, 0.3, 1), (-2.0, 0.3, 1), (0.0, 1.7, -1), (3.0, 1.7, 1)]
+)
+def test_the_entropy_has_a_gradient_towards_more_even_actions(mean, std, towards_wider):
+    """It equals that of Monte Carlo with the same random numbers on both sides of a difference."""
+    values = torch.tensor([[mean], [std]], dtype=torch.float64, requires_grad=True)
+    masks = torch.ones(1, MASKS, dtype=torch.bool)
+    entropy = make(number_parameters(*values), masks).entropy()
+    by_mean, by_std = torch.autograd.grad(entropy.sum() / NUMBERS, values)[0][:, 0].tolist()
+    assert np.sign(round(by_mean, 9)) == -np.sign(mean)
+    assert np.sign(by_std) == towards_wider
+
+    z = np.random.default_rng(3).standard_normal(400_000)
+    z = np.concatenate((z, -z))
+
+    def monte_carlo(mean: float, std: float) -> float:
+        u = mean + std * z
+        return np.log(std) + float(np.mean(2 * (np.log(2) - np.logaddexp(u, -u))))
+
+    step = 1e-3
+    assert by_mean == pytest.approx(
+        (monte_carlo(mean + step, std) - monte_carlo(mean - step, std)) / 2 / step, abs=6e-3
+    )
+    assert by_std == pytest.approx((monte_carlo(mean, std + step) - monte_carlo(mean, std - step)) / 2 / step, abs=6e-3)
+
+
+def test_the_log_probability_of_a_saturated_number_is_that_of_what_was_drawn():
+    """At u = 12 tanh is 1 in float32; the density of the action there is exp(22.39), for mean 12 and std 0.5."""
+    mean, std = torch.tensor([12.0]), torch.tensor([0.5])
+    masks = torch.zeros(1, MASKS, dtype=torch.bool)
+    masks[:, [PLACE[block.name].start for block in BLOCKS if block.kind == "choice"]] = True  # all else is certain
+    raw = torch.zeros(1, RAW_DIM)
+    raw[:, NUMBER_COLUMNS] = 12.0
+    assert environment_actions(raw)[0, Action.THROTTLE] == 1.0
+    log_prob = float(make(number_parameters(mean, std), masks).log_prob(raw)) / NUMBERS
+    assert log_prob == pytest.approx(2 * math.log(math.cosh(12)) - math.log(0.5 * math.sqrt(2 * math.pi)), abs=1e-4)
+    assert log_prob == pytest.approx(22.39, abs=0.01)
+
+
+extreme = st.sampled_from([-1e4, -50.0, -1.0, 0.0, 1.0, 50.0, 1e4])
+
+
+@given(
+    mean=st.sampled_from([-50.0, 0.0, 12.0, 50.0]),
+    offset=extreme,
+    logits=st.lists(extreme, min_size=MASKS, max_size=MASKS),
+    possible=st.lists(st.booleans(), min_size=MASKS, max_size=MASKS),
+    noise=st.lists(st.sampled_from([-40.0, -6.0, 0.0, 0.7, 6.0, 40.0]), min_size=RAW_DIM, max_size=RAW_DIM),
+    numbers=st.lists(st.floats(-50, 50, width=32), min_size=NUMBERS, max_size=NUMBERS),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+)
+def test_everything_is_finite_and_possible_at_the_ends(mean, offset, logits, possible, noise, numbers, dtype):
+    rows = [[mean] * NUMBERS + [offset] * NUMBERS + logits]
+    parameters = torch.tensor(rows, dtype=dtype, requires_grad=True)
+    masks = torch.tensor([possible])
+    for block in BLOCKS:
+        if block.kind == "choice":
+            masks[:, PLACE[block.name].start] = True
+    distribution = make(parameters, masks)
+    sampled = distribution.sample(torch.tensor([noise], dtype=dtype))
+    assert not sampled.requires_grad
+    set_by_hand = sampled.clone()
+    set_by_hand[:, NUMBER_COLUMNS] = torch.tensor([numbers], dtype=dtype)
+    for raw in (sampled, set_by_hand, distribution.mode()):
+        action = environment_actions(raw)
+        assert action.shape == (1, ACTION_DIM)
+        assert action.dtype == torch.float32
+        assert action.abs().max() <= 1.0
+        for block in BLOCKS:
+            columns, part = raw[0, RAW[block.name]], masks[0, PLACE[block.name]]
+            if block.kind == "switches":
+                assert not (columns.bool() & ~part).any()
+            elif block.kind == "choice":
+                assert part[int(columns[0])]
+        values = distribution.log_prob(raw), distribution.entropy()
+        assert all(torch.isfinite(each).all() for each in values)
+        (gradient,) = torch.autograd.grad(sum(values).sum(), parameters, retain_graph=True)
+        assert torch.isfinite(gradient).all()
+        assert not gradient[0, LOGITS:][~masks[0]].any()
+
+
+@pytest.mark.parametrize("noise", [-40.0, 40.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_has_probability_0_is_never_sampled(noise, dtype):
+    """Not at the ends of the uniform number 0 or 1 either, whichever option is the only one that can be."""
+    for option in range(max(block.choices for block in BLOCKS if block.kind == "choice")):
+        parameters = torch.full((1, PARAMETERS), -1e4, dtype=dtype)
+        certain = torch.zeros(1, RAW_DIM, dtype=dtype)
+        for block in BLOCKS:
+            if block.kind == "choice":
+                chosen = min(option, block.choices - 1)
+                parameters[:, LOGITS + PLACE[block.name].start + chosen] = 1e4
+                certain[:, RAW[block.name]] = chosen
+            elif block.kind == "switches":
+                parameters[:, moved(PLACE[block.name], LOGITS)] *= (-1) ** option
+                certain[:, RAW[block.name]] = option % 2
+        distribution = make(parameters, torch.ones(1, MASKS, dtype=torch.bool))
+        raw = distribution.sample(torch.full((1, RAW_DIM), noise, dtype=dtype))
+        discrete = [column for column in range(RAW_DIM) if column not in NUMBER_COLUMNS]
+        assert torch.equal(raw[:, discrete], certain[:, discrete])
+
+
+@given(scale=st.floats(0.01, 30), seed=st.integers(0, 2**31))
+def test_entropies_are_within_their_bounds(scale, seed):
+    parameters, masks, _ = batch(16, scale, seed)
+    entropies = make(parameters, masks).block_entropies()
+    for block in BLOCKS:
+        entropy = entropies[block.name]
+        if block.kind == "numbers":
+            assert (entropy <= len(block.entries) * (math.log(2) + 1e-4)).all()  # that of the uniform one on [-1, 1]
+            continue
+        possible = masks[:, PLACE[block.name]].sum(1).double()
+        most = possible * math.log(2) if block.kind == "switches" else possible.log()
+        assert (entropy >= -1e-12).all()
+        assert (entropy <= most + 1e-12).all()
+
+
+@given(seed=st.integers(0, 2**31))
+def test_rows_are_independent(seed):
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(8, generator=generator)
+    parameters, masks, raw = batch(8, seed=seed)
+    noise = torch.randn(8, RAW_DIM, generator=generator, dtype=torch.float64)
+    one, other = make(parameters, masks), make(parameters[order], masks[order])
+    for function in ("sample", "log_prob"):
+        argument = noise if function == "sample" else raw
+        torch.testing.assert_close(getattr(one, function)(argument)[order], getattr(other, function)(argument[order]))
+    torch.testing.assert_close(one.mode()[order], other.mode())
+    torch.testing.assert_close(one.entropy()[order], other.entropy())
+    torch.testing.assert_close(environment_actions(raw)[order], environment_actions(raw[order]))
+
+
+def test_the_mode_is_the_most_probable():
+    parameters, masks, raw = batch(400, seed=6)
+    distribution = make(parameters, masks)
+    mode = distribution.mode()
+    torch.testing.assert_close(mode[:, NUMBER_COLUMNS], parameters[:, :NUMBERS])
+    for block in BLOCKS:
+        if block.kind == "numbers":
+            continue
+        other = mode.clone()
+        other[:, RAW[block.name]] = raw[:, RAW[block.name]]
+        assert (distribution.log_prob(mode) >= distribution.log_prob(other) - 1e-9).all()
+        assert (mode != other).any()
+
+
+def test_what_is_first_used_for_inference_serves_training():
+    parameters, masks, raw = batch(4)
+    module._tables.cache_clear()
+    with torch.inference_mode():
+        make(parameters, masks).mode()
+    parameters.requires_grad_()
+    (gradient,) = torch.autograd.grad(make(parameters, masks).log_prob(raw).sum(), parameters)
+    assert gradient.abs().sum() > 0
+
+
+def test_wrong_shapes_are_refused():
+    parameters, masks = torch.zeros(3, PARAMETERS), torch.ones(3, MASKS, dtype=torch.bool)
+    message = rf"expected parameters \(R, {PARAMETERS}\) and masks \(R, {MASKS}\), got"
+    with pytest.raises(ValueError, match=message):
+        make(parameters[:, 1:], masks)
+    with pytest.raises(ValueError, match=message):
+        make(parameters, masks[:2])
+    with pytest.raises(ValueError, match=rf"expected observations \(R, {OBSERVATION_DIM}\), got \(3, 5\)"):
+        action_masks(torch.zeros(3, 5))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_a_gpu_gives_the_same():
+    parameters, masks, raw = batch(500)
+    noise = torch.randn(500, RAW_DIM, dtype=torch.float64)
+    results = []
+    for device in ("cpu", "cuda"):
+        distribution = make(parameters.to(device), masks.to(device))
+        sampled = distribution.sample(noise.to(device))
+        outputs = (sampled, distribution.log_prob(raw.to(device)), distribution.entropy(), environment_actions(sampled))
+        results.append([each.cpu() for each in outputs])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs)

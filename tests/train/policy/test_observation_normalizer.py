@@ -1,0 +1,236 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, Contact, EgoCell, Self
+from echelon_train.policy.encoders import TABLES, cut
+from echelon_train.policy.observation_normalizer import CLIP, EPSILON, ObservationNormalizer
+
+from .real import fought
+
+FEATURES = sum(stream.row_width for stream in STREAMS.values())
+ALIVE = STREAMS["self"].start + Self.ALIVE
+
+
+def counted(*batches: tuple[Tensor, Tensor]) -> ObservationNormalizer:
+    normalizer = ObservationNormalizer()
+    for observations, living in batches:
+        normalizer.update(observations, living)
+    return normalizer
+
+
+def entries(observations: Tensor, name: str, feature: int) -> np.ndarray:
+    """What there is of a feature: of filled rows, of all cells of a map."""
+    values = observations[:, STREAMS[name].part].reshape(-1, STREAMS[name].row_width)[:, feature]
+    if name in TABLES:
+        values = values[observations[:, STREAMS[f"{name}_mask"].part].flatten() > 0.5]
+    return values.double().numpy()
+
+
+def test_the_moments_are_those_of_numpy_over_what_there_is():
+    observations, living, _ = fought()
+    third = len(observations) // 3
+    moments = counted((observations[:third], living[:third]), (observations[third:], living[third:])).moments()
+    assert moments.shape == (3, FEATURES)
+    column = 0
+    for name, stream in STREAMS.items():
+        for feature in range(stream.row_width):
+            values = entries(observations[living], name, feature)
+            count, mean, squares = moments[:, column].tolist()
+            assert count == len(values)
+            assert mean == pytest.approx(values.mean(), abs=1e-12)
+            assert squares / count == pytest.approx(values.var(), abs=1e-12)
+            column += 1
+
+
+def test_what_is_filled_gets_mean_0_and_variance_1_and_the_rest_is_0():
+    observations, living, _ = fought()
+    normal = counted((observations, living))(observations)
+    assert normal.dtype == torch.float32
+    for name, feature in [("contacts", Contact.DISTANCE), ("ego_map", EgoCell.OBSTACLE), ("self", Self.ARMOUR)]:
+        gated = torch.cat([normal, observations[:, STREAMS["contacts_mask"].part]], 1)[living]
+        values = entries(gated, name, feature)
+        assert values.mean() == pytest.approx(0, abs=1e-2)
+        assert values.std() == pytest.approx(1, abs=0.05)
+    for name in TABLES:
+        empty = cut(observations, STREAMS[f"{name}_mask"]) <= 0.5
+        assert (cut(normal, STREAMS[name])[empty] == 0).all()
+    for name in ("self", "ego_map", "battle_map"):
+        assert (normal[~living][:, STREAMS[name].part] == 0).all()
+    assert (normal[~living][:, STREAMS["objective"].part] != 0).any(1).all()
+
+
+def test_an_entry_by_hand():
+    observations, living, _ = fought()
+    values = entries(observations[living], "contacts", Contact.RANGE)
+    entry = STREAMS["contacts"].start + Contact.RANGE
+    row = int((observations[:, STREAMS["contacts_mask"].start] > 0.5).nonzero()[0])
+    expected = (observations[row, entry].item() - values.mean()) / math.sqrt(values.var() + EPSILON)
+    assert counted((observations, living))(observations)[row, entry].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_features_without_a_unit_stay_as_they_are():
+    observations, living, _ = fought()
+    normal = counted((observations, living))(observations)
+    kept = [
+        stream.start + row * stream.row_width + feature
+        for stream in STREAMS.values()
+        for row in range(stream.rows)
+        for feature in stream.features
+        if not feature.unit
+    ]
+    assert ALIVE in kept
+    assert set(range(*STREAMS["comm_mask"].part.indices(OBSERVATION_DIM))) <= set(kept)
+    assert torch.equal(normal[:, kept], observations[:, kept])
+
+
+def test_what_is_far_off_is_clipped():
+    observations, living, _ = fought()
+    normalizer = counted((observations, living))
+    far = observations.clone()
+    far[:, STREAMS["self"].start + Self.HEAT] = torch.where(living, 1e6, 0.0)
+    far[:, STREAMS["self"].start + Self.VELOCITY_UP] = torch.where(living, -1e6, 0.0)
+    normal = normalizer(far)[living]
+    assert (normal[:, STREAMS["self"].start + Self.HEAT] == CLIP).all()
+    assert (normal[:, STREAMS["self"].start + Self.VELOCITY_UP] == -CLIP).all()
+
+
+def test_what_lies_in_padding_becomes_0_and_does_not_count():
+    observations, living, _ = fought()
+    wild = observations.clone()
+    for name in TABLES:
+        cut(wild, STREAMS[name])[cut(wild, STREAMS[f"{name}_mask"]) <= 0.5] = 1e9
+    assert torch.equal(counted((wild, living)).moments(), counted((observations, living)).moments())
+    normalizer = counted((observations, living))
+    assert torch.equal(normalizer(wild), normalizer(observations))
+
+
+def test_before_any_update_observations_are_left_alone():
+    observations, _, _ = fought()
+    assert torch.equal(ObservationNormalizer()(observations), observations)
+
+
+def test_a_feature_that_was_never_there_is_left_alone():
+    """Although others have been counted."""
+    observations, living, _ = fought()
+    blind = observations.clone()
+    for name in ("contacts", "contacts_mask"):
+        blind[:, STREAMS[name].part] = 0.0
+    normal = counted((blind, living))(observations)
+    part = STREAMS["contacts"].part
+    assert torch.equal(normal[:, part], observations[:, part])
+    assert not torch.equal(normal, observations)
+
+
+def test_dead_rows_change_nothing():
+    observations, living, _ = fought()
+    normalizer = counted((observations, living))
+    before = normalizer.moments()
+    normalizer.update(observations[~living] + 0.5, torch.zeros(int((~living).sum()), dtype=torch.bool))
+    assert torch.equal(normalizer.moments(), before)
+    assert torch.equal(counted((observations[living], living[living])).moments(), before)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**31), cuts=st.lists(st.integers(0, 60), min_size=1, max_size=3), scale=st.floats(0.01, 100)
+)
+def test_merging_parts_equals_the_whole(seed: int, cuts: list[int], scale: float):
+    generator = torch.Generator().manual_seed(seed)
+    observations = scale * torch.randn(60, OBSERVATION_DIM, generator=generator) + scale
+    for name in TABLES:
+        cut(observations, STREAMS[f"{name}_mask"])[:] = torch.rand(60, STREAMS[name].rows, generator=generator) > 0.6
+    living = torch.rand(60, generator=generator) > 0.3
+    whole = counted((observations, living)).moments()
+    bounds = [0, *sorted(cuts), 60]
+    merged = ObservationNormalizer()
+    for start, stop in itertools.pairwise(bounds):
+        merged.merge(counted((observations[start:stop], living[start:stop])).moments())
+    torch.testing.assert_close(merged.moments(), whole, rtol=1e-10, atol=1e-10 * scale**2)
+
+
+def test_a_small_variance_far_from_zero_is_kept():
+    """Sums of squares in float32 would lose it."""
+    observations = torch.zeros(2000, OBSERVATION_DIM)
+    entry = STREAMS["self"].start + Self.HEAT
+    observations[:, entry] = 1000.0 + torch.arange(2000) % 2
+    normalizer = ObservationNormalizer()
+    for part in observations.split(100):
+        normalizer.update(part, torch.ones(100, dtype=torch.bool))
+    count, _, squares = normalizer.moments()[:, entry]
+    assert (squares / count).item() == pytest.approx(0.25, rel=1e-9)
+
+
+def test_moments_are_a_copy():
+    observations, living, _ = fought()
+    normalizer = counted((observations, living))
+    normalizer.moments().zero_()
+    assert normalizer.moments().any()
+
+
+def test_the_state_travels_in_the_state_dict():
+    observations, living, _ = fought()
+    normalizer, other = counted((observations, living)), ObservationNormalizer()
+    state = normalizer.state_dict()
+    assert list(state) == ["running"] and state["running"].dtype == torch.float64
+    other.load_state_dict(state)
+    assert torch.equal(other(observations), normalizer(observations))
+    other.update(observations, living)
+    assert not torch.equal(other.moments(), normalizer.moments())
+
+
+def test_gradients_pass_where_an_entry_is_there():
+    observations, living, _ = fought()
+    given_ = observations.clone().requires_grad_()
+    counted((observations, living))(given_).sum().backward()
+    there = cut(observations, STREAMS["contacts_mask"]) > 0.5
+    gradient = cut(given_.grad, STREAMS["contacts"])
+    assert (gradient[~there] == 0).all()
+    assert (gradient[there][:, Contact.RANGE] > 1).any()
+
+
+def test_float64_stays_float64():
+    observations, living, _ = fought()
+    normalizer = counted((observations, living))
+    assert normalizer(observations.double()).dtype == torch.float64
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_refused_and_nothing_counted(value: float):
+    observations, living, _ = fought()
+    normalizer = counted((observations, living))
+    before = normalizer.moments()
+    broken = observations.clone()
+    broken[2, STREAMS["self"].start + Self.HEAT] = value
+    with pytest.raises(ValueError, match=rf"expected finite observations, got {value} for self.heat in row 2"):
+        normalizer.update(broken, living)
+    assert torch.equal(normalizer.moments(), before)
+
+
+def test_finite_entries_whose_sum_is_not_are_accepted():
+    observations = torch.zeros(4, OBSERVATION_DIM)
+    observations[:, STREAMS["objective"].part] = 3e38
+    assert counted((observations, torch.ones(4, dtype=torch.bool))).moments().isfinite().all()
+
+
+def test_what_does_not_fit_is_refused():
+    normalizer = ObservationNormalizer()
+    observations = torch.zeros(3, OBSERVATION_DIM)
+    with pytest.raises(ValueError, match=r"expected observations \(R, 1034\), got \(3, 7\)"):
+        normalizer(torch.zeros(3, 7))
+    with pytest.raises(ValueError, match=r"expected observations \(R, 1034\), got \(1034,\)"):
+        normalizer.update(torch.zeros(OBSERVATION_DIM), torch.ones(1, dtype=torch.bool))
+    with pytest.raises(ValueError, match=r"expected living as \(3,\) bool, got \(3,\) torch.float32"):
+        normalizer.update(observations, torch.ones(3))
+    with pytest.raises(ValueError, match=r"expected living as \(3,\) bool, got \(2,\) torch.bool"):
+        normalizer.update(observations, torch.ones(2, dtype=torch.bool))
+    with pytest.raises(ValueError, match=rf"expected moments of shape \(3, {FEATURES}\), got \(3, 2\)"):
+        normalizer.merge(torch.zeros(3, 2))
+    with pytest.raises(ValueError, match="expected finite moments"):
+        normalizer.merge(torch.full((3, FEATURES), math.nan))

@@ -1,0 +1,84 @@
+"""Runs that stop at a chosen step, and what tells two runs apart."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from echelon_train.checkpoint import load_checkpoint, load_training_state, weights_of
+from echelon_train.config import NetworkConfig, PPOConfig, TrainConfig
+from echelon_train.run_folder import read_metrics
+from echelon_train.vec_env import BattleVecEnv
+
+from .small import small_run
+
+QUIET = Console(quiet=True)
+
+
+def resumable_run(network: dict | None = None, ppo: dict | None = None, **overrides: object) -> TrainConfig:
+    """A run of five iterations, whose battles end at other times than its rollouts."""
+    return small_run(
+        network=NetworkConfig(width=8, head=8, set_width=4, map_channels=2, **(network or {})),
+        ppo=PPOConfig(**({"rollout_steps": 16, "chunk": 8, "minibatch": 16, "epochs": 2} | (ppo or {}))),
+        **({"steps": 160, "maps": 3, "checkpoint_every": 32} | overrides),
+    )
+
+
+def at_step(monkeypatch: pytest.MonkeyPatch, step: int, happen: Callable[[], object]) -> None:
+    """Let something happen in a step of the environment, counted from now."""
+    stock, left = BattleVecEnv.step_wait, [step]
+
+    def step_wait(self):
+        left[0] -= 1
+        if left[0] == 0:
+            happen()
+        return stock(self)
+
+    monkeypatch.setattr(BattleVecEnv, "step_wait", step_wait)
+
+
+def differences(first: Path, second: Path) -> list[str]:
+    """What is not the same, to the bit, in the last checkpoints and all metrics of two runs, but for times."""
+    return [*_state_differences(first, second), *_metrics_differences(first, second)]
+
+
+def _state_differences(first: Path, second: Path) -> list[str]:
+    ours, theirs = _state(first), _state(second)
+    names = ours.keys() | theirs.keys()
+    return sorted(name for name in names if name not in ours or name not in theirs or ours[name] != theirs[name])
+
+
+def _state(run: Path) -> dict[str, object]:
+    checkpoint, training = load_checkpoint(run), load_training_state(run)
+    tensors = weights_of(checkpoint.policy) | dict(training.tensors)
+    state = {name: (str(t.dtype), tuple(t.shape), t.numpy().tobytes()) for name, t in tensors.items()}
+    values = dict(training.values)
+    episodes = [{key: value for key, value in each.items() if key != "t"} for each in values.pop("ep_info_buffer")]
+    facts = {field.name: getattr(checkpoint, field.name) for field in dataclasses.fields(checkpoint)}
+    return state | values | facts | {"episodes": episodes, "policy": None}
+
+
+def _metrics_differences(first: Path, second: Path) -> list[str]:
+    ours, theirs = _metrics(first), _metrics(second)
+    if len(ours) != len(theirs):
+        return [f"{len(ours)} and {len(theirs)} lines of metrics"]
+    return [
+        f"line {number}: {name}"
+        for number, (one, other) in enumerate(zip(ours, theirs, strict=True))
+        for name in sorted(one.keys() | other.keys())
+        if one.get(name) != other.get(name)
+    ]
+
+
+def _metrics(run: Path) -> list[dict[str, object]]:
+    return [
+        {
+            name: "nan" if isinstance(value, float) and math.isnan(value) else value
+            for name, value in line.items()
+            if name == "time/total_timesteps" or not name.startswith("time/")
+        }
+        for line in read_metrics(run)
+    ]

@@ -1,0 +1,36 @@
+import subprocess
+import sys
+
+import pytest
+
+from echelon_train import __main__ as module
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["skirmish", "--seed", "1"], ["train", "skirmish", "--seed", "1"]),
+        (["train", "skirmish"], ["train", "skirmish"]),
+        (["demo", "--help"], ["demo", "--help"]),
+        (["--resume", "runs/x"], ["train", "--resume", "runs/x"]),
+        ([], ["train"]),
+    ],
+)
+def test_the_name_of_the_command_may_be_left_out(given, expected, monkeypatch):
+    seen = []
+    monkeypatch.setattr(module, "command_line", lambda arguments: seen.append(arguments) or 7)
+    assert module.main(given) == 7
+    assert seen == [expected]
+
+
+def test_it_is_the_command_line():
+    found = subprocess.run(
+        [sys.executable, "-m", "echelon_train", "train", "no-such-run.toml"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert found.returncode == 2
+    assert found.stderr.startswith("echelon: ")
+    assert "no-such-run.toml" in found.stderr
+    assert "Traceback" not in found.stderr

@@ -1,0 +1,131 @@
+"""Whole runs in two processes that torchrun starts."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from echelon_train.checkpoint import load_checkpoint
+
+RUN = [
+    "--scenario",
+    "duel",
+    "--opponent",
+    "trivial",
+    "--battles",
+    "2",
+    "--device",
+    "cpu",
+    "--eval-battles",
+    "2",
+    "--maps",
+    "4",
+    "--set",
+    "battle.max_steps=12",
+    "--network.width",
+    "8",
+    "--network.head",
+    "8",
+    "--network.normalize-observations",
+    "true",
+    "--ppo.rollout-steps",
+    "16",
+    "--ppo.minibatch",
+    "16",
+    "--ppo.epochs",
+    "2",
+    "--ppo.learning-rate",
+    "1e-3",
+    "--ppo.entropy-weight",
+    "0.01",
+]
+
+
+def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
+    return subprocess.Popen(
+        [*torchrun, "-m", "echelon_train", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """What a run says on standard output; it must end well."""
+    try:
+        stdout, stderr = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    assert process.returncode == 0, stderr
+    return stdout
+
+
+def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
+    arguments = [*RUN, "--steps", "256", "--eval-every", "128", "--checkpoint-every", "128"]
+    stdout = finish(start(arguments, tmp_path))
+    [run] = (tmp_path / "runs").iterdir()
+    assert stdout.count("Trained on") == 1, "one process speaks for both"
+    checkpoint = load_checkpoint(run)
+    # two processes with two battles of a mech each, 16 steps at a time; rows that are dead count for nothing
+    assert 256 <= checkpoint.steps <= 256 + 64
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    steps = [line["time/total_timesteps"] for line in lines]
+    assert steps == sorted(steps)
+    assert steps[0] > 32
+    assert "eval/win_rate" in lines[0]
+    assert {"best.json", "last.json", "run.json", "curves.png"} < {file.name for file in run.iterdir()}
+    assert checkpoint.trained_maps
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_as_if_it_had_never_stopped(tmp_path):
+    arguments = [*RUN, "--eval-every", "0", "--checkpoint-every", "0"]
+    finish(start([*arguments, "--steps", "512", "--out", "whole"], tmp_path))
+    finish(start([*arguments, "--steps", "256", "--out", "parts"], tmp_path))
+    finish(start(["--resume", "parts", "--steps", "512"], tmp_path))
+    whole, parts = load_checkpoint(tmp_path / "whole"), load_checkpoint(tmp_path / "parts")
+    assert whole.steps == parts.steps >= 512
+    for (name, one), two in zip(whole.policy.state_dict().items(), parts.policy.state_dict().values(), strict=True):
+        assert torch.equal(one, two), name
+    [state] = (tmp_path / "parts" / "checkpoints").glob("*/training.safetensors")
+    names = safetensors.torch.load_file(state).keys()
+    assert {"random.torch", "rank1.random.torch"} < set(names)
+
+    alone = subprocess.run(
+        [sys.executable, "-m", "echelon_train", "--resume", "parts", "--steps", "1024"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert alone.returncode == 2
+    assert "the run had 2 processes and has 1 now" in " ".join(alone.stderr.split())
+
+
+@pytest.mark.slow
+def test_a_signal_saves_in_all_processes(tmp_path):
+    process = start([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    try:
+        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert "Interrupted after" in stdout, stderr
+    assert load_checkpoint(tmp_path / "run").steps > 0
+    assert "SIGKILL" not in stderr, "all ended by themselves"

@@ -1,0 +1,326 @@
+"""An environment that goes on from its state equals one that never stopped."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from echelon_env import ConfigError, MapPool, NotResetError, make_config, opponents
+from echelon_env.actions import ACTION_DIM
+from echelon_env.evaluate import EVALUATION_SEEDS
+from echelon_env.opponents import FunctionPolicy
+from echelon_train.config import battle_config
+from echelon_train.vec_env import BattleVecEnv
+
+BEFORE, AFTER = 13, 24
+MIXTURE = {"novice": 1.0, "expert": 2.0}
+OPPONENTS = {
+    "novice": lambda config: "novice",
+    "expert": lambda config: "expert",
+    "mixture": lambda config: MIXTURE,
+    "handicap": lambda config: opponents.make(MIXTURE, 3, config, reaction_delay=0.5, aim_error=0.2, fire_rate=0.5),
+}
+
+
+def battle(scenario="duel", **overrides):
+    return make_config(battle_config(scenario), **({"max_steps": 9} | overrides))
+
+
+def make_env(opponent="novice", scenario="duel", *, seed=5, battles=3, config=None, **arguments):
+    config = config or battle(scenario)
+    return BattleVecEnv(config, battles, opponent=OPPONENTS[opponent](config), seed=seed, **arguments)
+
+
+def actions_of(env, first, last):
+    """The actions of steps first to last - 1 of a walk that never stops."""
+    noise = np.random.default_rng(7)
+    walk = noise.uniform(-1, 1, (last, env.num_envs, ACTION_DIM)).astype(np.float32)
+    return walk[first:]
+
+
+def walk(env, first, last):
+    """Everything that steps return, as bytes and plain values, but for the wall-clock time."""
+    course = []
+    for actions in actions_of(env, first, last):
+        observations, rewards, dones, infos = env.step(actions)
+        course.append((observations.tobytes(), rewards.tobytes(), dones.tobytes(), env.battles.side.tobytes()))
+        for info in infos:
+            if info:
+                final, episode = info["terminal_observation"], info["episode"]
+                rest = {name: value for name, value in info.items() if name not in ("terminal_observation", "episode")}
+                course.append((final.tobytes(), episode["r"], episode["l"], rest))
+    return course
+
+
+def hashes(env):
+    pool = env.battles.engine.maps
+    return None if pool is None else pool.content_hashes
+
+
+def assert_same_state(first, second):
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name].tobytes() != second[name].tobytes()] == []
+
+
+@pytest.fixture(scope="module")
+def recipes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recipes")
+    for number, terrain in enumerate(MapPool(battle(), [31, 32])):
+        (folder / f"{number}.json").write_text(terrain.recipe.to_json())
+    return folder
+
+
+CASES = [
+    ("novice", "duel", 3, 1, 1),
+    ("novice", "skirmish", None, 2, 2),
+    ("expert", "skirmish", 2, 2, 1),
+    ("expert", "duel", "recipes", 1, 2),
+    ("mixture", "skirmish", 3, 2, 2),
+    ("mixture", "duel", None, 1, 1),
+    ("handicap", "skirmish", 3, 1, 1),
+    ("handicap", "duel", "recipes", 2, 2),
+]
+
+
+@pytest.mark.parametrize(("opponent", "scenario", "maps", "regenerate", "num_threads"), CASES)
+def test_it_goes_on_as_if_it_had_never_stopped(opponent, scenario, maps, regenerate, num_threads, recipes, tmp_path):
+    """Every place's battle ends twice after the state was taken, and none is at its beginning there."""
+    arguments = {"maps": recipes if maps == "recipes" else maps, "regenerate": regenerate}
+
+    def make():
+        return make_env(opponent, scenario, num_threads=num_threads, **arguments)
+
+    env = make()
+    env.reset()
+    walk(env, 0, BEFORE)
+    state, before = env.state_arrays(), hashes(env)
+    ahead = walk(env, BEFORE, BEFORE + AFTER)
+    assert sum(entry[2] == b"\x01" * env.num_envs for entry in ahead if len(entry) == 4 and entry[2]) >= 2
+
+    np.savez(tmp_path / "state.npz", **state)
+    again = make()
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as kept:
+        observations = again.restore_arrays(dict(kept))
+    assert observations.tobytes() == again.battles.observations.tobytes()
+    assert_same_state(again.state_arrays(), state)
+    assert hashes(again) == before
+    assert walk(again, BEFORE, BEFORE + AFTER) == ahead
+    assert hashes(again) == hashes(env)
+    assert_same_state(again.state_arrays(), env.state_arrays())
+
+    other = make()
+    other.reset()
+    assert walk(other, BEFORE, BEFORE + AFTER) != ahead
+
+
+def test_fights_with_broken_terrain_go_on():
+    """A longer battle at close range: voxels break, mechs burn and die, projectiles are in the air."""
+    config = battle("skirmish", max_steps=300, terrain={"size": 56})
+    learner = opponents.make("expert", 1, config)
+
+    def fight(env, observations, steps):
+        course = []
+        for _ in range(steps):
+            observations, rewards, _, _ = env.step(learner.act(observations))
+            course.append((observations.tobytes(), rewards.tobytes()))
+        return course
+
+    env = make_env("expert", config=config, battles=2)
+    observations = env.reset()
+    for _ in range(200):
+        observations, _, dones, _ = env.step(learner.act(observations))
+        state = env.battles.engine.state
+        flying = state.battles["num_projectiles"].all()
+        if flying and state.voxel_damage.any() and (state.mechs["alive"] == 0).any() and not dones.any():
+            break
+    else:
+        raise AssertionError("nobody fought")
+    arrays, memories = env.state_arrays(), learner.state_arrays()
+    assert len(arrays["battles.engine.voxels_at"]) > 0
+    ahead = fight(env, observations, 60)
+    again = make_env("expert", config=config, battles=2)
+    observations = again.restore_arrays(arrays)
+    learner.restore_arrays(memories, again.num_envs)
+    assert fight(again, observations, 60) == ahead
+    assert_same_state(again.state_arrays(), env.state_arrays())
+
+
+OTHER_PROCESS = """
+import sys
+import numpy as np
+import safetensors.numpy
+from train.test_vec_env_state import AFTER, BEFORE, make_env, walk
+env = make_env("handicap", "skirmish", maps=3, regenerate=2)
+env.restore_arrays(safetensors.numpy.load_file(sys.argv[1]))
+walk(env, BEFORE, BEFORE + AFTER)
+safetensors.numpy.save_file(env.state_arrays(), sys.argv[2])
+"""
+
+
+def test_it_goes_on_in_another_process(tmp_path):
+    env = make_env("handicap", "skirmish", maps=3, regenerate=2)
+    env.reset()
+    walk(env, 0, BEFORE)
+    safetensors.numpy.save_file(env.state_arrays(), tmp_path / "begin")
+    walk(env, BEFORE, BEFORE + AFTER)
+    paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    subprocess.run(
+        [sys.executable, "-c", OTHER_PROCESS, str(tmp_path / "begin"), str(tmp_path / "end")],
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert_same_state(safetensors.numpy.load_file(tmp_path / "end"), env.state_arrays())
+
+
+def test_arrays_are_plain_and_independent():
+    env = make_env("handicap", maps=3)
+    env.reset()
+    walk(env, 0, 3)
+    state = env.state_arrays()
+    assert all(array.dtype.names is None and array.dtype.kind in "biuf" for array in state.values())
+    kept = {name: array.copy() for name, array in state.items()}
+    walk(env, 3, 12)
+    assert_same_state(state, kept)
+    again = make_env("handicap", maps=3)
+    again.restore_arrays(state)
+    walk(again, 3, 12)
+    assert_same_state(state, kept)
+
+
+def test_maps_are_kept_by_their_seeds():
+    env = make_env(scenario="skirmish", battles=4)
+    env.reset()
+    whole = sum(array.nbytes for array in env.battles.engine.snapshot().values())
+    assert sum(array.nbytes for array in env.state_arrays().values()) < 0.15 * whole
+
+
+def test_maps_that_were_played_before_count_as_played():
+    env = make_env(maps=6, battles=1)
+    env.reset()
+    walk(env, 0, 40)
+    again = make_env(maps=6, battles=1)
+    again.restore_arrays(env.state_arrays())
+    assert len(hashes(env)) > 1
+    assert hashes(again) == hashes(env)
+
+
+def test_rewards_and_the_run_seed_are_part_of_the_state():
+    env = make_env(maps=3)
+    env.seed(17)
+    env.reset()
+    rewards = battle(rewards={"zone": 7.0, "team_spirit": 0.25}).rewards
+    env.set_rewards(rewards)
+    again = make_env(maps=3)
+    again.restore_arrays(env.state_arrays())
+    assert again.battles.config.rewards == rewards
+    assert again.seed() == [17] * 3
+    assert walk(again, 0, 20) == walk(env, 0, 20)
+
+
+def changed(name, value):
+    """Replace an entry of a state, or leave it out."""
+
+    def change(state):
+        if value is None:
+            del state[name]
+        else:
+            state[name] = value(state[name]) if callable(value) else value
+
+    return change
+
+
+def entry(index, value):
+    def change(array):
+        array = array.copy()
+        array[index] = value
+        return array
+
+    return change
+
+
+REFUSED = {
+    "an array is missing": (changed("returns", None), r"environment: .* missing: \['returns'\]"),
+    "an array too many": (changed("bonus", np.zeros(1)), r"unknown: \['bonus'\]"),
+    "of the battles": (changed("battles.bonus", np.zeros(1)), r"the battles: .* unknown: \['bonus'\]"),
+    "of the engine": (changed("battles.engine.bonus", np.zeros(1)), r"unknown: \['bonus'\]"),
+    "of the opponent": (changed("battles.opponent.level", None), r"Scripted.* missing: \['level'\]"),
+    "other batch": (changed("returns", np.zeros(4)), r"'returns': expected \(3\) float64, got \(4,\) float64"),
+    "other dtype": (
+        changed("lengths", lambda a: a.astype(np.float32)),
+        r"'lengths': expected \(3\) int64, got \(3,\) fl",
+    ),
+    "no array": (changed("lengths", [1, 2, 3]), "'lengths': expected an array, got list"),
+    "no returns": (changed("returns", entry(0, np.nan)), "finite returns"),
+    "seed of evaluation": (changed("run", lambda a: np.array([EVALUATION_SEEDS.start, 1])), "kept for evaluation"),
+    "regenerate": (changed("run", lambda a: np.array([5, 9])), "regenerate: expected 1, got 9"),
+    "sides": (changed("battles.side", entry(0, 2)), "side: expected 0 or 1"),
+    "fewer rows": (changed("battles.opponent.memories", lambda a: a[:2]), r"'memories': expected \(3, \d+\) uint8"),
+    "other level": (changed("battles.opponent.level", entry(0, 4)), "level: expected 'novice', got 'expert'"),
+    "no level": (changed("battles.opponent.level", entry(0, 99)), "level: expected 'novice', got 99"),
+    "other player's seed": (changed("battles.opponent.seed", entry(0, 6)), "seed: expected 5, got 6"),
+    "other pool": (changed("battles.engine.pool_seeds", entry(0, 6)), "expected those of MapPool.3 maps"),
+    "other layout": (changed("battles.engine.layout", entry(0, 6)), "another version of echelon-env"),
+    "other map": (changed("battles.engine.map_hashes", entry((1, 0), 6)), "battle 1: recipe of seed"),
+    "no config": (changed("battles.engine.config", entry(0, 6)), "'config': expected a battle's configuration"),
+    "place beyond": (changed("battles.engine.events_at", np.array([10**9])), r"events: expected as many places"),
+    "gamma": (changed("battles.engine.reward_weights", entry(-1, 0.5)), r"rewards.gamma: expected [\d.]+, got 0.5"),
+    "weight": (changed("battles.engine.reward_weights", entry(0, np.inf)), "rewards.approach.: expected a number"),
+    "made": (changed("battles.engine.made_seeds", entry(0, 6)), "seed 6 is none of the pool's 3"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_state_that_cannot_be_changes_nothing(case):
+    change, message = REFUSED[case]
+    env, target = make_env(maps=3), make_env(maps=3)
+    for each, steps in ((env, 4), (target, 2)):
+        each.reset()
+        walk(each, 0, steps)
+    state, before = env.state_arrays(), target.state_arrays()
+    change(state)
+    played = hashes(target)
+    with pytest.raises(ValueError, match=message):
+        target.restore_arrays(state)
+    assert hashes(target) == played
+    assert_same_state(target.state_arrays(), before)
+    target.restore_arrays(env.state_arrays())
+    assert target.battles.observations.tobytes() == env.battles.observations.tobytes()
+
+
+def test_the_state_of_another_stage_is_refused():
+    stages = [battle("duel"), battle("duel-open")]
+    states = []
+    for config in stages:
+        env = make_env(config=config)
+        env.reset()
+        states.append(env.state_arrays())
+    for config, own, other in ((stages[0], *states), (stages[1], *states[::-1])):
+        env = make_env(config=config)
+        with pytest.raises(ValueError, match=r"of another configuration: [\w.]+: expected .+, got "):
+            env.restore_arrays(other)
+        env.restore_arrays(own)
+        assert_same_state(env.state_arrays(), own)
+
+
+def test_players_that_cannot_be_saved_are_named():
+    def forward(observations):
+        return np.zeros((len(observations), ACTION_DIM), np.float32)
+
+    env = BattleVecEnv(battle(), 2, opponent=FunctionPolicy(forward))
+    env.reset()
+    with pytest.raises(ConfigError, match=r"opponent: FunctionPolicy\(.*forward\) cannot be resumed"):
+        env.state_arrays()
+    handicapped = opponents.Handicap(FunctionPolicy(forward), battle())
+    env = BattleVecEnv(battle(), 2, opponent=handicapped)
+    env.reset()
+    with pytest.raises(ConfigError, match=r"policy: FunctionPolicy\(.*forward\) cannot be resumed"):
+        env.state_arrays()
+
+
+def test_there_is_no_state_before_the_first_reset():
+    with pytest.raises(NotResetError, match="never been reset"):
+        make_env().state_arrays()
