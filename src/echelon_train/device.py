@@ -1,9 +1,6 @@
-"""The device that a policy runs on, and the processor's threads."""
+"""The device that a policy runs on."""
 
 from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator
 
 import torch
 
@@ -36,14 +33,3 @@ def resolve_device(name: str) -> torch.device:
         if device.index is not None and device.index >= torch.cuda.device_count():
             raise DeviceError(f"device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
     return device
-
-
-@contextlib.contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use `count` threads of the processor within the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

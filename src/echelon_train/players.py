@@ -25,12 +25,12 @@ from echelon_env.evaluate import BASELINES, BattleNoise, Player
 from echelon_env.observations import OBSERVATION_DIM
 from echelon_train.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint
 from echelon_train.config import NetworkConfig
-from echelon_train.device import torch_threads
 from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.distributions import RAW_DIM, environment_actions
 from echelon_train.policy.encoders import SetEncoder
 from echelon_train.tensor_files import weights_of
+from echelon_train.threads import torch_threads
 
 BLOCK = 16
 """Battles in a block that a network runs on at once."""

@@ -15,11 +15,12 @@ from stable_baselines3.common.logger import Logger
 from echelon_train.algorithm import ranks
 from echelon_train.checkpoint import load_checkpoint, load_training_state
 from echelon_train.config import TrainConfig
-from echelon_train.device import resolve_device, torch_threads
+from echelon_train.device import resolve_device
 from echelon_train.loggers import check_wandb, open_logger
 from echelon_train.plots import save_run_curves
 from echelon_train.run import Run, TrainResult
 from echelon_train.run_folder import differences_from, read_run_config, record_resume, run_folder
+from echelon_train.threads import torch_threads
 
 
 def train(

@@ -2,8 +2,9 @@ import pytest
 import torch
 
 from echelon_train.algorithm import ranks
-from echelon_train.device import resolve_device, torch_threads
+from echelon_train.device import resolve_device
 from echelon_train.errors import DeviceError
+from echelon_train.threads import torch_threads
 
 
 def test_cpu_is_always_there():

@@ -1,5 +1,6 @@
 import json
 import sys
+import time
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -67,6 +68,7 @@ def test_metrics_are_lines_and_events(tmp_path):
 
 def test_a_run_that_goes_on_has_no_value_twice(tmp_path):
     log(open_logger(tmp_path, CONFIG), 100, 200, 300)
+    time.sleep(1.1)  # TensorBoard takes files in the order of their names, which begin with the second
     log(open_logger(tmp_path, CONFIG, resumed_at=200), 300, 400, value=0.75)
     values = [(line["time/total_timesteps"], line["battle/win_rate"]) for line in read_metrics(tmp_path)]
     assert values == [(100, 0.5), (200, 0.5), (300, 0.75), (400, 0.75)]

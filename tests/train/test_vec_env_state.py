@@ -267,7 +267,7 @@ REFUSED = {
     "other map": (changed("battles.engine.map_hashes", entry((1, 0), 6)), "battle 1: recipe of seed"),
     "no config": (changed("battles.engine.config", entry(0, 6)), "'config': expected a battle's configuration"),
     "place beyond": (changed("battles.engine.events_at", np.array([10**9])), r"events: expected as many places"),
-    "gamma": (changed("battles.engine.reward_weights", entry(-1, 0.5)), r"rewards.gamma: expected [\d.]+, got 0.5"),
+    "gamma": (changed("battles.engine.reward_weights", entry(-2, 0.5)), r"rewards.gamma: expected [\d.]+, got 0.5"),
     "weight": (changed("battles.engine.reward_weights", entry(0, np.inf)), "rewards.approach.: expected a number"),
     "made": (changed("battles.engine.made_seeds", entry(0, 6)), "seed 6 is none of the pool's 3"),
 }

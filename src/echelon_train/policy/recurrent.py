@@ -26,6 +26,7 @@ from echelon_train.policy.distributions import (
 from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.sequences import Judgement, LstmState, Observations, SequencePolicy, Sequences
+from echelon_train.threads import torch_threads
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
 _CLASSES = slice(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)
@@ -290,7 +291,8 @@ def build_policy(network: NetworkConfig, seed: int | None = None, state_width: i
     if network.critic == "central":
         width = state_width or state_streams(2)["battle_map"].stop
         space = spaces.Dict({"observation": space, "state": spaces.Box(-np.inf, np.inf, (width,), np.float32)})
-    with torch.random.fork_rng(devices=[]):
+    # one thread: the last bits of orthogonal weights hang on how many there are
+    with torch.random.fork_rng(devices=[]), torch_threads(1):
         if seed is not None:
             torch.manual_seed(seed % 2**63)
         return BattlePolicy(space, action_space(), lambda _: 0.0, network)

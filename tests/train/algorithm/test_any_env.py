@@ -10,6 +10,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
 
 from echelon_train.algorithm import EchelonRecurrentPPO
+from echelon_train.errors import CheckpointError
 
 from .toys import Remember, Wander, model_of
 
@@ -248,13 +249,14 @@ def test_policies_are_evaluated_by_stable_baselines():
 
 
 def test_a_model_is_saved_and_loaded_as_stable_baselines_does_it(tmp_path):
-    model = model_of(
-        Wander(4), batch_size=16, critic_lr_scale=2.0, ent_coef=lambda left: 0.1 * left, clip_range=lambda left: 0.2
-    )
+    functions = {"ent_coef": lambda left: 0.1 * left, "clip_range": lambda left: 0.2}
+    model = model_of(Wander(4), batch_size=16, critic_lr_scale=2.0, **functions)
     model.before_rollout = lambda: tmp_path
     model.learn(64)
     model.save(tmp_path / "model.zip")
-    loaded = EchelonRecurrentPPO.load(tmp_path / "model.zip", env=Wander(4), device="cpu")
+    with pytest.raises(CheckpointError, match="cannot hold clip_range, ent_coef"):
+        EchelonRecurrentPPO.load(tmp_path / "model.zip")
+    loaded = EchelonRecurrentPPO.load(tmp_path / "model.zip", env=Wander(4), device="cpu", **functions)
     assert loaded.critic_lr_scale == 2.0
     assert loaded.ent_coef(0.5) == pytest.approx(0.05)
     assert loaded.clip_range(1.0) == 0.2
