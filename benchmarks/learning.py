@@ -68,11 +68,11 @@ class Experiment:
 
 def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
     by_key = {name.replace("__", "."): value for name, value in changes.items()}
-    return Experiment("quickstart", 10, (1, 2), by_key, stock_entropy=stock_entropy)
+    return Experiment("quickstart", 10, (1, 2), {"steps": "2_000_000", **by_key}, stock_entropy=stock_entropy)
 
 
 EXPERIMENTS = {
-    "fixed-map": Experiment("skirmish", 30, (1, 2, 3), {"maps": "1"}, fixed_map=True),
+    "fixed-map": Experiment("skirmish", 30, (1, 2, 3), {"maps": "1", "steps": "10_000_000"}, fixed_map=True),
     "unseen-maps": Experiment("skirmish", 60, (1, 2, 3)),
     "unseen-maps-stock": Experiment("skirmish", 60, (1,), stock=True),
     "duel": _ablation(),
