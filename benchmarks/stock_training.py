@@ -45,8 +45,11 @@ def train_stock(config: TrainConfig, out: Path, max_seconds: float) -> tuple[int
         seed=config.seed, device="cpu", **SETTINGS,
     )  # fmt: skip
     model.set_logger(Logger(str(out), [JSONOutputFormat(str(out / METRICS_FILE))]))
-    model.learn(config.steps, callback=[BattleStatistics(), _Deadline(max_seconds)])
-    env.close()
+    try:
+        model.learn(config.steps, callback=[BattleStatistics(), _Deadline(max_seconds)])
+    finally:
+        model.logger.close()
+        env.close()
     policy = model.policy
     return int(model.num_timesteps), Player("stock", "sampled", lambda battle, noise: _StockPlayer(policy))
 
