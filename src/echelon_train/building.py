@@ -50,6 +50,12 @@ def initial_policy(config: TrainConfig) -> BattlePolicy:
     return build_policy(config.network, config.seed)
 
 
+def _fewest_rows(config: TrainConfig) -> int:
+    """Learner mechs of the stage that has the fewest: every stage has minibatches of the same size."""
+    stages = 1 if config.curriculum is None else len(config.curriculum.scenarios)
+    return min(stage.battles * len(stage.battle.blue) for stage in map(config.stage, range(stages)))
+
+
 def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonRecurrentPPO:
     """The algorithm of a run, with `initial_policy`'s weights."""
     ppo = config.ppo
@@ -58,7 +64,7 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
         env,
         learning_rate=ppo.learning_rate,
         n_steps=ppo.rollout_steps,
-        batch_size=min(ppo.minibatch, env.num_envs * ppo.rollout_steps),
+        batch_size=min(ppo.minibatch, _fewest_rows(config) * ppo.rollout_steps),
         n_epochs=ppo.epochs,
         gamma=ppo.gamma,
         gae_lambda=ppo.gae_lambda,
@@ -83,4 +89,5 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
     for name, tensor in weights_of(model.policy).items():
         if name in initial:  # the return normaliser is the algorithm's
             tensor.copy_(initial[name])
+    ranks.share(weights_of(model.policy).values())  # the last bits of initial weights hang on the processor
     return model

@@ -152,7 +152,7 @@ def find_checkpoint(path: Path) -> Path:
     those files. Raises CheckpointError.
     """
     for name in (LAST_FILE, BEST_FILE):
-        file = path.with_name(name)
+        file = path.absolute().with_name(name)
         if path.name in (name, Path(name).stem) and file.is_file():
             return _named_checkpoint(file)
     if (path / JSON_FILE).is_file():

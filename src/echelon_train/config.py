@@ -153,7 +153,7 @@ class RewardSchedules:
 
 
 MOST_MAPS = 20_000
-"""Maps that a run can train on; a kept map takes 200 kB of memory."""
+"""Maps that a run can train on; a kept map takes 320 kB of memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +185,11 @@ class TrainConfig:
         50, "battles", 2, 10**6, help="of an evaluation, an even number: every map is played from both sides"
     )
     checkpoint_every: int = quantity(
-        200_000, "samples", 0, 10**15, help="samples between two checkpoints; 0: only at the end"
+        200_000,
+        "samples",
+        0,
+        10**15,
+        help="samples between two checkpoints; 0: only at start and end, and best ones",
     )
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)

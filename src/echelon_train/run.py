@@ -76,7 +76,11 @@ class Run:
         self._stop = StopCallback(console, max_seconds)
         self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
         self._evaluations = EvaluationCallback(
-            config.eval_every, self._judge, self._keep_best, lambda: self._stop.stopping
+            config.eval_every,
+            self._judge,
+            self._keep_best,
+            lambda: self._curriculum.moves,
+            lambda: self._stop.stopping,
         )
         self._progress = ProgressCallback(config.steps, self._statistics, console)
 

@@ -41,8 +41,8 @@ class Schedule:
 
     def __str__(self) -> str:
         if self.shape == "constant":
-            return f"{self.start:g}"
-        return f"{self.shape}:{self.start:g}:{self.end:g}"
+            return f"{self.start}"
+        return f"{self.shape}:{self.start}:{self.end}"
 
     @classmethod
     def constant(cls, value: float) -> Schedule:

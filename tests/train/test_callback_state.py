@@ -9,7 +9,7 @@ from rich.console import Console
 
 from echelon_env import ConfigError
 from echelon_env.curriculum import make_curriculum
-from echelon_train.callbacks import BattleStatistics, CurriculumCallback
+from echelon_train.callbacks import BattleStatistics, CurriculumCallback, EvaluationCallback
 from echelon_train.config import TrainConfig, training_curriculum
 
 CURRICULUM = training_curriculum(
@@ -170,3 +170,22 @@ def test_a_pending_move_that_cannot_be(change):
     callback.load_state_dict(state)
     with pytest.raises(ConfigError, match="move: expected a win rate from 0 to 1 and battles from 1"):
         callback.load_state_dict(state | {"move": MOVE | change})
+
+
+def test_the_best_policy_is_the_best_of_its_stage():
+    """Who won duels is not the best of a curriculum that has gone on to larger battles."""
+    kept, moves, rates = [], [0], iter([0.5, 0.9, 0.2, 0.1, 0.3])
+    shares = SimpleNamespace(estimate=0.0, low=0.0, high=1.0)
+
+    def judge():
+        wins = SimpleNamespace(estimate=next(rates), low=0.0, high=1.0)
+        return SimpleNamespace(wins=wins, draws=shares, losses=shares)
+
+    callback = EvaluationCallback(1, judge, lambda: kept.append(model.num_timesteps), lambda: moves[0], lambda: False)
+    model = Model(callback)
+    for steps in range(5):
+        model.num_timesteps = callback.num_timesteps = steps
+        moves[0] = int(steps >= 2)
+        callback.on_rollout_start()
+    assert kept == [0, 1, 2, 4]
+    assert callback.state_dict() == {"due": 5, "best": 0.3, "moves": 1}

@@ -204,3 +204,11 @@ def test_the_last_checkpoint_lies_inside_the_run(tmp_path, saved, name):
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="neither a checkpoint"):
         load_checkpoint(tmp_path)
+
+
+def test_the_working_folder_can_be_a_run(tmp_path, saved, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match="neither a checkpoint"):
+        find_checkpoint(Path("."))
+    monkeypatch.chdir(saved)
+    assert find_checkpoint(Path(".")) == Path(".")

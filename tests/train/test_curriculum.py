@@ -256,3 +256,16 @@ def test_rows_stay_about_the_same(battles, expected):
 def test_impossible_curricula_are_refused(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
+
+
+def test_minibatches_fit_the_stage_that_has_the_fewest_mechs():
+    curriculum = small_curriculum("duel", "skirmish")
+    config = dataclasses.replace(staged_run(curriculum), battles=6)
+    config = dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, minibatch=96))  # all of the first stage's
+    second = config.stage(1)
+    assert second.battles * len(second.battle.blue) < config.battles
+    model = build_model(config, make_env(config.stage(0)), "cpu")
+    model.get_env().close()
+    model.replace_env(make_env(second))
+    model.learn(1)
+    model.get_env().close()

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 
 from echelon_env.actions import ACTION_DIM
@@ -32,3 +33,11 @@ def test_the_critic_starts_at_zero():
     observations = torch.rand(4, OBSERVATION_DIM)
     state = (torch.zeros(1, 4, 16), torch.zeros(1, 4, 16))
     assert torch.equal(policy.predict_values(observations, state, torch.zeros(4)), torch.zeros(4, 1))
+
+
+def test_pickles_are_neither_written_nor_read(tmp_path):
+    policy = build_policy(NETWORK)
+    with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):
+        policy.save(str(tmp_path / "policy"))
+    with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):
+        type(policy).load(str(tmp_path / "policy"))

@@ -43,6 +43,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         It may have another number of rows. The old environment is left open. Raises ValueError, with nothing changed,
         for one that does not fit the policy or the algorithm's parameters.
         """
+        env = self._wrap_env(env, self.verbose)
         check_for_correct_spaces(env, self.observation_space, self.action_space)
         self._check_numbers(env.num_envs)
         self.n_envs = env.num_envs  # the policy knows nothing of rows; only what is set here does

@@ -114,6 +114,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         self.deterministic = deterministic
         self.skipped_minibatches = 0
         """Minibatches so far whose gradient was not finite."""
+        self.skipped_in_a_row = 0
+        """Those since the last one whose gradient was."""
         self.before_rollout: Callable[[], object] = lambda: None
         """Called before every rollout, and so after the update that follows the last one."""
         if _init_setup_model:
@@ -204,7 +206,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         counted = buffer.counted()
         self._normalize_returns(counted)
         explained = explained_variance(buffer.values[counted], buffer.returns[counted])
-        log, stopped, skipped_in_a_row = UpdateLog(), False, 0
+        log, stopped = UpdateLog(), False
         for epoch in range(self.n_epochs):
             if epoch and self.recompute_advantages:
                 self._recompute()
@@ -213,10 +215,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
                 parts = self._gradient(chunks, advantages, counted, weights)
                 norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
                 if not bool(torch.isfinite(norm) & torch.isfinite(parts.total)):
-                    skipped_in_a_row += 1
-                    self._skip(chunks, advantages, counted, skipped_in_a_row)
+                    self._skip(chunks, advantages, counted)
                     continue
-                skipped_in_a_row = 0
+                self.skipped_in_a_row = 0
                 log.add(parts, norm)
                 if self.target_kl is not None and float(parts.approx_kl) > 1.5 * self.target_kl:
                     stopped = True
@@ -268,15 +269,17 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             groups = None if found is None else found.view_as(buffer.acting)
         return normalized(buffer.advantages, buffer.acting & counted, groups, self.policy.num_groups)
 
-    def _skip(self, chunks: Tensor, advantages: Tensor, counted: Tensor, in_a_row: int) -> None:
+    def _skip(self, chunks: Tensor, advantages: Tensor, counted: Tensor) -> None:
         """Leave a minibatch out whose gradient is not finite; stop if there have been too many in a row."""
         self.skipped_minibatches += 1
+        self.skipped_in_a_row += 1
         self.policy.optimizer.zero_grad()
-        if in_a_row < MOST_SKIPPED:
+        if self.skipped_in_a_row < MOST_SKIPPED:
             return
         file = write_batch(self.rollout_buffer.batch(chunks, advantages, counted), self.logger.dir)
         raise NonFiniteError(
-            f"the gradients of {in_a_row} minibatches in a row were not finite; the last of them is in {file}"
+            f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; "
+            f"the last of them is in {file}"
         )
 
     def _observe(self) -> None:
@@ -303,9 +306,6 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         record("train/acting", float(buffer.acting.float().mean()))
         record("train/skipped_minibatches", self.skipped_minibatches)
         record("train/n_updates", self._n_updates, exclude="tensorboard")
-
-    def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "before_rollout"]
 
 
 def _set_up_cuda(deterministic: bool) -> None:

@@ -23,7 +23,7 @@ from echelon_train.policy.sequences import SequencePolicy
 if TYPE_CHECKING:
     from echelon_train.algorithm.ppo import EchelonRecurrentPPO
 
-_COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "skipped_minibatches")
+_COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "skipped_minibatches", "skipped_in_a_row")
 _WORDS = 624  # of a Mersenne Twister's state
 _INFO_BUFFERS = ("ep_info_buffer", "ep_success_buffer")
 
@@ -128,10 +128,11 @@ def restore_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> 
     optimizer = policy.optimizer
     optimizer.state.clear()
     parameters = dict(policy.named_parameters())
+    together = any(group.get("fused") or group.get("capturable") for group in optimizer.param_groups)
     for name, tensor in tensors.items():
         owner, _, key = name.rpartition(".")
-        # as torch does it: a step count that is not on the parameters' device stays on the CPU
-        device = "cpu" if key == "step" else parameters[owner].device
+        # as torch does it: only a fused optimizer has its step counts where the parameters are
+        device = "cpu" if key == "step" and not together else parameters[owner].device
         optimizer.state[parameters[owner]][key] = tensor.to(device, copy=True)
 
 

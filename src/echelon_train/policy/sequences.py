@@ -58,6 +58,15 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.register_module("return_normalizer", None)
 
+    def save(self, path: str) -> None:
+        """Refused: stable-baselines3 would write a pickle. Raises NotImplementedError."""
+        raise NotImplementedError("a policy is saved with its algorithm: EchelonRecurrentPPO.save(path)")
+
+    @classmethod
+    def load(cls, path: str, device: torch.device | str = "auto") -> Any:
+        """Refused: what stable-baselines3 would load can run code. Raises NotImplementedError."""
+        raise NotImplementedError("a policy is loaded with its algorithm: EchelonRecurrentPPO.load(path).policy")
+
     @staticmethod
     def _process_sequence(
         features: Tensor, lstm_states: LstmState, episode_starts: Tensor | Sequences, lstm: nn.LSTM
@@ -95,8 +104,9 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
             count, place = hidden.shape[1], None
             starts = episode_starts.view(count, -1)[:, 0]
             steps = features.view(count, -1, features.shape[-1]).transpose(0, 1)
-        keep = (1.0 - starts).view(1, count, 1)
-        output, states = lstm(steps, (hidden * keep, cell * keep))
+        begins = (starts > 0.5).view(1, count, 1)
+        # not a product: a state that is not finite must not outlive its episode
+        output, states = lstm(steps, (hidden.masked_fill(begins, 0.0), cell.masked_fill(begins, 0.0)))
         if not isinstance(episode_starts, Sequences):
             return output.transpose(0, 1).flatten(0, 1), states
         output = output.flatten(0, 1)
@@ -158,6 +168,8 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     def critic_parameters(self) -> list[nn.Parameter]:
         """The parameters that the actor has no part in."""
         critic: list[Any] = [self.value_net, self.mlp_extractor.value_net, self.lstm_critic, self.critic]
+        if not self.share_features_extractor:
+            critic.append(self.vf_features_extractor)
         return [parameter for module in critic if module is not None for parameter in module.parameters()]
 
 
