@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 from collections.abc import Callable
@@ -69,7 +68,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
     critic_lr_scale
         Learning rate of what the critic has for itself, as a multiple of the actor's.
     deterministic
-        On CUDA: the same numbers in every run, at some cost.
+        On CUDA: the same numbers in every run, at some cost; policies then encode in float32 rather than bfloat16.
 
     Raises
     ------
@@ -135,6 +134,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         ).to(self.device)
         if not isinstance(self.policy, SequencePolicy):
             raise ValueError(f"policy: expected a SequencePolicy, got {type(self.policy).__name__}")
+        if self.device.type == "cuda" and not self.deterministic:
+            self.policy.encoding_dtype = torch.bfloat16
         if self.return_std is not None:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self._share_out_parameters()
@@ -238,16 +239,10 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         results = []
         for part in chunks.tensor_split(min(self.accumulate, len(chunks))):
             batch = buffer.batch(part, advantages, counted)
-            with self._autocast():
-                result = losses(self.policy, batch, self.policy.return_normalizer, weights, acting, all_counted)
+            result = losses(self.policy, batch, self.policy.return_normalizer, weights, acting, all_counted)
             result.total.backward()  # type: ignore[no-untyped-call]
             results.append(torch.stack([number.detach().float() for number in result]))
         return Losses(*ranks.sum_gradients(self.policy.parameters(), torch.stack(results).sum(0).unbind()))
-
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        if self.device.type != "cuda" or self.deterministic:
-            return contextlib.nullcontext()
-        return torch.autocast("cuda", torch.bfloat16)
 
     def _normalize_returns(self, counted: Tensor) -> None:
         normalizer = self.policy.return_normalizer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any, cast
 
@@ -237,6 +238,11 @@ class BattlePolicy(SequencePolicy):
         flat = _flat_part(observations)
         return flat if self.observation_normalizer is None else self.observation_normalizer(flat)
 
+    def _encoding(self) -> contextlib.AbstractContextManager[Any]:
+        if self.encoding_dtype is None:
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, self.encoding_dtype)
+
     def _actor(
         self, observations: Observations, states: LstmState, starts: Tensor | Sequences, acting: Tensor | None = None
     ) -> tuple[HybridDistribution, Tensor, LstmState]:
@@ -245,12 +251,14 @@ class BattlePolicy(SequencePolicy):
         The distribution is that of the rows whose numbers are in `acting`, (n,) int64, or of all.
         """
         flat, rows = self._flat(observations), None
-        if self.target_query is None:
-            features = self.features_extractor(flat)
-        elif acting is None:
-            features, rows = self.features_extractor.forward_rows(flat)
-        else:
-            features, rows = self.features_extractor.forward_living(flat)
+        with self._encoding():
+            if self.target_query is None:
+                features = self.features_extractor(flat)
+            elif acting is None:
+                features, rows = self.features_extractor.forward_rows(flat)
+            else:
+                features, rows = self.features_extractor.forward_living(flat)
+        features, rows = _exact(features), None if rows is None else _exact(rows)
         output, states = self._process_sequence(features, states, starts, self.lstm_actor)
         latent = output + features
         masks = action_masks(_flat_part(observations))
@@ -259,11 +267,11 @@ class BattlePolicy(SequencePolicy):
             return tensor if acting is None else tensor.index_select(0, acting)
 
         head = self.mlp_extractor.forward_actor(take(latent))
-        parameters = _exact(self.action_net(head))
+        parameters = self.action_net(head)
         if rows is not None and self.target_query is not None:
             # For products as small as these a batched matrix product takes several times as long.
             scores = (take(rows) * self.target_query(head).unsqueeze(1)).sum(2) / math.sqrt(rows.shape[-1])
-            parameters = parameters.index_copy(1, _target_columns(parameters.device), scores.to(parameters.dtype))
+            parameters = parameters.index_copy(1, _target_columns(parameters.device), scores)
         distribution = HybridDistribution(parameters, take(masks), self.network.min_std, self.network.max_std)
         return distribution, latent, states
 
@@ -274,12 +282,14 @@ class BattlePolicy(SequencePolicy):
         next_states = None
         if self.lstm_critic is not None:
             assert self.critic_encoder is not None
-            features = self.critic_encoder(self._flat(observations))
-            if self.battle_encoder is not None:
-                features = features + self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
+            with self._encoding():
+                features = self.critic_encoder(self._flat(observations))
+                if self.battle_encoder is not None:
+                    features = features + self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
+            features = _exact(features)
             output, next_states = self._process_sequence(features, states, starts, self.lstm_critic)
             latent = output + features
-        return _exact(self.value_net(self.mlp_extractor.forward_critic(latent))), next_states
+        return self.value_net(self.mlp_extractor.forward_critic(latent)), next_states
 
 
 def build_policy(network: NetworkConfig, seed: int | None = None, state_width: int | None = None) -> BattlePolicy:
@@ -313,9 +323,9 @@ def _flat_space(observations: Any, actions: Any, network: NetworkConfig) -> spac
     return cast("spaces.Box", flat)
 
 
-def _exact(output: Tensor) -> Tensor:
-    """A head's output without the rounding of bfloat16 in what follows, which would spoil probability ratios."""
-    return output.float() if output.dtype == torch.bfloat16 else output
+def _exact(encoded: Tensor) -> Tensor:
+    """What was encoded in bfloat16 as float32, because its rounding in what follows would spoil probability ratios."""
+    return encoded.float() if encoded.dtype == torch.bfloat16 else encoded
 
 
 def _flat_part(observations: Observations) -> Tensor:

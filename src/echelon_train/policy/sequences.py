@@ -54,6 +54,9 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     num_groups = 1
     """Groups that `groups` tells apart."""
 
+    encoding_dtype: torch.dtype | None = None
+    """What encoders of policies that can may compute in, if not in float32; the LSTM and the heads never do."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.register_module("return_normalizer", None)

@@ -300,3 +300,18 @@ def test_rollouts_take_less_memory_than_stocks():
     assert ours <= 0.7 * theirs  # observations are most of it, and those are kept by both
     assert our_peak <= 0.6 * (theirs + copies)
     print(f"steady {ours / theirs:.3f}, peak {our_peak / (theirs + copies):.3f}, {ours} {theirs} {our_peak} {copies}")
+
+
+@pytest.mark.parametrize("network", VARIANTS, ids=IDS)
+def test_encoding_in_bfloat16_leaves_the_ratios_of_a_policy_that_has_not_moved(network):
+    """Rounded alike in playing and in training, and nowhere after the encoders."""
+    model = battles(network)
+    set_heads(model)
+    model.policy.encoding_dtype = torch.bfloat16
+    remembered = []
+    model.policy.lstm_actor.register_forward_hook(lambda module, given, result: remembered.append(result[0].dtype))
+    collect(model)
+    assert 0.0 <= float(judged(model, whole_batch(model)).approx_kl) < 1e-4
+    assert set(remembered) == {torch.float32}
+    model.policy.encoding_dtype = None
+    assert float(judged(model, whole_batch(model)).approx_kl) > 1e-6  # so that it has been rounded at all
