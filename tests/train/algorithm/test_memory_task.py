@@ -6,7 +6,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from .toys import Remember, model_of
 
-DELAY, ROWS, BUDGET = 6, 32, 12_288
+# 5: episodes begin inside chunks, and chunks inside episodes
+DELAY, ROWS, BUDGET = 5, 32, 12_288
 
 
 def reward_after_learning(forget: bool) -> float:

@@ -123,6 +123,9 @@ def test_values_log_probabilities_advantages_and_gradients_are_those_of_stock(na
             getattr(buffer, field).T.numpy(), rows_first(getattr(stock, field)), rtol=1e-5, atol=1e-5, err_msg=field
         )
     assert relative_difference(their_gradient, our_gradient) < 1e-5
+    for parameter, gradient in their_gradient.items():
+        difference = float((our_gradient[parameter] - gradient).norm())
+        assert difference <= 1e-4 * float(gradient.norm()) + 1e-6, parameter
     for metric in ("train/policy_gradient_loss", "train/value_loss", "train/entropy_loss", "train/loss"):
         assert ours.logger.name_to_value[metric] == pytest.approx(
             theirs.logger.name_to_value[metric], rel=1e-4, abs=1e-5
