@@ -37,7 +37,7 @@ def train_stock(config: TrainConfig, out: Path, max_seconds: float) -> tuple[int
     torch.set_num_threads(1)
     env = VecNormalize(make_env(config), norm_obs=False, gamma=config.ppo.gamma)
     network = {
-        "lstm_hidden_size": config.network.width, "net_arch": [config.network.head], "enable_critic_lstm": False,
+        "lstm_hidden_size": config.network.width, "net_arch": [config.network.head],
         "log_std_init": math.log(config.network.initial_std), "activation_fn": torch.nn.ReLU,
     }  # fmt: skip
     model = RecurrentPPO(

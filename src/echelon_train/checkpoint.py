@@ -41,7 +41,7 @@ TRAINING_FILE = "training.safetensors"
 JSON_FILE = "checkpoint.json"
 LAST_FILE = "last.json"
 BEST_FILE = "best.json"
-MAX_JSON_BYTES = 1 << 22
+MAX_JSON_BYTES = 1 << 26
 MAX_WEIGHTS_BYTES = 1 << 30
 MAX_TRAINING_BYTES = 1 << 36
 
@@ -88,7 +88,8 @@ class TrainingState:
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> None:
     """Write a checkpoint into a new folder, atomically; without a training state it cannot be resumed from.
 
-    Raises OSError if it cannot be written or exists already, and CheckpointError for weights that are not finite.
+    Raises OSError if it cannot be written or exists already, and CheckpointError for weights that are not finite
+    and for more than can be read again.
     """
     weights = {name: tensor.cpu().contiguous() for name, tensor in weights_of(checkpoint.policy).items()}
     check_finite(weights)
@@ -117,6 +118,11 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingStat
             pins = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
             document["training"] = {**pins, "values": dict(training.values)}
         write_json(temporary / JSON_FILE, document)
+        limits = {WEIGHTS_FILE: MAX_WEIGHTS_BYTES, TRAINING_FILE: MAX_TRAINING_BYTES, JSON_FILE: MAX_JSON_BYTES}
+        for name in (file.name for file in temporary.iterdir()):
+            limit = limits[name]
+            if (temporary / name).stat().st_size > limit:
+                raise CheckpointError(f"{name}: would be larger than the {limit} bytes that can be read again")
 
 
 def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> Path:

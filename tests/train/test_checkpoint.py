@@ -160,6 +160,13 @@ def test_oversized_weights_are_not_read(saved, monkeypatch):
         load_checkpoint(saved)
 
 
+def test_what_could_not_be_read_again_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_JSON_BYTES", 1000)
+    with pytest.raises(CheckpointError, match=r"checkpoint\.json: would be larger than the 1000 bytes"):
+        save_checkpoint(tmp_path / "checkpoint", example())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     bad = example()
     weights_of(bad.policy)["value_net.bias"].fill_(float("nan"))
