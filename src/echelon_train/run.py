@@ -26,7 +26,7 @@ from echelon_train.callbacks import (
     ProgressCallback,
     StopCallback,
 )
-from echelon_train.checkpoint import BEST_FILE, Checkpoint, TrainingState, save_in_run
+from echelon_train.checkpoint import BEST_FILE, Checkpoint, TrainingState, checkpoint_name, save_in_run
 from echelon_train.config import TrainConfig
 from echelon_train.errors import CheckpointError
 from echelon_train.evaluation import Evaluation, evaluate
@@ -68,6 +68,7 @@ class Run:
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(stage.num_mechs for stage in stages)
         self._left_behind: frozenset[str] = frozenset()  # content hashes of the maps of stages that are over
+        self._best: int | None = None  # samples of the best checkpoint that was evaluated
         self._pending: _Pending = {}  # what was logged, but not yet written, when a run that goes on was saved
         self.model = build_model(config, make_env(config.stage(0), state_mechs=self._state_mechs), device)
         self.model.before_rollout = self._prepare_rollout
@@ -94,6 +95,7 @@ class Run:
         model.set_logger(logger)
         for name, (number, exclude) in self._pending.items():
             logger.record(name, number, exclude)
+        self._name_best()  # again, where the run was killed before it could
         remaining = max(self._config.steps - model.num_timesteps, 0)
         with self._stop:
             try:
@@ -119,6 +121,7 @@ class Run:
             "statistics": self._statistics.state_dict(),
             "evaluations": self._evaluations.state_dict(),
             "checkpoints": self._checkpoints.state_dict(),
+            "best": self._best,
             "left_behind": sorted(self._left_behind),
             "pending": _written(self.model.logger),
             "config": self._config.to_dict(),
@@ -143,6 +146,9 @@ class Run:
             self._statistics.load_state_dict(values["statistics"])
             self._evaluations.load_state_dict(values["evaluations"])
             self._checkpoints.load_state_dict(values["checkpoints"])
+            self._best = values["best"]
+            if self._best is not None and type(self._best) is not int:
+                raise ValueError(f"best: expected an integer or null, got {self._best!r}")
             self._left_behind = frozenset(str(each) for each in values["left_behind"])
             self._pending = _read_pending(values["pending"])
         except KeyError as error:
@@ -209,10 +215,13 @@ class Run:
 
     def _keep_best(self) -> None:
         """Save the policy that has just been evaluated as the run's best."""
-        steps = self.model.num_timesteps
-        best = {"checkpoint": self.save(steps).name, "steps": steps}
-        if ranks.rank() == 0:
-            write_json(self._out / BEST_FILE, best)
+        self._best = self.model.num_timesteps
+        self.save(self._best)
+        self._name_best()
+
+    def _name_best(self) -> None:
+        if self._best is not None and ranks.rank() == 0:
+            write_json(self._out / BEST_FILE, {"checkpoint": checkpoint_name(self._best), "steps": self._best})
 
 
 _Pending = dict[str, tuple[float, tuple[str, ...]]]

@@ -25,7 +25,7 @@ from echelon_train.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
 
 from .resuming import QUIET, at_step, differences, resumable_run
-from .small import small_battle
+from .small import small_battle, small_evaluation, small_run
 
 
 class PowerFailureError(Exception):
@@ -295,3 +295,13 @@ def test_a_second_signal_stops_at_once(tmp_path):
     assert (ended.returncode, ended.stderr) == (130, "echelon: interrupted\n")
     assert load_checkpoint(out).steps == 64
     assert [each.name for each in out.rglob(".*")] == []
+
+
+def test_a_run_that_was_killed_before_it_named_its_best_checkpoint_names_it(tmp_path, quiet, monkeypatch):
+    monkeypatch.setattr("echelon_train.run.evaluate", lambda *args, **kwargs: small_evaluation())
+    run = tmp_path / "run"
+    train(small_run(eval_every=32), run, console=quiet)
+    named = (run / "best.json").read_bytes()
+    (run / "best.json").unlink()
+    resume(run, steps=96, console=quiet)
+    assert (run / "best.json").read_bytes() == named
