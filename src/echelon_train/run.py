@@ -174,7 +174,7 @@ class Run:
         restore_training_state(self.model, tensors, values)
 
     def close(self) -> None:
-        """Stop the environment's threads and give signals back."""
+        """Stop drawing, and the environment's threads."""
         self._progress.close()
         self.model.get_env().close()
 

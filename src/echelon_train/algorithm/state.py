@@ -58,7 +58,7 @@ def restore_training_state(
 ) -> None:
     """Let a model that was made in the same way go on from a `training_state`.
 
-    Raises CheckpointError, with nothing changed but the environment, if it does not fit the model.
+    Raises CheckpointError if it does not fit the model, which is then not to be used any more.
     """
     env_arrays = {name[4:]: tensor.numpy() for name, tensor in tensors.items() if name.startswith("env.")}
     own = {name: tensor for name, tensor in tensors.items() if not name.startswith("env.")}
