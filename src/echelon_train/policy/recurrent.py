@@ -148,10 +148,10 @@ class BattlePolicy(SequencePolicy):
         observations: Observations,
         actions: Tensor,
         states: RNNStates,
-        sequences: Sequences,
+        sequences: Tensor | Sequences,
         acting: Tensor | None = None,
     ) -> Judgement:
-        """Judge samples, see `SequencePolicy.evaluate`."""
+        """Judge samples, see `SequencePolicy.evaluate`; sequences may also be given by their starts."""
         distribution, latent, _ = self._actor(observations, states.pi, sequences, acting)
         values, _ = self._critic(observations, latent, states.vf, sequences)
         judged = actions if acting is None else actions.index_select(0, acting)
@@ -161,9 +161,8 @@ class BattlePolicy(SequencePolicy):
         self, obs: Observations, actions: Tensor, lstm_states: RNNStates, episode_starts: Tensor | Sequences
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Values, log-probabilities and entropies, as stable-baselines3 calls it."""
-        distribution, latent, _ = self._actor(obs, lstm_states.pi, episode_starts)
-        values, _ = self._critic(obs, latent, lstm_states.vf, episode_starts)
-        return values, distribution.log_prob(actions), distribution.entropy()
+        values, log_probs, entropy, _ = self.evaluate(obs, actions, lstm_states, episode_starts)
+        return values, log_probs, entropy
 
     def predict_values(self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor) -> Tensor:
         """Values (rows, 1), given the critic's states, which are the actor's if it has none of its own."""
@@ -198,7 +197,7 @@ class BattlePolicy(SequencePolicy):
         assert judged.latent is not None
         following, there_is_one = sequences.following(len(actions), actions.device)
         foreseen = self.foresight(torch.cat([judged.latent, environment_actions(actions)], 1))
-        errors = foreseen - self._flat(observations)[following][:, _FORESEEN]
+        errors = foreseen - self._flat(observations)[:, _FORESEEN][following]
         return torch.where(there_is_one, errors.square().mean(1), 0.0)
 
     def raw_action(self) -> tuple[tuple[int, ...], torch.dtype]:
@@ -292,14 +291,14 @@ class BattlePolicy(SequencePolicy):
         return self.value_net(self.mlp_extractor.forward_critic(latent)), next_states
 
 
-def build_policy(network: NetworkConfig, seed: int | None = None, state_width: int | None = None) -> BattlePolicy:
+def build_policy(network: NetworkConfig, seed: int | None = None) -> BattlePolicy:
     """A policy with random weights on the CPU; the same seed gives the same weights.
 
-    `state_width` is the length of the global state that a central critic is given; its weights fit any.
+    The weights of a central critic fit the global state of any number of mechs.
     """
     space: spaces.Space[Any] = observation_space()
     if network.critic == "central":
-        width = state_width or state_streams(2)["battle_map"].stop
+        width = state_streams(2)["battle_map"].stop
         space = spaces.Dict({"observation": space, "state": spaces.Box(-np.inf, np.inf, (width,), np.float32)})
     # one thread: the last bits of orthogonal weights hang on how many there are
     with torch.random.fork_rng(devices=[]), torch_threads(1):
