@@ -74,7 +74,6 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "Next:",
             f"  tensorboard --logdir {out}",
             f"  echelon evaluate {out} --opponent novice --battles 200 --seed 7",
-            "  echelon train --scenario skirmish --opponent novice --steps 2000000 \\",
-            "      --out runs/skirmish",
+            "  echelon train skirmish",
         ]
     )
