@@ -61,9 +61,14 @@ class Experiment:
     minutes: float  # that a run may train for; it ends before if its steps are done
     seeds: tuple[int, ...]
     changes: dict[str, str] = field(default_factory=dict)  # of the run config
-    stock: bool = False  # trained by sb3-contrib's RecurrentPPO
+    stock: dict[str, Any] | None = None  # trained by sb3-contrib's RecurrentPPO, with these changes of its settings
     fixed_map: bool = False  # judged on the one map that it was trained on
     stock_entropy: bool = False  # estimated by the log-probability of the actions, as for squashed Gaussians in SB3
+
+
+def _trial(**stock: Any) -> Experiment:
+    """A short run with stock's settings changed, to find those that suit it."""
+    return Experiment("skirmish", 12, (100,), stock=stock)
 
 
 def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
@@ -74,7 +79,13 @@ def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
 EXPERIMENTS = {
     "fixed-map": Experiment("skirmish", 30, (1, 2, 3), {"maps": "1", "steps": "10_000_000"}, fixed_map=True),
     "unseen-maps": Experiment("skirmish", 60, (1, 2, 3)),
-    "unseen-maps-stock": Experiment("skirmish", 60, (1,), stock=True),
+    "unseen-maps-stock": Experiment("skirmish", 60, (1,), stock={}),
+    "stock-trial": _trial(),
+    "stock-trial-fast": _trial(learning_rate=7e-4, batch_size=1024, n_epochs=3),
+    "stock-trial-fast-entropy": _trial(learning_rate=7e-4, batch_size=1024, n_epochs=3, ent_coef=0.001),
+    "stock-trial-slow": _trial(learning_rate=1e-4, n_epochs=8),
+    "stock-trial-long": _trial(n_steps=256, batch_size=4096),
+    "stock-trial-wide-clip": _trial(clip_range=0.3, max_grad_norm=1.0, n_epochs=3),
     "duel": _ablation(),
     "duel-entropy-0": _ablation(ppo__entropy_weight="0"),
     "duel-entropy-0.01": _ablation(ppo__entropy_weight="0.01"),
@@ -95,8 +106,8 @@ def run(name: str, seed: int, out: Path) -> dict[str, Any]:
     if experiment.stock_entropy:
         _forget_entropy()
     began = time.perf_counter()
-    if experiment.stock:
-        steps, player = train_stock(config, out, 60 * experiment.minutes)
+    if experiment.stock is not None:
+        steps, player = train_stock(config, out, 60 * experiment.minutes, experiment.stock)
     else:
         steps = train(config, out, console=Console(quiet=True), max_seconds=60 * experiment.minutes).steps
         player = checkpoint_player(out)

@@ -31,6 +31,9 @@ class Agent(BattlePolicy):
             outputs.append(output)
         return torch.cat(outputs).flatten(0, 1), (hidden, cell)
 
+    def acting(self, observations: Any) -> None:
+        """All rows."""
+
 
 class RecurrentPPO:
     """Recurrent PPO, a minibatch of which is the whole rollout of some rows.

@@ -28,10 +28,12 @@ SETTINGS: dict[str, Any] = {
 """Of the algorithm; the best of those that were tried, see docs/learning.md."""
 
 
-def train_stock(config: TrainConfig, out: Path, max_seconds: float) -> tuple[int, Player]:
+def train_stock(
+    config: TrainConfig, out: Path, max_seconds: float, changes: dict[str, Any] | None = None
+) -> tuple[int, Player]:
     """Train on the battles of a run, with the discount and the widths of its network; decisions, and who came of it.
 
-    Rewards are normalised, as is usual; observations are in [-1, 1] already.
+    Rewards are normalised, as is usual; observations are in [-1, 1] already. `changes` are of `SETTINGS`.
     """
     out.mkdir(parents=True)
     torch.set_num_threads(1)
@@ -42,7 +44,7 @@ def train_stock(config: TrainConfig, out: Path, max_seconds: float) -> tuple[int
     }  # fmt: skip
     model = RecurrentPPO(
         "MlpLstmPolicy", env, gamma=config.ppo.gamma, gae_lambda=config.ppo.gae_lambda, policy_kwargs=network,
-        seed=config.seed, device="cpu", **SETTINGS,
+        seed=config.seed, device="cpu", **SETTINGS | (changes or {}),
     )  # fmt: skip
     model.set_logger(Logger(str(out), [JSONOutputFormat(str(out / METRICS_FILE))]))
     try:

@@ -293,7 +293,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             record(f"train/{name}", number)
         record("train/explained_variance", explained)
         for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
-            record(f"train/{name}_std", float(tensor[buffer.acting].std()))
+            acted = tensor[buffer.acting]
+            record(f"train/{name}_std", float(acted.std(correction=0)) if len(acted) else 0.0)
         for name, number in self.policy.diagnostics().items():
             record(f"train/{name}", number)
         record("train/clip_range", weights.clip_range)

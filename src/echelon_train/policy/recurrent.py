@@ -135,13 +135,22 @@ class BattlePolicy(SequencePolicy):
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
         """Act: raw actions (rows, RAW_DIM), values (rows, 1), log-probabilities (rows,) and the next states."""
-        distribution, latent, actor_states = self._actor(obs, lstm_states.pi, episode_starts)
-        values, critic_states = self._critic(obs, latent, lstm_states.vf, episode_starts)
+        acting = self.acting(obs)
+        chosen = None if acting is None else acting.nonzero().flatten()
+        starts = episode_starts if chosen is None else Sequences(1, len(episode_starts), episode_starts, None)
+        latent, rows, actor_states = self._trunk(obs, lstm_states.pi, starts, chosen)
+        values, critic_states = self._critic(obs, latent, lstm_states.vf, starts)
+        distribution = self._distribution(obs, latent, rows, chosen)
         if deterministic:
             actions = distribution.mode()
         else:
-            actions = distribution.sample(torch.randn(len(latent), RAW_DIM, device=latent.device))
-        return actions, values, distribution.log_prob(actions), RNNStates(actor_states, critic_states or actor_states)
+            noise = torch.randn(len(latent), RAW_DIM, device=latent.device)  # the dead too, whoever they are
+            actions = distribution.sample(_taken(noise, chosen))
+        log_probs = distribution.log_prob(actions)
+        if chosen is not None:
+            actions = actions.new_zeros(len(latent), RAW_DIM).index_copy(0, chosen, actions)
+            log_probs = log_probs.new_zeros(len(latent)).index_copy(0, chosen, log_probs)
+        return actions, values, log_probs, RNNStates(actor_states, critic_states or actor_states)
 
     def evaluate(
         self,
@@ -152,10 +161,10 @@ class BattlePolicy(SequencePolicy):
         acting: Tensor | None = None,
     ) -> Judgement:
         """Judge samples, see `SequencePolicy.evaluate`; sequences may also be given by their starts."""
-        distribution, latent, _ = self._actor(observations, states.pi, sequences, acting)
+        latent, rows, _ = self._trunk(observations, states.pi, sequences, acting)
         values, _ = self._critic(observations, latent, states.vf, sequences)
-        judged = actions if acting is None else actions.index_select(0, acting)
-        return Judgement(values, distribution.log_prob(judged), distribution.entropy(), latent)
+        distribution = self._distribution(observations, latent, rows, acting)
+        return Judgement(values, distribution.log_prob(_taken(actions, acting)), distribution.entropy(), latent)
 
     def evaluate_actions(
         self, obs: Observations, actions: Tensor, lstm_states: RNNStates, episode_starts: Tensor | Sequences
@@ -168,15 +177,15 @@ class BattlePolicy(SequencePolicy):
         """Values (rows, 1), given the critic's states, which are the actor's if it has none of its own."""
         latent = None
         if self.lstm_critic is None:
-            _, latent, _ = self._actor(obs, lstm_states, episode_starts)
+            latent, _, _ = self._trunk(obs, lstm_states, episode_starts)
         return self._critic(obs, latent, lstm_states, episode_starts)[0]
 
     def get_distribution(
         self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor
     ) -> tuple[HybridDistribution, LstmState]:
         """The distribution of raw actions, and the actor's next states."""
-        distribution, _, states = self._actor(obs, lstm_states, episode_starts)
-        return distribution, states
+        latent, rows, states = self._trunk(obs, lstm_states, episode_starts)
+        return self._distribution(obs, latent, rows), states
 
     def _predict(
         self, observation: Observations, lstm_states: LstmState, episode_starts: Tensor, deterministic: bool = False
@@ -210,7 +219,7 @@ class BattlePolicy(SequencePolicy):
 
     def acting(self, observations: Observations) -> Tensor:
         """(rows,) bool: the mechs that are alive."""
-        return _flat_part(observations)[:, _ALIVE] > 0.5
+        return _living(observations)
 
     def groups(self, observations: Observations) -> Tensor:
         """(rows,) int64: the mechs' classes."""
@@ -242,12 +251,12 @@ class BattlePolicy(SequencePolicy):
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, self.encoding_dtype)
 
-    def _actor(
+    def _trunk(
         self, observations: Observations, states: LstmState, starts: Tensor | Sequences, acting: Tensor | None = None
-    ) -> tuple[HybridDistribution, Tensor, LstmState]:
-        """The distribution of raw actions, the features (rows, width) that it follows from, and the next states.
+    ) -> tuple[Tensor, Tensor | None, LstmState]:
+        """What the heads are given, (rows, width), the embeddings of the contacts if there are any, the next states.
 
-        The distribution is that of the rows whose numbers are in `acting`, (n,) int64, or of all.
+        With `acting`, (n,) int64 or None for all, less is computed for the others; what comes of it is the same.
         """
         flat, rows = self._flat(observations), None
         with self._encoding():
@@ -258,21 +267,40 @@ class BattlePolicy(SequencePolicy):
             else:
                 features, rows = self.features_extractor.forward_living(flat)
         features, rows = _exact(features), None if rows is None else _exact(rows)
-        output, states = self._process_sequence(features, states, starts, self.lstm_actor)
-        latent = output + features
-        masks = action_masks(_flat_part(observations))
+        output, states = self._remember(features, states, starts, self.lstm_actor, _living(observations))
+        return output + features, rows, states
 
-        def take(tensor: Tensor) -> Tensor:
-            return tensor if acting is None else tensor.index_select(0, acting)
+    def _remember(
+        self, features: Tensor, states: LstmState, starts: Tensor | Sequences, lstm: nn.LSTM, living: Tensor
+    ) -> tuple[Tensor, LstmState]:
+        """The LSTM's outputs (rows, units), which are zero for the dead, and its next states.
 
-        head = self.mlp_extractor.forward_actor(take(latent))
+        The dead stay dead for as long as their episode lasts, so nobody needs what the LSTM makes of them.
+        """
+        if not isinstance(starts, Sequences):
+            output, after = self._process_sequence(features, states, starts, lstm)
+            return torch.where(living.unsqueeze(1), output, 0.0), after
+        sequences, numbers, samples = starts.touching(living)
+        before = states[0].index_select(1, numbers), states[1].index_select(1, numbers)
+        output, (hidden, cell) = self._process_sequence(features.index_select(0, samples), before, sequences, lstm)
+        output = torch.where(living.index_select(0, samples).unsqueeze(1), output, 0.0)
+        everybody = features.new_zeros(len(features), output.shape[1]).index_copy(0, samples, output)
+        empty = torch.zeros_like(states[0])
+        return everybody, (empty.index_copy(1, numbers, hidden), empty.index_copy(1, numbers, cell))
+
+    def _distribution(
+        self, observations: Observations, latent: Tensor, rows: Tensor | None, acting: Tensor | None = None
+    ) -> HybridDistribution:
+        """The distribution of raw actions of the rows whose numbers are in `acting`, (n,) int64, or of all."""
+        head = self.mlp_extractor.forward_actor(_taken(latent, acting))
         parameters = self.action_net(head)
         if rows is not None and self.target_query is not None:
             # For products as small as these a batched matrix product takes several times as long.
-            scores = (take(rows) * self.target_query(head).unsqueeze(1)).sum(2) / math.sqrt(rows.shape[-1])
+            products = _taken(rows, acting) * self.target_query(head).unsqueeze(1)
+            scores = products.sum(2) / math.sqrt(rows.shape[-1])
             parameters = parameters.index_copy(1, _target_columns(parameters.device), scores)
-        distribution = HybridDistribution(parameters, take(masks), self.network.min_std, self.network.max_std)
-        return distribution, latent, states
+        masks = action_masks(_taken(_flat_part(observations), acting))
+        return HybridDistribution(parameters, masks, self.network.min_std, self.network.max_std)
 
     def _critic(
         self, observations: Observations, latent: Tensor | None, states: LstmState, starts: Tensor | Sequences
@@ -286,7 +314,8 @@ class BattlePolicy(SequencePolicy):
                 if self.battle_encoder is not None:
                     features = features + self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
             features = _exact(features)
-            output, next_states = self._process_sequence(features, states, starts, self.lstm_critic)
+            living = _living(observations)
+            output, next_states = self._remember(features, states, starts, self.lstm_critic, living)
             latent = output + features
         return self.value_net(self.mlp_extractor.forward_critic(latent)), next_states
 
@@ -329,6 +358,14 @@ def _exact(encoded: Tensor) -> Tensor:
 
 def _flat_part(observations: Observations) -> Tensor:
     return observations["observation"] if isinstance(observations, dict) else observations
+
+
+def _living(observations: Observations) -> Tensor:
+    return _flat_part(observations)[:, _ALIVE] > 0.5
+
+
+def _taken(tensor: Tensor, rows: Tensor | None) -> Tensor:
+    return tensor if rows is None else tensor.index_select(0, rows)
 
 
 def _initialize(layer: nn.Linear, gain: float) -> None:

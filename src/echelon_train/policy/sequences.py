@@ -34,6 +34,22 @@ class Sequences(NamedTuple):
         following = at[place + self.number]
         return following.clamp_min(0), following >= 0
 
+    def touching(self, marked: Tensor) -> tuple[Sequences, Tensor, Tensor]:
+        """The sequences that have a marked sample, of the S samples marked (S,) bool, in their order.
+
+        Also the numbers of those sequences (n',), and of all their samples (S',), int64.
+        """
+        place = torch.arange(len(marked), device=marked.device) if self.place is None else self.place
+        sequence = place % self.number
+        kept = torch.zeros(self.number, dtype=torch.bool, device=marked.device)
+        kept[sequence[marked]] = True
+        numbers, samples = kept.nonzero().flatten(), kept[sequence].nonzero().flatten()
+        whole = None
+        if self.place is not None:
+            rank = kept.cumsum(0) - 1
+            whole = (place // self.number * len(numbers) + rank[sequence])[samples]
+        return Sequences(self.length, len(numbers), self.starts[numbers], whole), numbers, samples
+
 
 class Judgement(NamedTuple):
     """What a policy says of S samples, n of which act."""
@@ -98,11 +114,10 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         hidden, cell = lstm_states
         if isinstance(episode_starts, Sequences):
             length, count, starts, place = episode_starts
-            if place is None:
-                steps = features.view(length, count, -1)
-            else:
-                steps = features.new_zeros(length * count, features.shape[-1]).index_copy(0, place, features)
-                steps = steps.view(length, count, -1)
+            steps = features
+            if place is not None:
+                steps = features.new_zeros(length * count, features.shape[1]).index_copy(0, place, features)
+            steps = steps.view(length, count, features.shape[1])
         else:
             count, place = hidden.shape[1], None
             starts = episode_starts.view(count, -1)[:, 0]

@@ -39,8 +39,11 @@ class Fought(Wander):
         self._seen, self.alive, self.states = (tensor.numpy() for tensor in fought())
         super().__init__(ROWS, 0, observation_space(), action_space())
 
-    def _observe(self):
-        return self._seen[self._rng.integers(len(self._seen), size=self.num_envs)]
+    def _observe(self, dead):
+        dead = dead | (self._rng.random(self.num_envs) < 0.1)
+        pools = [self._seen[self.alive == alive] for alive in (False, True)]
+        drawn = [pool[self._rng.integers(len(pool), size=self.num_envs)] for pool in pools]
+        return np.where(dead[:, None], *drawn)
 
 
 class WithState(VecEnvWrapper):
@@ -129,6 +132,8 @@ def test_padding_and_the_dead_get_no_gradient(network):
         empty = observations[:, STREAMS[f"{name}_mask"].part] <= 0.5
         padded[:, stream.part] = empty.repeat_interleave(stream.row_width, 1)
     assert 0 < int(padded.sum()) < padded.numel()
+    assert bool(padded[~batch.acting][:, [STREAMS[name].start for name in TABLES]].all())  # the dead see no one
+    assert not bool(batch.acting.all())
     assert float(found[padded].max()) == 0.0
     # the bound below would pass if nothing had a gradient
     assert float((found[~padded] > 0).float().mean()) > 0.1

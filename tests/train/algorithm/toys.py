@@ -11,11 +11,14 @@ from stable_baselines3.common.vec_env import VecEnv
 from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_train.algorithm import EchelonRecurrentPPO
 
+ALIVE = STREAMS["self"].start + Self.ALIVE
+
 
 class Wander(VecEnv):
     """Rows that drift with their actions, in episodes of irregular lengths, half of which are truncated.
 
-    The same seed and actions give the same numbers. Observations are a row's position; `space` can be a mech's.
+    The same seed and actions give the same numbers. Observations are a row's position; `space` can be a mech's, and
+    then rows can die, until their episode ends.
     `actions` is their number, or another space.
     """
 
@@ -30,15 +33,17 @@ class Wander(VecEnv):
 
     def reset(self) -> np.ndarray:
         self._left = self._rng.integers(3, 20, self.num_envs)
-        self._place = self._observe()
+        self._place = self._observe(np.zeros(self.num_envs, np.bool_))
         return self._place.copy()
 
-    def _observe(self) -> np.ndarray:
+    def _observe(self, dead: np.ndarray) -> np.ndarray:
+        """New observations, in which those who are dead (rows,) still are, and others may be."""
         low = np.maximum(self.observation_space.low, -1.0)
         high = np.minimum(self.observation_space.high, 1.0)
         seen = self._rng.uniform(low, high, (self.num_envs, *self.observation_space.shape)).astype(np.float32)
         if self.observation_space.shape == (OBSERVATION_DIM,):  # a mech's: the dead see their objective alone
-            dead = seen[:, STREAMS["self"].start + Self.ALIVE] <= 0.5
+            dead = dead | (self._rng.random(self.num_envs) < 0.1)
+            seen[:, ALIVE] = ~dead
             objective = np.zeros(OBSERVATION_DIM, np.bool_)
             objective[STREAMS["objective"].part] = True
             seen[dead] = np.where(objective, seen[dead], 0.0)
@@ -48,19 +53,26 @@ class Wander(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> Any:
-        self._place = self._observe()
-        rewards = (self._place[:, :3].sum(1) + self._actions.reshape(self.num_envs, -1)[:, 0]).astype(np.float32)
+        dead = self._dead()
         self._left -= 1
         dones = self._left == 0
+        final = self._observe(dead)
+        self._place = self._observe(dead & ~dones)
+        rewards = (self._place[:, :3].sum(1) + self._actions.reshape(self.num_envs, -1)[:, 0]).astype(np.float32)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for row in np.flatnonzero(dones):
             infos[row] = {
-                "terminal_observation": self._observe()[row],
+                "terminal_observation": final[row],
                 "TimeLimit.truncated": bool(row % 2),
                 "episode": {"r": 0.0, "l": 1, "t": 0.0},
             }
             self._left[row] = self._rng.integers(3, 20)
         return self._place.copy(), rewards, dones, infos
+
+    def _dead(self) -> np.ndarray:
+        if self.observation_space.shape != (OBSERVATION_DIM,):
+            return np.zeros(self.num_envs, np.bool_)
+        return self._place[:, ALIVE] <= 0.5
 
     def seed(self, seed: int | None = None) -> list[int | None]:
         return [seed] * self.num_envs  # the stream of numbers is the one it was made with
