@@ -284,8 +284,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         with ranks.counted_together(normalizers):
             for step in range(0, buffer.num_steps, buffer.chunk):
                 part = slice(step, step + buffer.chunk)
-                seen = flat(at(buffer.observations, part))
-                self.policy.observe(at(seen, buffer.acting[part].flatten()))
+                self.policy.observe(flat(at(buffer.observations, part)), buffer.acting[part].flatten())
 
     def _record(self, log: UpdateLog, weights: Weights, explained: float) -> None:
         buffer, record = self.rollout_buffer, self.logger.record

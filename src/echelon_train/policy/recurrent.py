@@ -227,11 +227,10 @@ class BattlePolicy(SequencePolicy):
 
     num_groups = _CLASSES.stop - _CLASSES.start
 
-    def observe(self, observations: Observations) -> None:
-        """Update the moments that observations (rows, D) of living mechs are normalised by, if they are."""
+    def observe(self, observations: Observations, acting: Tensor) -> None:
+        """Update the moments that observations (rows, D) are normalised by, if they are, from acting (rows,) mechs."""
         if self.observation_normalizer is not None:
-            flat = _flat_part(observations)
-            self.observation_normalizer.update(flat, flat[:, _ALIVE] > 0.5)
+            self.observation_normalizer.update(_flat_part(observations), acting)
 
     def diagnostics(self) -> dict[str, float]:
         """Nothing that is not logged already."""

@@ -176,8 +176,8 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         """(rows,) int64: the group in which a row's advantage is normalised. None: all are in one."""
         return None
 
-    def observe(self, observations: Observations) -> None:
-        """Take note of what observations (rows, ...) look like, before the next rollout."""
+    def observe(self, observations: Observations, acting: Tensor) -> None:
+        """Take note of what observations (rows, ...) look like, of which those acting (rows,) bool count."""
 
     def diagnostics(self) -> dict[str, float]:
         """Numbers to log after an update."""
