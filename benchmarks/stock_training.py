@@ -33,7 +33,8 @@ def train_stock(
 ) -> tuple[int, Player]:
     """Train on the battles of a run, with the discount and the widths of its network; decisions, and who came of it.
 
-    Rewards are normalised, as is usual; observations are in [-1, 1] already. `changes` are of `SETTINGS`.
+    The time is the process's own, on a processor. Rewards are normalised, as is usual; observations are in [-1, 1]
+    already. `changes` are of `SETTINGS`.
     """
     out.mkdir(parents=True)
     torch.set_num_threads(1)
@@ -78,11 +79,11 @@ class _StockPlayer:
 
 
 class _Deadline(BaseCallback):  # type: ignore[misc]
-    """Ends training after a time."""
+    """Ends training when the process has had a time on the processor."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
-        self._end = time.monotonic() + seconds
+        self._end = time.process_time() + seconds
 
     def _on_step(self) -> bool:
-        return time.monotonic() < self._end
+        return time.process_time() < self._end

@@ -81,6 +81,7 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
         recompute_advantages=ppo.recompute_advantages,
         auxiliary_coef=ppo.auxiliary_weight,
         critic_lr_scale=ppo.critic_learning_rate,
+        deterministic=config.deterministic,
         policy_kwargs={"network": config.network},
         seed=config.seed,
         device=device,

@@ -152,6 +152,10 @@ class RewardSchedules:
         return dataclasses.replace(rewards, **changes) if changes else rewards
 
 
+CHANGEABLE = ("steps", "device", "threads", "torch_threads", "maps")
+"""Settings that may be others when a run goes on: its end, and what belongs to the machine. Of `maps` it is the path of
+their directory."""
+
 MOST_MAPS = 20_000
 """Maps that a run can train on; a kept map takes 320 kB of memory."""
 
@@ -179,6 +183,9 @@ class TrainConfig:
     device: str = field(default="auto", metadata={"help": "of the network: auto, cpu, cuda or cuda:N"})
     torch_threads: int = quantity(
         1, "threads", 1, 1024, help="threads of the network on the CPU; more than 1 stalls on busy machines"
+    )
+    deterministic: bool = field(
+        default=False, metadata={"help": "on CUDA: the same numbers in every run, which takes longer"}
     )
     eval_every: int = quantity(200_000, "samples", 0, 10**15, help="samples between two evaluations; 0: none")
     eval_battles: int = quantity(
@@ -239,6 +246,17 @@ class TrainConfig:
         rows = self.battles * len(self.battle.blue)
         battles = max(1, round(rows / len(battle.blue)))
         return dataclasses.replace(self, battle=battle, battles=battles, curriculum=None)
+
+    def going_on(self, **changes: Any) -> TrainConfig:
+        """The configuration with which the run goes on: `CHANGEABLE` settings changed, but for those that are None.
+
+        Raises `ConfigError` for an impossible value.
+        """
+        maps = changes.get("maps")
+        if maps is not None and not (isinstance(maps, str) and isinstance(self.maps, str)):
+            what = f"the directory that {self.maps!r} is now" if isinstance(self.maps, str) else "nothing: it has none"
+            raise ConfigError(f"maps: a run that goes on keeps its maps; expected {what}, got {maps!r}", "maps")
+        return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as nested dicts, lists and plain values, fit for JSON."""

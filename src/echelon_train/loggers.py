@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,15 @@ def open_logger(run: Path, config: TrainConfig, *, resumed_at: int | None = None
 
 
 class _JSONLines(JSONOutputFormat):  # type: ignore[misc]
-    """SB3's, which would begin a file anew that is there already."""
+    """SB3's, which would begin a file anew that is there already, and write what is no JSON: NaN, Infinity."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("a")
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Write a line, with null for numbers that are not finite."""
+        values = {key: None if _is_not_finite(value) else value for key, value in key_values.items()}
+        super().write(values, key_excluded, step)
 
 
 class _TensorBoard(TensorBoardOutputFormat):  # type: ignore[misc]
@@ -121,6 +127,10 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
     def close(self) -> None:
         """Send what is left."""
         self._run.finish()
+
+
+def _is_not_finite(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
 
 
 def _import_wandb() -> Any:

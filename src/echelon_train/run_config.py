@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from echelon_env.config_file import find_config_file, read_config_file, shipped_names
+from echelon_env.config_file import SUFFIX, find_config_file, read_config_file, shipped_names
 from echelon_env.curriculum import Curriculum
 from echelon_env.scenario import make_config
 from echelon_env.schema import ConfigError, build, nearest_name
@@ -47,6 +47,12 @@ _CHOSEN = ("scenario", "curriculum")  # of which a run has one
 def run_config_names() -> tuple[str, ...]:
     """The names of the run configs that come with the package, in the order of the alphabet."""
     return shipped_names(_SHIPPED)
+
+
+def run_config_descriptions() -> dict[str, str]:
+    """What the run configs that come with the package are, by their names."""
+    documents = {name: tomllib.loads((_SHIPPED / f"{name}{SUFFIX}").read_text("utf-8")) for name in run_config_names()}
+    return {name: document["description"] for name, document in documents.items()}
 
 
 def load_run_config(source: str | Path, overrides: Mapping[str, str] = types.MappingProxyType({})) -> TrainConfig:
@@ -185,11 +191,11 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[s
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
                 raise ConfigError(f"config key {key!r}: {part!r} is a value and holds no keys", key)
-        table[name] = _value(text)
+        table[name] = parse_value(text)
     return changed
 
 
-def _value(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """A value as TOML writes it, and a string where it is none."""
     try:
         data = tomllib.loads(f"value = {text}")

@@ -3,6 +3,7 @@
 ::
 
     run.json        the resolved configuration, and what else the run follows from
+    lock            empty; held by the process that trains
     diff.patch      what the checkout had changed since its commit, if it had
     metrics.jsonl   one line of metrics per update
     curves.png      the same as a picture
@@ -32,7 +33,11 @@ from echelon_train.config import TrainConfig
 from echelon_train.errors import RunFolderError
 from echelon_train.provenance import git_commit, git_diff, machine, package_versions
 
+if sys.platform != "win32":
+    import fcntl
+
 RUN_FILE = "run.json"
+LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 DIFF_FILE = "diff.patch"
 MOST_DIFF = 2**20
@@ -45,30 +50,56 @@ def claim_folder(path: Path) -> None:
     Raises RunFolderError if it holds anything already, and OSError if it cannot be made or written.
     """
     path.mkdir(parents=True, exist_ok=True)
-    if any(path.iterdir()):
+    if any(each.name != LOCK_FILE for each in path.iterdir()):
         raise RunFolderError(f"{path} is not empty; choose another folder, or remove it: runs are never overwritten")
     with tempfile.TemporaryFile(dir=path):
         pass
 
 
 @contextlib.contextmanager
-def run_folder(path: Path, config: TrainConfig) -> Iterator[None]:
+def occupied(path: Path) -> Iterator[None]:
+    """Keep other processes from training in a folder, and let a run happen there in the block.
+
+    The system itself releases the lock when the process ends, however it ends, so that the file which it is on may
+    stay. Windows and some network file systems have no such locks; there nothing keeps others out. An OSError in the
+    block that names no file (a full disk) is made to name the folder.
+
+    Raises RunFolderError if another process trains there, and OSError if the folder cannot be written.
+    """
+    with (path / LOCK_FILE).open("ab") as file:
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunFolderError(f"{path}: another process is training in this folder") from None
+            except OSError:
+                pass  # the file system has no locks
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or str(path)
+            raise
+
+
+@contextlib.contextmanager
+def run_folder(path: Path, config: TrainConfig, wandb: str | None = None) -> Iterator[None]:
     """Claim a run's folder, write into it what the run follows from, and let the run happen in the block.
 
-    A run that fails before its first checkpoint leaves no folder, so that it can be tried again. An OSError that names
-    no file (a full disk) is made to name the folder. Raises as `claim_folder`.
+    A run that fails before its first checkpoint leaves no folder, so that it can be tried again. `wandb` is the project
+    of Weights & Biases that it is logged to. Raises as `claim_folder` and `occupied`.
     """
     claim_folder(path)
-    try:
-        seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-        write_json(path / RUN_FILE, {"config": config.to_dict(), "seeds": seeds, **_circumstances(path), "resumed": []})
-        yield
-    except BaseException as error:
-        if isinstance(error, OSError) and error.filename is None:
-            error.filename = str(path)
-        if not (path / LAST_FILE).exists():
-            shutil.rmtree(path, ignore_errors=True)
-        raise
+    with occupied(path):
+        claim_folder(path)  # another process may have come first, and be gone again
+        try:
+            seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
+            facts = {"config": config.to_dict(), "seeds": seeds, "wandb": wandb, **_circumstances(path), "resumed": []}
+            write_json(path / RUN_FILE, facts)
+            yield
+        except BaseException:
+            if not (path / LAST_FILE).exists():
+                shutil.rmtree(path, ignore_errors=True)
+            raise
 
 
 def read_run_config(path: Path) -> TrainConfig:
@@ -81,13 +112,23 @@ def read_run_config(path: Path) -> TrainConfig:
         raise RunFolderError(f"{path / RUN_FILE}: {reason}") from None
 
 
-def record_resume(path: Path, config: TrainConfig, steps: int) -> None:
+def read_wandb(path: Path) -> str | None:
+    """The project of Weights & Biases that the run in a folder is logged to; None for none. Raises RunFolderError."""
+    project = _read_document(path).get("wandb")
+    if project is not None and not isinstance(project, str):
+        raise RunFolderError(f"{path / RUN_FILE}: wandb: expected the name of a project or null, got {project!r}")
+    return project
+
+
+def record_resume(path: Path, config: TrainConfig, steps: int, wandb: str | None = None) -> None:
     """Write into a run's folder that the run goes on from `steps` samples, here and now.
 
-    The configuration takes the place of the old one, as a run may be extended. Raises RunFolderError, OSError.
+    The configuration takes the place of the old one, as a run may be extended, and so does the project `wandb`. Raises
+    RunFolderError, OSError.
     """
     document = _read_document(path)
     document["config"] = config.to_dict()
+    document["wandb"] = wandb
     document["resumed"] = [*document.get("resumed", []), {"steps": steps, **_circumstances(path)}]
     write_json(path / RUN_FILE, document)
 
@@ -125,12 +166,19 @@ def rewind_metrics(path: Path, steps: int) -> None:
     write_bytes(path / METRICS_FILE, "".join(f"{json.dumps(line)}\n" for line in kept.values()).encode())
 
 
-def differences_from(path: Path) -> list[str]:
-    """What is not as it was when a run began or last went on, and could change its numbers: packages, the machine."""
+def differences_from(path: Path, config: TrainConfig) -> list[str]:
+    """What is not as it was when a run began or last went on, and could change its numbers.
+
+    That is the versions of packages, the commit of the checkout, the machine and, of the configuration with which the
+    run shall go on, the device and the threads of the network. Raises RunFolderError.
+    """
     document = _read_document(path)
     before = [document, *document.get("resumed", [])][-1]
-    now = {**package_versions(), "machine": machine()}
-    then = {**before.get("packages", {}), "machine": before.get("machine")}
+    names = ("device", "torch_threads")
+    now = {**package_versions(), "git commit": git_commit(), "machine": machine()}
+    now |= {name: getattr(config, name) for name in names}
+    then = {**before.get("packages", {}), "git commit": before.get("git_commit"), "machine": before.get("machine")}
+    then |= {name: getattr(read_run_config(path), name) for name in names}
     return [f"{name}: {then[name]} then, {now[name]} now" for name in now if name in then and then[name] != now[name]]
 
 

@@ -37,6 +37,12 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     def _check_numbers(self, num_rows: int) -> None:
         raise NotImplementedError
 
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        """As stable-baselines3's; a model that was loaded without an environment gets room for rollouts here."""
+        super().set_env(env, force_reset)
+        if not hasattr(self, "rollout_buffer"):
+            self._make_room()
+
     def replace_env(self, env: VecEnv) -> None:
         """Begin anew in another environment; the weights, the optimizer's state and all counters stay as they are.
 
@@ -149,13 +155,18 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
 
     @torch.no_grad()
     def _recompute(self) -> None:
-        """Compute values, recurrent states at chunk starts, advantages and returns anew with the present weights."""
+        """Compute values, recurrent states at chunk starts, advantages and returns anew with the present weights.
+
+        The values of what truncated episodes ended with stay as they were in the rollout: those observations are not
+        kept, for memory, and an update moves a value by little.
+        """
         buffer, policy = self.rollout_buffer, self.policy
         states = recurrent_states(tuple(state[0].clone() for state in buffer.states))
         for step in range(buffer.num_steps):
             buffer.store_states(step, state_tensors(states, self._critic_lstm))
             starts = buffer.episode_starts[step].float()
-            _, values, _, states = policy(at(buffer.observations, step), states, starts)
+            # the most probable actions, for they draw no random numbers
+            _, values, _, states = policy(at(buffer.observations, step), states, starts, deterministic=True)
             buffer.values[step] = self._denormalized(values.flatten())
         last_values = self._values(self._on_device(self._last_obs), states, self._starts())
         self._estimate(last_values)

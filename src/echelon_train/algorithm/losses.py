@@ -59,7 +59,7 @@ def losses(
     normalizer
         What the critic's predictions are in terms of, if not returns themselves.
     weights
-        Of the losses.
+        Of the losses; what they say of values is in the normalizer's terms, if there is one.
     acting, counted
         () float: the samples that enter the policy's and the critic's loss, in all parts of the whole minibatch.
     """
@@ -81,8 +81,8 @@ def losses(
     entropy = (-judged.log_probs if judged.entropy is None else judged.entropy).sum() / acting
     auxiliary = values.new_zeros(())
     if weights.auxiliary:
-        surprise = policy.surprise(judged, batch.actions, batch.observations, batch.sequences)
-        auxiliary = surprise[chosen].sum() / acting
+        errors = policy.auxiliary_errors(judged, batch.actions, batch.observations, batch.sequences)
+        auxiliary = errors[chosen].sum() / acting
     total = policy_loss + weights.value * value_loss - weights.entropy * entropy + weights.auxiliary * auxiliary
     with torch.no_grad():
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / acting

@@ -15,7 +15,7 @@ from torch import Tensor
 from echelon_train.algorithm import ranks
 from echelon_train.algorithm.buffer import write_batch
 from echelon_train.algorithm.collecting import ChunkCollector
-from echelon_train.algorithm.losses import Losses, Weights, losses
+from echelon_train.algorithm.losses import Losses, Weights, losses, recurrent_states
 from echelon_train.algorithm.normalize import ReturnNormalizer, normalized
 from echelon_train.algorithm.observations import at, flat
 from echelon_train.algorithm.saving import PlainSaving
@@ -50,19 +50,24 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         Multiples of `chunk`; a minibatch has at most as many samples as a rollout.
     normalize_advantage
         True: over all acting samples of a rollout (not of a minibatch). ``"by_group"``: within the policy's groups.
+    vf_coef, clip_range_vf
+        With `return_std` they are about normalised returns: the critic's loss is in units of the returns' variance,
+        the clip range in standard deviations.
     ent_coef
         A number or a schedule.
     chunk
         Steps of the sequences that the LSTM is trained on, each from a recurrent state that was stored in the rollout.
     burn_in
-        Steps at the beginning of a chunk that only warm the LSTM up, unless an episode begins there.
+        Steps at the beginning of a chunk that only warm the LSTM up, unless an episode begins there: they enter no
+        loss, but gradients of later losses flow back through them.
     accumulate
         Parts in which a minibatch's gradient is computed, to save memory.
     return_std
         First guess of the returns' standard deviation: the critic predicts them in terms of their running mean and
         deviation, see `ReturnNormalizer`. None: it predicts the returns themselves.
     recompute_advantages
-        Whether values, recurrent states and advantages are computed anew before every pass but the first.
+        Whether values, recurrent states and advantages are computed anew before every pass but the first; the values
+        that truncated episodes were bootstrapped with are not.
     auxiliary_coef
         Weight of the loss of predicting the next observation, for policies that do.
     critic_lr_scale
@@ -142,7 +147,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         ranks.share([*self.policy.parameters(), *self.policy.buffers()])
         self.clip_range = FloatSchedule(self.clip_range)
         self.clip_range_vf = None if self.clip_range_vf is None else FloatSchedule(self.clip_range_vf)
-        self._make_room()
+        if self.env is not None:  # without one it only predicts
+            self._make_room()
 
     def _check_numbers(self, num_rows: int) -> None:
         """Raise ValueError for a parameter that is impossible by itself or together with the others."""
@@ -190,7 +196,12 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         )
 
     def train(self) -> None:
-        """Update the policy from the rollout in the buffer."""
+        """Update the policy from the rollout in the buffer.
+
+        What is logged of the minibatches (losses, ``entropy``, ``approx_kl``, ``clip_fraction``, ``grad_norm``) is of
+        the samples of all processes; what is logged of the rollout (``explained_variance``, standard deviations,
+        ``acting``, the policy's diagnostics) is of this process's own.
+        """
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         for group in self.policy.optimizer.param_groups[1:]:
@@ -294,13 +305,24 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
             acted = tensor[buffer.acting]
             record(f"train/{name}_std", float(acted.std(correction=0)) if len(acted) else 0.0)
-        for name, number in self.policy.diagnostics().items():
+        for name, number in self._diagnostics().items():
             record(f"train/{name}", number)
         record("train/clip_range", weights.clip_range)
         record("train/entropy_weight", weights.entropy)
         record("train/acting", float(buffer.acting.float().mean()))
         record("train/skipped_minibatches", self.skipped_minibatches)
         record("train/n_updates", self._n_updates, exclude="tensorboard")
+
+    @torch.no_grad()
+    def _diagnostics(self) -> dict[str, float]:
+        """What the policy says of as many samples as a minibatch's part has, from all over the rollout."""
+        buffer = self.rollout_buffer
+        count = max(1, self.batch_size // self.chunk // self.accumulate)
+        chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
+        batch = buffer.batch(chunks, buffer.advantages, buffer.counted())
+        states = recurrent_states(batch.states)
+        numbers: dict[str, float] = self.policy.diagnostics(batch.observations, states, batch.sequences)
+        return numbers
 
 
 def _set_up_cuda(deterministic: bool) -> None:

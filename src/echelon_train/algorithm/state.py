@@ -2,7 +2,8 @@
 
 It is taken between two iterations. Weights are not part of it; everything that an update or a rollout depends on
 besides is: the optimizer, the recurrent states, the last observations, all streams of random numbers, and the
-environment, if that can tell its own (`state_arrays` and `restore_arrays`, as `BattleVecEnv` has them).
+environment, which must be able to tell its own, of all rows at once (`state_arrays` and `restore_arrays`, as
+`BattleVecEnv` has them).
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ def training_state(model: EchelonRecurrentPPO) -> tuple[dict[str, Tensor], dict[
     tensors |= {f"last.{name}": torch.as_tensor(array) for name, array in last.items()}
     tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
     tensors |= {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
+    env = _with_state(model.env)
     try:
-        arrays = model.env.env_method("state_arrays")[0]
-    except (AttributeError, ValueError, NotImplementedError) as error:
+        arrays = env.state_arrays()
+    except ValueError as error:
         raise CheckpointError(f"the environment cannot tell its state: {error}") from error
     tensors |= {f"env.{name}": torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     numpy_state: Any = np.random.get_state(legacy=True)  # noqa: NPY002
@@ -60,6 +62,7 @@ def restore_training_state(
 
     Raises CheckpointError if it does not fit the model, which is then not to be used any more.
     """
+    env = _with_state(model.env)
     env_arrays = {name[4:]: tensor.numpy() for name, tensor in tensors.items() if name.startswith("env.")}
     own = {name: tensor for name, tensor in tensors.items() if not name.startswith("env.")}
     if model._last_obs is None:
@@ -70,8 +73,8 @@ def restore_training_state(
     check_optimizer(model.policy, optimizer)
     _check_values(values)
     try:
-        model.env.env_method("restore_arrays", env_arrays)
-    except (AttributeError, ValueError, NotImplementedError) as error:
+        env.restore_arrays(env_arrays)
+    except ValueError as error:
         raise CheckpointError(f"the environment does not take its state: {error}") from error
     restore_optimizer(model.policy, optimizer)
     count = len(state_tensors(model._last_lstm_states, model._critic_lstm))
@@ -89,6 +92,19 @@ def restore_training_state(
         _restore_random(model.device, own, values)
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"training state: streams of random numbers: {error}") from error
+
+
+def _with_state(env: Any) -> Any:
+    """The environment, if it is one that tells its state itself. Raises CheckpointError.
+
+    One that passes the question on, to environments of single rows or to one that it wraps, leaves out its own state.
+    """
+    if not all(hasattr(type(env), name) for name in ("state_arrays", "restore_arrays")):
+        raise CheckpointError(
+            f"the environment cannot tell its state: {type(env).__name__} has no state_arrays and restore_arrays of "
+            "its own, for all rows at once"
+        )
+    return env
 
 
 def _restore_random(device: torch.device, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:

@@ -25,15 +25,16 @@ from echelon_train.policy.distributions import (
     parameter_bias,
 )
 from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder
+from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.sequences import Judgement, LstmState, Observations, SequencePolicy, Sequences
 from echelon_train.threads import torch_threads
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
 _CLASSES = slice(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)
-_FORESEEN = slice(STREAMS["self"].start, STREAMS["objective"].stop)
+_PREDICTED = slice(STREAMS["self"].start, STREAMS["objective"].stop)
 """What the auxiliary loss is about: the mech itself and its objective."""
-_FORESEEN_WIDTH = _FORESEEN.stop - _FORESEEN.start
+_PREDICTED_WIDTH = _PREDICTED.stop - _PREDICTED.start
 
 
 def observation_space() -> spaces.Box:
@@ -95,7 +96,7 @@ class BattlePolicy(SequencePolicy):
         )
         for lstm in (self.lstm_actor, self.lstm_critic):
             if lstm is not None:
-                _initialize_lstm(lstm)
+                orthogonal_lstm(lstm)
 
     def make_features_extractor(self) -> StreamEncoder | FlatEncoder:
         """The encoder of a mech's flat observation; stable-baselines3 calls this."""
@@ -118,18 +119,18 @@ class BattlePolicy(SequencePolicy):
             if network.critic == "central"
             else None
         )
-        self.foresight = nn.Linear(network.width + ACTION_DIM, _FORESEEN_WIDTH) if network.foresight else None
+        self.auxiliary_net = nn.Linear(network.width + ACTION_DIM, _PREDICTED_WIDTH) if network.foresight else None
         for layer in self.mlp_extractor.modules():
             if isinstance(layer, nn.Linear):
-                _initialize(layer, math.sqrt(2.0))
-        _initialize(self.action_net, 0.01)
+                orthogonal(layer, math.sqrt(2.0))
+        orthogonal(self.action_net, 0.01)
         with torch.no_grad():
             self.action_net.bias.copy_(parameter_bias(network.initial_std, network.min_std, network.max_std))
             nn.init.zeros_(self.value_net.weight)
             nn.init.zeros_(self.value_net.bias)
-        for module, gain in ((self.target_query, 0.01), (self.foresight, 1.0)):
+        for module, gain in ((self.target_query, 0.01), (self.auxiliary_net, 1.0)):
             if module is not None:
-                _initialize(module, gain)
+                orthogonal(module, gain)
 
     def forward(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
@@ -199,14 +200,16 @@ class BattlePolicy(SequencePolicy):
         )
         return environment_actions(raw), states
 
-    def surprise(self, judged: Judgement, actions: Tensor, observations: Observations, sequences: Sequences) -> Tensor:
-        """(S,): mean squared error of the next observation of the mech itself and its objective, as foreseen."""
-        if self.foresight is None:
-            return super().surprise(judged, actions, observations, sequences)
+    def auxiliary_errors(
+        self, judged: Judgement, actions: Tensor, observations: Observations, sequences: Sequences
+    ) -> Tensor:
+        """(S,): mean squared error of the predicted next observation of the mech itself and its objective."""
+        if self.auxiliary_net is None:
+            return super().auxiliary_errors(judged, actions, observations, sequences)
         assert judged.latent is not None
         following, there_is_one = sequences.following(len(actions), actions.device)
-        foreseen = self.foresight(torch.cat([judged.latent, environment_actions(actions)], 1))
-        errors = foreseen - self._flat(observations)[:, _FORESEEN][following]
+        predicted = self.auxiliary_net(torch.cat([judged.latent, environment_actions(actions)], 1))
+        errors = predicted - self._flat(observations)[:, _PREDICTED][following]
         return torch.where(there_is_one, errors.square().mean(1), 0.0)
 
     def raw_action(self) -> tuple[tuple[int, ...], torch.dtype]:
@@ -232,9 +235,21 @@ class BattlePolicy(SequencePolicy):
         if self.observation_normalizer is not None:
             self.observation_normalizer.update(_flat_part(observations), acting)
 
-    def diagnostics(self) -> dict[str, float]:
-        """Nothing that is not logged already."""
-        return {}
+    def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
+        """``entropy_<block>``: the mean entropy of each block of the action, in nats, of the mechs that are alive."""
+        living = self.acting(observations).nonzero().flatten()
+        if not len(living):
+            return {}
+        latent, rows, _ = self._trunk(observations, states.pi, sequences, living)
+        blocks = self._distribution(observations, latent, rows, living).block_entropies()
+        means = torch.stack(list(blocks.values())).mean(1).tolist()
+        return {f"entropy_{name}": mean for name, mean in zip(blocks, means, strict=True)}
+
+    def obs_to_tensor(self, observation: Any) -> tuple[Any, bool]:
+        """As stable-baselines3's; to act, flat observations are enough for a central critic's policy, too."""
+        if isinstance(self.observation_space, spaces.Dict) and not isinstance(observation, dict):
+            observation = {"observation": observation}
+        return cast("tuple[Any, bool]", super().obs_to_tensor(observation))
 
     def critic_parameters(self) -> list[nn.Parameter]:
         """The parameters that the actor has no part in."""
@@ -253,9 +268,9 @@ class BattlePolicy(SequencePolicy):
     def _trunk(
         self, observations: Observations, states: LstmState, starts: Tensor | Sequences, acting: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, LstmState]:
-        """What the heads are given, (rows, width), the embeddings of the contacts if there are any, the next states.
+        """What the heads are given, (rows, width), the contacts' embeddings if there are any, and the next states.
 
-        With `acting`, (n,) int64 or None for all, less is computed for the others; what comes of it is the same.
+        The contacts are those of the mechs whose numbers are in `acting`, (n,) int64, or of all.
         """
         flat, rows = self._flat(observations), None
         with self._encoding():
@@ -264,7 +279,7 @@ class BattlePolicy(SequencePolicy):
             elif acting is None:
                 features, rows = self.features_extractor.forward_rows(flat)
             else:
-                features, rows = self.features_extractor.forward_living(flat)
+                features, rows = self.features_extractor.forward_living(flat, acting)
         features, rows = _exact(features), None if rows is None else _exact(rows)
         output, states = self._remember(features, states, starts, self.lstm_actor, _living(observations))
         return output + features, rows, states
@@ -290,15 +305,18 @@ class BattlePolicy(SequencePolicy):
     def _distribution(
         self, observations: Observations, latent: Tensor, rows: Tensor | None, acting: Tensor | None = None
     ) -> HybridDistribution:
-        """The distribution of raw actions of the rows whose numbers are in `acting`, (n,) int64, or of all."""
+        """The distribution of raw actions of the mechs whose numbers are in `acting`, (n,) int64, or of all.
+
+        `rows` are their contacts, see `_trunk`.
+        """
         head = self.mlp_extractor.forward_actor(_taken(latent, acting))
         parameters = self.action_net(head)
         if rows is not None and self.target_query is not None:
             # For products as small as these a batched matrix product takes several times as long.
-            products = _taken(rows, acting) * self.target_query(head).unsqueeze(1)
+            products = rows * self.target_query(head).unsqueeze(1)
             scores = products.sum(2) / math.sqrt(rows.shape[-1])
             parameters = parameters.index_copy(1, _target_columns(parameters.device), scores)
-        masks = action_masks(_taken(_flat_part(observations), acting))
+        masks = _taken(action_masks(_flat_part(observations)), acting)
         return HybridDistribution(parameters, masks, self.network.min_std, self.network.max_std)
 
     def _critic(
@@ -365,25 +383,6 @@ def _living(observations: Observations) -> Tensor:
 
 def _taken(tensor: Tensor, rows: Tensor | None) -> Tensor:
     return tensor if rows is None else tensor.index_select(0, rows)
-
-
-def _initialize(layer: nn.Linear, gain: float) -> None:
-    nn.init.orthogonal_(layer.weight, gain)
-    nn.init.zeros_(layer.bias)
-
-
-def _initialize_lstm(lstm: nn.LSTM) -> None:
-    """Orthogonal weights gate by gate, biases zero but for the forget gate's, which begins by keeping."""
-    units = lstm.hidden_size
-    with torch.no_grad():
-        for name, parameter in lstm.named_parameters():
-            if name.startswith("weight"):
-                for gate in torch.split(parameter, units):
-                    nn.init.orthogonal_(gate)
-            else:
-                nn.init.zeros_(parameter)
-                if name.startswith("bias_ih"):
-                    parameter[units : 2 * units] = 1.0
 
 
 def _target_columns(device: torch.device) -> Tensor:

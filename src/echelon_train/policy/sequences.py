@@ -35,9 +35,16 @@ class Sequences(NamedTuple):
         return following.clamp_min(0), following >= 0
 
     def touching(self, marked: Tensor) -> tuple[Sequences, Tensor, Tensor]:
-        """The sequences that have a marked sample, of the S samples marked (S,) bool, in their order.
+        """The sequences that have a marked sample, in their order, with all their samples; it may be none.
 
-        Also the numbers of those sequences (n',), and of all their samples (S',), int64.
+        Parameters
+        ----------
+        marked
+            (S,) bool, of the S samples.
+
+        Returns
+        -------
+        The sequences, of S' samples; their numbers (n',) and those of their samples (S',), int64 and ascending.
         """
         place = torch.arange(len(marked), device=marked.device) if self.place is None else self.place
         sequence = place % self.number
@@ -147,8 +154,10 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
             return Judgement(values, log_probs, entropy)
         return Judgement(values, log_probs[acting], None if entropy is None else entropy[acting])
 
-    def surprise(self, judged: Judgement, actions: Tensor, observations: Observations, sequences: Sequences) -> Tensor:
-        """(S,): how badly the policy foresees the next observation, 0 where there is none; for the auxiliary loss.
+    def auxiliary_errors(
+        self, judged: Judgement, actions: Tensor, observations: Observations, sequences: Sequences
+    ) -> Tensor:
+        """(S,): how badly the policy predicts the next observation, 0 where there is none; for the auxiliary loss.
 
         Raises NotImplementedError for policies that do not predict it.
         """
@@ -179,8 +188,8 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     def observe(self, observations: Observations, acting: Tensor) -> None:
         """Take note of what observations (rows, ...) look like, of which those acting (rows,) bool count."""
 
-    def diagnostics(self) -> dict[str, float]:
-        """Numbers to log after an update."""
+    def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
+        """Numbers to log after an update, from some of its samples as `evaluate` is given them."""
         return {"std": float(self.log_std.detach().exp().mean())} if hasattr(self, "log_std") else {}
 
     def critic_parameters(self) -> list[nn.Parameter]:
