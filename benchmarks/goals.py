@@ -11,6 +11,7 @@ from benchmarks.resets import KEPT
 from benchmarks.results import Results
 from benchmarks.startup import ALL, COLD, WARM
 from benchmarks.tables import Cell, Table
+from benchmarks.training import LOOP, OVER_STOCK, PEAK, SHARE, UPDATE
 
 NEAR_FLOOR = 1.3
 HOLDS, MISSED, UNKNOWN = "yes", "NO", "-"
@@ -55,6 +56,10 @@ def _first_step(cache: str) -> Measured:
     return lambda results: results.number("startup", "first step", cache, "seconds")
 
 
+def _over_stock(what: str) -> Measured:
+    return lambda results: results.number("training", "speed", OVER_STOCK, what)
+
+
 GOALS = (
     Goal("engine, 5 v 5, live agent-steps/s", 500_000, 300_000, _engine("5 v 5"), "5 v 5"),
     Goal("engine, 10 v 10", 400_000, 250_000, _engine("10 v 10"), "10 v 10"),
@@ -77,6 +82,12 @@ GOALS = (
     Goal(
         "memory of a battle, 10 v 10, MB", 1, 2,
         lambda results: results.number("startup", "memory", ALL, "10 v 10"), at_most=True,
+    ),
+    Goal("an update of recurrent PPO, x sb3-contrib", 3, 3, _over_stock(UPDATE)),
+    Goal("its whole loop, x sb3-contrib", 2.5, 2.5, _over_stock(LOOP)),
+    Goal(
+        "memory of a rollout at the peak, % of sb3-contrib", 60, 60,
+        lambda results: results.number("training", "memory", PEAK, SHARE), at_most=True,
     ),
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,7 +84,6 @@ EXPERIMENTS = {
     "unseen-maps-stock": Experiment("skirmish", 60, (1,), stock={}),
     "stock-trial": _trial(),
     "stock-trial-fast": _trial(learning_rate=7e-4, batch_size=1024, n_epochs=3),
-    "stock-trial-slow": _trial(learning_rate=1e-4, n_epochs=8),
     "stock-trial-long": _trial(n_steps=256, batch_size=4096),
     "stock-trial-wide-clip": _trial(clip_range=0.3, max_grad_norm=1.0, n_epochs=3),
     "duel": _ablation(),
@@ -187,8 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
     runs = [(name, seed) for name in names for seed in EXPERIMENTS[name].seeds]
     with ThreadPoolExecutor(options.jobs) as pool:
         failed = [codes for codes in pool.map(lambda each: _in_a_process(*each, options.out), runs) if codes]
-    for line in results(options.out, names):
-        print(line)
+    print(table(results(options.out), names))
     return 1 if failed else 0
 
 
@@ -207,17 +205,25 @@ def _in_a_process(name: str, seed: int, out: Path) -> int:
     return subprocess.run(command).returncode
 
 
-def results(out: Path, names: Sequence[str]) -> list[str]:
-    """The results that there are, as lines of a table in Markdown."""
-    lines = ["| run | seed | decisions | minutes | won |", "|---|---|---|---|---|"]
+def results(out: Path) -> dict[str, list[dict[str, Any]]]:
+    """What came of the runs that there are, experiment by experiment and seed by seed, without their configurations."""
+    found = {}
+    for name, experiment in EXPERIMENTS.items():
+        files = [folder(out, name, seed) / RESULT_FILE for seed in experiment.seeds]
+        made = [json.loads(file.read_text()) for file in files if file.exists()]
+        if made:
+            found[name] = [{key: each[key] for key in each if key != "config"} for each in made]
+    return found
+
+
+def table(found: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str]) -> str:
+    """The runs of some experiments as a table in Markdown."""
+    lines = ["| run | seed | decisions | minutes | battles won |", "|---|---|---|---|---|"]
     for name in names:
-        for seed in EXPERIMENTS[name].seeds:
-            file = folder(out, name, seed) / RESULT_FILE
-            if file.exists():
-                found = json.loads(file.read_text())
-                won = f"{found['wins']:.1%} [{found['low']:.0%}, {found['high']:.0%}]"
-                lines.append(f"| {name} | {seed} | {found['steps']:,} | {found['seconds'] / 60:.0f} | {won} |")
-    return lines
+        for one in found.get(name, ()):
+            won = f"{one['wins']:.1%} [{one['low']:.0%}, {one['high']:.0%}]"
+            lines.append(f"| {name} | {one['seed']} | {one['steps'] / 1e6:.2f}M | {one['seconds'] / 60:.0f} | {won} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from stable_baselines3.common.logger import JSONOutputFormat, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
 from echelon_env.evaluate import Player
+from echelon_env.observations import STREAMS, Self
 from echelon_train.building import make_env
 from echelon_train.callbacks import BattleStatistics
 from echelon_train.config import TrainConfig
@@ -49,7 +50,7 @@ def train_stock(
     )  # fmt: skip
     model.set_logger(Logger(str(out), [JSONOutputFormat(str(out / METRICS_FILE))]))
     try:
-        model.learn(config.steps, callback=[BattleStatistics(), _Deadline(max_seconds)])
+        model.learn(config.steps, callback=[BattleStatistics(), _Decisions(max_seconds)])
     finally:
         model.logger.close()
         env.close()
@@ -78,12 +79,14 @@ class _StockPlayer:
         return np.asarray(actions, np.float32)
 
 
-class _Deadline(BaseCallback):  # type: ignore[misc]
-    """Ends training when the process has had a time on the processor."""
+class _Decisions(BaseCallback):  # type: ignore[misc]
+    """Counts living mechs only, as our trainer does, and ends training when the process has had its time."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
         self._end = time.process_time() + seconds
 
     def _on_step(self) -> bool:
+        alive = self.locals["obs_tensor"][:, STREAMS["self"].start + Self.ALIVE] > 0.5
+        self.model.num_timesteps -= int((~alive).sum())
         return time.process_time() < self._end

@@ -38,6 +38,9 @@ from echelon_train.policy import BattlePolicy
 OURS, STOCK, CLEANRL = "Echelon", "sb3-contrib", "CleanRL-style"
 UPDATE, LOOP = "train()", "whole loop"
 COLLECT, TRAIN = "collecting", "train()"
+OVER = f"{OURS} over {{}}, x".format
+OVER_STOCK = OVER(STOCK)
+PEAK, SHARE = "at the peak, with a minibatch", "%"
 SCENARIO, MAPS = "skirmish", 16
 SAMPLES, STEPS = 20_480, 64
 BEFORE = 300
@@ -244,7 +247,7 @@ def _speeds(rollout: Rollout, learners: Mapping[str, Learner | CleanRL], rounds:
         collecting, updating, both = (statistics.median(column) for column in zip(*taken, strict=True))
         rows[name] = collecting, updating, rollout.samples / updating, rollout.samples / both
     rows |= {
-        f"{OURS} over {other}, x": (None, None, *(rows[OURS][i] / rows[other][i] for i in (2, 3)))  # type: ignore[operator]
+        OVER(other): (None, None, *(rows[OURS][i] / rows[other][i] for i in (2, 3)))  # type: ignore[operator]
         for other in (STOCK, CLEANRL)
     }
     config = rollout.config
@@ -362,9 +365,9 @@ def _memory(ours: Any, stock: Any) -> Table:
     theirs = _stock_memory(stock)
     rows = {
         name: (a / 1e6, b / 1e6, 100 * a / b)
-        for name, a, b in zip(("between updates", "at the peak, with a minibatch"), mine, theirs, strict=True)
+        for name, a, b in zip(("between updates", PEAK), mine, theirs, strict=True)
     }
-    return Table("memory", "Memory of a rollout's buffer", "MB", (OURS, STOCK, "%"), rows)
+    return Table("memory", "Memory of a rollout's buffer", "MB", (OURS, STOCK, SHARE), rows)
 
 
 def _stock_memory(model: Any) -> tuple[float, float]:

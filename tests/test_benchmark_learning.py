@@ -2,7 +2,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from benchmarks import learning
+from benchmarks import learning, learning_page
+from benchmarks.stock_training import SETTINGS
 
 from echelon_train.run_config import load_run_config
 
@@ -12,13 +13,14 @@ def test_every_experiment_is_a_run(name):
     experiment = learning.EXPERIMENTS[name]
     config = load_run_config(experiment.config, experiment.changes)
     assert config.opponent == "novice"
+    assert experiment.stock is None or not experiment.stock.keys() - SETTINGS.keys()
     assert len(set(experiment.seeds)) == len(experiment.seeds) >= 1
 
 
 TINY = {"steps": "200", "battles": "2", "ppo.minibatch": "64", "eval_every": "0", "maps": "2", "network.width": "8"}
 
 
-@pytest.mark.parametrize("changes", [{}, {"stock": True}, {"fixed_map": True}, {"stock_entropy": True}])
+@pytest.mark.parametrize("changes", [{}, {"stock": {}}, {"fixed_map": True}, {"stock_entropy": True}])
 def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     monkeypatch.setattr(learning, "BATTLES", 40)
     monkeypatch.setattr(learning.BattlePolicy, "evaluate", learning.BattlePolicy.evaluate)  # is put back afterwards
@@ -30,10 +32,21 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     assert 0.0 <= result["low"] <= result["wins"] <= result["high"] <= 1.0
     assert result["steps"] >= 128
     assert json.loads((tmp_path / "tiny-1" / learning.RESULT_FILE).read_text())["wins"] == result["wins"]
-    assert learning.results(tmp_path, ["tiny"])[-1].startswith("| tiny | 1 |")
+    found = learning.results(tmp_path)
+    assert found["tiny"][0]["wins"] == result["wins"]
+    assert learning.table(found, ["tiny"]).splitlines()[-1].startswith("| tiny | 1 | 0.00M | 0 | ")
 
 
 def test_an_unknown_experiment_is_refused(capsys):
     with pytest.raises(SystemExit):
         learning.main(["fixed-mop"])
     assert "did you mean 'fixed-map'" in capsys.readouterr().err
+
+
+def test_the_page_is_that_of_the_results_kept():
+    text = learning_page.PAGE.read_text()
+    found = json.loads(learning_page.KEPT.read_text())
+    assert learning_page.filled(text, found) == text, "run 'python -m benchmarks.learning_page'"
+    assert sum(len(runs) for runs in found.values()) == text.count("%, ")  # every run is on the page
+    with pytest.raises(ValueError, match="fixed-mop"):
+        learning_page.filled("<!-- learning: fixed-map fixed-mop -->\n<!-- end -->", found)
