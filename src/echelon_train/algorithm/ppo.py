@@ -32,6 +32,9 @@ from echelon_train.policy.sequences import (
 MOST_SKIPPED = 5
 """Minibatches in a row whose gradient may not be finite before training stops."""
 
+DIAGNOSED = 256
+"""Samples that the policy's diagnostics are of, few because they cost a pass of their own."""
+
 NumberOrSchedule = float | Callable[[float], float]
 """A number, or a function of the share of the run that is left."""
 
@@ -315,9 +318,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
 
     @torch.no_grad()
     def _diagnostics(self) -> dict[str, float]:
-        """What the policy says of as many samples as a minibatch's part has, from all over the rollout."""
+        """What the policy says of about `DIAGNOSED` samples from all over the rollout."""
         buffer = self.rollout_buffer
-        count = max(1, self.batch_size // self.chunk // self.accumulate)
+        count = min(max(1, DIAGNOSED // self.chunk), buffer.num_chunks)
         chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
         batch = buffer.batch(chunks, buffer.advantages, buffer.counted())
         states = recurrent_states(batch.states)

@@ -237,7 +237,7 @@ class BattlePolicy(SequencePolicy):
 
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
         """``entropy_<block>``: the mean entropy of each block of the action, in nats, of the mechs that are alive."""
-        living = self.acting(observations).nonzero().flatten()
+        living = _living(observations).nonzero().flatten()
         if not len(living):
             return {}
         latent, rows, _ = self._trunk(observations, states.pi, sequences, living)

@@ -11,8 +11,8 @@ from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from echelon_env.action_formats import BLOCKS
-from echelon_env.observations import CONTACT_ROWS, STREAMS
-from echelon_train.algorithm.losses import Weights, losses
+from echelon_env.observations import CONTACT_ROWS, STREAMS, Self
+from echelon_train.algorithm.losses import Losses, Weights, losses
 from echelon_train.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.distributions import TARGET_LOGITS
@@ -139,6 +139,75 @@ def test_padding_and_the_dead_get_no_gradient(network):
     assert float((found[~padded] > 0).float().mean()) > 0.1
 
 
+@pytest.mark.parametrize("network", VARIANTS, ids=IDS)
+def test_of_the_dead_nothing_but_the_value_is_in_a_loss(network):
+    model = battles(network)
+    set_heads(model)
+    batch = whole_batch(model)
+    dead = ~batch.acting
+    assert bool(batch.counted.all())
+    assert 0 < int(dead.sum()) < len(dead)
+
+    def numbers(given):
+        model.policy.zero_grad()
+        result = judged(model, given)
+        result.total.backward()
+        gradient = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
+        return torch.stack(result).detach(), gradient
+
+    def other(field, value):
+        changed = getattr(batch, field).clone()
+        changed[dead] = value
+        return batch._replace(**{field: changed})
+
+    before, gradient = numbers(batch)
+    for field, value in (("actions", 5.0), ("old_log_probs", -50.0), ("advantages", 1e6)):
+        after, their_gradient = numbers(other(field, value))
+        assert torch.equal(after, before), field
+        assert torch.equal(their_gradient, gradient), field
+    after, their_gradient = numbers(other("returns", 30.0))
+    changed = {name for name, one, two in zip(Losses._fields, before, after, strict=True) if one != two}
+    assert changed == {"total", "value"}
+    assert not torch.allclose(their_gradient, gradient)
+
+
+def test_advantages_are_normalised_within_classes_by_hand():
+    env = Wander(3, 0, observation_space(), action_space())
+    settings = {"normalize_advantage": "by_group", "policy_kwargs": {"network": NetworkConfig(**SMALL)}}
+    model = model_of(env, steps=3, chunk=1, policy=BattlePolicy, **settings)
+    buffer = model.rollout_buffer
+    scout, heavy = (STREAMS["self"].start + each for each in (Self.IS_SCOUT, Self.IS_HEAVY))
+    buffer.observations[..., scout] = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    buffer.observations[..., heavy] = 1.0 - buffer.observations[..., scout]
+    buffer.acting[:] = torch.tensor([[1, 1, 1], [0, 1, 1], [1, 1, 0]]).bool()
+    buffer.advantages[:] = torch.tensor([[2.0, 6.0, -1.0], [900.0, 1.0, 1.0], [3.0, 7.0, -900.0]])
+    # of the scouts 2, 6 and 7: mean 5, deviation sqrt(14 / 2); of the heavy -1, 1, 1 and 3: mean 1, sqrt(8 / 3)
+    scouts, heavies = 7.0**0.5, (8 / 3) ** 0.5
+    expected = [
+        [-3 / scouts, 1 / scouts, -2 / heavies],
+        [895 / scouts, 0.0, 0.0],
+        [2 / heavies, 2 / scouts, -901 / heavies],
+    ]
+    found = model._normalized_advantages(buffer.counted())
+    torch.testing.assert_close(found, torch.tensor(expected))
+
+
+def test_a_rollout_in_which_nobody_lives_trains_the_critic_alone():
+    model = battles(NetworkConfig(critic="separate", **SMALL), n_epochs=1)
+    buffer, dead = model.rollout_buffer, torch.as_tensor(model.env._seen[~model.env.alive])
+    buffer.observations.copy_(dead[torch.arange(STEPS * ROWS) % len(dead)].view(STEPS, ROWS, -1))
+    buffer.acting[:] = False
+    before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+    model.train()
+    moved = {name for name, each in model.policy.named_parameters() if not torch.equal(each, before[name])}
+    critic = {id(parameter) for parameter in model.policy.critic_parameters()}
+    assert model.skipped_minibatches == 0
+    assert "value_net.weight" in moved
+    assert all(id(parameter) in critic for name, parameter in model.policy.named_parameters() if name in moved)
+    logged = model.logger.name_to_value
+    assert logged["train/advantage_std"] == logged["train/acting"] == logged["train/entropy"] == 0.0
+
+
 def permuted(observations, order):
     """Observations whose contacts are in another order."""
     result = observations.clone()
@@ -210,13 +279,13 @@ def test_everything_is_finite_with_actions_at_their_ends(end):
 # The auxiliary loss
 
 
-def test_what_follows_is_foreseen_within_an_episode_only():
+def test_what_follows_is_predicted_within_an_episode_only():
     network = NetworkConfig(foresight=True, **SMALL)
     model = battles(network)
     batch = whole_batch(model)
     states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
     result = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
-    surprise = model.policy.surprise(result, batch.actions, batch.observations, batch.sequences)
+    errors = model.policy.auxiliary_errors(result, batch.actions, batch.observations, batch.sequences)
     buffer = model.rollout_buffer
     last = torch.zeros(STEPS, ROWS, dtype=torch.bool)
     last[3::4] = True  # of a chunk
@@ -224,20 +293,20 @@ def test_what_follows_is_foreseen_within_an_episode_only():
     chunks = torch.arange(buffer.num_chunks)
     steps = torch.arange(4)[:, None] + chunks // ROWS * 4
     at_end = last[steps, (chunks % ROWS).expand(4, -1)].flatten()
-    assert bool((surprise[at_end] == 0.0).all())
-    assert bool((surprise[~at_end] > 0.0).all())
+    assert bool((errors[at_end] == 0.0).all())
+    assert bool((errors[~at_end] > 0.0).all())
 
 
 def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
     model = battles(NetworkConfig(foresight=True, **SMALL))
     judged(model, whole_batch(model), Weights(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
     trained = {name for name, each in model.policy.named_parameters() if each.grad is not None and each.grad.any()}
-    assert {"foresight.weight", "lstm_actor.weight_hh_l0"} < trained
+    assert {"auxiliary_net.weight", "lstm_actor.weight_hh_l0"} < trained
     assert any(name.startswith("features_extractor") for name in trained)
     assert not any(name.startswith(("action_net", "value_net", "mlp_extractor")) for name in trained)
 
 
-def test_dead_rows_are_not_foreseen():
+def test_what_the_dead_see_is_not_predicted():
     model = battles(NetworkConfig(foresight=True, **SMALL))
     batch = whole_batch(model)
     assert 0 < int((~batch.acting).sum()) < len(batch.acting)

@@ -127,6 +127,16 @@ def test_numbers_of_dead_samples_that_are_not_finite_spoil_nothing(model):
     assert torch.isfinite(gradient(model, result)).all()
 
 
+def test_gradients_flow_back_through_burn_in_steps(model):
+    starts = model.rollout_buffer.episode_starts
+    row = int((~starts[1]).nonzero()[0])
+    batch = batch_of(model, burnt=[(0, row)])
+    seen = batch.observations.requires_grad_()
+    of(model, batch).total.backward()
+    assert (~batch.counted).sum() == 1
+    assert bool((seen.grad[~batch.counted] != 0.0).any()), "by way of the LSTM: the sample itself enters no loss"
+
+
 def test_parts_of_a_minibatch_add_up(model):
     buffer = model.rollout_buffer
     buffer.acting[3:9, 1] = False

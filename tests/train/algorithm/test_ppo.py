@@ -113,60 +113,6 @@ def test_a_late_reward_after_a_death_reaches_the_last_live_action():
     assert bool(counted.all()), "resting rows learn their values"
 
 
-# Recomputed advantages
-
-
-def test_recomputing_changes_nothing_while_the_weights_stay():
-    model = collected(rows=8, steps=16, chunk=4)
-    buffer = model.rollout_buffer
-    before = {name: getattr(buffer, name).clone() for name in ("values", "advantages", "returns", "actions")}
-    states = [state.clone() for state in buffer.states]
-    assert int(buffer.episode_starts[1:].sum()) > 2
-    torch.manual_seed(99)
-    model._recompute()
-    for name, tensor in before.items():
-        torch.testing.assert_close(getattr(buffer, name), tensor, rtol=1e-5, atol=1e-6)
-    for kept, state in zip(buffer.states, states, strict=True):
-        torch.testing.assert_close(kept, state, rtol=1e-5, atol=1e-6)
-
-
-def test_recomputing_equals_walking_through_the_rollout_again():
-    model = collected(rows=3, steps=16, chunk=4, return_std=None)
-    with torch.no_grad():
-        for parameter in model.policy.parameters():
-            parameter.add_(0.1)
-    buffer, lstm = model.rollout_buffer, model.policy.lstm_critic
-    model._recompute()
-    hidden, cell = (torch.zeros(1, 3, lstm.hidden_size) for _ in range(2))
-    expected = torch.zeros(17, 3)
-    observations = [*buffer.observations, torch.as_tensor(model._last_obs)]
-    starts = [*buffer.episode_starts, torch.as_tensor(model._last_episode_starts)]
-    with torch.no_grad():
-        for step in range(17):
-            keep = 1.0 - starts[step].float().view(1, 3, 1)
-            output, (hidden, cell) = lstm(observations[step][None], (hidden * keep, cell * keep))
-            expected[step] = model.policy.value_net(model.policy.mlp_extractor.forward_critic(output[0])).flatten()
-            if step in (3, 7, 11):
-                torch.testing.assert_close(buffer.states[2][(step + 1) // 4], hidden)
-    torch.testing.assert_close(buffer.values, expected[:-1], rtol=1e-5, atol=1e-5)
-    after = torch.where(buffer.ends, buffer.bootstraps, expected[1:])
-    errors = buffer.rewards + model.gamma * after - buffer.values
-    ahead, advantages = torch.zeros(3), []
-    for step in reversed(range(16)):
-        ahead = errors[step] + model.gamma * model.gae_lambda * ~buffer.ends[step] * ahead
-        advantages.append(ahead)
-    torch.testing.assert_close(buffer.advantages, torch.stack(advantages[::-1]), rtol=1e-4, atol=1e-5)
-
-
-def test_a_run_with_recomputed_advantages_differs_from_the_second_pass_on():
-    one = [collected(recompute_advantages=flag, n_epochs=1) for flag in (False, True)]
-    two = [collected(recompute_advantages=flag, n_epochs=2) for flag in (False, True)]
-    for model in (*one, *two):
-        train(model)
-    assert torch.equal(weights_of(one[0]), weights_of(one[1]))
-    assert not torch.equal(weights_of(two[0]), weights_of(two[1]))
-
-
 # Schedules and how far an update goes
 
 
@@ -305,6 +251,37 @@ def test_skipped_minibatches_in_a_row_stop_training_and_leave_the_last_one(tmp_p
     assert bool(torch.isfinite(tensors["observations.observation"]).all())
     # the moments of the returns have not moved either
     assert torch.equal(before, weights_of(model))
+
+
+class BadReward(Wander):
+    """Row 3 is paid something that is not a number at the rollout's twelfth step, in the middle of an episode."""
+
+    def reset(self):
+        super().reset()
+        self._left[:] = 8
+        self._left[3] = 5  # then another eight: steps 5 to 12
+        self._step = -1
+        return self._place.copy()
+
+    def step_wait(self):
+        self._step += 1
+        observations, rewards, dones, infos = super().step_wait()
+        self._left[dones] = 8
+        rewards[3] = float("nan") if self._step == 11 else rewards[3]
+        return observations, rewards, dones, infos
+
+
+@pytest.mark.parametrize(("chunk", "spoiled"), [(16, 1), (8, 2), (4, 2), (2, 4), (1, 7)])
+def test_a_bad_reward_spoils_the_chunks_of_its_episode_up_to_it(chunk, spoiled, monkeypatch):
+    monkeypatch.setattr("echelon_train.algorithm.ppo.MOST_SKIPPED", 100)
+    model = model_of(BadReward(6), chunk=chunk, batch_size=chunk, n_epochs=1)
+    collect(model)
+    bad = ~torch.isfinite(model.rollout_buffer.returns)
+    assert bad.nonzero().tolist() == [[step, 3] for step in range(5, 12)]
+    model.train()
+    assert model.skipped_minibatches == spoiled
+    assert model.logger.name_to_value["train/minibatches"] == 6 * 16 // chunk - spoiled
+    assert torch.isfinite(weights_of(model)).all()
 
 
 def test_sound_minibatches_in_between_start_the_count_anew():

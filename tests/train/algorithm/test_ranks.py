@@ -12,7 +12,9 @@ from .two_ranks import ROWS, STEPS, in_two_processes
 
 TASKS = [
     two_ranks.train,
-    two_ranks.one_update,
+    two_ranks.update_of_vectors,
+    two_ranks.update_of_battles,
+    two_ranks.held,
     two_ranks.poisoned,
     two_ranks.stopped,
     two_ranks.normalizing,
@@ -22,23 +24,24 @@ TASKS = [
 
 
 @pytest.fixture(scope="module")
-def union():
-    """A model with a rollout of both processes' rows, more of which act in one of them."""
-    model = two_ranks.union_model(2 * ROWS)
-    collect(model)
-    model.rollout_buffer.acting[5:, 1] = False
-    return model
+def unions():
+    """Models with a rollout of both processes' rows, more of which act in one of them."""
+    models = {kind: two_ranks.union_model(kind, 2 * ROWS) for kind in ("vectors", "battles")}
+    for model in models.values():
+        collect(model)
+        model.rollout_buffer.acting[5:, 1] = False
+    return models
 
 
 @pytest.fixture(scope="module")
-def results(union, tmp_path_factory):
+def results(unions, tmp_path_factory):
     """What all tasks return in both processes, which take most of their time to start."""
     folder = tmp_path_factory.mktemp("ranks")
-    buffer = union.rollout_buffer
-    given = {name: tensor for name, tensor in vars(buffer).items() if isinstance(tensor, torch.Tensor)}
-    torch.save(
-        {"weights": two_ranks.weights_of(union), "buffer": given, "states": buffer.states}, folder / "rollout.pt"
-    )
+    for kind, model in unions.items():
+        buffer = model.rollout_buffer
+        given = {name: tensor for name, tensor in vars(buffer).items() if isinstance(tensor, torch.Tensor)}
+        weights = two_ranks.weights_of(model)
+        torch.save({"weights": weights, "buffer": given, "states": buffer.states}, folder / f"{kind}.pt")
     return in_two_processes(TASKS, folder)
 
 
@@ -56,12 +59,14 @@ def test_parameters_stay_identical_to_the_bit(results):
     assert first["seed"] == 11 != second["seed"]
 
 
-def test_the_gradient_is_that_of_the_union(union, results):
-    parts = results["one_update"]
+@pytest.mark.parametrize("kind", ["vectors", "battles"])
+def test_the_gradient_is_that_of_the_union(kind, unions, results):
+    union, parts = unions[kind], results[f"update_of_{kind}"]
     weights = two_ranks.weights_of(union)
     union.train()
     expected = two_ranks.weights_of(union)
     moved = [name for name in expected if expected[name].dtype == torch.float32]
+    assert not [name for name in moved if torch.equal(expected[name], weights[name])]
     change = torch.cat([(expected[name] - weights[name]).flatten() for name in moved])
     for part in parts:
         difference = torch.cat([(part[name] - expected[name]).flatten() for name in moved])
@@ -69,6 +74,19 @@ def test_the_gradient_is_that_of_the_union(union, results):
         for name in ("return_normalizer.mean", "return_normalizer.mean_square"):
             torch.testing.assert_close(part[name], expected[name], rtol=1e-12, atol=1e-12)
     assert all(torch.equal(parts[0][name], parts[1][name]) for name in expected)
+
+
+def test_all_stop_at_the_minibatch_that_exceeds_the_kl_divergence_of_all(results):
+    first, second = results["held"]
+    assert first["joint"] == second["joint"]
+    *before, last = first["joint"]
+    assert 0 < len(before) < 29
+    assert max(before) <= 1.5 * two_ranks.LIMIT < last
+    # each has its own part of it, and they are not the same
+    sums = [one + two for one, two in zip(first["own"], second["own"], strict=True)]
+    assert sums == pytest.approx(first["joint"], rel=1e-4, abs=1e-9)
+    assert any(one != pytest.approx(two, rel=0.1) for one, two in zip(first["own"], second["own"], strict=True))
+    assert all(torch.equal(tensor, second["weights"][name]) for name, tensor in first["weights"].items())
 
 
 def test_what_is_not_finite_in_one_process_is_skipped_in_all(results):

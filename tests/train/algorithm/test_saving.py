@@ -78,6 +78,22 @@ def test_a_loaded_model_predicts_and_goes_on_the_same(tmp_path, case):
     assert not same_weights(loaded, alone)
 
 
+def test_without_an_environment_there_is_no_room_for_rollouts_until_one_is_set(tmp_path):
+    make().save(tmp_path / "model")
+    alone, loaded = (EchelonRecurrentPPO.load(tmp_path / "model", each) for each in (None, Wander(4, 1)))
+    assert not hasattr(alone, "rollout_buffer")
+    huge = EchelonRecurrentPPO.load(tmp_path / "model", n_steps=8 * 10**14)
+    assert huge.predict(np.zeros((4, 5), np.float32))[0].shape == (4, 3)
+    alone.set_env(Wander(4, 1))
+    for each in (alone, loaded):
+        each.set_random_seed(3)
+        each.learn(128)
+    assert same_weights(alone, loaded)
+    buffer = alone.rollout_buffer
+    alone.set_env(Wander(4, 2))
+    assert alone.rollout_buffer is buffer
+
+
 def test_the_callbacks_of_stable_baselines3_work(tmp_path):
     model = make("choices")
     checkpoints = CheckpointCallback(16, str(tmp_path / "kept"))
@@ -194,7 +210,7 @@ def test_bad_files_are_refused_with_the_reason(tmp_path, case):
     damage, message = HOSTILE[case]
     damage(tmp_path / "model.safetensors")
     with pytest.raises(CheckpointError, match=message):
-        EchelonRecurrentPPO.load(tmp_path / "model")
+        EchelonRecurrentPPO.load(tmp_path / "model", CASES["vectors"][0]())
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import torch.multiprocessing
 
 from echelon_train.algorithm import ranks
 from echelon_train.algorithm.joint_state import joint_state, own_state
+from echelon_train.algorithm.losses import Losses
 from echelon_train.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
@@ -18,6 +19,7 @@ from ..policy.real import fought
 from .toys import Wander, collect, model_of
 
 ROWS, STEPS = 3, 16
+LIMIT = 0.01
 
 
 def in_two_processes(tasks: list[Callable[[Path], Any]], folder: Path) -> dict[str, list[Any]]:
@@ -55,18 +57,33 @@ def train(folder: Path) -> dict[str, Any]:
     }
 
 
-def union_model(rows: int) -> Any:
+MECHS = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate", foresight=True)
+
+
+def union_model(kind: str, rows: int) -> Any:
     """A model that moves its weights by the gradient of the whole rollout, not clipped."""
-    model = model_of(Wander(rows, 4), n_epochs=1, learning_rate=1.0, max_grad_norm=1e9, ent_coef=0.02, accumulate=2)
+    settings: dict[str, Any] = {"learning_rate": 1.0, "max_grad_norm": 1e9, "ent_coef": 0.02, "accumulate": 2}
+    if kind == "vectors":
+        model = model_of(Wander(rows, 4), n_epochs=1, **settings)
+    else:
+        env = Wander(rows, 4, observation_space(), action_space())
+        settings |= {"policy_kwargs": {"network": MECHS}, "normalize_advantage": "by_group", "auxiliary_coef": 0.1}
+        model = model_of(env, n_epochs=1, policy=BattlePolicy, **settings)
+        generator = torch.Generator().manual_seed(2)
+        with torch.no_grad():
+            for name, parameter in model.policy.named_parameters():
+                # heads that begin near zero would hide what comes before them
+                if name.startswith(("action_net.weight", "value_net", "target_query")):
+                    parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
     model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
     return model
 
 
-def one_update(folder: Path) -> dict[str, torch.Tensor]:
+def one_update(folder: Path, kind: str) -> dict[str, torch.Tensor]:
     """The update of a process that holds half the rows of a rollout which is in a file."""
-    model = union_model(ROWS)
+    model = union_model(kind, ROWS)
     collect(model)
-    given = torch.load(folder / "rollout.pt")
+    given = torch.load(folder / f"{kind}.pt")
     model.policy.load_state_dict(given["weights"])
     own = slice(ranks.rank() * ROWS, (ranks.rank() + 1) * ROWS)
     for name, tensor in given["buffer"].items():
@@ -75,6 +92,40 @@ def one_update(folder: Path) -> dict[str, torch.Tensor]:
         kept.copy_(state[:, :, own])
     model.train()
     return weights_of(model)
+
+
+def update_of_vectors(folder: Path) -> dict[str, torch.Tensor]:
+    """`one_update` of a small policy."""
+    return one_update(folder, "vectors")
+
+
+def update_of_battles(folder: Path) -> dict[str, torch.Tensor]:
+    """`one_update` of the policy of battles."""
+    return one_update(folder, "battles")
+
+
+def held(folder: Path) -> dict[str, Any]:
+    """An update that goes further than the KL divergence allows, with that of its minibatches, joint and own."""
+    model = model_of(Wander(ROWS, ranks.rank()), n_epochs=10, batch_size=16, target_kl=LIMIT, learning_rate=0.01)
+    collect(model)
+    joint, own = [], []
+    sum_gradients, gradient = ranks.sum_gradients, model._gradient
+
+    def watched(parameters: Any, further: Any) -> torch.Tensor:
+        own.append(float(further[Losses._fields.index("approx_kl")]))
+        return sum_gradients(parameters, further)
+
+    def noted(*args: Any) -> Losses:
+        result = gradient(*args)
+        joint.append(float(result.approx_kl))
+        return result
+
+    ranks.sum_gradients, model._gradient = watched, noted
+    try:
+        model.train()
+    finally:
+        ranks.sum_gradients = sum_gradients
+    return {"joint": joint, "own": own, "weights": weights_of(model)}
 
 
 def poisoned(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+import pytest
+import torch
+from torch import nn
+
+from echelon_train.config import NetworkConfig
+from echelon_train.policy import build_policy
+from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (3, 5)])
+def test_a_layer(inputs, outputs):
+    layer = nn.Linear(inputs, outputs)
+    orthogonal(layer, 0.5)
+    weight = layer.weight.detach()
+    gram = weight @ weight.T if outputs < inputs else weight.T @ weight
+    torch.testing.assert_close(gram, 0.25 * torch.eye(3), atol=1e-6, rtol=0)
+    assert not layer.bias.any()
+
+
+def check_lstm(lstm):
+    units = lstm.hidden_size
+    forget = [0.0] * units + [1.0] * units + [0.0] * 2 * units
+    for layer in range(lstm.num_layers):
+        for name in ("weight_ih", "weight_hh"):
+            gates = torch.split(getattr(lstm, f"{name}_l{layer}").detach(), units)
+            for gate in gates:
+                gram = gate @ gate.T if gate.shape[0] <= gate.shape[1] else gate.T @ gate
+                torch.testing.assert_close(gram, torch.eye(len(gram)), atol=1e-5, rtol=0)
+            assert not torch.equal(gates[0], gates[1])
+        biases = [getattr(lstm, f"bias_{side}_l{layer}").detach() for side in ("ih", "hh")]
+        assert (biases[0] + biases[1]).tolist() == forget  # torch adds them: twice 1 would be 2
+
+
+@pytest.mark.parametrize("inputs", [4, 6, 9])
+def test_an_lstm_gate_by_gate(inputs):
+    lstm = nn.LSTM(inputs, 6, num_layers=2)
+    orthogonal_lstm(lstm)
+    check_lstm(lstm)
+
+
+@pytest.mark.parametrize("critic", ["shared", "separate", "central"])
+def test_the_lstms_of_a_policy(critic):
+    network = NetworkConfig(width=8, head=8, critic=critic)
+    first, again, other = (build_policy(network, seed) for seed in (1, 1, 2))
+    lstms = [name for name in ("lstm_actor", "lstm_critic") if getattr(first, name) is not None]
+    assert len(lstms) == (1 if critic == "shared" else 2)
+    for name in lstms:
+        check_lstm(getattr(first, name))
+        weights = [getattr(policy, name).weight_hh_l0 for policy in (first, again, other)]
+        assert torch.equal(weights[0], weights[1])
+        assert not torch.equal(weights[0], weights[2])
+    if len(lstms) == 2:
+        assert not torch.equal(first.lstm_actor.weight_hh_l0, first.lstm_critic.weight_hh_l0)

@@ -1,0 +1,217 @@
+"""The policy of battles as a whole: who remembers what, what it can do without, what it tells."""
+
+import numpy as np
+import pytest
+import torch
+from sb3_contrib.common.recurrent.type_aliases import RNNStates
+
+from echelon_env import make_config
+from echelon_env.action_formats import BLOCKS
+from echelon_env.evaluate import BattleNoise
+from echelon_env.observations import STREAMS, Self
+from echelon_train.config import NetworkConfig
+from echelon_train.players import network_player
+from echelon_train.policy import build_policy
+from echelon_train.policy.distributions import RAW_DIM
+from echelon_train.policy.sequences import Sequences
+
+from .real import fought
+
+STEPS, ROWS, WIDTH = 6, 5, 8
+DEATHS = [6, 3, 0, 1, 6]  # how many steps each row lives
+NETWORKS = [
+    NetworkConfig(width=WIDTH, head=8, set_width=4, map_channels=2, encoder=encoder, critic=critic)
+    for encoder, critic in (("sets", "shared"), ("sets", "separate"), ("flat", "shared"), ("sets", "central"))
+]
+each_network = pytest.mark.parametrize("network", NETWORKS, ids=lambda network: f"{network.encoder}-{network.critic}")
+
+
+def lively(network):
+    """A policy whose heads, which begin near zero, tell of what comes before them."""
+    policy = build_policy(network, 1)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for name, parameter in policy.named_parameters():
+            if name.startswith(("action_net.weight", "value_net", "target_query")):
+                parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
+    return policy
+
+
+def moments(network, living, seed=0):
+    """Observations of mechs that live or not, (rows,) bool; with the state of some battle for a central critic."""
+    generator = torch.Generator().manual_seed(seed)
+    seen, alive, states = fought()
+    rows = torch.zeros(len(living), seen.shape[1])
+    for lives in (False, True):
+        pool, count = seen[alive == lives], int((living == lives).sum())
+        rows[living == lives] = pool[torch.randint(len(pool), (count,), generator=generator)]
+    if network.critic != "central":
+        return rows
+    return {"observation": rows, "state": states[torch.randint(len(states), (len(living),), generator=generator)]}
+
+
+def states_of(network, seed, rows=ROWS):
+    """Recurrent states of what was before."""
+    generator = torch.Generator().manual_seed(seed)
+    own = 4 if network.critic != "shared" else 2
+    parts = [torch.randn(1, rows, WIDTH, generator=generator) for _ in range(own)]
+    return RNNStates(tuple(parts[:2]), tuple(parts[2:]) or tuple(parts[:2]))
+
+
+def no_memory(states):
+    return RNNStates(*(tuple(torch.zeros_like(part) for part in pair) for pair in states))
+
+
+def lifetimes():
+    """(STEPS * ROWS,) bool: who lives, step by step."""
+    return (torch.arange(STEPS)[:, None] < torch.tensor(DEATHS)).flatten()
+
+
+SEQUENCES = Sequences(STEPS, ROWS, torch.zeros(ROWS), None)
+
+
+@each_network
+def test_the_dead_remember_nothing_one_step_at_a_time(network):
+    policy, living = lively(network), torch.tensor([True, False, True, False, True])
+    seen, starts = moments(network, living), torch.zeros(ROWS)
+    one, other = states_of(network, 1), states_of(network, 2)
+    values = [policy.predict_values(seen, states.vf, starts) for states in (one, other)]
+    modes = [policy.forward(seen, states, starts, deterministic=True)[0] for states in (one, other)]
+    assert torch.equal((values[0] != values[1])[:, 0], living)
+    assert torch.equal((modes[0] != modes[1]).any(1), living)
+    latent, _, _ = policy._trunk(seen, one.pi, starts)
+    features, _, _ = policy._trunk(seen, no_memory(one).pi, torch.ones(ROWS))
+    assert torch.equal(latent[~living], features[~living])
+
+
+@each_network
+def test_the_dead_remember_nothing_in_sequences(network):
+    policy, living = lively(network), lifetimes()
+    seen = moments(network, living)
+    judged = [
+        policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES)
+        for states in (states_of(network, 1), states_of(network, 2))
+    ]
+    for name in ("values", "entropy"):
+        one, other = (getattr(each, name).view(len(living), -1) for each in judged)
+        assert torch.equal((one != other).any(1), living), name
+
+
+@each_network
+def test_mechs_of_a_new_episode_begin_with_an_empty_memory(network):
+    policy, living = lively(network), lifetimes()
+    states, starts = states_of(network, 1), torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0])
+    first = moments(network, living[:ROWS])
+    actions, values, _, after = policy.forward(first, states, starts, deterministic=True)
+    fresh = policy.forward(first, no_memory(states), torch.zeros(ROWS), deterministic=True)
+    new = starts > 0
+    assert torch.equal(actions[new], fresh[0][new])
+    assert torch.equal(values[new], fresh[1][new])
+    assert all(
+        torch.equal(ours[:, new], theirs[:, new])
+        for pair, their_pair in zip(after, fresh[3], strict=True)
+        for ours, theirs in zip(pair, their_pair, strict=True)
+    )
+    # row 1 lives and goes on
+    assert not torch.equal(values[1], fresh[1][1])
+    seen, raw = moments(network, living), torch.zeros(len(living), RAW_DIM)
+    begun = policy.evaluate(seen, raw, states, SEQUENCES._replace(starts=starts))
+    empty = policy.evaluate(seen, raw, no_memory(states), SEQUENCES)
+    same = (begun.values == empty.values).view(STEPS, ROWS)
+    assert bool(same[:, new].all())
+    assert not bool(same[0, 1])
+
+
+@each_network
+def test_sequences_are_judged_as_they_were_played(network):
+    policy, living, states = lively(network), lifetimes(), states_of(network, 1)
+    starts = torch.tensor([1.0, 0.0, 0.0, 1.0, 0.0])
+    seen = moments(network, living)
+    steps = [
+        {name: part[step * ROWS :][:ROWS] for name, part in seen.items()}
+        if isinstance(seen, dict)
+        else seen[step * ROWS :][:ROWS]
+        for step in range(STEPS)
+    ]
+    torch.manual_seed(3)
+    played, memory = [], states
+    with torch.no_grad():
+        for step, observations in enumerate(steps):
+            begins = starts if step == 0 else torch.zeros(ROWS)
+            *what, memory = policy.forward(observations, memory, begins)
+            played.append(what)
+        actions, values, log_probs = (torch.cat(each) for each in zip(*played, strict=True))
+        acting = living.nonzero().flatten()
+        judged = policy.evaluate(seen, actions, states, SEQUENCES._replace(starts=starts), acting)
+    torch.testing.assert_close(judged.values, values, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(judged.log_probs, log_probs[living], rtol=1e-5, atol=1e-5)
+    assert not actions[~living].any()
+    assert not log_probs[~living].any()
+
+
+@each_network
+def test_where_nobody_lives_values_are_still_judged(network):
+    policy, nobody = lively(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
+    seen, states = moments(network, nobody), states_of(network, 1)
+    none = torch.zeros(0, dtype=torch.int64)
+    judged = policy.evaluate(seen, torch.zeros(len(nobody), RAW_DIM), states, SEQUENCES, none)
+    assert judged.values.shape == (len(nobody), 1)
+    assert judged.log_probs.shape == judged.entropy.shape == (0,)
+    judged.values.sum().backward()
+    assert bool(policy.value_net.weight.grad.any())
+    assert policy.diagnostics(seen, states, SEQUENCES) == {}
+    first = moments(network, nobody[:ROWS])
+    actions, values, log_probs, after = policy.forward(first, states, torch.zeros(ROWS))
+    assert not actions.any() and not log_probs.any()
+    assert bool(torch.isfinite(values).all())
+    assert not any(part.any() for part in after.pi)
+
+
+def test_diagnostics_are_the_parts_of_the_livings_entropy():
+    network = NETWORKS[0]
+    policy, living, states = lively(network), lifetimes(), states_of(network, 1)
+    seen = moments(network, living)
+    found = policy.diagnostics(seen, states, SEQUENCES)
+    judged = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, living.nonzero().flatten())
+    assert found.keys() == {f"entropy_{block.name}" for block in BLOCKS}
+    assert sum(found.values()) == pytest.approx(judged.entropy.mean().item(), rel=1e-5)
+
+
+def test_groups_are_the_classes():
+    seen = moments(NETWORKS[0], torch.tensor([True] * 4))
+    classes = torch.arange(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)
+    assert build_policy(NETWORKS[0]).num_groups == len(classes) == 4
+    order = [2, 0, 3, 1]
+    seen[:, classes] = torch.eye(4)[order]
+    assert build_policy(NETWORKS[0]).groups(seen).tolist() == order
+
+
+# A central critic's policy plays without the state
+
+
+def test_a_policy_of_a_central_critic_acts_on_plain_observations():
+    network = NETWORKS[-1]
+    policy = lively(network)
+    plain = moments(network, torch.tensor([True] * 4))["observation"].numpy()
+    state = np.ones((4, *policy.observation_space["state"].shape), np.float32)
+    expected, memory = policy.predict({"observation": plain, "state": state}, deterministic=True)
+    actions, states = policy.predict(plain, deterministic=True)
+    np.testing.assert_array_equal(actions, expected)
+    np.testing.assert_array_equal(states, memory)
+    again, _ = policy.predict(plain, state=states, episode_start=np.zeros(4, np.bool_), deterministic=True)
+    assert not np.array_equal(again, actions)
+    one, _ = policy.predict(plain[2], deterministic=True)
+    np.testing.assert_allclose(one, actions[2], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="shape"):
+        policy.predict(plain[:, :-1])
+
+
+def test_a_policy_of_a_central_critic_is_a_player():
+    network = NETWORKS[-1]
+    policy = lively(network)
+    plain = moments(network, torch.tensor([True] * 4))["observation"].numpy()
+    config = make_config("duel")
+    noise = BattleNoise([1, 2, 3, 4], (0,), 1)
+    player = network_player("central", policy, network, deterministic=True).make(config, noise)
+    player.reset(np.ones(4, np.bool_))
+    np.testing.assert_allclose(player.act(plain), policy.predict(plain, deterministic=True)[0], rtol=1e-4, atol=1e-5)

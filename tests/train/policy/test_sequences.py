@@ -1,0 +1,105 @@
+import itertools
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from echelon_train.policy.sequences import SequencePolicy, Sequences
+
+
+@st.composite
+def laid_out(draw):
+    """Sequences of some lengths, as lists of their samples' numbers in steps, which are in any order or in rows."""
+    longest, number = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    starts = torch.tensor(draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=number, max_size=number)))
+    if draw(st.booleans()):
+        samples = [[step * number + each for step in range(longest)] for each in range(number)]
+        return Sequences(longest, number, starts, None), samples
+    lengths = draw(st.lists(st.integers(1, longest), min_size=number, max_size=number))
+    order = iter(draw(st.permutations(range(sum(lengths)))))
+    samples = [[next(order) for _ in range(length)] for length in lengths]
+    place = torch.zeros(sum(lengths), dtype=torch.int64)
+    for each, steps in enumerate(samples):
+        for step, sample in enumerate(steps):
+            place[sample] = step * number + each
+    return Sequences(longest, number, starts, place), samples
+
+
+def steps_of(sequences, count):
+    """The samples of each sequence by step, read from the places."""
+    place = range(count) if sequences.place is None else sequences.place.tolist()
+    found = [{} for _ in range(sequences.number)]
+    for sample, at in enumerate(place):
+        step, each = divmod(at, sequences.number)
+        assert step not in found[each]
+        found[each][step] = sample
+    return found
+
+
+@settings(deadline=None, max_examples=150)
+@given(given_sequences=laid_out(), data=st.data())
+def test_the_sequences_that_have_a_marked_sample_are_kept_whole(given_sequences, data):
+    sequences, samples = given_sequences
+    count = sum(map(len, samples))
+    marked = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    kept, numbers, taken = sequences.touching(torch.tensor(marked))
+    expected = [each for each, steps in enumerate(samples) if any(marked[sample] for sample in steps)]
+    assert numbers.tolist() == expected
+    assert taken.tolist() == sorted(sample for each in expected for sample in samples[each])
+    assert kept.starts.tolist() == [float(sequences.starts[each]) for each in expected]
+    assert (kept.length, kept.number) == (sequences.length, len(expected))
+    assert (kept.place is None) == (sequences.place is None)
+    if expected:
+        renamed = [{step: taken[new].item() for step, new in steps.items()} for steps in steps_of(kept, len(taken))]
+        assert renamed == [dict(enumerate(samples[each])) for each in expected]
+    # the same of what is kept, all of which has a mark
+    again, all_numbers, all_samples = kept.touching(torch.ones(len(taken), dtype=torch.bool))
+    assert all_numbers.tolist() == list(range(len(expected)))
+    assert all_samples.tolist() == list(range(len(taken)))
+    assert again.place is None if kept.place is None else torch.equal(again.place, kept.place)
+
+
+@settings(deadline=None, max_examples=100)
+@given(given_sequences=laid_out())
+def test_every_sample_knows_the_one_after_it(given_sequences):
+    sequences, samples = given_sequences
+    after = {now: later for steps in samples for now, later in itertools.pairwise(steps)}
+    count = sum(map(len, samples))
+    following, there_is_one = sequences.following(count, torch.device("cpu"))
+    assert there_is_one.tolist() == [sample in after for sample in range(count)]
+    assert {sample: int(following[sample]) for sample in after} == after
+
+
+@settings(deadline=None, max_examples=40)
+@given(given_sequences=laid_out(), seed=st.integers(0, 2**32 - 1))
+def test_one_call_equals_walking_through_time(given_sequences, seed):
+    sequences, samples = given_sequences
+    generator = torch.Generator().manual_seed(seed)
+    lstm = nn.LSTM(3, 4)
+    with torch.no_grad():
+        for parameter in lstm.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+        features = torch.randn(sum(map(len, samples)), 3, generator=generator)
+        states = [torch.randn(1, sequences.number, 4, generator=generator) for _ in range(2)]
+        output, after = SequencePolicy._process_sequence(features, tuple(states), sequences, lstm)
+        for each, steps in enumerate(samples):
+            state = tuple(part[:, [each]] * (1.0 - sequences.starts[each]) for part in states)
+            for sample in steps:
+                expected, state = lstm(features[sample].view(1, 1, 3), state)
+                torch.testing.assert_close(output[sample], expected[0, 0])
+            if len(steps) == sequences.length:
+                torch.testing.assert_close(after[1][:, [each]], state[1])
+
+
+@pytest.mark.parametrize("place", [None, torch.zeros(0, dtype=torch.int64)])
+def test_no_sequences_have_no_outputs(place):
+    lstm = nn.LSTM(3, 4)
+    none = Sequences(5, 0, torch.zeros(0), place)
+    features = torch.zeros(0, 3, requires_grad=True)
+    output, states = SequencePolicy._process_sequence(features, (torch.zeros(1, 0, 4),) * 2, none, lstm)
+    assert output.shape == (0, 4)
+    assert states[0].shape == (1, 0, 4)
+    output.sum().backward()
+    assert not any(bool(parameter.grad.any()) for parameter in lstm.parameters() if parameter.grad is not None)
