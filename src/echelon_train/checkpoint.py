@@ -146,6 +146,12 @@ def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | Non
     return folder
 
 
+def has_begun(run: Path) -> bool:
+    """Whether a run has got as far as its first checkpoint; one that was killed before has nothing to go on from."""
+    later = (each.name for each in (run / "checkpoints").glob("[!.]*") if each.name != checkpoint_name(0))
+    return (run / LAST_FILE).exists() or any(later)
+
+
 def checkpoint_name(steps: int) -> str:
     """What a run calls the folder of its checkpoint after as many samples."""
     return f"{steps:010d}"

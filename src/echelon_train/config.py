@@ -34,7 +34,7 @@ class NetworkConfig:
             "help": "shared: on the actor's trunk; separate: on its own; central: its own, and sees all of the battle"
         },
     )
-    foresight: bool = field(
+    auxiliary: bool = field(
         default=False,
         metadata={"help": "whether the network predicts the next observation, see --ppo.auxiliary-weight"},
     )
@@ -87,7 +87,7 @@ class PPOConfig:
     entropy_weight: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     value_weight: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
     auxiliary_weight: float = quantity(
-        0.0, "", 0, 1e3, help="weight of predicting the next observation, see --network.foresight"
+        0.0, "", 0, 1e3, help="weight of predicting the next observation, see --network.auxiliary"
     )
     max_grad_norm: float = quantity(1.0, "", 1e-9, 1e9, help="norm that gradients are clipped to")
     target_kl: float = quantity(
@@ -228,8 +228,8 @@ class TrainConfig:
                 f"ppo.minibatch: expected a multiple of ppo.chunk {self.ppo.chunk}, got {self.ppo.minibatch}",
                 "ppo.minibatch",
             )
-        if self.ppo.auxiliary_weight and not self.network.foresight:
-            raise ConfigError("ppo.auxiliary_weight: needs network.foresight", "ppo.auxiliary_weight")
+        if self.ppo.auxiliary_weight and not self.network.auxiliary:
+            raise ConfigError("ppo.auxiliary_weight: needs network.auxiliary", "ppo.auxiliary_weight")
         for remaining in (1.0, 0.0):
             try:
                 self.reward_schedules.at(self.battle.rewards, remaining)
@@ -253,9 +253,10 @@ class TrainConfig:
         Raises `ConfigError` for an impossible value.
         """
         maps = changes.get("maps")
-        if maps is not None and not (isinstance(maps, str) and isinstance(self.maps, str)):
-            what = f"the directory that {self.maps!r} is now" if isinstance(self.maps, str) else "nothing: it has none"
-            raise ConfigError(f"maps: a run that goes on keeps its maps; expected {what}, got {maps!r}", "maps")
+        if maps is not None and not isinstance(self.maps, str):
+            raise ConfigError(f"maps: this run keeps its {self.maps} maps, and takes no others", "maps")
+        if maps is not None and not isinstance(maps, str):
+            raise ConfigError(f"maps: expected where the directory {self.maps!r} is now, got {maps!r}", "maps")
         return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from matplotlib.ticker import EngFormatter, PercentFormatter
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
+from echelon_env.atomic import write_bytes
 from echelon_train.callbacks.statistics import WINDOW
 from echelon_train.evaluation import Evaluation
 from echelon_train.run_folder import read_metrics
@@ -83,7 +85,7 @@ def save_run_curves(run: Path) -> Path:
         axes.set_visible(False)
     figure.supxlabel(_SAMPLES, fontsize="medium")
     path = run / CURVES_FILE
-    figure.savefig(path, dpi=_DPI)
+    _save(path, figure)
     return path
 
 
@@ -126,7 +128,7 @@ def save_comparison(path: Path, runs: Mapping[str, Sequence[Path]], metric: str)
         _scale_as_share(axes)
     axes.legend(frameon=False)
     _finish(axes)
-    figure.savefig(path, dpi=_DPI)
+    _save(path, figure)
 
 
 def save_learning_curve(
@@ -160,13 +162,20 @@ def save_learning_curve(
     returns.set(ylabel="mean return of a battle", xlabel=_SAMPLES)
     for axes in (rates, returns):
         _finish(axes)
-    figure.savefig(path, dpi=_DPI)
+    _save(path, figure)
 
 
 def _figure(size: tuple[float, float]) -> Figure:
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def _save(path: Path, figure: Figure) -> None:
+    """Write a PNG whole or not at all: somebody may be looking at the one before."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=_DPI)
+    write_bytes(path, picture.getvalue())
 
 
 def _table(metrics: Metrics, *names: str) -> NDArray[np.float64]:

@@ -22,15 +22,17 @@ from echelon_train.callbacks import (
     BattleStatistics,
     CheckpointCallback,
     CurriculumCallback,
+    CurvesCallback,
     EvaluationCallback,
     ProgressCallback,
     StopCallback,
 )
 from echelon_train.checkpoint import BEST_FILE, Checkpoint, TrainingState, checkpoint_name, save_in_run
-from echelon_train.config import TrainConfig
-from echelon_train.errors import CheckpointError
+from echelon_train.config import CHANGEABLE, TrainConfig
+from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.evaluation import Evaluation, evaluate
 from echelon_train.players import network_player
+from echelon_train.plots import CURVES_FILE, save_run_curves
 from echelon_train.run_folder import RUN_FILE
 from echelon_train.tensor_files import weights_of
 
@@ -42,6 +44,7 @@ class TrainResult:
     checkpoint: Path  # folder of the last checkpoint
     steps: int  # samples that the policy trained on
     interrupted: bool  # by a signal
+    done: bool  # whether all of the run's steps are done, so that nothing is left to go on with
 
 
 class Run:
@@ -64,7 +67,7 @@ class Run:
     def __init__(
         self, config: TrainConfig, out: Path, device: str, console: Console, max_seconds: float | None
     ) -> None:
-        self._config, self._out = config, out
+        self._config, self._out, self._console = config, out, console
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(stage.num_mechs for stage in stages)
         self._left_behind: frozenset[str] = frozenset()  # content hashes of the maps of stages that are over
@@ -84,12 +87,28 @@ class Run:
             lambda: self._stop.stopping,
         )
         self._progress = ProgressCallback(config.steps, self._statistics, console)
+        self._curves = CurvesCallback(self.draw_curves)
 
     def learn(self, logger: Logger) -> TrainResult:
-        """Train until the steps are done or something stops it, and save. Metrics go to the logger."""
+        """Train until the steps are done or something stops it, and save. Metrics go to the logger.
+
+        Battles and rollouts are logged as the first process of a distributed run sees its own, and so are evaluations,
+        which it plays alone; what is logged of updates is of the samples of all processes where it is a sum or a mean
+        over minibatches, and else of the first one's.
+
+        Raises
+        ------
+        NonFiniteError
+            When the gradients of several minibatches in a row were not finite.
+        CheckpointError
+            For weights that are not finite when they are to be saved.
+        OSError
+            If the run's folder cannot be written. What was saved before stays as it is, and the run can go on from it.
+        """
         callbacks: list[BaseCallback] = [self._statistics, self._curriculum, self._stop, self._checkpoints]
         if self._config.eval_every:
             callbacks.append(self._evaluations)
+        callbacks.append(self._curves)
         callbacks.append(self._progress)  # the last, so that it sees what the others have logged
         model = self.model
         model.set_logger(logger)
@@ -104,16 +123,16 @@ class Run:
                 self._progress.close()
             if self._stop.stopping:  # saved before the rollout that was broken off
                 steps = self._checkpoints.saved_steps
-                return TrainResult(self._checkpoints.saved, steps, self._stop.interrupted)
+                return TrainResult(self._checkpoints.saved, steps, self._stop.interrupted, done=False)
             checkpoint = self.save(model.num_timesteps)
             model.logger.record("time/total_timesteps", model.num_timesteps, exclude="tensorboard")
             model.logger.dump(model.num_timesteps)  # what came after the last rollout: its update, an evaluation
-            return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted)
+            return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted, done=True)
 
     def save(self, steps: int) -> Path:
         """Write a checkpoint that the run can be resumed from; returns its folder.
 
-        All processes of a distributed run call it, and the first one writes.
+        All processes of a distributed run call it, and the first one writes. Raises as `save_in_run`.
         """
         tensors, values = training_state(self.model)
         values |= {
@@ -138,7 +157,12 @@ class Run:
         return ranks.from_first(lambda: save_in_run(self._out, checkpoint, state))
 
     def restore(self, checkpoint: Checkpoint, state: TrainingState) -> None:
-        """Go on from a checkpoint of the same run. Raises CheckpointError if it does not fit."""
+        """Go on from a checkpoint of the same run, in a `Run` that has not learnt yet.
+
+        Raises CheckpointError if it does not fit: another configuration but for `CHANGEABLE` settings, other weights,
+        an environment that does not take its state, another number of processes, or damage. The run cannot be used
+        then, as a part of it may have been restored.
+        """
         tensors, values = own_state(state.tensors, state.values)
         try:
             _check_same_run(values["config"], self._config)
@@ -173,8 +197,17 @@ class Run:
             tensor.copy_(theirs[name])
         restore_training_state(self.model, tensors, values)
 
+    def draw_curves(self) -> None:
+        """Draw the metrics that have been written so far; a picture that cannot be written is no reason to stop."""
+        if ranks.rank() > 0:
+            return
+        try:
+            save_run_curves(self._out)
+        except (OSError, RunFolderError) as error:
+            self._console.print(f"{CURVES_FILE} cannot be drawn: {error}", markup=False)
+
     def close(self) -> None:
-        """Stop drawing, and the environment's threads."""
+        """Stop drawing, and the environment's threads. It may be called twice, and after an error; nothing is saved."""
         self._progress.close()
         self.model.get_env().close()
 
@@ -227,9 +260,6 @@ class Run:
 _Pending = dict[str, tuple[float, tuple[str, ...]]]
 """Numbers by the name of a metric, and where they shall not be written."""
 
-_MACHINE = {"threads", "device", "torch_threads"}
-"""What may differ where a run goes on, besides its steps."""
-
 
 def _written(logger: Logger) -> dict[str, Any]:
     """The numbers that a logger has yet to write, fit for JSON, which has none that are not finite."""
@@ -251,9 +281,12 @@ def _read_pending(pending: Any) -> _Pending:
 
 
 def _check_same_run(kept: Any, config: TrainConfig) -> None:
-    """Raise ValueError unless a run goes on with the configuration of its checkpoint, but for its end."""
+    """Raise ValueError unless a run goes on with the configuration of its checkpoint, but for what is `CHANGEABLE`."""
     then, now = _flat(kept), _flat(config.to_dict())
-    changed = [name for name in now if then.get(name) != now[name] and name not in {"steps", *_MACHINE}]
+    fixed = [name for name in now if name not in CHANGEABLE]
+    if not isinstance(config.maps, str):  # else the state of the battles says what their maps are
+        fixed.append("maps")
+    changed = [name for name in fixed if then.get(name) != now[name]]
     if changed or then.keys() != now.keys():
         name = [*changed, *sorted(then.keys() ^ now.keys())][0]
         raise ValueError(

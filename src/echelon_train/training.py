@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import tensorboard  # noqa: F401  (SB3 would hide that it is missing)
 from rich.console import Console
-from rich.markup import escape
 from stable_baselines3.common.logger import Logger
 
 from echelon_train.algorithm import ranks
-from echelon_train.checkpoint import load_checkpoint, load_training_state
+from echelon_train.checkpoint import Checkpoint, TrainingState, has_begun, load_checkpoint, load_training_state
 from echelon_train.config import TrainConfig
 from echelon_train.device import resolve_device
 from echelon_train.loggers import check_wandb, open_logger
-from echelon_train.plots import save_run_curves
 from echelon_train.run import Run, TrainResult
-from echelon_train.run_folder import differences_from, read_run_config, record_resume, run_folder
+from echelon_train.run_folder import (
+    differences_from,
+    occupied,
+    read_run_config,
+    read_wandb,
+    record_resume,
+    run_folder,
+)
 from echelon_train.threads import torch_threads
 
 
@@ -33,7 +38,8 @@ def train(
 ) -> TrainResult:
     """Train a policy and keep everything about it in the folder `out`.
 
-    Of several processes that train together (`ranks.process_group`) the first one has the folder.
+    Of several processes that train together (`ranks.process_group`) the first one has the folder. A run that is killed
+    leaves a folder that `resume` goes on from.
 
     Parameters
     ----------
@@ -61,23 +67,27 @@ def train(
     if wandb is not None:
         check_wandb()
     first = ranks.rank() == 0
-    with run_folder(out, config) if first else contextlib.nullcontext(), torch_threads(config.torch_threads):
+    with run_folder(out, config, wandb) if first else contextlib.nullcontext(), torch_threads(config.torch_threads):
         run = Run(config, out, str(device), console or Console(), max_seconds)
-        return _learn(run, out, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
+        return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
 
 
 def resume(
     run: Path,
     *,
     steps: int | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+    torch_threads: int | None = None,
+    maps: str | None = None,
     console: Console | None = None,
     max_seconds: float | None = None,
     wandb: str | None = None,
 ) -> TrainResult:
-    """Go on with a run from its last checkpoint, as if it had never stopped.
+    """Go on with a run from its last checkpoint, as if it had never stopped; from its beginning if it has none yet.
 
     On the CPU, with the same number of threads on the same type of processor, everything comes out as in the run that
-    was not interrupted, to the last bit.
+    was not interrupted, to the last bit. Standard error is told what is not as it was and could change that.
 
     Parameters
     ----------
@@ -85,46 +95,71 @@ def resume(
         The run's folder.
     steps
         Samples to train on in all, if they are others than before; schedules then follow from the new number.
-    console, max_seconds, wandb
+    device, threads, torch_threads
+        Of the run's configuration, where they shall be others from now on.
+    maps
+        Where the directory of recipes that the run trains on is now.
+    console, max_seconds
         As for `train`.
+    wandb
+        As for `train`; by default the project that the run is logged to already, if it is.
 
     Raises
     ------
     RunFolderError
-        If the folder holds no run.
+        If the folder holds no run, or another process is at it.
     CheckpointError
         If its last checkpoint cannot be resumed from, with the reason.
     ConfigError
-        For an impossible number of steps.
+        For an impossible setting.
     DeviceError, TrainError, OSError
         As for `train`.
     """
-    console = console or Console()
-    config = read_run_config(run)
-    if steps is not None:
-        config = dataclasses.replace(config, steps=steps)
+    changes = {"steps": steps, "device": device, "threads": threads, "torch_threads": torch_threads, "maps": maps}
+    read_run_config(run)  # before anything is written into a folder that is no run's
+    with occupied(run) if ranks.rank() == 0 else contextlib.nullcontext():
+        config = read_run_config(run).going_on(**changes)
+        return _go_on(run, config, console or Console(), max_seconds, wandb or read_wandb(run))
+
+
+def _go_on(
+    run: Path, config: TrainConfig, console: Console, max_seconds: float | None, wandb: str | None
+) -> TrainResult:
+    """Resume a run that this process has for itself."""
     device = resolve_device(config.device)
     if wandb is not None:
         check_wandb()
-    checkpoint, state = load_checkpoint(run), load_training_state(run)
-    for difference in differences_from(run):
-        console.print(f"[yellow]Not as before: {escape(difference)}; the run may come out differently.[/]")
+    last = _last_state(run)
+    if last and ranks.rank() == 0:
+        for difference in differences_from(run, config):
+            print(f"not as before: {difference}; the run may come out differently", file=sys.stderr)
 
     def begin() -> Logger:
         """Change the folder, now that nothing can be wrong with the checkpoint any more."""
-        restored.restore(checkpoint, state)
+        if last:
+            restored.restore(*last)
         if ranks.rank() > 0:
             return Logger(None, [])
-        logger = open_logger(run, config, resumed_at=checkpoint.steps, wandb=wandb)
-        record_resume(run, config, checkpoint.steps)
+        steps = last[0].steps if last else 0
+        logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
+        try:
+            record_resume(run, config, steps, wandb)
+        except OSError:
+            logger.close()
+            raise
         return logger
 
     with torch_threads(config.torch_threads):
         restored = Run(config, run, str(device), console, max_seconds)
-        return _learn(restored, run, begin)
+        return _learn(restored, begin)
 
 
-def _learn(run: Run, out: Path, begin: Callable[[], Logger]) -> TrainResult:
+def _last_state(run: Path) -> tuple[Checkpoint, TrainingState] | None:
+    """Where a run is to go on; None for one that was killed before its first checkpoint."""
+    return (load_checkpoint(run), load_training_state(run)) if has_begun(run) else None
+
+
+def _learn(run: Run, begin: Callable[[], Logger]) -> TrainResult:
     """Let a run learn, with the logger that `begin` opens, close both, and draw its curves."""
     try:
         logger = begin()
@@ -134,6 +169,5 @@ def _learn(run: Run, out: Path, begin: Callable[[], Logger]) -> TrainResult:
             logger.close()
     finally:
         run.close()
-    if ranks.rank() == 0:
-        save_run_curves(out)
+    run.draw_curves()
     return result

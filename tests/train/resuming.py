@@ -2,8 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -55,10 +56,18 @@ def _state(run: Path) -> dict[str, object]:
     checkpoint, training = load_checkpoint(run), load_training_state(run)
     tensors = weights_of(checkpoint.policy) | dict(training.tensors)
     state = {name: (str(t.dtype), tuple(t.shape), t.numpy().tobytes()) for name, t in tensors.items()}
-    values = dict(training.values)
-    episodes = [{key: value for key, value in each.items() if key != "t"} for each in values.pop("ep_info_buffer")]
+    values = _without_times(training.values)
     facts = {field.name: getattr(checkpoint, field.name) for field in dataclasses.fields(checkpoint)}
-    return state | values | facts | {"episodes": episodes, "policy": None}
+    return state | values | facts | {"policy": None}
+
+
+def _without_times(values: Any) -> Any:
+    """The values of a state, in all processes, without the seconds at which episodes ended."""
+    if isinstance(values, list):
+        return [_without_times(each) for each in values]
+    if not isinstance(values, Mapping):
+        return values
+    return {key: _without_times(value) for key, value in values.items() if not (key == "t" and "r" in values)}
 
 
 def _metrics_differences(first: Path, second: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +10,7 @@ from rich.console import Console
 
 from echelon_env import ConfigError
 from echelon_env.curriculum import make_curriculum
-from echelon_train.callbacks import BattleStatistics, CurriculumCallback, EvaluationCallback
+from echelon_train.callbacks import BattleStatistics, CheckpointCallback, CurriculumCallback, EvaluationCallback
 from echelon_train.config import TrainConfig, training_curriculum
 
 CURRICULUM = training_curriculum(
@@ -184,8 +185,22 @@ def test_the_best_policy_is_the_best_of_its_stage():
     callback = EvaluationCallback(1, judge, lambda: kept.append(model.num_timesteps), lambda: moves[0], lambda: False)
     model = Model(callback)
     for steps in range(5):
-        model.num_timesteps = callback.num_timesteps = steps
+        model.num_timesteps = steps
         moves[0] = int(steps >= 2)
         callback.on_rollout_start()
     assert kept == [0, 1, 2, 4]
     assert callback.state_dict() == {"due": 5, "best": 0.3, "moves": 1}
+
+
+def test_checkpoints_are_counted_in_the_samples_of_all_processes():
+    """The model learns of the other ones' at a rollout's end, after a callback's last step."""
+    saved = []
+    callback = CheckpointCallback(20, lambda steps: saved.append(steps) or Path(str(steps)), lambda: False)
+    model = Model(callback)
+    for steps in (10, 20, 30):
+        model.play([1])
+        model.num_timesteps = steps
+    model.play([])
+    assert saved == [0, 20]
+    assert (callback.saved, callback.saved_steps) == (Path("20"), 20)
+    assert callback.state_dict() == {"due": 40}

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from echelon_env.cli import main
-from echelon_train.run_config import load_run_config, run_config_names, settings
+from echelon_train.run_config import load_run_config, run_config_descriptions, settings
 
 
 @pytest.fixture
@@ -15,17 +15,17 @@ def runs(tmp_path, monkeypatch):
     asked = []
     fake = ModuleType("echelon_train.training")
 
-    def answer(out, interrupted):
-        return SimpleNamespace(checkpoint=Path(out, "checkpoints", "7"), steps=1234, interrupted=interrupted)
+    def answer(out, interrupted, done):
+        return SimpleNamespace(checkpoint=Path(out, "checkpoints", "7"), steps=1234, interrupted=interrupted, done=done)
 
     def train(config, out, *, max_seconds, wandb):
         asked.append(SimpleNamespace(config=config, out=out, max_seconds=max_seconds, wandb=wandb))
         out.mkdir(parents=True)
-        return answer(out, config.seed == 130)
+        return answer(out, config.seed == 130, config.seed != 130 and max_seconds is None)
 
-    def resume(run, *, steps, max_seconds, wandb):
-        asked.append(SimpleNamespace(run=run, steps=steps, max_seconds=max_seconds, wandb=wandb))
-        return answer(run, False)
+    def resume(run, *, max_seconds, wandb, **changes):
+        asked.append(SimpleNamespace(run=run, changes=changes, max_seconds=max_seconds, wandb=wandb))
+        return answer(run, False, True)
 
     fake.train, fake.resume = train, resume
     monkeypatch.setitem(sys.modules, "echelon_train.training", fake)
@@ -57,6 +57,13 @@ def test_without_arguments_it_is_the_quickstart_in_the_next_free_folder(runs, ca
 def test_an_interrupted_run_says_how_to_go_on(runs, capsys):
     assert main(["train", "--seed", "130"]) == 130
     assert "Go on:      echelon train --resume runs/quickstart\n" in capsys.readouterr().out
+
+
+def test_a_run_whose_time_is_up_has_ended_well_and_says_how_to_go_on(runs, capsys):
+    assert main(["train", "--max-minutes", "0.5"]) == 0
+    printed = capsys.readouterr().out
+    assert "Time is up after 1,234 decisions.\n" in printed
+    assert "Go on:      echelon train --resume runs/quickstart\n" in printed
 
 
 @pytest.mark.parametrize(
@@ -117,9 +124,12 @@ def test_a_curriculum_with_its_rule(runs):
 def test_a_run_goes_on(runs):
     assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1"]) == 0
     assert main(["train", "--resume", "runs/x", "--wandb"]) == 0
-    first, second = runs
-    assert (first.run, first.steps, first.max_seconds, first.wandb) == (Path("runs/x"), 9000, 60.0, None)
-    assert (second.steps, second.wandb) == (None, "echelon")
+    elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there"]
+    assert main(["train", "--resume", "runs/x", *elsewhere]) == 0
+    first, second, third = runs
+    assert (first.run, first.changes, first.max_seconds, first.wandb) == (Path("runs/x"), {"steps": 9000}, 60.0, None)
+    assert (second.changes, second.wandb) == ({}, "echelon")
+    assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there"}
 
 
 @pytest.mark.parametrize(
@@ -139,9 +149,11 @@ def test_a_run_goes_on(runs):
         (["--set", "ppo.epochs"], "--set: expected KEY=VALUE, got 'ppo.epochs'"),
         (["--max-minutes", "0"], "--max-minutes"),
         (["--step", "3"], "--step"),
-        (["--resume", "runs/x", "--ppo.epochs", "3", "--seed", "1"], "it takes --steps, but not seed, ppo.epochs"),
+        (
+            ["--resume", "runs/x", "--ppo.epochs", "3", "--seed", "1"],
+            "it takes --steps, --device, --threads, --torch-threads, --maps, but not seed, ppo.epochs",
+        ),
         (["skirmish", "--resume", "runs/x", "--out", "y"], "but not config, out"),
-        (["--resume", "runs/x", "--steps", "many"], "--steps: expected an integer of at least 1, got 'many'"),
     ],
 )
 def test_bad_command_lines_say_why_in_one_line(runs, capsys, arguments, message):
@@ -163,7 +175,9 @@ def test_the_help_has_every_setting_and_fits_80_columns(capsys, monkeypatch):
     for setting in settings():
         flag = re.escape(f"  --{setting.key.replace('_', '-')} {setting.form}")
         assert re.search(rf"{flag}\s", text), setting.key
-    assert all(name in text for name in run_config_names())
+    words = " ".join(text.split())
+    assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
+    assert "A run that is resumed is as it was; it takes --steps, --device" in words
 
 
 def test_every_setting_says_what_it_is():

@@ -39,7 +39,7 @@ def test_battles_whose_dead_leave_are_refused():
         (lambda: small_run(ppo=PPOConfig(rollout_steps=16, minibatch=40)), "a multiple of ppo.chunk 16"),
         (
             lambda: small_run(ppo=PPOConfig(rollout_steps=16, minibatch=16, auxiliary_weight=0.1)),
-            "foresight",
+            "auxiliary",
         ),
         (lambda: PPOConfig(epochs=0), "ppo.epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),

@@ -3,11 +3,13 @@ import sys
 import time
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from echelon_train.errors import TrainError
 from echelon_train.loggers import check_wandb, open_logger
+from echelon_train.plots import save_run_curves
 from echelon_train.run_config import load_run_config
 from echelon_train.run_folder import read_metrics
 
@@ -64,6 +66,18 @@ def test_metrics_are_lines_and_events(tmp_path):
     assert read_metrics(tmp_path)[0] == expected
     assert scalars(tmp_path) == (["battle/win_rate"], [(100, 0.5), (200, 0.5)])
     assert not (tmp_path / "wandb.id").exists()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("-inf"), np.float32("inf"), np.float64("nan")])
+def test_numbers_that_are_not_finite_are_null(tmp_path, number):
+    log(open_logger(tmp_path, CONFIG), 100, value=number)
+
+    def refuse(name):
+        raise ValueError(f"{name} is no JSON")
+
+    line = json.loads((tmp_path / "metrics.jsonl").read_text(), parse_constant=refuse)
+    assert line == {"time/total_timesteps": 100, "battle/win_rate": None, "curriculum/scenario": "duel"}
+    save_run_curves(tmp_path)
 
 
 def test_a_run_that_goes_on_has_no_value_twice(tmp_path):

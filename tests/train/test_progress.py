@@ -27,8 +27,8 @@ class Run:
         self.statistics = SimpleNamespace(win_rate=None, mean_return=None)
         self.callback = ProgressCallback(TOTAL, self.statistics, console)
         self.logger = Logger(None, [])
-        self.callback.init_callback(SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None))
-        self.callback.num_timesteps = start
+        self.model = SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None)
+        self.callback.init_callback(self.model)
         self.callback.on_training_start({}, {})
 
     def rollout(self, before=(), after=()):
@@ -37,7 +37,7 @@ class Run:
         self.callback.on_rollout_start()
         for _ in range(10):
             self.now += 1.0
-            self.callback.num_timesteps += 1000
+            self.model.num_timesteps += 1000
             assert self.callback._on_step()
         self.logger.name_to_value.update(after)
         self.callback.on_rollout_end()

@@ -57,7 +57,7 @@ def course(text):
 
 CASES = {
     "all maps new, rewards that change": lambda: resumable_run(
-        {"critic": "separate", "foresight": True},
+        {"critic": "separate", "auxiliary": True},
         {"burn_in": 2, "recompute_advantages": True, "auxiliary_weight": 0.1, "critic_learning_rate": 0.5},
         maps=0,
         regenerate=2,
@@ -124,13 +124,15 @@ def copied(stopped, tmp_path):
 def test_time_is_limited_and_the_run_goes_on(tmp_path, finished, monkeypatch):
     out = tmp_path / "run"
     config = resumable_run({"normalize_observations": True})
-    assert train(config, out, console=QUIET, max_seconds=0.0).steps == 0
+    first = train(config, out, console=QUIET, max_seconds=0.0)
+    assert (first.steps, first.done) == (0, False)
     clock = itertools.count()
     with monkeypatch.context() as patch:
         patch.setattr("echelon_train.callbacks.stopping.time", SimpleNamespace(monotonic=lambda: next(clock)))
         result = resume(out, console=QUIET, max_seconds=4.0)
-    assert (result.steps, result.interrupted) == (96, False)
-    assert resume(out, console=QUIET).steps == 160
+    assert (result.steps, result.interrupted, result.done) == (96, False, False)
+    result = resume(out, console=QUIET)
+    assert (result.steps, result.interrupted, result.done) == (160, False, True)
     assert differences(finished, out) == []
     assert [each["steps"] for each in json.loads((out / "run.json").read_text())["resumed"]] == [0, 96]
 

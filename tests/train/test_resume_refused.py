@@ -167,7 +167,9 @@ def fill_the_disk():
     raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("name", ["policy.safetensors", "training.safetensors", "checkpoint.json", "last.json"])
+@pytest.mark.parametrize(
+    "name", ["run.json", "policy.safetensors", "training.safetensors", "checkpoint.json", "last.json"]
+)
 def test_a_disk_that_fills_up_leaves_a_run_that_goes_on(run, monkeypatch, name):
     """Whatever file it is that finds no room any more."""
     stock = os.fsync
@@ -179,8 +181,9 @@ def test_a_disk_that_fills_up_leaves_a_run_that_goes_on(run, monkeypatch, name):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fsync)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="No space left") as caught:
             resume(run, steps=160, console=QUIET)
+    assert caught.value.filename.startswith(str(run))
     assert load_checkpoint(run).steps == 96
     assert list(run.rglob(".*")) == []
     assert resume(run, steps=160, console=QUIET).steps == 160

@@ -1,4 +1,6 @@
+import dataclasses
 import json
+import subprocess
 import sys
 
 import pytest
@@ -11,8 +13,11 @@ from echelon_train.run_config import load_run_config
 from echelon_train.run_folder import (
     METRICS_FILE,
     claim_folder,
+    differences_from,
+    occupied,
     read_metrics,
     read_run_config,
+    read_wandb,
     record_resume,
     rewind_metrics,
     run_folder,
@@ -52,7 +57,7 @@ def test_no_patch_of_a_clean_checkout_and_none_that_holds_data(tmp_path, monkeyp
     monkeypatch.setattr(module, "git_diff", lambda: diff)
     with run_folder(tmp_path / "run", CONFIG):
         assert document(tmp_path / "run")["git_diff"] == {"bytes": len(diff), "file": None}
-        assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]
+        assert {path.name for path in (tmp_path / "run").iterdir()} == {"run.json", "lock"}
 
 
 @pytest.mark.parametrize("checkpoints", [False, True])
@@ -75,6 +80,81 @@ def test_a_folder_in_use_is_refused(tmp_path):
     with pytest.raises(RunFolderError, match="never overwritten"):
         claim_folder(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from echelon_train.run_folder import occupied
+with occupied(Path(sys.argv[1])):
+    print("in", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_processes_do_not_train_in_one_folder_and_a_killed_one_leaves_no_lock(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "in\n"
+        with pytest.raises(RunFolderError, match="another process is training") as caught, occupied(tmp_path):
+            pass
+        assert str(tmp_path) in str(caught.value)
+    finally:
+        holder.kill()
+        holder.communicate()
+    with occupied(tmp_path), pytest.raises(RunFolderError), occupied(tmp_path):
+        pass
+    with occupied(tmp_path):
+        pass
+
+
+def test_a_file_system_without_locks_is_done_without(tmp_path, monkeypatch):
+    def refuse(*args):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(module.fcntl, "flock", refuse)
+    with occupied(tmp_path), occupied(tmp_path):
+        pass
+
+
+def test_a_folder_that_another_run_has_taken_meanwhile_is_left_alone(tmp_path, monkeypatch):
+    stock = module.occupied
+
+    def late(path):
+        (path / "run.json").write_text("theirs")
+        return stock(path)
+
+    monkeypatch.setattr(module, "occupied", late)
+    with pytest.raises(RunFolderError, match="never overwritten"), run_folder(tmp_path / "run", CONFIG):
+        pass
+    assert (tmp_path / "run" / "run.json").read_text() == "theirs"
+
+
+def test_what_could_change_the_numbers_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "git_commit", lambda: "abc")
+    with run_folder(tmp_path / "run", CONFIG):
+        assert differences_from(tmp_path / "run", CONFIG) == []
+    monkeypatch.setattr(module, "git_commit", lambda: "def")
+    monkeypatch.setattr(module, "package_versions", lambda: {"torch": "0.1"})
+    changed = dataclasses.replace(CONFIG, torch_threads=2, threads=3, device="cpu")
+    torch, *rest = differences_from(tmp_path / "run", changed)
+    assert torch.startswith("torch: ")
+    assert torch.endswith(" then, 0.1 now")
+    assert rest == ["git commit: abc then, def now", "device: auto then, cpu now", "torch_threads: 1 then, 2 now"]
+    record_resume(tmp_path / "run", changed, 100)
+    assert differences_from(tmp_path / "run", changed) == [], "since it last went on"
+
+
+def test_the_project_is_kept(tmp_path):
+    with run_folder(tmp_path / "run", CONFIG, "mechs"):
+        assert read_wandb(tmp_path / "run") == "mechs"
+    record_resume(tmp_path / "run", CONFIG, 100)
+    assert read_wandb(tmp_path / "run") is None
+    (tmp_path / "run" / "run.json").write_text('{"wandb": 3}')
+    with pytest.raises(RunFolderError, match="wandb: expected the name of a project or null, got 3"):
+        read_wandb(tmp_path / "run")
 
 
 def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):

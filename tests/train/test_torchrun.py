@@ -14,6 +14,9 @@ import safetensors.torch
 import torch
 
 from echelon_train.checkpoint import load_checkpoint
+from echelon_train.run_folder import read_metrics
+
+from .resuming import differences
 
 RUN = [
     "--scenario",
@@ -116,12 +119,56 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_killed_run_through_a_curriculum_goes_on_as_if_it_had_never_stopped(tmp_path):
+    """With a critic that sees all, rewards that change, and the folder kept from others while it lives."""
+    arguments = [
+        *[part for part in RUN if part not in ("--scenario", "duel")],
+        *["--curriculum", "duel", "skirmish", "--window", "2", "--promote", "0", "--demote", "-1"],
+        *["--network.critic", "central", "--reward-schedules.death", "linear:-1:-9", "--steps", "2048"],
+        *["--reward-schedules.team-spirit", "linear:0:1", "--eval-every", "0", "--checkpoint-every", "256"],
+    ]
+    finish(start([*arguments, "--out", "whole"], tmp_path))
+    killed = start([*arguments, "--out", "killed"], tmp_path)
+    processes = [killed.pid]
+    try:
+        wait_for_metrics(killed, tmp_path / "killed", lines=8)
+        processes = [killed.pid, *workers(killed)]
+        tell(processes, signal.SIGSTOP)
+        refused = start(["--resume", "killed"], tmp_path)
+        assert "another process is training in this folder" in refused.communicate(timeout=120)[1]
+        assert refused.returncode != 0
+    finally:
+        tell(processes, signal.SIGKILL)
+        killed.communicate()
+    assert 0 < load_checkpoint(tmp_path / "killed").steps < 2048 - 256
+    finish(start(["--resume", "killed"], tmp_path))
+    assert differences(tmp_path / "whole", tmp_path / "killed") == []
+    stages = [line["curriculum/scenario"] for line in read_metrics(tmp_path / "whole") if "curriculum/scenario" in line]
+    assert list(dict.fromkeys(stages)) == ["duel", "skirmish"]
+
+
+def workers(process: subprocess.Popen[str]) -> list[int]:
+    """The processes that torchrun has started; they do not end with it."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    return [int(number) for number in children.split()]
+
+
+def tell(processes: list[int], number: signal.Signals) -> None:
+    for process in processes:
+        os.kill(process, number)
+
+
+def wait_for_metrics(process: subprocess.Popen[str], run: Path, lines: int) -> None:
+    metrics = run / "metrics.jsonl"
+    while process.poll() is None and not (metrics.exists() and metrics.read_text().count("\n") >= lines):
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
 def test_a_signal_saves_in_all_processes(tmp_path):
     process = start([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
-    metrics = tmp_path / "run" / "metrics.jsonl"
     try:
-        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
-            time.sleep(0.05)
+        wait_for_metrics(process, tmp_path / "run", lines=1)
         process.send_signal(signal.SIGTERM)
         stdout, stderr = process.communicate(timeout=120)
     finally:
@@ -129,3 +176,4 @@ def test_a_signal_saves_in_all_processes(tmp_path):
     assert "Interrupted after" in stdout, stderr
     assert load_checkpoint(tmp_path / "run").steps > 0
     assert "SIGKILL" not in stderr, "all ended by themselves"
+    finish(start(["--resume", "run", "--steps", "1"], tmp_path))

@@ -1,4 +1,5 @@
 import json
+import math
 import signal
 
 import pytest
@@ -10,10 +11,12 @@ from echelon_env.observations import OBSERVATION_DIM
 from echelon_train.building import build_model, initial_policy
 from echelon_train.callbacks import StopCallback
 from echelon_train.checkpoint import load_checkpoint, weights_of
-from echelon_train.config import TrainConfig
+from echelon_train.config import RewardSchedules, TrainConfig
 from echelon_train.errors import DeviceError, RunFolderError
 from echelon_train.evaluation import evaluate
+from echelon_train.run_config import load_run_config
 from echelon_train.run_folder import read_metrics
+from echelon_train.schedules import Schedule
 from echelon_train.training import train
 from echelon_train.vec_env import BattleVecEnv
 
@@ -172,3 +175,60 @@ def test_truncated_battles_are_bootstrapped():
     expected[4::5] = 1.0
     torch.testing.assert_close(values["truncate"], expected)
     assert not values["terminate"].any()
+
+
+def test_the_reward_of_every_decision_is_weighed_as_its_schedule_says(tmp_path, quiet, monkeypatch):
+    """From the run's beginning to its end; each rollout has the weights of its first decision."""
+    stock, spent, weights = BattleVecEnv.step_wait, [], []
+
+    def step_wait(self):
+        spent.append(len(spent) * self.num_envs)
+        rewards = self.battles.engine.config.rewards
+        weights.append((rewards.death, rewards.team_spirit, rewards.kill))
+        return stock(self)
+
+    monkeypatch.setattr(BattleVecEnv, "step_wait", step_wait)
+    courses = {"death": "linear:-1:-9", "team_spirit": "cosine:0:1"}
+    schedules = RewardSchedules(**{name: Schedule.parse(text, name) for name, text in courses.items()})
+    config = small_run(steps=96, reward_schedules=schedules, battle=small_battle(max_steps=200))
+    assert train(config, tmp_path / "run", console=quiet).steps == 96, "no mech dies, so that all decisions count"
+    assert len(weights) == 48
+    for samples, (death, team_spirit, kill) in zip(spent, weights, strict=True):
+        gone = samples // 32 * 32 / 96
+        assert death == pytest.approx(-1 - 8 * gone)
+        assert team_spirit == pytest.approx((1 - math.cos(math.pi * gone)) / 2)
+        assert kill == config.battle.rewards.kill
+
+
+def test_the_shipped_curriculum_trains_to_its_last_stage(tmp_path, quiet):
+    """With a few battles of a few decisions of a small network, and a rule that always leads on."""
+    small = {
+        "steps": "500",
+        "battles": "4",
+        "threads": "1",
+        "maps": "0",
+        "device": "cpu",
+        "eval_every": "0",
+        "battle.max_steps": "4",
+        "curriculum.window": "1",
+        "curriculum.promote": "0",
+        "curriculum.demote": "-1",
+        "network.width": "8",
+        "network.head": "8",
+        "ppo.rollout_steps": "16",
+        "ppo.minibatch": "64",
+    }
+    result = train(load_run_config("battle", small), tmp_path / "run", console=quiet)
+    lines = read_metrics(tmp_path / "run")
+    names = [line["curriculum/scenario"] for line in lines if "curriculum/scenario" in line]
+    assert list(dict.fromkeys(names)) == ["duel", "skirmish", "battle"]
+    assert len(names) > 3
+    assert len(load_checkpoint(result.checkpoint).battle.blue) == 10
+
+
+def test_the_algorithm_is_told_to_be_deterministic():
+    """Which matters on CUDA alone; see the tests there."""
+    for wanted in (False, True):
+        config = load_run_config("quickstart", {"deterministic": str(wanted).lower(), "battles": "1"})
+        model = build_model(config, BattleVecEnv(config.battle, 32, opponent="trivial"), "cpu")
+        assert model.deterministic == wanted

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -16,6 +17,8 @@ import torch.distributed
 from torch import Tensor
 
 Value = TypeVar("Value")
+
+_PATIENCE = timedelta(hours=2)
 
 
 class Counter(Protocol):
@@ -34,7 +37,8 @@ class Counter(Protocol):
 def process_group() -> Iterator[None]:
     """Let the processes that torchrun has started train together in the block; without torchrun it does nothing.
 
-    Tensors on the CPU are exchanged by Gloo, those on CUDA by NCCL.
+    Tensors on the CPU are exchanged by Gloo, those on CUDA by NCCL. The processes wait for each other for as long as
+    `_PATIENCE`, because the first one evaluates, makes maps and writes alone.
     """
     if not torch.distributed.is_torchelastic_launched():
         yield
@@ -42,7 +46,7 @@ def process_group() -> Iterator[None]:
     cuda = torch.cuda.is_available() and torch.distributed.is_nccl_available()
     if cuda and local_rank() < torch.cuda.device_count():
         torch.cuda.set_device(local_rank())
-    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
+    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_PATIENCE)
     try:
         yield
     finally:

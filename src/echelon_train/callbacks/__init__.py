@@ -1,7 +1,8 @@
-"""What happens beside learning: statistics, curriculum, progress bar, evaluations, checkpoints, and stopping."""
+"""What happens beside learning: statistics, curriculum, progress bar, curves, evaluations, checkpoints, stopping."""
 
 from echelon_train.callbacks.checkpointing import CheckpointCallback
 from echelon_train.callbacks.curriculum import CurriculumCallback
+from echelon_train.callbacks.curves import CurvesCallback
 from echelon_train.callbacks.evaluation import EvaluationCallback
 from echelon_train.callbacks.progress import ProgressCallback
 from echelon_train.callbacks.statistics import BattleStatistics
@@ -11,6 +12,7 @@ __all__ = [
     "BattleStatistics",
     "CheckpointCallback",
     "CurriculumCallback",
+    "CurvesCallback",
     "EvaluationCallback",
     "ProgressCallback",
     "StopCallback",

@@ -46,11 +46,12 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
         self._due = state["due"]
 
     def _on_rollout_start(self) -> None:
-        due = self.num_timesteps >= self._due and (self._every or self.num_timesteps == 0)
+        steps = self.model.num_timesteps  # a callback's own count lacks the samples of other processes
+        due = steps >= self._due and (self._every or steps == 0)
         if due:
-            self._due = self.num_timesteps + self._every
+            self._due = steps + self._every
         if due or self._stopping():
-            self.saved, self.saved_steps = self._save(self.num_timesteps), self.num_timesteps
+            self.saved, self.saved_steps = self._save(steps), steps
 
     def _on_step(self) -> bool:
         return True

@@ -47,8 +47,9 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
             return False
         names = [scenario.name for scenario in self._run.curriculum.scenarios]
         self._console.print(
-            f"Curriculum: {names[self._stage]} -> {names[self._move.stage]} at {self.num_timesteps:,} decisions, after "
-            f"{self._move.battles:,} battles, {self._move.win_rate:.0%} of the last {self._run.curriculum.window} won",
+            f"Curriculum: {names[self._stage]} -> {names[self._move.stage]} "
+            f"at {self.model.num_timesteps:,} decisions, after {self._move.battles:,} battles, "
+            f"{self._move.win_rate:.0%} of the last {self._run.curriculum.window} won",
             markup=False,  # a file's name may hold brackets
         )
         self._stage = self._move.stage

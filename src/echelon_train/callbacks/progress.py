@@ -89,8 +89,8 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             self._live = None
 
     def _on_training_start(self) -> None:
-        self._start, self._began = self.num_timesteps, time.monotonic()
-        self._printed = (self._began, self.num_timesteps)
+        self._start, self._began = self.model.num_timesteps, time.monotonic()
+        self._printed = (self._began, self.model.num_timesteps)
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             # drawn by a thread, so that time goes on in updates and evaluations
             self._live = Live(get_renderable=self._panel, console=self._console, refresh_per_second=_REFRESHES)
@@ -98,7 +98,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_start(self) -> None:
         now = time.monotonic()
-        self._marks.append((now, self.num_timesteps))
+        self._marks.append((now, self.model.num_timesteps))
         while len(self._marks) > 2 and now - self._marks[1][0] > _RATE_WINDOW:
             self._marks.popleft()
         self._collect("train/")
@@ -129,11 +129,11 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
 
     def _line_is_due(self, now: float) -> bool:
         """Whether it is time for a line: 30 s or more after the last, for every hundredth of the run, or 10 minutes."""
-        seconds, samples = now - self._printed[0], self.num_timesteps - self._printed[1]
+        seconds, samples = now - self._printed[0], self.model.num_timesteps - self._printed[1]
         return seconds >= _LINE_SECONDS and (samples >= _LINE_SHARE * self._total or seconds >= _LINE_AT_LEAST)
 
     def _print_line(self) -> None:
-        self._printed = (time.monotonic(), self.num_timesteps)
+        self._printed = (time.monotonic(), self.model.num_timesteps)
         self._console.print(self._line(), highlight=False, markup=False, soft_wrap=True)
 
     def _rate(self) -> float | None:
@@ -145,16 +145,16 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
 
     def _seconds_left(self) -> float | None:
         """By the mean rate so far, evaluations included."""
-        done: int = self.num_timesteps - self._start
+        done: int = self.model.num_timesteps - self._start
         if not done or len(self._marks) < 2:
             return None
         return max(self._total - self._start - done, 0) * (time.monotonic() - self._began) / done
 
     def _share(self) -> str:
-        return f"{100 * min(self.num_timesteps / self._total, 1):.0f} %"
+        return f"{100 * min(self.model.num_timesteps / self._total, 1):.0f} %"
 
     def _samples(self) -> str:
-        return f"{_short(self.num_timesteps)}/{_short(self._total)}"
+        return f"{_short(self.model.num_timesteps)}/{_short(self._total)}"
 
     def _line(self) -> str:
         rate, left = self._rate(), self._seconds_left()
@@ -179,7 +179,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         for _ in range(4):
             facts.add_column(justify="right", no_wrap=True)
         facts.add_row(
-            ProgressBar(total=self._total, completed=min(self.num_timesteps, self._total)),
+            ProgressBar(total=self._total, completed=min(self.model.num_timesteps, self._total)),
             Text(self._share(), "bold"),
             self._samples(),
             Text("" if rate is None else f"{rate:,.0f}/s", "green"),

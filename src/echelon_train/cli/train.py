@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.atomic import free_path
-from echelon_env.cli.arguments import positive, positive_number
+from echelon_env.cli.arguments import positive_number
 from echelon_env.curriculum import Curriculum
 from echelon_env.schema import ConfigError
+from echelon_train.config import CHANGEABLE
 from echelon_train.errors import TrainError
-from echelon_train.run_config import Setting, load_run_config, run_config_names, settings
+from echelon_train.run_config import (
+    Setting,
+    load_run_config,
+    parse_value,
+    run_config_descriptions,
+    run_config_names,
+    settings,
+)
 
 if TYPE_CHECKING:
     from echelon_train.run import TrainResult
@@ -31,6 +41,9 @@ _GROUPS = {
 }
 
 _EPILOG = """\
+run configs that come with the package:
+{configs}
+
 Defaults are what holds where the run config says nothing. A SCHEDULE is a
 number, linear:START:END or cosine:START:END.
 
@@ -39,6 +52,9 @@ examples:
   echelon train skirmish --seed 1 --ppo.learning-rate cosine:1e-3:1e-5
   echelon train my-run.toml --set battle.rewards.death=-5 --wandb
   echelon train --resume runs/skirmish --steps 40_000_000
+
+A run that is resumed is as it was; it takes
+{changeable}.
 """
 
 
@@ -46,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options, one for every setting of a run."""
     parser.usage = "echelon train [CONFIG] [options]\n       echelon train --resume RUN [options]"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG
+    parser.epilog = _EPILOG.format(configs=_described_configs(), changeable=_flags(CHANGEABLE))
     parser.allow_abbrev = False  # a shortened name would change its meaning with the next setting
     add = parser.add_argument
     names = ", ".join(run_config_names())
@@ -55,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FOLDER", help=f"new folder for the run (default: {_RUNS}/CONFIG, or the next free)"
     )
     add("--resume", type=Path, metavar="RUN", help="go on with the run in this folder, to --steps if given")
-    add("--max-minutes", type=positive_number, metavar="X", help="stop after this time, whatever the steps")
+    add("--max-minutes", type=positive_number, metavar="X", help="stop and save after this time, whatever the steps")
     add(
         "--wandb",
         nargs="?",
@@ -78,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, and say where the checkpoint is. Returns 130 after Ctrl-C."""
+    """Train, and say where the checkpoint is. Returns 130 after Ctrl-C, and 0 also when the time is up."""
     overrides = _overrides(args)
     if args.resume is not None:
         return _resume(args, overrides)
@@ -91,28 +107,26 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
-    """Go on with a run, which is as it was but for its end."""
+    """Go on with a run, which is as it was but for its end and its machine."""
     fixed = [name for name in ("config", "out") if getattr(args, name) is not None]
-    fixed += [key for key in overrides if key != "steps"]
+    fixed += [key for key in overrides if key not in CHANGEABLE]
     if fixed:
-        raise ConfigError(f"--resume goes on with the run as it was: it takes --steps, but not {', '.join(fixed)}")
-    steps = None
-    if "steps" in overrides:
-        try:
-            steps = positive(overrides["steps"])
-        except argparse.ArgumentTypeError as error:
-            raise ConfigError(f"--steps: {error}", "steps") from None
+        raise ConfigError(
+            f"--resume goes on with the run as it was: it takes {_flags(CHANGEABLE)}, but not {', '.join(fixed)}"
+        )
+    changes = {key: parse_value(text) for key, text in overrides.items()}
     from echelon_train.training import resume
 
-    return _report(resume(args.resume, steps=steps, max_seconds=_seconds(args), wandb=args.wandb), args.resume)
+    return _report(resume(args.resume, **changes, max_seconds=_seconds(args), wandb=args.wandb), args.resume)
 
 
 def _report(result: TrainResult, out: Path) -> int:
-    print(f"{'Interrupted after' if result.interrupted else 'Trained on'} {result.steps:,} decisions.")
+    how = "Interrupted after" if result.interrupted else "Trained on" if result.done else "Time is up after"
+    print(f"{how} {result.steps:,} decisions.")
     print(f"Checkpoint: {result.checkpoint}")
     print(f"Evaluate:   echelon evaluate {out}")
     print(f"Curves:     {out / 'curves.png'}, or tensorboard --logdir {out}")
-    if result.interrupted:
+    if not result.done:
         print(f"Go on:      echelon train --resume {out}")
     return 130 if result.interrupted else 0
 
@@ -138,6 +152,20 @@ def _add_battles(parser: argparse.ArgumentParser) -> None:
 
 def _flag(key: str) -> str:
     return f"--{key.replace('_', '-')}"
+
+
+def _flags(keys: Sequence[str]) -> str:
+    return ", ".join(map(_flag, keys))
+
+
+def _described_configs() -> str:
+    """The run configs that come with the package, each with what it is, in lines of at most 80 characters."""
+    described = run_config_descriptions()
+    width = max(map(len, described)) + 4
+    return "\n".join(
+        textwrap.fill(text, 80, initial_indent=f"  {name}".ljust(width), subsequent_indent=" " * width)
+        for name, text in described.items()
+    )
 
 
 def _help(setting: Setting) -> str:

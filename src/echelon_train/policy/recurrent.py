@@ -119,7 +119,7 @@ class BattlePolicy(SequencePolicy):
             if network.critic == "central"
             else None
         )
-        self.auxiliary_net = nn.Linear(network.width + ACTION_DIM, _PREDICTED_WIDTH) if network.foresight else None
+        self.auxiliary_net = nn.Linear(network.width + ACTION_DIM, _PREDICTED_WIDTH) if network.auxiliary else None
         for layer in self.mlp_extractor.modules():
             if isinstance(layer, nn.Linear):
                 orthogonal(layer, math.sqrt(2.0))

@@ -24,12 +24,12 @@ from .toys import Wander, collect, model_of
 STEPS, ROWS = 16, 12
 SMALL = {"width": 8, "head": 8, "set_width": 4, "map_channels": 2}
 VARIANTS = [
-    NetworkConfig(encoder=encoder, critic=critic, foresight=foresight, **SMALL)
-    for encoder, critic, foresight in itertools.product(
+    NetworkConfig(encoder=encoder, critic=critic, auxiliary=auxiliary, **SMALL)
+    for encoder, critic, auxiliary in itertools.product(
         ("sets", "flat"), ("shared", "separate", "central"), (False, True)
     )
 ]
-IDS = [f"{each.encoder}-{each.critic}{'-foresight' * each.foresight}" for each in VARIANTS]
+IDS = [f"{each.encoder}-{each.critic}{'-auxiliary' * each.auxiliary}" for each in VARIANTS]
 
 
 class Fought(Wander):
@@ -71,7 +71,7 @@ class WithState(VecEnvWrapper):
 
 def battles(network, **settings):
     env = WithState(Fought()) if network.critic == "central" else Fought()
-    settings = {"auxiliary_coef": 0.5 * network.foresight, **settings}
+    settings = {"auxiliary_coef": 0.5 * network.auxiliary, **settings}
     model = model_of(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
     collect(model)
     return model
@@ -280,7 +280,7 @@ def test_everything_is_finite_with_actions_at_their_ends(end):
 
 
 def test_what_follows_is_predicted_within_an_episode_only():
-    network = NetworkConfig(foresight=True, **SMALL)
+    network = NetworkConfig(auxiliary=True, **SMALL)
     model = battles(network)
     batch = whole_batch(model)
     states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
@@ -298,7 +298,7 @@ def test_what_follows_is_predicted_within_an_episode_only():
 
 
 def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
-    model = battles(NetworkConfig(foresight=True, **SMALL))
+    model = battles(NetworkConfig(auxiliary=True, **SMALL))
     judged(model, whole_batch(model), Weights(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
     trained = {name for name, each in model.policy.named_parameters() if each.grad is not None and each.grad.any()}
     assert {"auxiliary_net.weight", "lstm_actor.weight_hh_l0"} < trained
@@ -307,7 +307,7 @@ def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
 
 
 def test_what_the_dead_see_is_not_predicted():
-    model = battles(NetworkConfig(foresight=True, **SMALL))
+    model = battles(NetworkConfig(auxiliary=True, **SMALL))
     batch = whole_batch(model)
     assert 0 < int((~batch.acting).sum()) < len(batch.acting)
     before = judged(model, batch).auxiliary.item()

@@ -57,7 +57,7 @@ def train(folder: Path) -> dict[str, Any]:
     }
 
 
-MECHS = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate", foresight=True)
+MECHS = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate", auxiliary=True)
 
 
 def union_model(kind: str, rows: int) -> Any:
