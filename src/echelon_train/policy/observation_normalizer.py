@@ -106,7 +106,7 @@ class ObservationNormalizer(nn.Module):
         scale = torch.where(known, 1.0 / deviation, 1.0)
         shift = torch.where(known, -mean / deviation, 0.0)
         scale, shift = (each[self.feature].to(observations.dtype) for each in (scale, shift))
-        normal = torch.addcmul(shift, observations, scale).clamp_(-CLIP, CLIP)
+        normal = torch.addcmul(shift, observations, scale).clamp(-CLIP, CLIP)
         dead = observations[:, STREAMS["self"].start + Self.ALIVE, None] <= 0.5
         for name, stream in STREAMS.items():
             part = normal[:, stream.part]

@@ -1,0 +1,245 @@
+"""Pictures of a league, drawn without a display.
+
+The ending of a picture's name chooses its format: ``.png``, ``.pdf``, ``.svg`` or what else matplotlib writes. Every
+picture appears whole or not at all. Each function raises ValueError for a format that matplotlib does not know and
+OSError if the file cannot be written.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import NDArray
+from scipy import stats
+
+from echelon_env.atomic import write_bytes
+from echelon_env.evaluate.statistics import CONFIDENCE
+from echelon_env.evaluate.tables import shorten
+from echelon_train.league.bradley_terry import Strengths
+from echelon_train.league.glicko2 import Rating
+from echelon_train.league.nash_averaging import NashAverage
+from echelon_train.league.payoffs import Misprediction, Payoffs
+
+_DPI = 150
+_NAME = 24  # characters of a member's name
+_ROW = 0.3  # inches
+_CELL = 0.55  # inches
+_PANEL = 2.6  # inches for a scale beside the names
+_NAMES = 2.2  # inches for the names
+_FRAME = 1.4  # inches for what is above and below the rows
+_NUMBERED = 30  # members up to which the cells of a matrix have numbers
+_DARK = 0.32  # distance from an even score beyond which a cell's colour wants white letters
+_EMPTY, _DIAGONAL = "0.85", "0.6"
+_LINES = "-", "--", ":", "-."  # one for every ten members, which have the ten colours
+_REACH = float(stats.norm.isf((1 - CONFIDENCE) / 2))  # standard deviations
+
+Array = NDArray[np.float64]
+
+
+def save_payoff_matrix(
+    path: Path,
+    payoffs: Payoffs,
+    ratings: Mapping[str, Rating],
+    *,
+    mispredicted: Collection[Misprediction] = (),
+    title: str = "",
+) -> None:
+    """Draw the ratings with their intervals, and beside them who scores how much against whom.
+
+    The members are in the order of their ratings, so that without cycles all is blue above the diagonal and red below.
+    A cell has the score of its row's member in % with the interval below it, in leagues of up to 30; it is light grey
+    where two have not met.
+
+    Parameters
+    ----------
+    payoffs
+        The games.
+    ratings
+        Of every member, by its name.
+    mispredicted
+        Pairs whose cells get a frame.
+    title
+        Above the picture.
+
+    Raises
+    ------
+    ValueError
+        If a member has no rating.
+    """
+    missing = [name for name in payoffs.members if name not in ratings]
+    if missing:
+        raise ValueError(f"ratings: expected one of every member, got none of {missing}")
+    size = len(payoffs.members)
+    order = sorted(range(size), key=lambda place: -ratings[payoffs.members[place]].rating)
+    members = [payoffs.members[place] for place in order]
+    width = _CELL if size <= _NUMBERED else _ROW
+    figure = Figure((_NAMES + _PANEL + width * size, _FRAME + 1.4 + width * size), layout="constrained")
+    figure.suptitle(title)
+    scale, matrix = figure.subplots(1, 2, sharey=True, width_ratios=[_PANEL, max(_PANEL, width * size)])
+    values = np.array([ratings[name].rating for name in members])
+    reach = _REACH * np.array([ratings[name].deviation for name in members])
+    _draw_intervals(scale, values, values - reach, values + reach)
+    scale.set_title(f"rating, {CONFIDENCE:.0%} interval", fontsize=11)
+    scale.set_yticks(range(size), [shorten(name, _NAME) for name in members])
+    _draw_matrix(figure, matrix, payoffs, order)
+    places = {name: place for place, name in enumerate(members)}
+    for pair in mispredicted:
+        for i, j in ((pair.first, pair.second), (pair.second, pair.first)):
+            corner = places[j] - 0.44, places[i] - 0.44
+            matrix.add_patch(Rectangle(corner, 0.88, 0.88, fill=False, edgecolor="black", linewidth=2))
+    if mispredicted:
+        figure.supxlabel("framed: the games contradict the ratings", fontsize=9)
+    _save(path, figure)
+
+
+def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]], *, title: str = "") -> None:
+    """Draw the members' ratings over the rating periods, each with a band of its deviation to either side.
+
+    Parameters
+    ----------
+    path
+        The picture's file.
+    history
+        Number of a period -> the ratings at its end, by the members' names. A member's line begins where it is first
+        there.
+    title
+        Above the picture.
+
+    Raises
+    ------
+    ValueError
+        If there is no rating.
+    """
+    lines: dict[str, list[tuple[float, float, float]]] = {}
+    for period in sorted(history):
+        for name, rating in history[period].items():
+            lines.setdefault(name, []).append((period, rating.rating, rating.deviation))
+    if not lines:
+        raise ValueError("history: expected at least one rating")
+    figure = Figure((9, max(4.5, 1.0 + 0.2 * len(lines))), layout="constrained")
+    axes = figure.subplots()
+    for number, name in enumerate(sorted(lines, key=lambda name: -lines[name][-1][1])):  # the best first in the legend
+        periods, ratings, deviations = np.array(lines[name]).T
+        label = f"{shorten(name, _NAME)}  {ratings[-1]:.0f} ± {deviations[-1]:.0f}"
+        style: dict[str, Any] = {"color": f"C{number % 10}", "linestyle": _LINES[number // 10 % len(_LINES)]}
+        axes.plot(periods, ratings, linewidth=1.6, marker="o", markersize=2.5, label=label, **style)
+        low, high = ratings - deviations, ratings + deviations
+        axes.fill_between(periods, low, high, color=style["color"], alpha=0.13, linewidth=0)
+    axes.set(xlabel="rating period", ylabel="rating ± rating deviation", title=title)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    _save(path, figure)
+
+
+def save_strengths(path: Path, strengths: Strengths, *, title: str = "") -> None:
+    """Draw the strengths by the model of Bradley and Terry with their intervals, a row for each member."""
+    order = np.argsort(-strengths.strength, kind="stable")
+    figure = _rows(len(order), 1, title)
+    axes = figure.subplots()
+    _draw_intervals(axes, strengths.strength[order], strengths.low[order], strengths.high[order])
+    _name_rows(axes, [strengths.members[place] for place in order])
+    axes.set_xlabel(f"Bradley-Terry strength, points, {CONFIDENCE:.0%} interval", fontsize=10)
+    _save(path, figure)
+
+
+def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> None:
+    """Draw the weights of the best mixture and every member's advantage against it, a row for each member."""
+    order = np.lexsort((-average.advantage, -average.weights))
+    figure = _rows(len(order), 2, title)
+    weights, advantages = figure.subplots(1, 2, sharey=True)
+    _draw_bars(weights, average.weights[order], [f"{weight:.1%}" for weight in average.weights[order]])
+    # those that have weight are at 0 but for rounding
+    advantage = np.round(average.advantage[order]) + 0.0
+    _draw_bars(advantages, advantage, [f"{points:.0f}" for points in advantage])
+    weights.set_xlabel("weight in the Nash mixture", fontsize=10)
+    advantages.set_xlabel("advantage against it, points", fontsize=10)
+    weights.set_xlim(0, 1.2)
+    weights.set_xticks(np.linspace(0, 1, 5))
+    weights.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    advantages.xaxis.set_major_locator(MaxNLocator(5))
+    _name_rows(weights, [average.members[place] for place in order])
+    size = len(order)
+    filled = int(average.filled.sum()) // 2
+    if filled:
+        note = f"{filled} of {size * (size - 1) // 2} pairs have not met: the ratings' prediction stands for them"
+        figure.supxlabel(note, fontsize=9)
+    _save(path, figure)
+
+
+def _draw_matrix(figure: Figure, axes: Axes, payoffs: Payoffs, order: list[int]) -> None:
+    score, low, high = (values[np.ix_(order, order)] for values in (payoffs.score, payoffs.low, payoffs.high))
+    image = axes.imshow(score, cmap="RdBu", vmin=0, vmax=1, aspect="auto")
+    axes.set_facecolor(_EMPTY)
+    for place in range(len(order)):
+        axes.add_patch(Rectangle((place - 0.5, place - 0.5), 1, 1, color=_DIAGONAL))
+    numbered = len(order) <= _NUMBERED
+    if numbered:
+        for i, j in np.argwhere(~np.isnan(score)):
+            colour = "white" if abs(score[i, j] - 0.5) > _DARK else "black"
+            style: dict[str, Any] = {"ha": "center", "va": "center", "color": colour}
+            axes.text(j, i - 0.13, f"{100 * score[i, j]:.0f}", fontsize=10, **style)
+            axes.text(j, i + 0.24, f"{100 * low[i, j]:.0f}–{100 * high[i, j]:.0f}", fontsize=6, **style)
+    names = [shorten(payoffs.members[place], _NAME) for place in order]
+    axes.set_xticks(range(len(order)), names, rotation=40, ha="left", rotation_mode="anchor")
+    lines = np.arange(1, len(order)) - 0.5
+    axes.set_xticks(lines, minor=True)
+    axes.set_yticks(lines, minor=True)
+    axes.grid(which="minor", color="white", linewidth=1.2)
+    axes.tick_params(which="both", length=0, labeltop=True, labelbottom=False)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, location="bottom", fraction=0.05, aspect=30, ticks=np.linspace(0, 1, 5))
+    bar.ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    interval = f", {CONFIDENCE:.0%} interval" if numbered else ""
+    bar.set_label(f"score of row against column{interval}", fontsize=9)
+    bar.outline.set_visible(False)
+
+
+def _draw_intervals(axes: Axes, values: Array, low: Array, high: Array) -> None:
+    """A row each: a bar for the interval, a line across it for the estimate, and the numbers on the right."""
+    rows = np.arange(len(values))
+    axes.hlines(rows, low, high, color="tab:blue", alpha=0.45, linewidth=7)
+    axes.vlines(values, rows - 0.3, rows + 0.3, color="black", linewidth=1.5)
+    for row in rows:
+        numbers = f"{values[row]:.0f} [{low[row]:.0f}, {high[row]:.0f}]"
+        place: dict[str, Any] = {"xycoords": axes.get_yaxis_transform(), "va": "center", "fontsize": 8}
+        axes.annotate(numbers, (1.0, row), xytext=(4, 0), textcoords="offset points", **place)
+    _clear(axes)
+
+
+def _draw_bars(axes: Axes, values: Array, numbers: list[str]) -> None:
+    axes.bar_label(axes.barh(np.arange(len(values)), values, height=0.6), numbers, padding=3, fontsize=8)
+    axes.margins(x=0.25)
+    _clear(axes)
+
+
+def _rows(members: int, columns: int, title: str) -> Figure:
+    figure = Figure((_NAMES + (_PANEL + 1) * columns, _FRAME + _ROW * members), layout="constrained")
+    figure.suptitle(title)
+    return figure
+
+
+def _name_rows(axes: Axes, members: list[str]) -> None:
+    axes.set_yticks(range(len(members)), [shorten(name, _NAME) for name in members])
+    axes.set_ylim(len(members) - 0.4, -0.6)
+
+
+def _clear(axes: Axes) -> None:
+    axes.grid(axis="x", alpha=0.3)
+    axes.tick_params(axis="y", which="both", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _save(path: Path, figure: Figure) -> None:
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix.removeprefix("."), dpi=_DPI)
+    write_bytes(path, picture.getvalue())
