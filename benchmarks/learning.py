@@ -81,7 +81,7 @@ def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
 EXPERIMENTS = {
     "fixed-map": Experiment("skirmish", 30, (1, 2, 3), {"maps": "1", "steps": "10_000_000"}, fixed_map=True),
     "unseen-maps": Experiment("skirmish", 30, (1, 2, 3)),
-    "unseen-maps-stock": Experiment("skirmish", 60, (1,), stock={}),
+    "unseen-maps-stock": Experiment("skirmish", 30, (1,), stock={}),
     "stock-trial": _trial(),
     "stock-trial-fast": _trial(learning_rate=7e-4, batch_size=1024, n_epochs=3),
     "stock-trial-long": _trial(n_steps=256, batch_size=4096),

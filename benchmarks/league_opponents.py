@@ -1,0 +1,97 @@
+"""What opponents of the league cost: ``python -m benchmarks.league_opponents --help``.
+
+A rollout of `skirmish` with the shipped network is collected against one policy in all battles, against several
+different ones, and against a scripted level.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # before NumPy is imported
+
+import numpy as np  # noqa: E402
+from stable_baselines3.common.logger import Logger  # noqa: E402
+
+from benchmarks.tables import Cell, Table, as_text  # noqa: E402
+from benchmarks.timing import interleaved, spread_note  # noqa: E402
+from echelon_env.opponents import PolicyLike  # noqa: E402
+from echelon_train.building import build_model  # noqa: E402
+from echelon_train.league.lineup import Lineup  # noqa: E402
+from echelon_train.policy import BattlePolicy, build_policy  # noqa: E402
+from echelon_train.run_config import load_run_config  # noqa: E402
+from echelon_train.vec_env import BattleVecEnv  # noqa: E402
+
+MEMBERS = 1, 2, 4, 8
+SCRIPTED = "novice"
+BEFORE = 100
+"""Decisions before the first rollout that is timed: by then battles are out of step."""
+
+
+class Collector:
+    """Rollouts against opponents."""
+
+    def __init__(self, members: int, battles: int) -> None:
+        config = load_run_config("skirmish", {"battles": str(battles), "maps": "16"})
+        names = [str(number) for number in range(members)]
+        drawn = 0
+
+        def draw(count: int) -> list[str]:
+            nonlocal drawn
+            drawn += count
+            return [names[number % members] for number in range(drawn - count, drawn)]
+
+        def load(name: str) -> BattlePolicy:
+            policy = build_policy(config.network, int(name))
+            policy.set_training_mode(False)
+            return policy
+
+        opponent: PolicyLike = Lineup(config.battle, draw, load) if members else SCRIPTED
+        env = BattleVecEnv(config.battle, battles, opponent=opponent, seed=1, maps=16)
+        self.model = build_model(config, env, "cpu")
+        self.model.set_logger(Logger(None, []))
+        _, self._callback = self.model._setup_learn(2**62, None)
+        rng = np.random.default_rng(0)
+        for _ in range(BEFORE):
+            self.model._last_obs, *_ = env.step(rng.uniform(-1, 1, (env.num_envs, 27)).astype(np.float32))
+
+    def collect(self) -> float:
+        """Seconds of processor time that a rollout takes."""
+        model, start = self.model, time.process_time()
+        model.collect_rollouts(model.env, self._callback, model.rollout_buffer, n_rollout_steps=model.n_steps)
+        return time.process_time() - start
+
+
+def measure(battles: int, rounds: int) -> Table:
+    """Seconds of collecting by who the opponents are, side by side."""
+    collectors = {f"{count} policies" if count > 1 else "1 policy": Collector(count, battles) for count in MEMBERS}
+    collectors[SCRIPTED] = Collector(0, battles)
+    turns = interleaved({name: each.collect for name, each in collectors.items()}, rounds)
+    one = statistics.median(turns["1 policy"])
+    rows: dict[str, tuple[Cell, ...]] = {}
+    for name, taken in turns.items():
+        rows[name] = statistics.median(taken), statistics.median(taken) / one
+    steps = next(iter(collectors.values())).model.n_steps
+    notes = (
+        f"{battles} battles of skirmish, {steps} decisions, the shipped network; processor time on one thread, medians "
+        f"of {rounds} rounds.",
+        spread_note(turns.values()),
+    )
+    return Table("opponents", "Collecting a rollout by who the opponents are", "", ("s", "x 1 policy"), rows, notes)
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.league_opponents", description=__doc__)
+    parser.add_argument("--battles", type=int, default=64, help="fought at once (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="of every kind (default: %(default)s)")
+    options = parser.parse_args()
+    print(as_text(measure(options.battles, options.rounds)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""A league's database: one SQLite file that several processes write to, and that survives the end of any of them.
+
+Every operation has a connection and a transaction of its own. A writer takes the lock when it begins, never in the
+middle: of two that had begun by reading, one could not go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
+
+DATABASE_FILE = "league.db"
+FORMAT = "echelon-league"
+VERSION = 1
+BUSY_SECONDS = 60.0
+"""How long to wait for another process's transaction, which takes milliseconds."""
+
+SAFE_WAL_VERSION = (3, 51, 3)
+"""The first SQLite without the race that lets a write-ahead log lose transactions, https://sqlite.org/wal.html."""
+
+_SCHEMA = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+
+
+def create_database(folder: Path, settings: str) -> None:
+    """Make the database of a new league in a folder, with its settings as JSON. Raises OSError, LeagueError."""
+    with _connection(folder, "rwc") as connection:
+        if sqlite3.sqlite_version_info >= SAFE_WAL_VERSION:
+            connection.execute("PRAGMA journal_mode = WAL")
+        rows = [("format", FORMAT), ("version", str(VERSION)), ("settings", settings)]
+        connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+        connection.execute("COMMIT")
+
+
+def copy_database(folder: Path, target: Path) -> None:
+    """Copy the database of the league in a folder, as it is at one moment, to another folder.
+
+    Raises as `reading`, and OSError if the copy cannot be written.
+    """
+    with reading(folder) as connection, _connection(target, "rwc") as copy:
+        connection.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # a single file
+
+
+@contextlib.contextmanager
+def reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction that sees a league as it is at one moment.
+
+    Raises LeagueError, with the reason, for a folder that is no league, for a newer version's and for a damaged one.
+    """
+    with _transaction(folder, "BEGIN") as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction that nobody else writes beside, committed at the end of the block, and undone if the block fails.
+
+    Raises as `reading`; LeagueError if another process keeps the lock for `BUSY_SECONDS`; OSError for a full disk.
+    """
+    with _transaction(folder, "BEGIN IMMEDIATE") as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def _transaction(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
+    if not (folder / DATABASE_FILE).is_file():
+        missing = f"no {DATABASE_FILE}" if folder.exists() else "no such folder"
+        raise LeagueError(f"{folder}: is no league ({missing})")
+    with _connection(folder, "rw") as connection:
+        _leave_unsafe_wal(connection)
+        connection.execute(begin)
+        check_format(folder, read_meta(connection))
+        yield connection
+        connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def _connection(folder: Path, mode: str) -> Iterator[sqlite3.Connection]:
+    """A connection, closed at the end, with which what was not committed is undone; errors of SQLite are explained."""
+    file = folder / DATABASE_FILE
+    try:
+        uri = f"{file.absolute().as_uri()}?mode={mode}"
+        with contextlib.closing(
+            sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        ) as connection:
+            connection.executescript(
+                # EXTRA: with FULL the last transaction could be undone by a power cut, as its journal may reappear
+                "PRAGMA synchronous = EXTRA; PRAGMA foreign_keys = ON;"
+                "PRAGMA recursive_triggers = ON;"  # else REPLACE deletes rows without asking
+                "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"  # the file may be somebody else's
+            )
+            yield connection
+    except sqlite3.ProgrammingError:
+        raise
+    except sqlite3.Error as error:
+        raise _explained(file, error) from error
+
+
+def _leave_unsafe_wal(connection: sqlite3.Connection) -> None:
+    """Give up the write-ahead log that a newer SQLite began, where this one is not safe with it."""
+    if sqlite3.sqlite_version_info >= SAFE_WAL_VERSION:
+        return
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        connection.execute("PRAGMA journal_mode = DELETE")
+
+
+def read_meta(connection: sqlite3.Connection) -> dict[str, str]:
+    """The format, the version and the settings as JSON; empty where there is no such table."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is None:
+        return {}
+    return dict(connection.execute("SELECT key, value FROM meta"))
+
+
+def check_format(folder: Path, meta: Mapping[str, str]) -> None:
+    """Raise LeagueError unless a database says that it is a league's, of this version."""
+    if meta.get("format") != FORMAT:
+        raise LeagueError(f"{folder}: is no league (format {meta.get('format')!r} in {DATABASE_FILE})")
+    version = meta.get("version", "")
+    if version != str(VERSION):
+        newer = version.isdecimal() and int(version) > VERSION
+        advice = "it was made by a newer release, update echelon-env" if newer else "it cannot be used"
+        raise LeagueError(f"{folder}: league format version {version!r}, this release reads {VERSION}: {advice}")
+
+
+def check_integrity(connection: sqlite3.Connection) -> list[str]:
+    """What is damaged in the database file and its tables, or foreign in them; nothing for a sound one."""
+    problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+    for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        problems.append(f"a row of {table} names a row of {parent} that is not there")
+    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(_SCHEMA)
+        expected, found = _tables(fresh), _tables(connection)
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            what = "is missing" if name not in found else "is foreign" if name not in expected else "has been changed"
+            problems.append(f"the table, index or trigger {name!r} {what}")
+    return problems
+
+
+def _tables(connection: sqlite3.Connection) -> dict[str, str]:
+    """The SQL that made each table, index and trigger, by name, without comments and line breaks."""
+    made = connection.execute("SELECT name, COALESCE(sql, '') FROM sqlite_master")
+    return {name: " ".join(re.sub("--.*", "", sql).split()) for name, sql in made}
+
+
+def _explained(file: Path, error: sqlite3.Error) -> Exception:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary one
+    if code == sqlite3.SQLITE_FULL:
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+    if code == sqlite3.SQLITE_IOERR:
+        return OSError(errno.EIO, f"{os.strerror(errno.EIO)} ({error})", str(file))
+    if code == sqlite3.SQLITE_BUSY:
+        return LeagueError(f"{file}: another process has kept the league locked for {BUSY_SECONDS:g} s")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return DamagedLeagueError(f"{file}: damaged ({error}); fsck says more")
+    return LeagueError(f"{file}: {error}")

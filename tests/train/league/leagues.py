@@ -1,0 +1,75 @@
+"""Leagues whose members never trained, and matches that nobody played."""
+
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+from echelon_env.evaluate import Battle, Match
+from echelon_env.evaluate.stamps import battle_hash
+from echelon_train.checkpoint import Checkpoint, save_checkpoint
+from echelon_train.league.records import PlayedMatch
+from echelon_train.league.registry import League
+from echelon_train.policy import build_policy
+
+from ..small import NETWORK, small_battle
+
+CONFIG = small_battle()
+CONFIG_HASH = battle_hash(CONFIG)
+STAMP = {"package": "0", "engine_hash": "0" * 64}
+SCRIPT_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "OMP_NUM_THREADS": "1"}
+"""Of processes in which this module can be imported as ``train.league.leagues``."""
+
+
+def saved(folder: Path, seed: int = 0, steps: int = 100) -> Path:
+    """A checkpoint in a new folder; the same seed gives the same weights."""
+    save_checkpoint(folder, Checkpoint(build_policy(NETWORK, seed), NETWORK, CONFIG, "novice", steps))
+    return folder
+
+
+def number_uuid(number: int) -> str:
+    return str(uuid.UUID(int=number))
+
+
+def match(first: str, second: str, outcomes: tuple[int, ...] = (1, 1), number: int = 0, padding: int = 0) -> Match:
+    """A match with given outcomes; two are a map's. Its statistics have `padding` characters more."""
+    battles = tuple(
+        Battle(n, 100 * number + n // 2, f"{number}-{n // 2}", n % 2, outcome, "elimination", 1.5, (0.25, 0.0), (1, 0))
+        for n, outcome in enumerate(outcomes)
+    )
+    classes = {"medium": {"mechs": 1.0, "hits": 0.1 + 0.2}}, {"x" * padding: {"mechs": 1.0}}
+    return Match("duel", first, second, ("sampled", "scripted"), battles, classes, CONFIG_HASH)
+
+
+def played(first: str, second: str, outcomes: tuple[int, ...] = (1, 1), number: int = 0, **more: object) -> PlayedMatch:
+    """The same, with a uuid that follows from its number."""
+    padding = more.pop("padding", 0)
+    fields = {"worker": "a", "stamp": STAMP, "played_at": "2026-01-01T00:00:00+00:00", **more}
+    return PlayedMatch(number_uuid(number), match(first, second, outcomes, number, padding), CONFIG, **fields)
+
+
+def small_league(folder: Path) -> League:
+    """The scripted novice, trivial and expert, with six maps played and one period closed."""
+    league = League.create(folder)
+    league.add_scripted("trivial")
+    league.add_scripted("expert")
+    league.record(played("novice", "trivial", (1, 1, 0, 1), 1))
+    league.record(played("expert", "novice", (1, 0, 1, -1), 2))
+    league.record(played("trivial", "expert", (-1, -1, -1, 0), 3))
+    league.close_period()
+    return league
+
+
+def uuids(league: League) -> list[str]:
+    return [each.uuid for each in league.matches()]
+
+
+def script_command(script: str) -> list[str]:
+    return [sys.executable, "-c", script]
+
+
+def run_script(script: str, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own."""
+    command = [*prefix, *script_command(script), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=SCRIPT_ENVIRONMENT, check=False)
