@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from echelon_env import ConfigError, MapPool
+from echelon_env.opponents import PolicyLike
 from echelon_train.algorithm import EchelonRecurrentPPO, ranks
 from echelon_train.checkpoint import weights_of
 from echelon_train.config import MOST_MAPS, TrainConfig
@@ -24,8 +25,12 @@ def training_maps(config: TrainConfig) -> MapPool | None:
     return pool
 
 
-def make_env(config: TrainConfig, moves: int = 0, state_mechs: int | None = None) -> BattleVecEnv:
+def make_env(
+    config: TrainConfig, moves: int = 0, state_mechs: int | None = None, opponent: PolicyLike | None = None
+) -> BattleVecEnv:
     """The battles of a plain run, or of a stage after a number of moves: a stage that comes again has new ones.
+
+    They are against `opponent`, or the run's scripted level.
 
     Each of several processes that train together has battles of its own.
 
@@ -35,7 +40,7 @@ def make_env(config: TrainConfig, moves: int = 0, state_mechs: int | None = None
     return BattleVecEnv(
         config.battle,
         config.battles,
-        opponent=config.opponent,
+        opponent=config.opponent if opponent is None else opponent,
         seed=ranks.own_seed(config.seed) + moves * 2**32,  # beyond any run's seed
         num_threads=config.threads,
         maps=training_maps(config),

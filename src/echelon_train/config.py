@@ -13,6 +13,7 @@ from echelon_env.config import BattleConfig, RewardConfig
 from echelon_env.curriculum import Curriculum, CurriculumLike, make_curriculum
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
+from echelon_train.league.roles import LeagueConfig
 from echelon_train.schedules import Schedule
 
 
@@ -201,6 +202,7 @@ class TrainConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
     reward_schedules: RewardSchedules = field(default_factory=RewardSchedules)
+    league: LeagueConfig = field(default_factory=LeagueConfig)
 
     def __post_init__(self) -> None:
         check_fields(self, "")
@@ -237,6 +239,8 @@ class TrainConfig:
                 raise ConfigError(f"reward_schedules: {error}", "reward_schedules") from None
         if self.curriculum is not None:
             self._check_stages(self.curriculum)
+        if self.curriculum is not None and self.league.path:
+            raise ConfigError("league.path: in a league there is no curriculum", "league.path")
 
     def stage(self, index: int) -> TrainConfig:
         """The plain run of a stage of the curriculum, with about as many rows as the first stage has."""

@@ -24,10 +24,18 @@ from echelon_train.callbacks import (
     CurriculumCallback,
     CurvesCallback,
     EvaluationCallback,
+    LeagueCallback,
     ProgressCallback,
     StopCallback,
 )
-from echelon_train.checkpoint import BEST_FILE, Checkpoint, TrainingState, checkpoint_name, save_in_run
+from echelon_train.checkpoint import (
+    BEST_FILE,
+    Checkpoint,
+    TrainingState,
+    checkpoint_name,
+    find_checkpoint,
+    save_in_run,
+)
 from echelon_train.config import CHANGEABLE, TrainConfig
 from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.evaluation import Evaluation, evaluate
@@ -35,6 +43,9 @@ from echelon_train.players import network_player
 from echelon_train.plots import CURVES_FILE, save_run_curves
 from echelon_train.run_folder import RUN_FILE
 from echelon_train.tensor_files import weights_of
+
+LEAGUE = "league"
+"""What a checkpoint calls the opponents of a policy that trained in a league."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,14 @@ class Run:
         self._left_behind: frozenset[str] = frozenset()  # content hashes of the maps of stages that are over
         self._best: int | None = None  # samples of the best checkpoint that was evaluated
         self._pending: _Pending = {}  # what was logged, but not yet written, when a run that goes on was saved
-        self.model = build_model(config, make_env(config.stage(0), state_mechs=self._state_mechs), device)
+        self._league = None
+        if config.league.path:
+            self._league = LeagueCallback(config, device, self.save, lambda: find_checkpoint(out), console)
+        opponents = None if self._league is None else self._league.opponents
+        env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents)
+        self.model = build_model(config, env, device)
+        if self._league is not None:
+            self._league.look(self.model.policy)
         self.model.before_rollout = self._prepare_rollout
         self._curriculum = CurriculumCallback(config, console)
         self._statistics = BattleStatistics()
@@ -108,6 +126,8 @@ class Run:
         callbacks: list[BaseCallback] = [self._statistics, self._curriculum, self._stop, self._checkpoints]
         if self._config.eval_every:
             callbacks.append(self._evaluations)
+        if self._league is not None:
+            callbacks.append(self._league)
         callbacks.append(self._curves)
         callbacks.append(self._progress)  # the last, so that it sees what the others have logged
         model = self.model
@@ -125,6 +145,8 @@ class Run:
                 steps = self._checkpoints.saved_steps
                 return TrainResult(self._checkpoints.saved, steps, self._stop.interrupted, done=False)
             checkpoint = self.save(model.num_timesteps)
+            if self._league is not None:
+                self._league.finish(checkpoint)
             model.logger.record("time/total_timesteps", model.num_timesteps, exclude="tensorboard")
             model.logger.dump(model.num_timesteps)  # what came after the last rollout: its update, an evaluation
             return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted, done=True)
@@ -142,6 +164,7 @@ class Run:
             "checkpoints": self._checkpoints.state_dict(),
             "best": self._best,
             "left_behind": sorted(self._left_behind),
+            "league": None if self._league is None else self._league.state_dict(),
             "pending": _written(self.model.logger),
             "config": self._config.to_dict(),
         }
@@ -149,7 +172,7 @@ class Run:
             self.model.policy,
             self._config.network,
             self._curriculum.config.battle,
-            self._config.opponent,
+            self._opponent,
             steps,
             self._trained_maps(),
         )
@@ -182,7 +205,7 @@ class Run:
         expected = {
             "network": self._config.network,
             "battle": self._curriculum.config.battle,
-            "opponent": self._config.opponent,
+            "opponent": self._opponent,
             "steps": values.get("num_timesteps"),
         }
         for name, value in expected.items():
@@ -195,7 +218,11 @@ class Run:
             raise CheckpointError(f"weights: missing or unknown: {', '.join(sorted(theirs.keys() ^ ours.keys())[:4])}")
         for name, tensor in ours.items():
             tensor.copy_(theirs[name])
+        if self._league is not None:
+            self._league.look(self.model.policy)
         restore_training_state(self.model, tensors, values)
+        if self._league is not None:
+            self._league.load_state_dict(values["league"])  # now, for battles that began just above had opponents drawn
 
     def draw_curves(self) -> None:
         """Draw the metrics that have been written so far; a picture that cannot be written is no reason to stop."""
@@ -210,6 +237,11 @@ class Run:
         """Stop drawing, and the environment's threads. It may be called twice, and after an error; nothing is saved."""
         self._progress.close()
         self.model.get_env().close()
+
+    @property
+    def _opponent(self) -> str:
+        """Whom the policy trains against, as a checkpoint says it."""
+        return self._config.opponent if self._league is None else LEAGUE
 
     def _prepare_rollout(self) -> None:
         """Change the stage if that is decided, and let the reward follow its schedules."""

@@ -33,7 +33,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     has died keeps its row, observing its objective alone, until then. Which team the learner has is drawn for every
     battle. At a battle's end a row's info holds `terminal_observation`, `TimeLimit.truncated`, `outcome` (1 win,
     0 draw, -1 loss), `is_success`, and `episode` with the unscaled return `r`, the length `l` in decisions and the time
-    `t` in seconds since the environment was made.
+    `t` in seconds since the environment was made; and `opponent`, who played the other team, if that is a player with
+    `names`, one for each battle.
 
     Parameters
     ----------
@@ -108,6 +109,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             maps=training_pool(maps, config, seed),
             seed=seed,
         )
+        self._opponent = opponent
         self._run_seed = seed
         self._episodes = np.zeros(num_battles, np.int64)
         self._returns = np.zeros(self.num_envs)
@@ -234,6 +236,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self, over: NDArray[np.bool_], seen: Observations, truncated: NDArray[np.bool_], infos: Infos
     ) -> None:
         now = round(time.perf_counter() - self._started, 6)
+        names = getattr(self._opponent, "names", None)
         for battle in np.flatnonzero(over).tolist():
             outcome = int(self.battles.learner_won[battle])
             for mech in range(self.team_size):
@@ -245,6 +248,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
                     "is_success": outcome > 0,
                     "episode": {"r": float(self._returns[row]), "l": int(self._lengths[battle]), "t": now},
                 }
+                if names is not None:
+                    infos[row]["opponent"] = names[battle]
 
     def _see(self, observations: NDArray[np.float32]) -> Observations:
         """What the rows see, given the learner's observations (B, n, D)."""

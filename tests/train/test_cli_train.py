@@ -6,6 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from echelon_env.cli import main
+from echelon_train.cli.train import option
 from echelon_train.run_config import load_run_config, run_config_descriptions, settings
 
 
@@ -173,7 +174,7 @@ def test_the_help_has_every_setting_and_fits_80_columns(capsys, monkeypatch):
     text = help_text(capsys, monkeypatch)
     assert all(len(line) <= 80 for line in text.splitlines())
     for setting in settings():
-        flag = re.escape(f"  --{setting.key.replace('_', '-')} {setting.form}")
+        flag = re.escape(f"  {option(setting.key)} {setting.form}")
         assert re.search(rf"{flag}\s", text), setting.key
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 from echelon_train.algorithm import ranks
 from echelon_train.algorithm.buffer import write_batch
 from echelon_train.algorithm.collecting import ChunkCollector
-from echelon_train.algorithm.losses import Losses, Weights, losses, recurrent_states
+from echelon_train.algorithm.losses import Losses, Weights, losses, recurrent_states, state_tensors
 from echelon_train.algorithm.normalize import ReturnNormalizer, normalized
 from echelon_train.algorithm.observations import at, flat
 from echelon_train.algorithm.saving import PlainSaving
@@ -28,6 +28,7 @@ from echelon_train.policy.sequences import (
     MultiInputLstmPolicy,
     SequencePolicy,
 )
+from echelon_train.tensor_files import weights_of
 
 MOST_SKIPPED = 5
 """Minibatches in a row whose gradient may not be finite before training stops."""
@@ -197,6 +198,20 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         self.policy.optimizer = self.policy.optimizer_class(
             [{"params": actor}, {"params": critic}], lr=self.lr_schedule(1), **self.policy.optimizer_kwargs
         )
+
+    def begin_anew(self, weights: Mapping[str, Tensor]) -> None:
+        """Take other weights, as `weights_of` names them, and forget what came of training; the environment goes on.
+
+        Counts and schedules go on, too.
+        """
+        for name, tensor in weights_of(self.policy).items():
+            if name in weights:
+                tensor.copy_(weights[name])
+        if self.return_std is not None:
+            self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
+        self.policy.optimizer.state.clear()
+        for state in state_tensors(self._last_lstm_states, self._critic_lstm):
+            state.zero_()
 
     def train(self) -> None:
         """Update the policy from the rollout in the buffer.

@@ -1,9 +1,10 @@
-"""What happens beside learning: statistics, curriculum, progress bar, curves, evaluations, checkpoints, stopping."""
+"""What happens beside learning: statistics, curriculum, league, progress, curves, evaluations, checkpoints, ends."""
 
 from echelon_train.callbacks.checkpointing import CheckpointCallback
 from echelon_train.callbacks.curriculum import CurriculumCallback
 from echelon_train.callbacks.curves import CurvesCallback
 from echelon_train.callbacks.evaluation import EvaluationCallback
+from echelon_train.callbacks.league import LeagueCallback
 from echelon_train.callbacks.progress import ProgressCallback
 from echelon_train.callbacks.statistics import BattleStatistics
 from echelon_train.callbacks.stopping import StopCallback
@@ -14,6 +15,7 @@ __all__ = [
     "CurriculumCallback",
     "CurvesCallback",
     "EvaluationCallback",
+    "LeagueCallback",
     "ProgressCallback",
     "StopCallback",
 ]

@@ -1,4 +1,4 @@
-"""Train a policy against a scripted opponent."""
+"""Train a policy against a scripted opponent, or in a league."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _GROUPS = {
     "network": "the network",
     "ppo": "the algorithm",
     "reward_schedules": "the reward in the course of the run",
+    "league": "the league",
+    "league.mixture": "whom a main agent meets in a league: weights",
 }
+_SHORT = {"league.path": "--league", "league.role": "--role", "league.agent": "--agent"}
 
 _EPILOG = """\
 run configs that come with the package:
@@ -51,6 +54,7 @@ examples:
   echelon train
   echelon train skirmish --seed 1 --ppo.learning-rate cosine:1e-3:1e-5
   echelon train my-run.toml --set battle.rewards.death=-5 --wandb
+  echelon train skirmish --league leagues/first --role main
   echelon train --resume runs/skirmish --steps 40_000_000
 
 A run that is resumed is as it was; it takes
@@ -90,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     groups = {path: parser.add_argument_group(title) for path, title in _GROUPS.items()}
     for setting in settings():
         group = groups[setting.key.rpartition(".")[0]]
-        group.add_argument(_flag(setting.key), dest=_CONFIG + setting.key, metavar=setting.form, help=_help(setting))
+        group.add_argument(option(setting.key), dest=_CONFIG + setting.key, metavar=setting.form, help=_help(setting))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -150,12 +154,13 @@ def _add_battles(parser: argparse.ArgumentParser) -> None:
         group.add_argument(f"--{name}", dest=f"{_CONFIG}curriculum.{name}", metavar=metavar, help=text)
 
 
-def _flag(key: str) -> str:
-    return f"--{key.replace('_', '-')}"
+def option(key: str) -> str:
+    """The option of a setting, by the setting's dotted key."""
+    return _SHORT.get(key, f"--{key.replace('_', '-')}")
 
 
 def _flags(keys: Sequence[str]) -> str:
-    return ", ".join(map(_flag, keys))
+    return ", ".join(map(option, keys))
 
 
 def _described_configs() -> str:

@@ -72,7 +72,7 @@ class Lineup:
         device: torch.device | str = "cpu",
         cache: int = 16,
     ) -> None:
-        self._draw, self._load = draw, load
+        self._config, self._draw, self._load = config, draw, load
         self._team = len(config.red)
         self._minds = Minds(check_seed(seed), config)
         self._device = torch.device(device)
@@ -81,6 +81,11 @@ class Lineup:
         self._names: list[str] = []
         self._squads: dict[NetworkConfig, _Squad] = {}
         self._levels = np.zeros(0, np.int64)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Lineup:
+        """A player made alike that has not begun; the battles try a state on one before they take it."""
+        seed, device, cache = self._minds.seed, self._device, self._cache
+        return Lineup(self._config, self._draw, self._load, seed=seed, device=device, cache=cache)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -126,6 +131,8 @@ class Lineup:
     def refresh(self, name: str) -> None:
         """Load the policy of a name again, which has changed, also for the battles that it is playing."""
         if self._policies.pop(name, None) is not None:
+            for squad in self._squads.values():
+                squad.renew()
             self._place(self._names, self._policies_of(self._names))
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
@@ -203,6 +210,10 @@ class _Squad:
     def forget(self, mask: NDArray[np.bool_]) -> None:
         """Forget the rows (R,) where the mask is true."""
         self.state[:, torch.from_numpy(mask).to(self.state.device)] = 0.0
+
+    def renew(self) -> None:
+        """Copy the policies' weights again when they are next arranged."""
+        self._lanes = []
 
     def arrange(self, policies: Sequence[BattlePolicy | None]) -> None:
         """Put the battles (B,) into lanes; None: another squad plays it."""

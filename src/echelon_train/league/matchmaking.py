@@ -8,7 +8,7 @@ runs, which no one learns from, are planned in `scheduling`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -54,7 +54,9 @@ class OpponentMixture:
     skill: float = quantity(0.0, "weight", 0, 1e6, help="members that learned, by nearness of rating")
     scripted: float = quantity(0.0, "weight", 0, 1e6, help="scripted levels, by prioritised fictitious self-play")
     verification: float = quantity(0.15, "weight", 0, 1e6, help="exploiters and past selves that it fails against")
-    pfsp_weighting: Literal["hard", "var"] = "hard"
+    pfsp_weighting: Literal["hard", "var"] = field(
+        default="hard", metadata={"help": "hard: those that it loses to; var: its equals"}
+    )
     skill_width: float = quantity(200.0, "points", 1, 4000, help="standard deviation of the bell curve of `skill`")
 
     def __post_init__(self) -> None:

@@ -114,5 +114,9 @@ def _cell(features: Tensor, state: LstmState, starts: Tensor, lstm: nn.LSTM) -> 
 def _weights_of_the_actor(policy: BattlePolicy) -> dict[str, Tensor]:
     """The parameters and buffers that acting needs, as `_Step` names them."""
     critic = {id(parameter) for parameter in policy.critic_parameters()}
-    named = [*policy.named_parameters(), *policy.named_buffers()]
-    return {f"policy.{name}": tensor.detach() for name, tensor in named if id(tensor) not in critic}
+    named = {**dict(policy.named_parameters()), **dict(policy.named_buffers())}
+    return {
+        f"policy.{name}": tensor.detach()
+        for name, tensor in named.items()
+        if id(tensor) not in critic and not name.startswith("return_normalizer.")
+    }

@@ -1,0 +1,135 @@
+"""Runs that train in a league: whom they meet, what they leave there, and that they go on."""
+
+import dataclasses
+import json
+from collections import Counter
+
+import pytest
+
+from echelon_env.schema import ConfigError
+from echelon_train.callbacks import LeagueCallback
+from echelon_train.checkpoint import load_checkpoint, weights_of
+from echelon_train.config import training_curriculum
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.matchmaking import OpponentMixture
+from echelon_train.league.registry import League
+from echelon_train.league.roles import SELF, LeagueConfig
+from echelon_train.policy import build_policy
+from echelon_train.run import Run
+from echelon_train.training import resume, train
+
+from ..resuming import QUIET, at_step, differences, resumable_run
+
+ALL = OpponentMixture(self_play=1, past=1, pfsp=1, scripted=1, verification=0)
+
+
+@pytest.fixture
+def league(tmp_path):
+    made = League.create(tmp_path / "league")
+    made.add_scripted("trivial")
+    return made
+
+
+def run_in(league, **changes):
+    own = {"snapshot_every": 40, "mixture": ALL} | changes
+    return resumable_run(league=LeagueConfig(path=str(league.path), **own))
+
+
+def left(league):
+    """Name -> parent of the members that were trained."""
+    return {each.name: each.parent for each in league.members() if each.kind != "scripted"}
+
+
+def test_a_main_agent_leaves_snapshots_and_meets_them(league, tmp_path, monkeypatch):
+    met = Counter()
+    noted = LeagueCallback._on_step
+
+    def on_step(self):
+        met.update(info["opponent"] for info in self.locals["infos"] if "opponent" in info)
+        return noted(self)
+
+    monkeypatch.setattr(LeagueCallback, "_on_step", on_step)
+    result = train(run_in(league), tmp_path / "run", console=QUIET)
+    snapshots = left(league)
+    assert snapshots == {"main-1": None, "main-2": "main-1"}  # of 160 decisions, and between two iterations
+    assert {SELF, "novice", "trivial", "main-1"} <= set(met) <= {SELF, "novice", "trivial", *snapshots}
+    ages = [each.age for each in league.members() if each.kind == "main"]
+    assert all(later - earlier >= 40 for earlier, later in zip([0, *ages], ages, strict=False))
+    assert load_checkpoint(result.checkpoint).opponent == "league"
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert all(line["league/opponents"] >= 1 for line in lines if "league/opponents" in line)
+    assert any("league/worst_score" in line for line in lines)
+
+
+def test_members_play_with_their_own_weights(league, tmp_path):
+    train(run_in(league), tmp_path / "run", console=QUIET)
+    run = Run(run_in(league), tmp_path / "other", "cpu", QUIET, None)
+    try:
+        kept = weights_of(load_checkpoint(league.member_policy("main-1")).policy)
+        played = weights_of(run._league._seat.load("main-1"))
+        assert all(played[name].equal(tensor) for name, tensor in kept.items())
+        own = weights_of(run._league._seat.load(SELF))
+        assert all(weights_of(run.model.policy)[name].equal(tensor) for name, tensor in own.items())
+        assert not own["action_net.weight"].equal(kept["action_net.weight"])
+    finally:
+        run.close()
+
+
+@pytest.mark.parametrize("step", [1, 30, 70])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(step, tmp_path, monkeypatch):
+    """Each in a league of its own: what others leave there in the meantime would change it."""
+    whole, parts = (League.create(tmp_path / name) for name in ("whole", "parts"))
+    train(run_in(whole), tmp_path / "run", console=QUIET)
+    with monkeypatch.context() as patched:
+        at_step(patched, step, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(run_in(parts), tmp_path / "again", console=QUIET)
+    resume(tmp_path / "again", console=QUIET)
+    assert left(parts) == left(whole)
+    assert [each.weights_sha256 for each in parts.members()] == [each.weights_sha256 for each in whole.members()]
+    found = differences(tmp_path / "run", tmp_path / "again")
+    assert [name for name in found if "league" not in name.lower() and "config" not in name] == []
+
+
+def test_a_main_exploiter_meets_the_newest_main_agent_and_begins_anew(league, tmp_path, monkeypatch):
+    train(run_in(league), tmp_path / "main", console=QUIET)
+    begun = []
+    monkeypatch.setattr(
+        "echelon_train.callbacks.league.build_policy",
+        lambda network, seed: begun.append(build_policy(network, seed)) or begun[-1],
+    )
+    met = set()
+    noted = LeagueCallback._on_step
+
+    def on_step(self):
+        met.update(info["opponent"] for info in self.locals["infos"] if "opponent" in info)
+        return noted(self)
+
+    monkeypatch.setattr(LeagueCallback, "_on_step", on_step)
+    train(run_in(league, role="main_exploiter", patience=1), tmp_path / "exploiter", console=QUIET)
+    assert met == {"main-2"}
+    exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
+    assert exploiters == {"main-exploiter-1": None, "main-exploiter-2": None}
+    assert len(begun) == 2
+    first = weights_of(begun[0])
+    assert not first["action_net.weight"].equal(weights_of(begun[1])["action_net.weight"])
+
+
+def test_an_exploiter_without_anybody_to_exploit_is_refused(league, tmp_path):
+    for role, reason in (("main_exploiter", "no snapshot"), ("league_exploiter", "has none")):
+        with pytest.raises(ConfigError, match=reason):
+            train(run_in(league, role=role), tmp_path / role, console=QUIET)
+
+
+def test_what_is_no_league_is_refused_and_nothing_is_left(tmp_path):
+    (tmp_path / "league").mkdir()
+    config = resumable_run(league=LeagueConfig(path=str(tmp_path / "league")))
+    with pytest.raises(LeagueError):
+        train(config, tmp_path / "run", console=QUIET)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_league_has_no_curriculum(league):
+    config, curriculum = run_in(league), training_curriculum(["duel-open", "duel"])
+    with pytest.raises(ConfigError, match="no curriculum"):
+        dataclasses.replace(config, battle=curriculum.scenarios[0].config, curriculum=curriculum)
