@@ -11,11 +11,13 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from echelon_env.evaluate.stamps import document_hash
+from echelon_train.league.champions import Promotion, read_promotions
 from echelon_train.league.database import DATABASE_FILE, check_integrity, writing
 from echelon_train.league.errors import DamagedLeagueError
 from echelon_train.league.glicko2 import Rating
 from echelon_train.league.members import MEMBERS_FOLDER, check_files, read_members
 from echelon_train.league.periods import derive_all, read_periods, read_ratings
+from echelon_train.league.promotion import conservative_score
 from echelon_train.league.records import read_rows
 from echelon_train.league.registry import read_settings
 
@@ -149,6 +151,43 @@ def _check_ratings(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
             yield Finding(f"ratings of period {number}", problem, _REBUILD)
 
 
+def _check_promotions(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    """Whether every champion was promoted for what the record says."""
+    champion = None
+    for reign in read_promotions(connection):
+        subject = f"promotion {reign.id} of {reign.member}"
+        if reign.previous != champion:
+            yield Finding(subject, f"succeeds {reign.previous} where {champion} was champion", _RESTORE)
+        champion = reign.member
+        if reign.validation is not None and not _is_validated(connection, reign):
+            problem = f"period {reign.period} has no validation match {reign.validation} of the two"
+            yield Finding(subject, problem, _RESTORE)
+        for name in _wrong_scores(connection, reign):
+            problem = f"the score of {name} does not follow from the ratings of period {reign.period}"
+            yield Finding(subject, problem, f"{_REBUILD}; if that does not help, {_RESTORE}")
+    yield from _check_ids(connection, "promotions")
+
+
+def _is_validated(connection: sqlite3.Connection, reign: Promotion) -> bool:
+    rows = read_rows(
+        connection,
+        "m.uuid = ? AND m.id <= (SELECT last_match FROM periods WHERE number = ?)",
+        (str(reign.validation), reign.period),
+    )
+    return [(row.first, row.second) for row in rows] == [(reign.member, reign.previous)]
+
+
+def _wrong_scores(connection: sqlite3.Connection, reign: Promotion) -> Iterator[str]:
+    """Which of the two has another conservative score than the recorded one."""
+    ratings = read_ratings(connection, reign.period)
+    for name, score in ((reign.member, reign.score), (reign.previous, reign.previous_score)):
+        if name is None or score is None:
+            continue
+        found = conservative_score(ratings[name], reign.k) if name in ratings else math.nan
+        if not math.isclose(found, score, rel_tol=0.0, abs_tol=_TOLERANCE * (1 + reign.k)):
+            yield name
+
+
 def _alike(name: str, expected: Mapping[str, Rating], found: Mapping[str, Rating]) -> bool:
     if name not in expected or name not in found:
         return False
@@ -164,4 +203,5 @@ _CHECKS = (
     _check_matches,
     _check_periods,
     _check_ratings,
+    _check_promotions,
 )

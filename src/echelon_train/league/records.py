@@ -167,6 +167,18 @@ def read_games(connection: sqlite3.Connection, after: int, last: int) -> Iterato
             yield first, second, score
 
 
+def read_map_games(connection: sqlite3.Connection) -> Iterator[tuple[str, str, float, int]]:
+    """First member, second member, the first's score and the map's seed of every game."""
+    rows = connection.execute(
+        "SELECT a.name, b.name, m.outcomes, m.document FROM matches m JOIN members a ON a.id = m.first"
+        " JOIN members b ON b.id = m.second ORDER BY m.id"
+    )
+    for first, second, outcomes, document in rows:
+        seeds = json.loads(document)["battles"]["seed"][::2]
+        for score, seed in zip(game_scores(outcomes), seeds, strict=True):
+            yield first, second, score, seed
+
+
 def _check_uuid(uuid: str) -> None:
     try:
         if str(uuids.UUID(uuid)) == uuid:

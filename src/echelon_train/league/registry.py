@@ -5,9 +5,9 @@ A league is a folder::
     league.db                              SQLite, see schema.sql and `database`
     members/<SHA-256 of the weights>/      policy.safetensors and checkpoint.json of each policy, see `members`
 
-What happened (members, matches, periods) is only ever added to, each time in one transaction; ratings are derived from
-it and can be made anew. Any number of processes may use a league at once. The order of what happened is that of the
-ids, never that of the clock.
+What happened (members, matches, periods, promotions) is only ever added to, each time in one transaction; ratings are
+derived from it and can be made anew. Any number of processes may use a league at once. The order of what happened is
+that of the ids, never that of the clock.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 from echelon_env.atomic import new_folder
 from echelon_env.evaluate import BASELINES
 from echelon_env.schema import build, nearest_name, to_plain
+from echelon_train.league.champions import Promotion, read_champion, read_promotions
 from echelon_train.league.database import check_integrity, create_database, read_meta, reading, writing
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.glicko2 import Rating
@@ -50,7 +51,7 @@ from echelon_train.league.periods import (
     read_periods,
     read_ratings,
 )
-from echelon_train.league.records import PlayedMatch, config_document, game_scores, read_matches, to_row
+from echelon_train.league.records import PlayedMatch, config_document, game_scores, read_map_games, read_matches, to_row
 
 
 @dataclass(frozen=True)
@@ -159,12 +160,14 @@ class League:
     def retire(self, name: str) -> None:
         """Take a member out of play; its matches stay, and one that is under way may still be recorded.
 
-        Retiring twice changes nothing. Raises LeagueError for an unknown member and for the anchor.
+        Retiring twice changes nothing. Raises LeagueError for an unknown member, the anchor and the champion.
         """
         with writing(self.path) as connection:
             member = _known(_by_name(connection), name)
             if name == self.settings.anchor:
                 raise LeagueError(f"{name!r} is the anchor, from which all ratings are measured: it cannot retire")
+            if name == read_champion(connection):
+                raise LeagueError(f"{name!r} is the champion: it cannot retire before another one is promoted")
             connection.execute("UPDATE members SET state = 'retired' WHERE id = ?", (member.id,))
 
     def members(self) -> list[Member]:
@@ -176,6 +179,17 @@ class League:
         """A member by its name. Raises LeagueError for an unknown one."""
         with reading(self.path) as connection:
             return _known(_by_name(connection), name)
+
+    def champion(self) -> Member | None:
+        """The member that was promoted last; None before the first promotion."""
+        with reading(self.path) as connection:
+            name = read_champion(connection)
+            return None if name is None else _by_name(connection)[name]
+
+    def promotions(self) -> list[Promotion]:
+        """All promotions in their order; `promotion.promote` makes them."""
+        with reading(self.path) as connection:
+            return read_promotions(connection)
 
     def member_policy(self, name: str) -> Path:
         """The checkpoint of a member, for `load_checkpoint` and `checkpoint_player`, after checking its hashes.
@@ -255,6 +269,17 @@ class League:
         """
         with reading(self.path) as connection:
             return _pair_scores(connection)
+
+    def games(self) -> list[tuple[str, str, float, int]]:
+        """First member, second member, the first's score and the map's seed of every game, as they were recorded."""
+        with reading(self.path) as connection:
+            return list(read_map_games(connection))
+
+    def unrated_matches(self) -> int:
+        """How many matches no period has yet."""
+        with reading(self.path) as connection:
+            found = connection.execute("SELECT COUNT(*) FROM matches WHERE id > ?", (last_period(connection)[1],))
+            return int(found.fetchone()[0])
 
     def close_period(self) -> int:
         """Rate everybody by the matches since the last period, in one transaction. Returns the period's number.

@@ -65,6 +65,21 @@ CREATE TABLE ratings (
     PRIMARY KEY (period, member)
 ) WITHOUT ROWID;
 
+-- champions in the order of their reigns
+CREATE TABLE promotions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    member INTEGER NOT NULL REFERENCES members (id),
+    previous INTEGER REFERENCES members (id) CHECK (previous <> member),
+    validation TEXT UNIQUE REFERENCES matches (uuid), -- the match of the two
+    period INTEGER NOT NULL REFERENCES periods (number),
+    k REAL NOT NULL CHECK (k >= 0),               -- a score is a rating - k x its deviation, after that period
+    score REAL NOT NULL,
+    previous_score REAL CHECK (previous_score < score),
+    promoted_at TEXT NOT NULL,                    -- UTC, for people to read
+    CHECK ((previous IS NULL) = (validation IS NULL)),
+    CHECK ((previous IS NULL) = (previous_score IS NULL))
+);
+
 CREATE TRIGGER members_stay BEFORE DELETE ON members
 BEGIN SELECT RAISE(ABORT, 'members are never deleted'); END;
 
@@ -89,3 +104,9 @@ BEGIN SELECT RAISE(ABORT, 'periods are never deleted'); END;
 
 CREATE TRIGGER periods_keep BEFORE UPDATE ON periods
 BEGIN SELECT RAISE(ABORT, 'periods are never changed'); END;
+
+CREATE TRIGGER promotions_stay BEFORE DELETE ON promotions
+BEGIN SELECT RAISE(ABORT, 'promotions are never deleted'); END;
+
+CREATE TRIGGER promotions_keep BEFORE UPDATE ON promotions
+BEGIN SELECT RAISE(ABORT, 'promotions are never changed'); END;
