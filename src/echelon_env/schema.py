@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import math
 import sys
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Literal
 
@@ -33,6 +34,9 @@ class ConfigError(ValueError):
 
 MOST = 1e6
 """Largest value of a quantity that says nothing else: far beyond any game, and no product of a few overflows."""
+
+# reading them takes longer than all the checks
+_type_hints = typing.cast("Callable[[type[Any]], Mapping[str, Any]]", functools.cache(typing.get_type_hints))
 
 
 def quantity(default: float, unit: str, low: float = 0.0, high: float = MOST, help: str = "") -> Any:
@@ -71,7 +75,7 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
     """A copy of a configuration with fields changed; a nested one takes a mapping. `path` begins the keys in errors."""
     names = [f.name for f in dataclasses.fields(part)]
     changes: dict[str, Any] = {}
-    hints = typing.get_type_hints(type(part))
+    hints = _type_hints(type(part))
     for key, value in overrides.items():
         if key not in names:
             raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}", path + str(key))
@@ -91,7 +95,7 @@ def build(cls: type[Any], data: Any, path: str) -> Any:
             path.rstrip("."),
         )
     names = [f.name for f in dataclasses.fields(cls)]
-    hints = typing.get_type_hints(cls)
+    hints = _type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in data.items():
         if key not in names:
@@ -140,7 +144,7 @@ def to_plain(value: Any) -> Any:
 
 def check_fields(part: Any, path: str) -> None:
     """Raise `ConfigError` if a field of a configuration is of the wrong type or out of its range."""
-    hints = typing.get_type_hints(type(part))
+    hints = _type_hints(type(part))
     for f in dataclasses.fields(part):
         _check_value(getattr(part, f.name), hints[f.name], f.metadata, path + f.name)
 

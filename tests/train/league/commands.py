@@ -1,0 +1,51 @@
+"""The commands of a league, in this process."""
+
+import json
+
+import pytest
+
+from echelon_env.cli import main
+
+TINY = """
+description = "A duel that is over after a few decisions."
+blue = ["medium"]
+red = ["medium"]
+max_steps = 12
+[terrain]
+size = 48
+"""
+
+
+class Commands:
+    """Runs ``echelon league``; every line that it prints for a person has at most 80 columns, unless it has a path."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def lines(self, *arguments: object, code: int = 0) -> list[str]:
+        assert main(["league", *map(str, arguments)]) == code
+        captured = self._capsys.readouterr()
+        assert captured.err == ""
+        lines = captured.out.splitlines()
+        assert all(len(line) <= 80 or "/" in line for line in lines)
+        return lines
+
+    def text(self, *arguments: object, code: int = 0) -> str:
+        """What it prints, in one line."""
+        return " ".join(" ".join(self.lines(*arguments, code=code)).split())
+
+    def json(self, *arguments: object, code: int = 0) -> dict:
+        assert main(["league", *map(str, arguments), "--json"]) == code
+        captured = self._capsys.readouterr()
+        assert captured.err == ""
+        return json.loads(captured.out)
+
+    def refusal(self, *arguments: object) -> str:
+        """The one line that a command prints that is refused."""
+        try:
+            code = main(["league", *map(str, arguments)])
+        except SystemExit as error:
+            code = error.code
+        captured = self._capsys.readouterr()
+        assert (code, captured.out, captured.err.count("\n")) == (2, "", 1)
+        return captured.err
