@@ -75,7 +75,7 @@ def _trial(**stock: Any) -> Experiment:
 
 def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
     by_key = {name.replace("__", "."): value for name, value in changes.items()}
-    return Experiment("quickstart", 10, (1, 2), {"steps": "2_000_000", **by_key}, stock_entropy=stock_entropy)
+    return Experiment("quickstart", 10, (1, 2), {"steps": "1_000_000", **by_key}, stock_entropy=stock_entropy)
 
 
 BEST_TRIAL = {"clip_range": 0.3, "max_grad_norm": 1.0, "n_epochs": 3}

@@ -1,7 +1,8 @@
 """The entry point of `echelon`: finds the command, runs it, and turns expected errors into one line.
 
 A command is a module with ``add_arguments(parser)``, ``run(args) -> exit code``, a docstring whose first line is its
-help, and optionally ``EXPECTED_ERRORS``, the exceptions that are the user's to mend.
+help, and optionally ``EXPECTED_ERRORS``, the exceptions that are the user's to mend. One that has commands of its own
+leaves the parser of the one that was chosen in ``args.parser``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ COMMANDS = {
     "ladder": "echelon_env.cli.ladder",
     "train": "echelon_train.cli.train",
     "demo": "echelon_train.cli.demo",
+    "league": "echelon_train.cli.league",
 }
 """Commands and their modules, imported by name: this package never depends on the trainer."""
 
@@ -57,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
     args, unknown = parser.parse_known_args(arguments)
     if unknown:
-        return _refuse(unknown[0], subparsers.choices[args.command])
+        return _refuse(unknown[0], getattr(args, "parser", subparsers.choices[args.command]))
     module = importlib.import_module(COMMANDS[args.command])
     try:
         code: int = module.run(args)

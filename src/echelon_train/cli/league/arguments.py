@@ -1,0 +1,132 @@
+"""The options of the commands of a league; what they do is in the modules of this package that are named here."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from echelon_env.cli.arguments import non_negative, positive, positive_number
+
+_EPILOG = """\
+examples:
+  echelon league init leagues/mine
+  echelon league add leagues/mine runs/skirmish
+  echelon league play leagues/mine
+  echelon league standings leagues/mine
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the commands of a league."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    commands = _Commands(parser)
+    _add_beginning(commands)
+    _add_looking(commands)
+    _add_playing(commands)
+    _add_champions(commands)
+    _add_upkeep(commands)
+
+
+class _Commands:
+    """The commands below ``echelon league``."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self._subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(self, name: str, module: str, summary: str, *, league: bool = True) -> argparse.ArgumentParser:
+        """Declare a command, with the folder of the league if it begins with it; its function has its name."""
+        command = self._subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if league:
+            command.add_argument("league", type=Path, metavar="LEAGUE", help="folder of the league")
+        command.add_argument("--json", action="store_true", help="print JSON")
+        command.set_defaults(module=module, function=f"run_{name}", parser=command)
+        return command
+
+
+def _add_beginning(commands: _Commands) -> None:
+    add = commands.add("init", "membership", "make a league", league=False).add_argument
+    add("league", type=Path, metavar="LEAGUE", help="new folder for it")
+    add("--anchor", metavar="LEVEL", help="scripted player that keeps its rating of 1500 (default: novice)")
+    add("--tau", type=positive_number, metavar="X", help="how fast volatilities change, Glicko-2 (default: 0.5)")
+    add(
+        "--scripted",
+        nargs="*",
+        metavar="LEVEL",
+        help="members to begin with besides the anchor: scripted players, or all for the five levels (default: all)",
+    )
+    add = commands.add("add", "membership", "make a policy or a scripted player a member").add_argument
+    add("player", metavar="PLAYER", help="run or checkpoint folder, or scripted player")
+    add("--kind", help="main, main_exploiter or league_exploiter if it is still being trained (default: past)")
+    add("--name", help="what to call it (default: an adjective and an animal)")
+    add("--parent", metavar="NAME", help="member that it was trained from")
+
+
+def _add_looking(commands: _Commands) -> None:
+    add = commands.add("standings", "standing", "show who is how strong").add_argument
+    add("--all", action="store_true", help="retired members as well")
+    add("--picture", type=Path, metavar="FILE", help="draw the Bradley-Terry strengths into a new picture")
+    add = commands.add("matrix", "matrix", "show who scores how much against whom, and who matters").add_argument
+    add("--all", action="store_true", help="retired members as well")
+    add("--picture", type=Path, metavar="FILE", help="draw the matrix beside the ratings into a new picture")
+    add("--nash-picture", type=Path, metavar="FILE", help="draw the Nash mixture into a new picture")
+    add = commands.add("history", "standing", "show the ratings after each rating period").add_argument
+    add("--all", action="store_true", help="retired members as well")
+    add("--picture", type=Path, metavar="FILE", help="draw the ratings' course into a new picture")
+
+
+def _add_playing(commands: _Commands) -> None:
+    play = commands.add("play", "battles", "play matches, and rate the members by them")
+    add = play.add_argument
+    add(
+        "players",
+        nargs="*",
+        metavar="PLAYER",
+        help="two members, for one match (default: matches of all, until their ratings are known well enough)",
+    )
+    _add_scenario(play)
+    add("--maps", type=positive, default=10, metavar="N", help="of a match, each from both sides (default: 10)")
+    add("--until-rd", type=positive_number, metavar="X", help="rating deviation that is enough, points (default: 75)")
+    add("--max-matches", type=positive, metavar="N", help="stop after so many (default: 1000)")
+    where = play.add_mutually_exclusive_group()
+    where.add_argument("--processes", type=positive, default=1, metavar="N", help="that play (default: %(default)s)")
+    where.add_argument("--ray", action="store_true", help="play on a Ray cluster")
+    add = commands.add("replay", "replaying", "play a recorded match again, battle for battle").add_argument
+    add("match", nargs="?", metavar="MATCH", help="its uuid, or the beginning of it (default: list the last matches)")
+    add("--force", action="store_true", help="play it though the versions differ from those that it was played with")
+    add("--gif", type=Path, metavar="FILE", help="film a battle of it into a new file, instead of playing all")
+    add("--battle", type=non_negative, metavar="N", help="to be filmed, from 0 (default: 0)")
+
+
+def _add_champions(commands: _Commands) -> None:
+    promote = commands.add("promote", "champions", "make a member the champion, if it proves better than the last")
+    promote.add_argument("name", metavar="NAME", help="of the member")
+    promote.add_argument(
+        "--k", type=float, default=1.0, metavar="X", help="deviations that a score is below a rating (default: 1)"
+    )
+    _add_scenario(promote)
+    promote.add_argument(
+        "--maps", type=positive, default=50, metavar="N", help="of the match with the champion (default: 50)"
+    )
+    retire = commands.add("retire", "champions", "take members out of play; their matches stay")
+    retire.add_argument("name", nargs="?", metavar="NAME", help="of the member")
+    retire.add_argument("--weak", action="store_true", help="all that are weak for long, and no rare counter")
+    retire.add_argument("--margin", type=positive_number, metavar="X", help="points behind, of --weak")
+    retire.add_argument("--periods", type=positive, metavar="N", help="rating periods in a row, of --weak")
+    retire.add_argument("--dry-run", action="store_true", help="only say who would be, of --weak")
+
+
+def _add_scenario(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--scenario", metavar="NAME", help="battle (default: what the newest policy was trained on, or skirmish)"
+    )
+
+
+def _add_upkeep(commands: _Commands) -> None:
+    commands.add("rebuild", "upkeep", "make all ratings anew from the matches")
+    commands.add("fsck", "upkeep", "look for damage, and explain it")
+    add = commands.add("export", "upkeep", "write the league into one file").add_argument
+    add("file", type=Path, metavar="FILE", help="new file")
+    add = commands.add("import", "upkeep", "make a league from an exported one", league=False).add_argument
+    add("file", type=Path, metavar="FILE", help="exported league")
+    add("league", type=Path, metavar="LEAGUE", help="new folder for it")

@@ -1,0 +1,118 @@
+"""Matches of a league, from the command line: a rating run, or one pairing."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from echelon_env.schema import ConfigError
+from echelon_train.cli.league.fields import choose_battle
+from echelon_train.cli.league.output import deliver, describe_match, match_document, plural, rating_document, wrap
+from echelon_train.league.executors import Executor, LocalExecutor
+from echelon_train.league.ray_executor import RayExecutor
+from echelon_train.league.records import PlayedMatch
+from echelon_train.league.registry import League
+from echelon_train.league.runner import RatingRun, pairing, play_jobs, rating_run
+
+_INTERRUPTED = 130  # exit code
+_UNTIL_RD, _MOST_MATCHES = 75.0, 1000
+
+
+def run_play(args: argparse.Namespace) -> int:
+    """Play, record and rate. Returns 130 after Ctrl-C, when all matches that were over are recorded and rated."""
+    _check(args)
+    league = League.open(args.league)
+    config, scenario = choose_battle(league, args.scenario)
+    executor: Executor = RayExecutor() if args.ray else LocalExecutor(args.processes)
+    played: list[PlayedMatch] = []
+    result: RatingRun | None = None
+    interrupted = False
+    with contextlib.closing(executor), _progress(league, args) as show:
+
+        def on_match(match: PlayedMatch) -> None:
+            played.append(match)
+            show(len(played))
+
+        try:
+            if args.players:
+                first, second = args.players
+                play_jobs(league, [pairing(league, first, second, config, scenario, args.maps)], executor, on_match)
+            else:
+                result = rating_run(
+                    league,
+                    config,
+                    scenario,
+                    target_deviation=args.until_rd or _UNTIL_RD,
+                    maps_per_match=args.maps,
+                    max_matches=args.max_matches or _MOST_MATCHES,
+                    executor=executor,
+                    on_match=on_match,
+                )
+        except KeyboardInterrupt:
+            interrupted = True
+    if league.unrated_matches():
+        league.close_period()
+    document = {
+        "league": str(args.league),
+        "scenario": scenario,
+        "matches": [match_document(match) for match in played],
+        "interrupted": interrupted,
+        "rating_run": None if result is None else dataclasses.asdict(result),
+        "ratings": {name: rating_document(rating) for name, rating in league.ratings().items()},
+    }
+    deliver(args, document, _format(args, scenario, played, result, interrupted=interrupted))
+    return _INTERRUPTED if interrupted else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise ConfigError for options that do not go together."""
+    if len(args.players) not in (0, 2):
+        raise ConfigError(f"expected two players, or none for a rating run, got {', '.join(args.players)}")
+    for option, value in (("--until-rd", args.until_rd), ("--max-matches", args.max_matches)):
+        if args.players and value is not None:
+            raise ConfigError(f"{option}: goes with a rating run, without players")
+
+
+@contextlib.contextmanager
+def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[int], None]]:
+    """What is to be told how many matches are over; draws on stderr, if that is a terminal."""
+    console = Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    wanted = args.until_rd or _UNTIL_RD
+    active = [member.name for member in league.members() if member.state == "active"]
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(" v ".join(args.players) or "the first match", total=None)
+
+        def show(matches: int) -> None:
+            ratings = league.ratings()
+            deviation = max(ratings[name].deviation for name in active)
+            told = f"{plural(matches, 'match', 'matches')}, greatest RD {deviation:.0f}, {wanted:g} wanted"
+            progress.update(task, description=told)
+
+        yield show
+
+
+def _format(
+    args: argparse.Namespace, scenario: str, played: list[PlayedMatch], result: RatingRun | None, *, interrupted: bool
+) -> list[str]:
+    number = plural(len(played), "match", "matches")
+    if interrupted:
+        return [f"Interrupted after {number}, recorded and rated. Go on with the same command."]
+    if result is None:
+        lines = [line for match in played for line in describe_match(match)]
+    elif result.reached:
+        lines = wrap(
+            f"{number} in {scenario}: no rating's deviation is above {args.until_rd or _UNTIL_RD:g} points any more."
+        )
+    else:
+        uncertain = max(result.deviations, key=lambda name: result.deviations[name])
+        lines = wrap(
+            f"{number} in {scenario}: the rating of {uncertain} still has a deviation of "
+            f"{result.deviations[uncertain]:.0f} points. Go on with the same command."
+        )
+    return [*lines, f"Standings: echelon league standings {args.league}"]

@@ -1,0 +1,32 @@
+"""On what a league's matches are played."""
+
+from __future__ import annotations
+
+from echelon_env.config import BattleConfig
+from echelon_env.evaluate.stamps import battle_hash
+from echelon_env.scenario import scenarios
+from echelon_train.checkpoint import load_checkpoint
+from echelon_train.config import battle_config
+from echelon_train.league.registry import League
+
+_SCENARIO = "skirmish"
+
+
+def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, str]:
+    """The scenario of a name, or what the league's newest policy was trained on, or the default; and what to call it.
+
+    Battles are as training plays them. Raises ConfigError for an unknown scenario, LeagueError and CheckpointError for
+    a policy that cannot be read.
+    """
+    policies = [member.name for member in league.members() if member.weights_sha256 is not None]
+    if scenario is None and policies:
+        config = load_checkpoint(league.member_policy(policies[-1])).battle
+        return config, _name(config)
+    name = scenario or _SCENARIO
+    return battle_config(name), name
+
+
+def _name(config: BattleConfig) -> str:
+    """The scenario that has a configuration, if there is one."""
+    wanted = battle_hash(config)
+    return next((name for name in scenarios() if battle_hash(battle_config(name)) == wanted), "trained")

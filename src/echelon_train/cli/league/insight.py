@@ -1,0 +1,101 @@
+"""What all games of a league say together, and where it contradicts the ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from echelon_train.cli.league.output import percent, plural, wrap
+from echelon_train.league.bradley_terry import Strengths, bradley_terry
+from echelon_train.league.cycles import CycleScore, cycle_score
+from echelon_train.league.glicko2 import RATINGS, Rating
+from echelon_train.league.payoffs import Misprediction, Payoffs, mispredictions, payoffs
+from echelon_train.league.registry import League
+
+_MOST_PAIRS = 3  # of which a warning tells
+
+
+@dataclass(frozen=True)
+class Insight:
+    """The games of all members of a league, retired ones as well, for the ratings come from these games."""
+
+    ratings: Mapping[str, Rating]
+    payoffs: Payoffs
+    strengths: Strengths  # on the scale of the league's anchor
+    mispredictions: list[Misprediction]  # by the ratings
+    unexplained: list[Misprediction]  # by the strengths, too
+    cycle: CycleScore
+
+    def strength(self, name: str) -> tuple[float, float, float] | None:
+        """A member's Bradley-Terry strength with the ends of its interval; None if it has not played."""
+        place = self.payoffs.members.index(name)
+        if not self.payoffs.games[place].any():
+            return None
+        strengths = self.strengths
+        return float(strengths.strength[place]), float(strengths.low[place]), float(strengths.high[place])
+
+
+def look_into(league: League) -> Insight:
+    """Fit what there is to fit. Raises LeagueError for a damaged league."""
+    ratings = league.ratings()
+    games = payoffs([*ratings], league.pair_scores())
+    anchor = league.settings.anchor
+    strengths = bradley_terry(games, anchor=anchor, anchor_strength=ratings[anchor].rating)
+    wrong = mispredictions(games, ratings)
+    fits = np.clip(strengths.strength, *RATINGS).tolist()
+    fitted = {name: Rating(fit, 0.0) for name, fit in zip(games.members, fits, strict=True)}
+    contradicted = {frozenset((pair.first, pair.second)) for pair in mispredictions(games, fitted)}
+    unexplained = [pair for pair in wrong if frozenset((pair.first, pair.second)) in contradicted]
+    return Insight(ratings, games, strengths, wrong, unexplained, cycle_score(games, strengths))
+
+
+def payoffs_among(league: League, members: Sequence[str]) -> Payoffs:
+    """The games among some members."""
+    scores = {pair: games for pair, games in league.pair_scores().items() if set(pair) <= set(members)}
+    return payoffs(members, scores)
+
+
+def warnings_document(insight: Insight) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "mispredictions": [
+            {**asdict(pair), "explained_by_strengths": pair not in insight.unexplained}
+            for pair in insight.mispredictions
+        ],
+        "cycle": {**asdict(insight.cycle), "significant": insight.cycle.significant},
+    }
+
+
+def format_warnings(insight: Insight) -> list[str]:
+    """Where the ratings are not to be trusted; nothing, if there is no reason."""
+    lines = []
+    pairs = insight.mispredictions
+    if pairs:
+        why = "the ratings have not caught up with the games, whose Bradley-Terry strengths explain all of them."
+        if insight.unexplained:
+            why = "no strengths explain who beats whom there."
+        lines += wrap(f"The ratings mispredict {plural(len(pairs), 'pair')}: {why}")
+        for pair in pairs[:_MOST_PAIRS]:
+            lines += wrap(
+                f"- {pair.first} scores {percent(pair.score)} % against {pair.second} ({plural(pair.games, 'map')}), "
+                f"{percent(pair.predicted)} % predicted"
+            )
+        if len(pairs) > _MOST_PAIRS:
+            lines.append(f"- and {len(pairs) - _MOST_PAIRS} more, see 'echelon league matrix --json'")
+    cycle = insight.cycle
+    if cycle.significant:
+        lines += wrap(
+            f"The league goes round in circles: no ratings explain {percent(cycle.score)} % of who beats whom "
+            f"(p = {cycle.p_value:.3f}). {_describe_triangle(cycle)}".rstrip()
+        )
+    return lines
+
+
+def _describe_triangle(cycle: CycleScore) -> str:
+    if cycle.triangle is None:
+        return ""
+    first, second, third = cycle.triangle
+    return f"{first} beats {second}, {second} beats {third}, and {third} beats {first}."

@@ -1,0 +1,91 @@
+"""Who scores how much against whom in a league, and who matters."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from echelon_env.evaluate.tables import shorten
+from echelon_train.cli.league.insight import (
+    Insight,
+    format_warnings,
+    look_into,
+    payoffs_among,
+    warnings_document,
+)
+from echelon_train.cli.league.output import (
+    NAME,
+    check_picture,
+    deliver,
+    format_rating,
+    grid,
+    known,
+    percent,
+    plural,
+)
+from echelon_train.league.nash_averaging import NashAverage, nash_average
+from echelon_train.league.payoffs import Payoffs
+from echelon_train.league.pictures import save_nash_average, save_payoff_matrix
+from echelon_train.league.registry import League
+
+_COLUMN = 6
+
+
+def run_matrix(args: argparse.Namespace) -> int:
+    """Show the scores of all pairs, the best mixture of members, and whether ratings can describe the league."""
+    check_picture(args.picture)
+    check_picture(args.nash_picture)
+    league = League.open(args.league)
+    shown = [each.member.name for each in league.standings() if args.all or each.member.state == "active"]
+    insight = look_into(league)
+    games = payoffs_among(league, shown)
+    average = nash_average(games, insight.ratings)
+    if args.picture:
+        among = [pair for pair in insight.mispredictions if {pair.first, pair.second} <= set(shown)]
+        save_payoff_matrix(args.picture, games, insight.ratings, mispredicted=among, title=str(args.league))
+    if args.nash_picture:
+        save_nash_average(args.nash_picture, average, title=str(args.league))
+    deliver(args, _document(str(args.league), games, average, insight), _format(games, average, insight))
+    return 0
+
+
+def _document(league: str, games: Payoffs, average: NashAverage, insight: Insight) -> dict[str, Any]:
+    matrices = {"score": games.score, "low": games.low, "high": games.high}
+    return {
+        "league": league,
+        "members": list(games.members),
+        "games": games.games.tolist(),
+        **{name: [[known(value) for value in row] for row in values] for name, values in matrices.items()},
+        "nash": {
+            "weights": average.weights.tolist(),
+            "advantage": average.advantage.tolist(),
+            "filled_pairs": int(average.filled.sum()) // 2,
+        },
+        **warnings_document(insight),
+    }
+
+
+def _format(games: Payoffs, average: NashAverage, insight: Insight) -> list[str]:
+    numbers = [str(number) for number in range(1, len(games.members) + 1)]
+    names = [f"{number:>3} {shorten(name, NAME)}" for number, name in zip(numbers, games.members, strict=True)]
+    cells = [[percent(value) for value in row] for row in games.score]
+    lines = ["mean score in % of row against column", *grid(names, numbers, cells, _COLUMN), ""]
+    label = max(map(len, names))
+    lines.append(f"{'':<{label}}{'maps':>8}{'rating ± 95 %':>16}{'Nash weight %':>16}{'advantage':>12}")
+    for place, name in enumerate(names):
+        lines.append(
+            f"{name:<{label}}{int(games.games[place].sum()):>8,}"
+            f"{format_rating(insight.ratings[games.members[place]]):>16}{percent(average.weights[place]):>16}"
+            f"{round(average.advantage[place]) + 0:>12}"
+        )
+    filled, size = int(average.filled.sum()) // 2, len(games.members)
+    lines.append("Nash weight: share in the best mixture; advantage: points against that mixture")
+    if filled:
+        pairs = size * (size - 1) // 2
+        lines.append(f"{filled} of {plural(pairs, 'pair')} have not met: the ratings' prediction stands for them")
+    cycle = insight.cycle
+    if cycle.loops:
+        lines.append(f"cycle score {cycle.score:.2f} (0: ratings explain all, 1: nothing), p = {cycle.p_value:.3f}")
+    else:
+        lines.append("cycle score unknown: the pairs that have met close no circle")
+    return [*lines, *format_warnings(insight)]

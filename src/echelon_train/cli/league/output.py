@@ -1,0 +1,139 @@
+"""How the commands of a league answer: as JSON, or in lines of at most `WIDTH` columns."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+from matplotlib.backend_bases import FigureCanvasBase
+from rich.console import Console
+from rich.status import Status
+
+from echelon_env.evaluate.statistics import CONFIDENCE, map_scores, score_interval
+from echelon_env.evaluate.tables import WIDTH, format_share
+from echelon_env.schema import ConfigError
+from echelon_train.league.glicko2 import Rating
+from echelon_train.league.records import PlayedMatch
+
+NAME = 18
+"""Columns for a member's name at the beginning of a row."""
+
+REACH = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""How many deviations an interval reaches to either side."""
+
+
+def deliver(args: argparse.Namespace, document: Mapping[str, Any], lines: Sequence[str]) -> None:
+    """Print what a command has to say."""
+    print(json.dumps(document, indent=2, allow_nan=False) if args.json else "\n".join(lines), flush=True)
+
+
+def working(text: str) -> Status:
+    """A context in which something takes long; a terminal shows what it is, on stderr."""
+    return Console(stderr=True).status(text)
+
+
+def known(value: float) -> float | None:
+    """A number for JSON, which has none that are not known."""
+    return None if math.isnan(value) else float(value)
+
+
+def plural(number: int, what: str, several: str | None = None) -> str:
+    """A number of things in words, such as ``"1 match"``."""
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
+
+
+def percent(value: float) -> str:
+    """A share as ``"52.1"``, or ``"-"`` where it is not known."""
+    return "-" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def format_rating(rating: Rating) -> str:
+    """A rating with how far its interval reaches to either side, such as ``"1523 ± 172"``."""
+    return f"{rating.rating:.0f} ± {REACH * rating.deviation:.0f}"
+
+
+def rating_document(rating: Rating) -> dict[str, float]:
+    """A rating for JSON, with its interval."""
+    reach = REACH * rating.deviation
+    return {
+        "rating": rating.rating,
+        "deviation": rating.deviation,
+        "volatility": rating.volatility,
+        "low": rating.rating - reach,
+        "high": rating.rating + reach,
+    }
+
+
+def match_document(played: PlayedMatch) -> dict[str, Any]:
+    """A match for JSON; its score is the first player's, with its interval."""
+    match = played.match
+    return {
+        "uuid": played.uuid,
+        "first": match.first,
+        "second": match.second,
+        "scenario": match.scenario,
+        "maps": len(match.battles) // 2,
+        "wins": match.wins,
+        "draws": match.draws,
+        "losses": match.losses,
+        "score": asdict(score_interval({None: map_scores(match)})),
+        "learner": played.learner,
+        "worker": played.worker,
+        "played_at": played.played_at,
+    }
+
+
+def describe_match(played: PlayedMatch) -> list[str]:
+    """A match in words."""
+    match = played.match
+    maps = plural(len(match.battles) // 2, "map")
+    return [
+        *wrap(f"{match.first} against {match.second} in {match.scenario}, {maps} from both sides:"),
+        f"  {match.wins} won, {match.draws} drawn, {match.losses} lost; score in % "
+        f"{format_share(asdict(score_interval({None: map_scores(match)})))}",
+        f"  match {played.uuid}",
+    ]
+
+
+def wrap(text: str) -> list[str]:
+    """A sentence in lines, all but the first indented."""
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Cells with names of rows and columns, in blocks of as many columns of a `width` as a line has place for."""
+    label = max(map(len, rows))
+    block = (WIDTH - label) // width
+    lines = []
+    for start in range(0, len(columns), block):
+        chosen = slice(start, start + block)
+        lines.append(" " * label + "".join(f"{name:>{width}}" for name in columns[chosen]))
+        for name, values in zip(rows, cells, strict=True):
+            lines.append(f"{name:<{label}}" + "".join(f"{value:>{width}}" for value in values[chosen]))
+    return lines
+
+
+def check_picture(path: Path | None) -> None:
+    """Raise ConfigError or OSError where a picture could not be written, before anything is computed."""
+    if path is None:
+        return
+    formats = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix.removeprefix(".") not in formats:
+        raise ConfigError(f"{path}: expected the name of a picture that ends in one of .{', .'.join(formats)}")
+    check_new_file(path)
+
+
+def check_new_file(path: Path) -> None:
+    """Raise OSError if there is something at a path, or no folder that it could be in."""
+    if path.exists():
+        raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))

@@ -1,0 +1,112 @@
+"""The recorded matches of a league, and playing them again."""
+
+from __future__ import annotations
+
+import argparse
+
+from echelon_env.evaluate.statistics import map_scores
+from echelon_env.evaluate.tables import shorten
+from echelon_env.schema import ConfigError
+from echelon_train.cli.league.output import (
+    NAME,
+    check_new_file,
+    deliver,
+    describe_match,
+    match_document,
+    percent,
+    plural,
+    working,
+    wrap,
+)
+from echelon_train.league.records import PlayedMatch
+from echelon_train.league.registry import League
+from echelon_train.league.replay import film, replay
+
+_DIFFERENT = 1  # exit code
+_LISTED = 20  # matches
+_UUID = 8  # digits of a uuid that are shown
+_SCENARIO = 11
+_FILM = ".gif"
+
+
+def run_replay(args: argparse.Namespace) -> int:
+    """Play a match again, film a battle of it, or list the last matches. Returns 1 if it came out differently."""
+    _check(args)
+    league = League.open(args.league)
+    if args.match is None:
+        return _list(league, args)
+    if args.gif is not None:
+        return _film(league, args)
+    with working("playing it again"):
+        again = replay(league, args.match, force=args.force)
+    document = {
+        **match_document(again.played),
+        "same": again.same,
+        "different_battles": list(again.different),
+        "cautions": list(again.cautions),
+    }
+    battles = plural(len(again.match.battles), "battle")
+    came = "as they did" if again.same else f"differently: {len(again.different)} of them"
+    lines = [
+        *describe_match(again.played),
+        f"Played again, {battles} came out {came}.",
+        *(line for caution in again.cautions for line in wrap(f"- {caution}")),
+    ]
+    deliver(args, document, lines)
+    return 0 if again.same else _DIFFERENT
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise ConfigError for options that do not go together, and OSError where a film could not be written."""
+    if args.match is None and (args.force or args.gif is not None):
+        raise ConfigError("expected the MATCH that is to be played again; without options its last matches are listed")
+    if args.battle is not None and args.gif is None:
+        raise ConfigError("--battle: goes with --gif")
+    if args.gif is not None:
+        if args.gif.suffix != _FILM:
+            raise ConfigError(f"--gif: expected the name of a file that ends in {_FILM}, got {args.gif}")
+        check_new_file(args.gif)
+
+
+def _film(league: League, args: argparse.Namespace) -> int:
+    number = args.battle or 0
+    with working("filming"):
+        cautions = film(league, args.match, number, args.gif, force=args.force)
+    played = league.match(args.match)
+    battle = played.match.battles[number]
+    blue, red = (played.match.first, played.match.second)[:: -1 if battle.side else 1]
+    document = {
+        **match_document(played),
+        "battle": number,
+        "file": str(args.gif),
+        "blue": blue,
+        "red": red,
+        "cautions": list(cautions),
+    }
+    lines = wrap(f"{args.gif}: battle {number} of {len(played.match.battles)}, {blue} is blue and {red} is red")
+    deliver(args, document, [*lines, *(line for caution in cautions for line in wrap(f"- {caution}"))])
+    return 0
+
+
+def _list(league: League, args: argparse.Namespace) -> int:
+    """Show the last matches."""
+    matches = league.matches()
+    last = matches[-_LISTED:]
+    document = {
+        "league": str(args.league),
+        "recorded": len(matches),
+        "matches": [match_document(played) for played in last],
+    }
+    header = f"{'match':<{_UUID + 2}}{'first':<{NAME + 1}}{'second':<{NAME + 1}}{'scenario':<{_SCENARIO + 1}}"
+    lines = [f"{header}{'maps':>5}{'score %':>9}", *map(_row, last)]
+    lines.append(f"the last {len(last)} of {plural(len(matches), 'match', 'matches')}; the score is the first's")
+    deliver(args, document, lines)
+    return 0
+
+
+def _row(played: PlayedMatch) -> str:
+    match = played.match
+    names = f"{shorten(match.first, NAME):<{NAME + 1}}{shorten(match.second, NAME):<{NAME + 1}}"
+    scenario = f"{shorten(match.scenario, _SCENARIO):<{_SCENARIO + 1}}"
+    score = percent(float(map_scores(match).mean()))
+    return f"{played.uuid[:_UUID]:<{_UUID + 2}}{names}{scenario}{len(match.battles) // 2:>5}{score:>9}"
