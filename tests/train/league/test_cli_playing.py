@@ -62,7 +62,8 @@ def test_a_rating_run_until_all_is_known(commands, league, tiny):
     assert document["rating_run"]["matches"] == len(document["matches"]) == len(league.matches()) > 0
     assert max(document["rating_run"]["deviations"].values()) <= 120
     expected = f"0 matches in {tiny}: no rating's deviation is above 120 points any more."
-    assert commands.text(*arguments) == f"{expected} Standings: echelon league standings {league.path}"
+    text = f"{expected} Standings: echelon league standings {league.path}"
+    assert commands.text(*arguments).replace(" ", "") == text.replace(" ", "")  # a long path is broken anywhere
 
 
 def test_a_rating_run_to_its_last_match_goes_on(commands, league, tiny):

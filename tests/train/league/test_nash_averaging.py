@@ -69,7 +69,7 @@ def test_the_entropy_is_the_greatest_that_an_outsider_allows(stakes):
         method="SLSQP",
         bounds=[(0, 1)] * 4,
         constraints=[{"type": "eq", "fun": lambda x: x.sum() - 1}, {"type": "ineq", "fun": lambda x: -payoff @ x}],
-        options={"ftol": 1e-14, "maxiter": 500},
+        options={"ftol": 1e-10, "maxiter": 500},
     )
     assert oracle.success
     found = maximum_entropy_equilibrium(payoff)
