@@ -12,7 +12,7 @@ from echelon_env import make_config, opponents
 from echelon_env.action_formats import BLOCKS
 from echelon_env.atomic import write_json
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, play_match
-from echelon_env.observations import OBSERVATION_DIM
+from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_train.checkpoint import WEIGHTS_FILE, load_checkpoint
 from echelon_train.errors import CheckpointError
 from echelon_train.players import (
@@ -107,6 +107,7 @@ def alone(deterministic: bool = True) -> NetworkPlayer:
 
 def test_a_network_player_remembers_and_forgets():
     observations = np.random.default_rng(0).random((2, OBSERVATION_DIM)).astype(np.float32)
+    observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0  # the dead remember nothing
     subject = alone()
     subject.reset(np.ones(2, np.bool_))
     first, second = subject.act(observations), subject.act(observations)
