@@ -175,7 +175,7 @@ def test_a_stage_that_comes_again_has_new_battles(tmp_path, quiet, monkeypatch):
 
     seeds = []
 
-    def watch(config, moves=0, state_mechs=None):
+    def watch(config, moves=0, state_mechs=None, opponent=None):
         env = make_env(config, moves, state_mechs)
         env.reset()
         seeds.append((len(config.battle.blue), frozenset(env.battles.engine.state.battles["seed"].tolist())))
@@ -204,7 +204,7 @@ def test_time_is_limited(tmp_path, quiet):
 def test_environments_are_closed(tmp_path, quiet, monkeypatch):
     made, closed = [], set()
 
-    def watch(config, moves=0, state_mechs=None):
+    def watch(config, moves=0, state_mechs=None, opponent=None):
         env = make_env(config, moves, state_mechs)
         made.append(env)
         stock = env.close
