@@ -120,6 +120,14 @@ def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
     return Payoffs(members, games, score, low, high, squares)
 
 
+def member_ratings(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Rating]:
+    """The members' ratings in their order. Raises ValueError if a member has none."""
+    missing = [name for name in payoffs.members if name not in ratings]
+    if missing:
+        raise ValueError(f"ratings: expected one of every member, got none of {missing}")
+    return [ratings[name] for name in payoffs.members]
+
+
 def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray[np.float64]:
     """The scores (P, P) of row against column that the ratings predict, see `glicko2.expected_score`.
 
@@ -128,10 +136,7 @@ def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray
     ValueError
         If a member has no rating.
     """
-    missing = [name for name in payoffs.members if name not in ratings]
-    if missing:
-        raise ValueError(f"ratings: expected one of every member, got none of {missing}")
-    of_members = [ratings[name] for name in payoffs.members]
+    of_members = member_ratings(payoffs, ratings)
     return np.array([[expected_score(row, column) for column in of_members] for row in of_members])
 
 

@@ -26,7 +26,7 @@ from echelon_env.evaluate.tables import shorten
 from echelon_train.league.bradley_terry import Strengths
 from echelon_train.league.glicko2 import Rating
 from echelon_train.league.nash_averaging import NashAverage
-from echelon_train.league.payoffs import Misprediction, Payoffs
+from echelon_train.league.payoffs import Misprediction, Payoffs, member_ratings
 
 _DPI = 150
 _NAME = 24  # characters of a member's name
@@ -74,18 +74,16 @@ def save_payoff_matrix(
     ValueError
         If a member has no rating.
     """
-    missing = [name for name in payoffs.members if name not in ratings]
-    if missing:
-        raise ValueError(f"ratings: expected one of every member, got none of {missing}")
-    size = len(payoffs.members)
-    order = sorted(range(size), key=lambda place: -ratings[payoffs.members[place]].rating)
+    rated = member_ratings(payoffs, ratings)
+    size = len(rated)
+    order = sorted(range(size), key=lambda place: -rated[place].rating)
     members = [payoffs.members[place] for place in order]
     width = _CELL if size <= _NUMBERED else _ROW
     figure = Figure((_NAMES + _PANEL + width * size, _FRAME + 1.4 + width * size), layout="constrained")
     figure.suptitle(title)
     scale, matrix = figure.subplots(1, 2, sharey=True, width_ratios=[_PANEL, max(_PANEL, width * size)])
-    values = np.array([ratings[name].rating for name in members])
-    reach = _REACH * np.array([ratings[name].deviation for name in members])
+    values = np.array([rated[place].rating for place in order])
+    reach = _REACH * np.array([rated[place].deviation for place in order])
     _draw_intervals(scale, values, values - reach, values + reach)
     scale.set_title(f"rating, {CONFIDENCE:.0%} interval", fontsize=11)
     scale.set_yticks(range(size), [shorten(name, _NAME) for name in members])
