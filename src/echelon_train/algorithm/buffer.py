@@ -18,7 +18,7 @@ from echelon_train.policy.sequences import Observations, Sequences
 
 
 class Batch(NamedTuple):
-    """S samples of a minibatch, in the order of `sequences`."""
+    """S samples of a minibatch: first those of acting rows, so that they need not be copied to be by themselves."""
 
     observations: Observations  # (S, ...)
     actions: Tensor  # (S, ...) raw ones
@@ -132,8 +132,11 @@ class ChunkBuffer:
         def take(tensor: Tensor) -> Tensor:
             return tensor.flatten(0, 1).index_select(0, index)
 
-        counts = take(counted)
         sequences, sources = self._cut(take(self.episode_starts).view(self.chunk, -1))
+        order = take(self.acting).argsort(descending=True, stable=True)
+        sequences = sequences._replace(place=order if sequences.place is None else sequences.place[order])
+        index = index[order]
+        counts = take(counted)
         chunk_index, row_index = (chunks // self.num_rows).to(self.device), (chunks % self.num_rows).to(self.device)
         return Batch(
             observations.each(take, self.observations),

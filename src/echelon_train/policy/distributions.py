@@ -49,6 +49,12 @@ _FIRST_TARGET = 2 * _NUMBERS + _MASK_STARTS["target"] + 1
 TARGET_LOGITS = slice(_FIRST_TARGET, _FIRST_TARGET + TARGET_CHOICES)
 """Part of the policy's output: the logits of the contact rows as targets, without that of none."""
 
+_LEAST_LOG_PROB = -80.0
+"""The exponential of which is 2e-35: no float32 near it is subnormal."""
+
+_LEAST_PROBABILITY = 1e-34
+"""Of options that are sampled; there are no uniform numbers so small."""
+
 _LOGISTIC_WEIGHTS = (0.3236655506, 0.5658859831, 0.1104484663)
 _LOGISTIC_SCALES = (0.57648302605, 0.92086289193, 1.45848703912)
 
@@ -249,7 +255,7 @@ class HybridDistribution:
         below_one = 1.0 - torch.finfo(noise.dtype).eps
         on, chosen = (torch.special.ndtr(each).clamp(max=below_one) for each in rest)
         numbers = torch.addcmul(self._mean, self._log_std.exp(), normal)
-        cumulative = self._choices.exp().cumsum(1)
+        cumulative = functional.threshold(self._likely().exp(), _LEAST_PROBABILITY, 0.0).cumsum(1)
         passed = cumulative <= (chosen * cumulative[:, -1]).unsqueeze(1)
         return self._in_order(numbers, on < torch.sigmoid(self._switches), passed.sum(1))
 
@@ -291,8 +297,12 @@ class HybridDistribution:
         numbers = gaussian + _mean_log_slope(self._mean, self._log_std.exp())
         distance = self._switches.abs()
         switches = functional.softplus(-distance) + distance * torch.sigmoid(-distance)
-        choices = -(self._choices.exp() * self._choices).sum(1)
-        return numbers, switches, choices
+        choices = self._likely()
+        return numbers, switches, -(choices.exp() * choices).sum(1)
+
+    def _likely(self) -> Tensor:
+        """Log-probabilities of the choices' options, none so low that its exponential takes a hundred times as long."""
+        return self._choices.clamp_min(_LEAST_LOG_PROB)
 
     def _by_kind(self, raw: Tensor) -> tuple[Tensor, ...]:
         """The columns of the numbers, the switches and the choices."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from echelon_env.actions import TARGET_CHOICES
 from echelon_env.observations import OBSERVATION_DIM, STREAMS, Clock, Self, Stream, Unit, state_streams
+from echelon_train.policy.pooling import max_and_mean
 
 VECTORS = ("self", "objective")
 TABLES = ("contacts", "squad", "intel", "comm")
@@ -70,12 +71,8 @@ class SetEncoder(nn.Module):
     @staticmethod
     def _pool(embedded: Tensor, owner: Tensor, filled: Tensor) -> Tensor:
         """Pool the embeddings (n, set_width) of the filled rows by the set (n,) that each is of."""
-        empty = embedded.new_zeros(len(filled), embedded.shape[1])
-        # zero, where it starts from, is above no embedding
-        greatest = empty.scatter_reduce(0, owner[:, None].expand_as(embedded), embedded, "amax")
-        count = filled.sum(1, keepdim=True)
-        mean = empty.index_add(0, owner, embedded) / count.clamp_min(1)
-        return torch.cat([greatest, mean, count.to(embedded.dtype).log1p()], 1)
+        count = filled.sum(1, keepdim=True).to(embedded.dtype)
+        return torch.cat([*max_and_mean(embedded, owner, count.clamp_min(1.0)), count.log1p()], 1)
 
 
 class MapEncoder(nn.Module):
@@ -217,14 +214,14 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         """
         alive = observations[:, _ALIVE] > 0.5
         living, dead = alive.nonzero().flatten(), (~alive).nonzero().flatten()
-        fused, contacts = self._fuse(observations.index_select(0, torch.cat([living, dead[:1]])))
+        fused, contacts = self._fuse(leading(observations, torch.cat([living, dead[:1]])))
         objectives = observations[:, STREAMS["objective"].part].index_select(0, dead)
         first = cast("nn.Linear", self.fusion[0])
-        rest = fused[len(living) :] + (objectives - objectives[:1]) @ first.weight[:, _OBJECTIVE].t()
-        everybody = fused.new_zeros(len(observations), fused.shape[1])
-        everybody = everybody.index_copy(0, living, fused[: len(living)]).index_copy(0, dead, rest)
-        place = torch.where(alive, alive.cumsum(0) - 1, len(living))
-        return self.fusion[1:](everybody), contacts.index_select(0, place[chosen])
+        fused, one = fused.tensor_split([len(living)])
+        rest = one + (objectives - objectives[:1]) @ first.weight[:, _OBJECTIVE].t()
+        place = torch.where(alive, alive.cumsum(0), len(living) + (~alive).cumsum(0)) - 1
+        everybody = leading(torch.cat([fused, rest]), place)
+        return self.fusion[1:](everybody), leading(contacts, place[chosen].clamp_max(len(living)))
 
     def _fuse(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """The fused features before LayerNorm, and the contacts."""
@@ -282,6 +279,12 @@ class BattleEncoder(nn.Module):
 def cut(vectors: Tensor, stream: Stream) -> Tensor:
     """A stream's part of vectors (R, D), in the stream's shape: (R, *shape)."""
     return vectors[:, stream.part].view(len(vectors), *stream.shape)
+
+
+def leading(tensor: Tensor, rows: Tensor) -> Tensor:
+    """The rows (n,) int64 of a tensor, no copy of them if they are its first ones in their order."""
+    first = torch.arange(len(rows), device=rows.device)
+    return tensor[: len(rows)] if torch.equal(rows, first) else tensor.index_select(0, rows)
 
 
 def table(observations: Tensor, name: str) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,7 @@ from echelon_train.policy.distributions import (
     environment_actions,
     parameter_bias,
 )
-from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder
+from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder, leading
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.sequences import Judgement, LstmState, Observations, SequencePolicy, Sequences
@@ -294,10 +294,10 @@ class BattlePolicy(SequencePolicy):
         if not isinstance(starts, Sequences):
             output, after = self._process_sequence(features, states, starts, lstm)
             return torch.where(living.unsqueeze(1), output, 0.0), after
-        sequences, numbers, samples = starts.touching(living)
+        samples = living.nonzero().flatten()
+        sequences, numbers = starts.only(samples)
         before = states[0].index_select(1, numbers), states[1].index_select(1, numbers)
-        output, (hidden, cell) = self._process_sequence(features.index_select(0, samples), before, sequences, lstm)
-        output = torch.where(living.index_select(0, samples).unsqueeze(1), output, 0.0)
+        output, (hidden, cell) = self._process_sequence(leading(features, samples), before, sequences, lstm)
         everybody = features.new_zeros(len(features), output.shape[1]).index_copy(0, samples, output)
         empty = torch.zeros_like(states[0])
         return everybody, (empty.index_copy(1, numbers, hidden), empty.index_copy(1, numbers, cell))
@@ -382,7 +382,7 @@ def _living(observations: Observations) -> Tensor:
 
 
 def _taken(tensor: Tensor, rows: Tensor | None) -> Tensor:
-    return tensor if rows is None else tensor.index_select(0, rows)
+    return tensor if rows is None else leading(tensor, rows)
 
 
 def _target_columns(device: torch.device) -> Tensor:

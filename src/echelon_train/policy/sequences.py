@@ -34,28 +34,24 @@ class Sequences(NamedTuple):
         following = at[place + self.number]
         return following.clamp_min(0), following >= 0
 
-    def touching(self, marked: Tensor) -> tuple[Sequences, Tensor, Tensor]:
-        """The sequences that have a marked sample, in their order, with all their samples; it may be none.
+    def only(self, samples: Tensor) -> tuple[Sequences, Tensor]:
+        """The sequences that some samples are in, in their order and without the other samples; it may be none.
 
         Parameters
         ----------
-        marked
-            (S,) bool, of the S samples.
+        samples
+            (S',) int64 and ascending: their numbers.
 
         Returns
         -------
-        The sequences, of S' samples; their numbers (n',) and those of their samples (S',), int64 and ascending.
+        The sequences, of S' samples, and their numbers (n',), int64 and ascending.
         """
-        place = torch.arange(len(marked), device=marked.device) if self.place is None else self.place
+        place = samples if self.place is None else self.place.index_select(0, samples)
         sequence = place % self.number
-        kept = torch.zeros(self.number, dtype=torch.bool, device=marked.device)
-        kept[sequence[marked]] = True
-        numbers, samples = kept.nonzero().flatten(), kept[sequence].nonzero().flatten()
-        whole = None
-        if self.place is not None:
-            rank = kept.cumsum(0) - 1
-            whole = (place // self.number * len(numbers) + rank[sequence])[samples]
-        return Sequences(self.length, len(numbers), self.starts[numbers], whole), numbers, samples
+        kept = torch.zeros(self.number, dtype=torch.bool, device=samples.device).index_fill(0, sequence, True)
+        numbers, rank = kept.nonzero().flatten(), kept.cumsum(0) - 1
+        place = place // self.number * len(numbers) + rank.index_select(0, sequence)
+        return Sequences(self.length, len(numbers), self.starts.index_select(0, numbers), place), numbers
 
 
 class Judgement(NamedTuple):

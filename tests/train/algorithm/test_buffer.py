@@ -52,6 +52,7 @@ def test_batches_are_cut_where_a_naive_cutter_cuts(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     where = [tuple(index) for index in np.argwhere(rng.random((steps, rows)) < share)]
     buffer, number = filled(steps, rows, length, starts=where)
+    buffer.acting[:] = torch.from_numpy(rng.random((steps, rows)) < data.draw(st.sampled_from([0.0, 0.5, 1.0])))
     chunks = torch.from_numpy(rng.permutation(buffer.num_chunks)[: rng.integers(1, buffer.num_chunks + 1)])
     batch = buffer.batch(chunks, number.float() * 2, buffer.counted())
     sequences = batch.sequences
@@ -82,6 +83,9 @@ def test_batches_are_cut_where_a_naive_cutter_cuts(data):
     for field in (batch.old_values, batch.old_log_probs, batch.returns, batch.advantages / 2, batch.observations[:, 1]):
         torch.testing.assert_close(field, batch.actions.float())
     assert len(set(batch.actions.tolist())) == len(batch.actions) == len(chunks) * length
+    acting = buffer.acting[batch.actions // 100, batch.actions % 100]
+    assert torch.equal(batch.acting, acting)
+    assert torch.equal(acting.sort(descending=True).values, acting), "acting rows come first"
 
 
 def test_sequences_know_what_follows():
@@ -118,8 +122,9 @@ def test_burn_in_leaves_out_first_steps_unless_an_episode_begins_there():
     assert torch.equal(buffer.counted(), expected)
     buffer.acting[2, 0] = False
     batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.counted())
+    assert batch.actions.tolist() == [0, 100, 300, 200]
     assert batch.counted.tolist() == [False, False, True, True]
-    assert batch.acting.tolist() == [False, False, False, True]
+    assert batch.acting.tolist() == [False, False, True, False]
 
 
 def test_counts_are_those_of_the_batch():

@@ -64,7 +64,7 @@ def test_diagnostics_are_of_samples_from_all_over_a_large_rollout(monkeypatch):
     [(observations, _, sequences)] = given
     assert len(observations) == 32
     chunks = model.rollout_buffer.observations.view(4, 4, 6, -1).transpose(1, 2).flatten(0, 1)
-    expected = chunks[[0, 3, 6, 9, 13, 16, 19, 23]].transpose(0, 1).flatten(0, 1)
-    assert torch.equal(observations, expected)
+    expected = chunks[[0, 3, 6, 9, 13, 16, 19, 23]].flatten(0, 1)
+    assert sorted(observations.tolist()) == sorted(expected.tolist())
     assert sequences.length == 4
     assert torch.equal(torch.get_rng_state(), before)

@@ -40,25 +40,24 @@ def steps_of(sequences, count):
 
 @settings(deadline=None, max_examples=150)
 @given(given_sequences=laid_out(), data=st.data())
-def test_the_sequences_that_have_a_marked_sample_are_kept_whole(given_sequences, data):
+def test_the_sequences_that_samples_are_in_are_kept_with_those_alone(given_sequences, data):
     sequences, samples = given_sequences
     count = sum(map(len, samples))
     marked = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
-    kept, numbers, taken = sequences.touching(torch.tensor(marked))
+    taken = torch.tensor(marked).nonzero().flatten()
+    kept, numbers = sequences.only(taken)
     expected = [each for each, steps in enumerate(samples) if any(marked[sample] for sample in steps)]
     assert numbers.tolist() == expected
-    assert taken.tolist() == sorted(sample for each in expected for sample in samples[each])
     assert kept.starts.tolist() == [float(sequences.starts[each]) for each in expected]
     assert (kept.length, kept.number) == (sequences.length, len(expected))
-    assert (kept.place is None) == (sequences.place is None)
     if expected:
         renamed = [{step: taken[new].item() for step, new in steps.items()} for steps in steps_of(kept, len(taken))]
-        assert renamed == [dict(enumerate(samples[each])) for each in expected]
-    # the same of what is kept, all of which has a mark
-    again, all_numbers, all_samples = kept.touching(torch.ones(len(taken), dtype=torch.bool))
+        left = [{step: sample for step, sample in enumerate(samples[each]) if marked[sample]} for each in expected]
+        assert renamed == left
+    # the same of what is kept, when all of it is wanted
+    again, all_numbers = kept.only(torch.arange(len(taken)))
     assert all_numbers.tolist() == list(range(len(expected)))
-    assert all_samples.tolist() == list(range(len(taken)))
-    assert again.place is None if kept.place is None else torch.equal(again.place, kept.place)
+    assert torch.equal(again.place, kept.place)
 
 
 @settings(deadline=None, max_examples=100)
