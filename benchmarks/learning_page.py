@@ -1,7 +1,7 @@
 """Fills docs/learning.md from runs: ``python -m benchmarks.learning_page [FOLDER]``.
 
 FOLDER is what `benchmarks.learning` was given as ``--out``. What came of its runs is kept in benchmarks/learning.json,
-from which, without an argument, the page's tables are made anew; curves are drawn from the runs' metrics.
+from which, without an argument, the page's tables and pictures are made anew.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.learning import EXPERIMENTS, folder, results, table
 from benchmarks.machine import ROOT
 from echelon_env.atomic import write_bytes, write_json
 from echelon_train.plots import save_comparison
+from echelon_train.run_folder import METRICS_FILE, read_metrics
 
 PAGE = ROOT / "docs" / "learning.md"
 KEPT = ROOT / "benchmarks" / "learning.json"
 MARKED = re.compile(r"(<!-- learning: ([\w. -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+STEPS, WIN_RATE, MINUTES = "time/total_timesteps", "battle/win_rate", "minutes"
+POINTS = 120
+"""Of a run's curve that are kept, at most."""
 
 PICTURES = {
     "fixed_map": {"one map": "fixed-map"},
@@ -55,16 +62,29 @@ def filled(text: str, found: Mapping[str, Any]) -> str:
     return MARKED.sub(part, text)
 
 
-def draw(out: Path, found: Mapping[str, Any]) -> None:
-    """The training win rates of the runs that there are."""
+def curve(run: Path, result: Mapping[str, Any]) -> list[list[float]]:
+    """Some points of a run's training win rate: (minutes, share), the time being shared out among the decisions."""
+    points = [(line[STEPS], line[WIN_RATE]) for line in read_metrics(run) if WIN_RATE in line]
+    kept = np.unique(np.linspace(0, len(points) - 1, min(POINTS, len(points))).astype(int))
+    a_step = result["seconds"] / 60 / result["steps"]
+    return [[round(points[i][0] * a_step, 3), round(points[i][1], 3)] for i in kept]
+
+
+def draw(found: Mapping[str, Any]) -> None:
+    """The training win rates of the runs whose curves there are."""
     for picture, experiments in PICTURES.items():
         runs = {
-            label: [folder(out, name, one["seed"]) for one in found[name]]
+            label: [
+                [{MINUTES: minutes, WIN_RATE: share} for minutes, share in one["curve"]]
+                for one in found.get(name, ())
+                if one["curve"]
+            ]
             for label, name in experiments.items()
-            if name in found
         }
-        if runs:
-            save_comparison(ROOT / "docs" / "pictures" / f"learning_{picture}.png", runs, "battle/win_rate")
+        drawn = {label: group for label, group in runs.items() if group}
+        if drawn:
+            path = ROOT / "docs" / "pictures" / f"learning_{picture}.png"
+            save_comparison(path, drawn, WIN_RATE, MINUTES, "minutes of one core")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -76,9 +96,14 @@ def main(arguments: list[str] | None = None) -> int:
         found = results(options.folder)
         if not found:
             parser.error(f"{options.folder}: there are no results of runs")
-        draw(options.folder, found)
+        for name, runs in found.items():
+            for one in runs:
+                run = folder(options.folder, name, one["seed"])
+                one["curve"] = curve(run, one) if (run / METRICS_FILE).exists() else []
         write_json(KEPT, found)
-    write_bytes(PAGE, filled(PAGE.read_text(), json.loads(KEPT.read_text())).encode())
+    kept = json.loads(KEPT.read_text())
+    draw(kept)
+    write_bytes(PAGE, filled(PAGE.read_text(), kept).encode())
     return 0
 
 

@@ -35,12 +35,24 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     found = learning.results(tmp_path)
     assert found["tiny"][0]["wins"] == result["wins"]
     assert learning.table(found, ["tiny"]).splitlines()[-1].startswith("| tiny | 1 | 0.00M | 0 | ")
+    points = learning_page.curve(tmp_path / "tiny-1", result)
+    assert points[-1][0] == pytest.approx(result["seconds"] / 60, rel=0.3, abs=0.01)
+    assert all(0.0 <= share <= 1.0 for _, share in points)
 
 
 def test_an_unknown_experiment_is_refused(capsys):
     with pytest.raises(SystemExit):
         learning.main(["fixed-mop"])
     assert "did you mean 'fixed-map'" in capsys.readouterr().err
+
+
+def test_curves_that_there_are_are_drawn(tmp_path, monkeypatch):
+    (tmp_path / "docs" / "pictures").mkdir(parents=True)
+    monkeypatch.setattr(learning_page, "ROOT", tmp_path)
+    found = {"duel": [{"curve": [[0.0, 0.1], [5.0, 0.9]]}, {"curve": []}], "unseen-maps": [{"curve": []}]}
+    learning_page.draw(found)
+    drawn = {picture.name for picture in (tmp_path / "docs" / "pictures").iterdir()}
+    assert drawn == {"learning_duel.png", "learning_duel_rewards.png"}
 
 
 def test_the_page_is_that_of_the_results_kept():

@@ -89,7 +89,13 @@ def save_run_curves(run: Path) -> Path:
     return path
 
 
-def save_comparison(path: Path, runs: Mapping[str, Sequence[Path]], metric: str) -> None:
+def save_comparison(
+    path: Path,
+    runs: Mapping[str, Sequence[Metrics]],
+    metric: str,
+    along: str = _STEPS,
+    along_label: str = _SAMPLES,
+) -> None:
     """Draw a metric of several groups of runs into one PNG: each group's median, and its single runs thin.
 
     Parameters
@@ -97,24 +103,27 @@ def save_comparison(path: Path, runs: Mapping[str, Sequence[Path]], metric: str)
     path
         The picture's file.
     runs
-        Folders of runs that differ in their seed only, by the group's label.
+        Lines of the metrics of runs that differ in their seed only, by the group's label.
     metric
-        Name of the metric, such as ``battle/win_rate``. A median is over the samples that all runs of a group have.
+        Name of the metric, such as ``battle/win_rate``.
+    along, along_label
+        Name of the metric of the horizontal axis, and what it says there. A median is over the part that all runs of a
+        group have.
 
     Raises
     ------
     ValueError
-        For a run that has not logged the metric.
-    OSError, RunFolderError
-        If metrics cannot be read, or the picture cannot be written.
+        For a run that has not logged the metrics together.
+    OSError
+        If the picture cannot be written.
     """
     figure = _figure((8, 4.5))
     axes = figure.subplots()
-    for number, (label, folders) in enumerate(runs.items()):
-        curves = [_points(read_metrics(folder), metric) for folder in folders]
-        for folder, (steps, values) in zip(folders, curves, strict=True):
+    for number, (label, group) in enumerate(runs.items()):
+        curves = [_points(metrics, metric, along) for metrics in group]
+        for steps, values in curves:
             if not steps.size:
-                raise ValueError(f"{folder}: the run has logged no {metric!r}")
+                raise ValueError(f"a run of {label!r} has logged no {metric!r}")
             axes.plot(steps, values, color=f"C{number}", linewidth=0.8, alpha=0.45)
         first, last = max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves)
         grid = np.unique(np.concatenate([steps for steps, _ in curves]))
@@ -122,8 +131,8 @@ def save_comparison(path: Path, runs: Mapping[str, Sequence[Path]], metric: str)
         median = np.median([np.interp(grid, steps, values) for steps, values in curves], axis=0)
         seeds = f", median of {len(curves)} seeds" if len(curves) > 1 else ""
         axes.plot(grid, median, color=f"C{number}", linewidth=2.2, label=f"{label}{seeds}")
-    group, _, name = metric.partition("/")
-    axes.set(xlabel=_SAMPLES, ylabel=f"{name.replace('_', ' ')} ({group})")
+    kind, _, name = metric.partition("/")
+    axes.set(xlabel=along_label, ylabel=f"{name.replace('_', ' ')} ({kind})")
     if name.endswith(("win_rate", "draw_rate", "loss_rate")):
         _scale_as_share(axes)
     axes.legend(frameon=False)
@@ -179,16 +188,16 @@ def _save(path: Path, figure: Figure) -> None:
 
 
 def _table(metrics: Metrics, *names: str) -> NDArray[np.float64]:
-    """(n, 1 + names): samples and the values of metrics, of the lines that have them all as finite numbers."""
-    rows = [[line[name] for name in (_STEPS, *names)] for line in metrics if all(name in line for name in names)]
-    table = np.array(rows, np.float64).reshape(-1, 1 + len(names))
+    """(n, names): the values of metrics, of the lines that have them all as finite numbers."""
+    rows = [[line[name] for name in names] for line in metrics if all(name in line for name in names)]
+    table = np.array(rows, np.float64).reshape(-1, len(names))
     finite: NDArray[np.float64] = table[np.isfinite(table).all(axis=1)]
     return finite
 
 
-def _points(metrics: Metrics, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _points(metrics: Metrics, name: str, along: str = _STEPS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(samples, values) of a metric."""
-    steps, values = _table(metrics, name).T
+    steps, values = _table(metrics, along, name).T
     return steps, values
 
 
@@ -212,7 +221,7 @@ def _draw_intervals(axes: Axes, steps: NDArray[np.float64], bounds: NDArray[np.f
 
 def _draw_win_rates(axes: Axes, metrics: Metrics) -> None:
     _draw(axes, *_points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
-    evaluations = _table(metrics, "eval/win_rate", "eval/win_rate_low", "eval/win_rate_high")
+    evaluations = _table(metrics, _STEPS, "eval/win_rate", "eval/win_rate_low", "eval/win_rate_high")
     if evaluations.size:
         _draw_intervals(axes, evaluations[:, 0], evaluations[:, 1:], "evaluation, 95 % interval")
     axes.set_title("win rate", fontsize="medium", loc="left")

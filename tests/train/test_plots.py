@@ -8,6 +8,7 @@ from PIL import Image
 from echelon_train import plots
 from echelon_train.errors import RunFolderError
 from echelon_train.plots import save_comparison, save_learning_curve, save_run_curves
+from echelon_train.run_folder import read_metrics
 
 from .small import small_evaluation
 
@@ -93,7 +94,7 @@ def test_a_long_run_is_smoothed_without_a_shift(tmp_path, figures):
 
 
 def test_groups_are_compared_by_the_median_of_their_seeds(tmp_path, figures):
-    runs = [write_run(tmp_path / str(seed), 40 + 10 * seed, **{"train/x": seed}) for seed in range(4)]
+    runs = [read_metrics(write_run(tmp_path / str(seed), 40 + 10 * seed, **{"train/x": seed})) for seed in range(4)]
     save_comparison(tmp_path / "c.png", {"ours": runs[:3], "stock": runs[3:]}, "train/x")
     assert (tmp_path / "c.png").stat().st_size > 0
     (axes,) = figures[0].axes
@@ -105,8 +106,8 @@ def test_groups_are_compared_by_the_median_of_their_seeds(tmp_path, figures):
 
 
 def test_a_comparison_of_what_was_not_logged_is_refused(tmp_path):
-    run = write_run(tmp_path / "run")
-    with pytest.raises(ValueError, match="has logged no 'train/kl'"):
+    run = read_metrics(write_run(tmp_path / "run"))
+    with pytest.raises(ValueError, match="a run of 'ours' has logged no 'train/kl'"):
         save_comparison(tmp_path / "c.png", {"ours": [run]}, "train/kl")
     assert not (tmp_path / "c.png").exists()
 
