@@ -3,7 +3,8 @@
 The roles are AlphaStar's: Vinyals et al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning",
 2019, with its pseudocode. A main agent shall win against everybody. A main exploiter looks for the weaknesses of the
 main agent, a league exploiter for what everybody is weak against; both begin anew when they have found something, for
-they need not be good at anything else.
+they need not be good at anything else. A best response is trained against one member and leaves nothing: it tells how
+much can be won against that one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from echelon_env.schema import ConfigError, check_fields, quantity
 from echelon_train.league.matchmaking import Candidate, Learner, OpponentMixture, draw
 
-Role = Literal["main", "main_exploiter", "league_exploiter"]
+Role = Literal["main", "main_exploiter", "league_exploiter", "best_response"]
 
 SELF: Final = "(self)"
 """The learner as it is now, among its opponents; no member can be called that."""
@@ -36,6 +37,7 @@ class LeagueConfig:
 
     path: str = field(default="", metadata={"help": "folder of the league to train in; empty: none"})
     role: Role = field(default="main", metadata={"help": "whom the learner meets, and when it begins anew"})
+    target: str = field(default="", metadata={"help": "member that a best response meets; of no other role"})
     agent: str = field(default="", metadata={"help": "what its snapshots are called, before their number; or the role"})
     snapshot_every: int = quantity(
         1_000_000, "samples", 1, 10**15, help="between two snapshots; an exploiter's come no faster"
@@ -52,6 +54,11 @@ class LeagueConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, "league.")
+        if bool(self.target) != (self.role == "best_response"):
+            expected = "the member that it is to be against" if self.role == "best_response" else "nothing"
+            raise ConfigError(
+                f"league.target: expected {expected}, as the role is {self.role}, got {self.target!r}", "league.target"
+            )
 
     @property
     def name(self) -> str:
@@ -89,6 +96,8 @@ def choose_opponents(
     ConfigError
         If there is nobody to meet: an exploiter needs a main agent, or anybody who has learned.
     """
+    if settings.role == "best_response":
+        return [settings.target] * count
     if settings.role == "main":
         drawn = draw(settings.mixture, learner, candidates, generator, count)
         return [SELF if each.source == "self" else each.name for each in drawn]
@@ -121,7 +130,7 @@ def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate])
     met
         Whom it has met in that time.
     """
-    if samples < settings.snapshot_every:
+    if samples < settings.snapshot_every or settings.role == "best_response":
         return False
     if settings.role == "main" or samples >= settings.patience * settings.snapshot_every:
         return True
@@ -131,5 +140,5 @@ def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate])
 
 def begins_anew(settings: LeagueConfig, generator: np.random.Generator) -> bool:
     """Whether a learner begins anew after a snapshot."""
-    chances = {"main": 0.0, "main_exploiter": 1.0, "league_exploiter": settings.restart}
-    return bool(generator.random() < chances[settings.role])
+    chances = {"main_exploiter": 1.0, "league_exploiter": settings.restart}
+    return bool(generator.random() < chances.get(settings.role, 0.0))

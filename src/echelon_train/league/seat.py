@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.opponents import LEVELS
 from echelon_env.schema import ConfigError
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.league.errors import LeagueError
@@ -39,10 +40,17 @@ class Seat:
         The learner's role.
     seed
         What opponents are drawn from, and whether it begins anew.
+
+    Raises
+    ------
+    LeagueError
+        If the league has no such member as a best response is to meet, or it is one that training cannot have.
     """
 
     def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
         self.league, self.settings = league, settings
+        if settings.target and not _plays_in_training(league.member(settings.target)):
+            raise LeagueError(f"{settings.target!r}: nobody trains against it; expected a policy or one of {[*LEVELS]}")
         self._seed = seed
         self._draws = 0
         self._since = 0  # samples at the last snapshot, or when it began anew
@@ -59,7 +67,7 @@ class Seat:
         """See who is in the league now, and take the learner's present weights for its own. Raises as `League` does."""
         everybody = self.league.members()
         self._parents = {member.name: member.parent for member in everybody}
-        self._members = [member for member in everybody if member.state == "active"]
+        self._members = [each for each in everybody if each.state == "active" and _plays_in_training(each)]
         self._ratings = self.league.ratings()
         self._judge()
         if self._self is None:
@@ -188,6 +196,11 @@ class Seat:
             )
             for member in self._members
         ]
+
+
+def _plays_in_training(member: Member) -> bool:
+    """Whether learners can meet a member: scripted levels they can, but not who idles or acts at random."""
+    return member.kind != "scripted" or member.name in LEVELS
 
 
 def _relation(member: Member, ancestors: Container[str]) -> Relation:

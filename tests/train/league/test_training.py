@@ -27,6 +27,7 @@ ALL = OpponentMixture(self_play=1, past=1, pfsp=1, scripted=1, verification=0)
 def league(tmp_path):
     made = League.create(tmp_path / "league")
     made.add_scripted("trivial")
+    made.add_scripted("idle")  # nobody trains against it
     return made
 
 

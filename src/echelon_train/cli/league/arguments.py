@@ -15,6 +15,8 @@ examples:
   echelon league standings leagues/mine
 """
 
+_USUAL_BATTLE = "what the newest policy was trained on, or skirmish"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the commands of a league."""
@@ -91,6 +93,18 @@ def _add_playing(commands: _Commands) -> None:
     where = play.add_mutually_exclusive_group()
     where.add_argument("--processes", type=positive, default=1, metavar="N", help="that play (default: %(default)s)")
     where.add_argument("--ray", action="store_true", help="play on a Ray cluster")
+    exploit = commands.add(
+        "exploit", "exploiting", "train a fresh policy against a member: what can be won against it?"
+    )
+    add = exploit.add_argument
+    add("name", metavar="NAME", help="of the member")
+    add("--config", default="skirmish", metavar="CONFIG", help="run config, see echelon train (default: skirmish)")
+    _add_scenario(exploit, "the run config's")
+    add("--steps", type=positive, metavar="N", help="decisions to train on (default: the run config's)")
+    add("--seed", type=non_negative, metavar="N", help="of the run (default: the run config's)")
+    add("--battles", type=positive, default=200, metavar="N", help="to be judged by, an even number (default: 200)")
+    add("--max-minutes", type=positive_number, metavar="X", help="stop training after this time, whatever the steps")
+    add("--out", type=Path, metavar="FOLDER", help="of the run, new or to go on with (default: a new one in runs)")
     add = commands.add("replay", "replaying", "play a recorded match again, battle for battle").add_argument
     add("match", nargs="?", metavar="MATCH", help="its uuid, or the beginning of it (default: list the last matches)")
     add("--force", action="store_true", help="play it though the versions differ from those that it was played with")
@@ -116,10 +130,8 @@ def _add_champions(commands: _Commands) -> None:
     retire.add_argument("--dry-run", action="store_true", help="only say who would be, of --weak")
 
 
-def _add_scenario(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--scenario", metavar="NAME", help="battle (default: what the newest policy was trained on, or skirmish)"
-    )
+def _add_scenario(command: argparse.ArgumentParser, default: str = _USUAL_BATTLE) -> None:
+    command.add_argument("--scenario", metavar="NAME", help=f"battle (default: {default})")
 
 
 def _add_upkeep(commands: _Commands) -> None:
