@@ -1,8 +1,8 @@
 """Fills docs/performance.md from results: ``python -m benchmarks.page [RESULTS]``.
 
-Without an argument the page and its picture are made anew from benchmarks/results.json, which a file that is named
-replaces. A file without all sections is refused unless `--partial` is given: the page says of the others that they
-were not measured.
+Without an argument the page and its picture are made anew from benchmarks/results.json. The sections of a file that is
+named take the place of those that are there; of sections that were measured in another run than the rest the page says
+in which.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from benchmarks.floors import phases_beside_floors
 from benchmarks.goals import table_of_goals
@@ -25,6 +27,8 @@ PICTURE = ROOT / "docs" / "pictures" / "performance.png"
 PUBLISHED = ROOT / "benchmarks" / "results.json"
 MARKED = re.compile(r"(<!-- benchmark: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_MEASURED = "Not measured in this run."
+SAME = ("processor", "cores", "python", "numpy", "numba")
+"""What sections that are published together have in common."""
 
 
 def filled(text: str, results: Results) -> str:
@@ -54,24 +58,38 @@ def _part(name: str, results: Results) -> str:
 
 def _machine(results: Results) -> str:
     named = results.machine
-    return (
+    lines = [
         f"{named['processor']}, {named['cores']} cores, {named['system']}; Python {named['python']}, NumPy "
-        f"{named['numpy']}, Numba {named['numba']}; {commit_in_words(named['commit'])}, {named['date']}; "
-        f"load before the run {named['load']}; medians of {results.rounds} rounds."
-    )
+        f"{named['numpy']}, Numba {named['numba']}; {_when(named)}; medians of {results.rounds} rounds."
+    ]
+    lines += [f"Measured later, on such a machine: {name} ({_when(each)})." for name, each in results.later.items()]
+    return "\n\n".join(lines)
+
+
+def _when(machine: Mapping[str, Any]) -> str:
+    return f"{commit_in_words(machine['commit'])}, {machine['date']}; load before the run {machine['load']}"
+
+
+def _published(before: Results, run: Results) -> Results:
+    """What is published after a run. Raises ValueError for sections of another machine beside those that there are."""
+    after, others = before.updated(run), [key for key in SAME if run.machine[key] != before.machine[key]]
+    if after is not run and others:
+        raise ValueError(
+            f"expected all sections, or some of the machine and with the versions that the others were measured with; "
+            f"{', '.join(others)} is not the same: {[run.machine[key] for key in others]}"
+        )
+    return after
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command; 2 for a file that holds no results, or only some."""
+    """Run the command; 2 for a file that holds no results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__)
-    parser.add_argument("results", type=Path, nargs="?", default=PUBLISHED)
-    parser.add_argument("--partial", action="store_true", help="publish results that lack sections")
+    parser.add_argument("results", type=Path, nargs="?", help="a file that python -m benchmarks has written")
     options = parser.parse_args(arguments)
     try:
-        results = read_results(options.results)
-        missing = [section for section in TABLES if section not in results.sections]
-        if missing and not options.partial:
-            raise ValueError(f"{options.results} lacks {', '.join(missing)}; --partial publishes it all the same")
+        results = read_results(PUBLISHED)
+        if options.results is not None:
+            results = _published(results, read_results(options.results))
         page, drawn = filled(PAGE.read_text(encoding="utf-8"), results), picture(results)
         results.write(PUBLISHED)
         write_bytes(PICTURE, drawn)

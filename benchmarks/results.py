@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from benchmarks.scaling import RATE
 from benchmarks.tables import Table
 from echelon_env.atomic import write_json
 
-SCHEMA = 1
+SCHEMA = 2
 MACHINE = ("processor", "cores", "system", "python", "numpy", "numba", "commit", "date", "load")
 TABLES = {
     "faces": ("novices", "random"), "presets": ("presets",), "phases": ("phases",), "floors": ("floors", "terms"),
@@ -28,6 +28,16 @@ class Results:
     machine: dict[str, Any]
     rounds: int
     sections: dict[str, dict[str, Table]]
+    later: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of sections that were measured again in a run of their own: the machine, as it was then."""
+
+    def updated(self, run: Results) -> Results:
+        """These with the sections of another run in place of their own."""
+        if all(section in run.sections for section in TABLES):
+            return run
+        sections = self.sections | run.sections
+        later = self.later | dict.fromkeys(run.sections, run.machine)
+        return Results(self.machine, self.rounds, {name: sections[name] for name in TABLES if name in sections}, later)
 
     def number(self, section: str, table: str, row: str, column: str) -> float | None:
         """A measured number; None where it was not measured."""
@@ -42,7 +52,7 @@ class Results:
         write_json(
             path,
             {
-                "schema": SCHEMA, "machine": self.machine, "rounds": self.rounds,
+                "schema": SCHEMA, "machine": self.machine, "rounds": self.rounds, "later": self.later,
                 "sections": {
                     section: [table.to_dict() for table in tables.values()] for section, tables in self.sections.items()
                 },
@@ -60,7 +70,8 @@ def read_results(path: Path) -> Results:
             str(name): {table.name: table for table in map(Table.from_dict, tables)}
             for name, tables in data["sections"].items()
         }
-        results = Results(dict(data["machine"]), int(data["rounds"]), sections)
+        later = {str(name): dict(machine) for name, machine in data["later"].items()}
+        results = Results(dict(data["machine"]), int(data["rounds"]), sections, later)
         _check(results)
         return results
     except OSError as error:
@@ -71,9 +82,10 @@ def read_results(path: Path) -> Results:
 
 def _check(results: Results) -> None:
     """Raise ValueError unless the machine is described and every section has its tables."""
-    missing = [key for key in MACHINE if key not in results.machine]
-    if missing:
-        raise ValueError(f"machine: expected {', '.join(MACHINE)}; missing: {', '.join(missing)}")
+    for machine in (results.machine, *results.later.values()):
+        missing = [key for key in MACHINE if key not in machine]
+        if missing:
+            raise ValueError(f"machine: expected {', '.join(MACHINE)}; missing: {', '.join(missing)}")
     for section, tables in results.sections.items():
         if section not in TABLES or tuple(tables) != TABLES[section]:
             expected = ", ".join(TABLES.get(section, ())) or f"none but {', '.join(TABLES)}"

@@ -183,31 +183,46 @@ class TestPublishing:
         paths = {name: tmp_path / name.lower() for name in ("PAGE", "PICTURE", "PUBLISHED")}
         for name, path in paths.items():
             monkeypatch.setattr(page, name, path)
-            path.write_text("<!-- benchmark: resets -->\nold\n<!-- end -->\n")
+            path.write_text(
+                "<!-- benchmark: machine -->\nold\n<!-- end -->\n<!-- benchmark: resets -->\n<!-- end -->\n"
+            )
+        published.write(paths["PUBLISHED"])
         return paths
 
     def test_whole_results_replace_all_three(self, tmp_path, files, published):
-        published.write(tmp_path / "new.json")
+        whole = Results(published.machine | {"date": "tomorrow"}, 7, published.sections)
+        whole.write(tmp_path / "new.json")
         assert page.main([str(tmp_path / "new.json")]) == 0
-        assert read_results(files["PUBLISHED"]) == published
+        assert read_results(files["PUBLISHED"]) == whole
         assert files["PICTURE"].read_bytes().startswith(b"\x89PNG")
         assert "reset on a map of a pool" in files["PAGE"].read_text()
 
-    def test_partial_results_are_published_only_if_asked_for(self, tmp_path, capsys, files, published):
-        sections = {name: published.sections[name] for name in ("resets", "phases")}
-        partial = dataclasses.replace(published, sections=sections)
-        partial.write(tmp_path / "new.json")
+    def test_sections_of_a_run_take_the_place_of_those_that_there_are(self, tmp_path, files, published):
+        costs = published.sections["resets"]["costs"]
+        other = dataclasses.replace(costs, notes=("measured again",))
+        sections = {"resets": published.sections["resets"] | {"costs": other}}
+        Results(published.machine | {"date": "tomorrow"}, 3, sections).write(tmp_path / "new.json")
+        assert page.main([str(tmp_path / "new.json")]) == 0
+        after = read_results(files["PUBLISHED"])
+        assert after.sections == published.sections | sections and list(after.sections) == list(published.sections)
+        assert (after.machine, after.later["resets"]["date"]) == (published.machine, "tomorrow")
+        text = files["PAGE"].read_text()
+        assert "measured again" in text
+        assert "Measured later, on such a machine: resets (commit " in text and ", tomorrow; load" in text
+
+    def test_sections_of_another_machine_are_refused(self, tmp_path, capsys, files, published):
+        before = files["PUBLISHED"].read_text()
+        machine = published.machine | {"processor": "Z80"}
+        Results(machine, 3, {"resets": published.sections["resets"]}).write(tmp_path / "new.json")
         assert page.main([str(tmp_path / "new.json")]) == 2
-        assert "lacks faces, presets, floors, scaling, startup, training, peers; --partial" in capsys.readouterr().err
-        assert all("old" in path.read_text() for path in files.values())
-        assert page.main([str(tmp_path / "new.json"), "--partial"]) == 0
-        assert read_results(files["PUBLISHED"]) == partial
+        assert "processor is not the same: ['Z80']" in capsys.readouterr().err
+        assert files["PUBLISHED"].read_text() == before and "old" in files["PAGE"].read_text()
 
     def test_results_that_cannot_be_drawn_leave_all_as_it_was(self, tmp_path, capsys, files, published):
         table = published.sections["scaling"]["batch"]
         words = tuple(f"number {column}" for column in table.columns)
         published.sections["scaling"]["batch"] = dataclasses.replace(table, columns=words)
         published.write(tmp_path / "new.json")
-        assert page.main([str(tmp_path / "new.json"), "--partial"]) == 2
+        assert page.main([str(tmp_path / "new.json")]) == 2
         assert "number 1" in capsys.readouterr().err
-        assert all("old" in path.read_text() for path in files.values())
+        assert all("old" in files[name].read_text() for name in ("PAGE", "PICTURE"))
