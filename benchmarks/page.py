@@ -2,7 +2,7 @@
 
 Without an argument the page and its picture are made anew from benchmarks/results.json. The sections of a file that is
 named take the place of those that are there; of sections that were measured in another run than the rest the page says
-in which.
+when and on which machine.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ PICTURE = ROOT / "docs" / "pictures" / "performance.png"
 PUBLISHED = ROOT / "benchmarks" / "results.json"
 MARKED = re.compile(r"(<!-- benchmark: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_MEASURED = "Not measured in this run."
-SAME = ("processor", "cores", "python", "numpy", "numba")
-"""What sections that are published together have in common."""
 
 
 def filled(text: str, results: Results) -> str:
@@ -57,28 +55,17 @@ def _part(name: str, results: Results) -> str:
 
 
 def _machine(results: Results) -> str:
-    named = results.machine
-    lines = [
-        f"{named['processor']}, {named['cores']} cores, {named['system']}; Python {named['python']}, NumPy "
-        f"{named['numpy']}, Numba {named['numba']}; {_when(named)}; medians of {results.rounds} rounds."
-    ]
-    lines += [f"Measured later, on such a machine: {name} ({_when(each)})." for name, each in results.later.items()]
+    lines = [f"{_described(results.machine)}; medians of {results.rounds} rounds."]
+    lines += [f"In a run of its own, {name}: {_described(machine)}." for name, machine in results.later.items()]
     return "\n\n".join(lines)
 
 
-def _when(machine: Mapping[str, Any]) -> str:
-    return f"{commit_in_words(machine['commit'])}, {machine['date']}; load before the run {machine['load']}"
-
-
-def _published(before: Results, run: Results) -> Results:
-    """What is published after a run. Raises ValueError for sections of another machine beside those that there are."""
-    after, others = before.updated(run), [key for key in SAME if run.machine[key] != before.machine[key]]
-    if after is not run and others:
-        raise ValueError(
-            f"expected all sections, or some of the machine and with the versions that the others were measured with; "
-            f"{', '.join(others)} is not the same: {[run.machine[key] for key in others]}"
-        )
-    return after
+def _described(machine: Mapping[str, Any]) -> str:
+    return (
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; Python {machine['python']}, NumPy "
+        f"{machine['numpy']}, Numba {machine['numba']}; {commit_in_words(machine['commit'])}, {machine['date']}; "
+        f"load before the run {machine['load']}"
+    )
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -89,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         results = read_results(PUBLISHED)
         if options.results is not None:
-            results = _published(results, read_results(options.results))
+            results = results.updated(read_results(options.results))
         page, drawn = filled(PAGE.read_text(encoding="utf-8"), results), picture(results)
         results.write(PUBLISHED)
         write_bytes(PICTURE, drawn)
