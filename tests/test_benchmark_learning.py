@@ -40,6 +40,17 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     assert all(0.0 <= share <= 1.0 for _, share in points)
 
 
+def test_different_processors_are_told():
+    def result(seed, processor):
+        numbers = {"seed": seed, "steps": 1, "seconds": 60, "wins": 0.5, "low": 0.4, "high": 0.6}
+        return numbers | {"machine": {"processor": processor}}
+
+    table = learning.table({"duel": [result(1, "A"), result(2, "A")]}, ["duel"])
+    assert "processors" not in table
+    table = learning.table({"duel": [result(1, "A"), result(2, "B")]}, ["duel"])
+    assert table.endswith("Minutes are of different processors: duel 1 on A; duel 2 on B.")
+
+
 def test_an_unknown_experiment_is_refused(capsys):
     with pytest.raises(SystemExit):
         learning.main(["fixed-mop"])
