@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,12 +73,21 @@ class Run:
         Where to draw and to say things.
     max_seconds
         Time after which it stops; None for no limit.
+    go_on
+        Asked after every evaluation, with the samples so far, whether the run shall go on; None: it shall.
     """
 
     def __init__(
-        self, config: TrainConfig, out: Path, device: str, console: Console, max_seconds: float | None
+        self,
+        config: TrainConfig,
+        out: Path,
+        device: str,
+        console: Console,
+        max_seconds: float | None,
+        go_on: Callable[[int, Evaluation], bool] | None = None,
     ) -> None:
         self._config, self._out, self._console = config, out, console
+        self._go_on = go_on
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(stage.num_mechs for stage in stages)
         self._left_behind: frozenset[str] = frozenset()  # content hashes of the maps of stages that are over
@@ -267,7 +276,7 @@ class Run:
 
     def _judge(self) -> Evaluation:
         trained_maps = self._trained_maps()
-        return ranks.from_first(
+        found = ranks.from_first(
             lambda: evaluate(
                 network_player("policy", self.model.policy, self._config.network, trained_maps=trained_maps),
                 self._config.opponent,
@@ -277,6 +286,10 @@ class Run:
                 num_threads=self._config.threads,
             )
         )
+        go_on = self._go_on
+        if go_on is not None and not ranks.from_first(lambda: go_on(self.model.num_timesteps, found)):
+            self._stop.end()
+        return found
 
     def _keep_best(self) -> None:
         """Save the policy that has just been evaluated as the run's best."""

@@ -15,6 +15,7 @@ from echelon_train.algorithm import ranks
 from echelon_train.checkpoint import Checkpoint, TrainingState, has_begun, load_checkpoint, load_training_state
 from echelon_train.config import TrainConfig
 from echelon_train.device import resolve_device
+from echelon_train.evaluation import Evaluation
 from echelon_train.loggers import check_wandb, open_logger
 from echelon_train.run import Run, TrainResult
 from echelon_train.run_folder import (
@@ -35,6 +36,7 @@ def train(
     console: Console | None = None,
     max_seconds: float | None = None,
     wandb: str | None = None,
+    go_on: Callable[[int, Evaluation], bool] | None = None,
 ) -> TrainResult:
     """Train a policy and keep everything about it in the folder `out`.
 
@@ -53,6 +55,9 @@ def train(
         Time after which training ends, once the present iteration is over.
     wandb
         Project of Weights & Biases to log to as well.
+    go_on
+        Asked after every evaluation, with the samples so far. Where it says no, training ends after the next rollout,
+        as if its time were up.
 
     Raises
     ------
@@ -68,7 +73,7 @@ def train(
         check_wandb()
     first = ranks.rank() == 0
     with run_folder(out, config, wandb) if first else contextlib.nullcontext(), torch_threads(config.torch_threads):
-        run = Run(config, out, str(device), console or Console(), max_seconds)
+        run = Run(config, out, str(device), console or Console(), max_seconds, go_on)
         return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
 
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": "echelon_env.cli.evaluate",
     "ladder": "echelon_env.cli.ladder",
     "train": "echelon_train.cli.train",
+    "sweep": "echelon_train.cli.sweep",
     "demo": "echelon_train.cli.demo",
     "league": "echelon_train.cli.league",
 }

@@ -41,6 +41,10 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
         self.stopping = False
         """Whether training ends before the coming rollout."""
 
+    def end(self) -> None:
+        """Have training end as if its time were up."""
+        self._deadline = float("-inf")
+
     def __enter__(self) -> StopCallback:
         """Take over the signals."""
         if threading.current_thread() is threading.main_thread():

@@ -187,12 +187,18 @@ def _overrides(args: argparse.Namespace) -> dict[str, str]:
             overrides[place.removeprefix(_CONFIG)] = (
                 json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
             )
-    for text in args.set:
+    return overrides | parse_settings(args.set)
+
+
+def parse_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Text by key, of texts of the form KEY=VALUE. Raises `ConfigError` for others."""
+    found = {}
+    for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
-        overrides[key] = value
-    return overrides
+        found[key] = value
+    return found
 
 
 def _seconds(args: argparse.Namespace) -> float | None:
