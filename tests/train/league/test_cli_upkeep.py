@@ -24,6 +24,7 @@ COMMANDS = [
     "retire",
     "rebuild",
     "replay",
+    "exploit",
     "fsck",
     "export",
     "import",

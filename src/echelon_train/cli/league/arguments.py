@@ -93,9 +93,7 @@ def _add_playing(commands: _Commands) -> None:
     where = play.add_mutually_exclusive_group()
     where.add_argument("--processes", type=positive, default=1, metavar="N", help="that play (default: %(default)s)")
     where.add_argument("--ray", action="store_true", help="play on a Ray cluster")
-    exploit = commands.add(
-        "exploit", "exploiting", "train a fresh policy against a member: what can be won against it?"
-    )
+    exploit = commands.add("exploit", "exploiting", "train a fresh policy against a member, to see what can be won")
     add = exploit.add_argument
     add("name", metavar="NAME", help="of the member")
     add("--config", default="skirmish", metavar="CONFIG", help="run config, see echelon train (default: skirmish)")
