@@ -85,10 +85,10 @@ def draw_population(generator: np.random.Generator, *, cyclic: bool) -> Populati
         angles, radii = generator.uniform(0, 2 * np.pi, size), np.sqrt(generator.uniform(0, 1, size))
         ahead = ahead + 2 * np.outer(radii, radii) * np.sin(np.subtract.outer(angles, angles))
     names = tuple(f"member {index}" for index in range(size))
-    return Population(names, ahead, 1500 + SCALE * _explain(ahead))
+    return Population(names, ahead, 1500 + SCALE * explain(ahead))
 
 
-def _explain(ahead: NDArray[np.float64]) -> NDArray[np.float64]:
+def explain(ahead: NDArray[np.float64]) -> NDArray[np.float64]:
     """(P,) strengths, the first 0, whose expected scores against everybody sum to what the population scores."""
     scores = expit(ahead).sum(axis=1)
 

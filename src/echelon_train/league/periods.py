@@ -11,6 +11,7 @@ from echelon_env.evaluate import baseline
 from echelon_env.schema import check_fields, quantity
 from echelon_train.league.glicko2 import TAU, Rating, rate_period
 from echelon_train.league.members import LEARNING_KINDS, now
+from echelon_train.league.provisional import placed
 from echelon_train.league.records import read_games
 
 ANCHOR_RATING = Rating(deviation=0.0)
@@ -94,7 +95,8 @@ def derive(
 ) -> dict[str, Rating]:
     """Everybody's ratings after a period, from those before it and its matches, which follow that of id `after_match`.
 
-    Members come in the order in which they joined. Raises ValueError for a period that does not fit the rest.
+    Newcomers are `placed` by all of their games. Members come in the order in which they joined. Raises ValueError for
+    a period that does not fit the rest.
     """
     names: dict[int, str] = dict(
         connection.execute("SELECT id, name FROM members WHERE id <= ? ORDER BY id", (period.last_member,))
@@ -104,9 +106,12 @@ def derive(
         raise ValueError(f"period {period.number}: names members of the ids {missing}, whom it does not have")
     pinned = [names[number] for number in period.pinned]
     ratings = {name: before.get(name, ANCHOR_RATING if name in pinned else Rating()) for name in names.values()}
-    games = read_games(connection, after_match, period.last_match)
+    earlier, games = (
+        list(read_games(connection, *span)) for span in ((0, after_match), (after_match, period.last_match))
+    )
     drifting = [names[number] for number in period.drifting]
-    return rate_period(ratings, games, drifting=drifting, pinned=pinned, tau=period.tau)
+    rated = rate_period(ratings, games, drifting=drifting, pinned=pinned, tau=period.tau)
+    return placed(rated, [*earlier, *games], pinned)
 
 
 def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Rating]]]:

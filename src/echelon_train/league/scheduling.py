@@ -214,7 +214,7 @@ def _posterior(
         laplacian = np.diag(weights.sum(axis=1)) - weights
         return np.asarray(laplacian[np.ix_(free, free)] + prior)
 
-    mode = minimize(loss, np.zeros(size), jac=slope, hess=curvature, method="trust-exact").x
+    mode = minimize(loss, np.zeros(size), jac=slope, hess=curvature, method="trust-exact", options={"gtol": 1e-9}).x
     covariance[np.ix_(free, free)] = np.linalg.inv(curvature(mode))
     return everybody(mode), covariance
 

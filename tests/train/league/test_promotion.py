@@ -167,7 +167,7 @@ def test_who_is_refused_does_not_throw_the_dice_again(league):
     refused = promote(league, "worse", play=plays(outcomes(4, 4)))
     assert promote(league, "worse", play=never) == refused
     assert len(league.matches()) == 3 and len(league.history()) == 2
-    for n in range(10, 16):
+    for n in range(10, 30):
         league.record(played("worse", "novice", outcomes(10, 0), n))
     league.close_period()
     decision = promote(league, "worse", play=never)
@@ -176,10 +176,10 @@ def test_who_is_refused_does_not_throw_the_dice_again(league):
 
 def test_every_reign_has_a_validation_of_its_own(reigned):
     promote(reigned, "better", play=plays(outcomes(5, 5)))
-    for n in range(10, 16):
+    for n in range(100, 120):
         reigned.record(played("worse", "novice", outcomes(10, 0), n))
     assert promote(reigned, "worse", play=plays(outcomes(5, 5), number=60)).promotion is not None
-    for n in range(20, 40):
+    for n in range(200, 240):
         reigned.record(played("better", "novice", outcomes(10, 0), n))
     assert promote(reigned, "better", play=plays(outcomes(5, 5), number=70)).promotion is not None
     assert [each.member for each in reigned.promotions()] == ["worse", "better", "worse", "better"]

@@ -14,6 +14,7 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.glicko2 import Rating, rate_period
 from echelon_train.league.payoffs import payoffs
 from echelon_train.league.periods import LeagueSettings
+from echelon_train.league.provisional import placed
 from echelon_train.league.registry import League
 from echelon_train.tensor_files import weights_of
 
@@ -237,12 +238,13 @@ def test_a_period_rates_what_was_played_since_the_last_one(league):
         ("trivial", "expert", 0.0),
         ("trivial", "expert", 0.25),
     ]
-    after = rate_period(start, games, pinned=["novice"])
+    after = placed(rate_period(start, games, pinned=["novice"]), games, ["novice"])
     assert league.ratings() == league.ratings(1) == after
     league.record(played("expert", "novice", (1, 1), 4))
     assert league.ratings() == after, "until the period is closed"
     assert league.close_period() == 2
-    later = rate_period(after, [("expert", "novice", 1.0)], pinned=["novice"])
+    more = [("expert", "novice", 1.0)]
+    later = placed(rate_period(after, more, pinned=["novice"]), games + more, ["novice"])
     assert league.ratings() == later
     assert league.history() == {1: after, 2: later}
     for period in (0, 3, -1):

@@ -85,7 +85,7 @@ def test_one_good_period_is_enough_to_stay(league, play):
     play.period(STRONG, WEAK)
     play.period(STRONG, WEAK, *[("weak", "novice", WON)] * 10)
     play.period(STRONG, *[WEAK] * 20)
-    margin = 100
+    margin = 900
     assert names(retirements(league, margin=margin, periods=1)) == ["weak"]
     assert names(retirements(league, margin=margin, periods=2)) == []
     play.period(STRONG, WEAK)
