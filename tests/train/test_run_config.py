@@ -22,7 +22,7 @@ def write(tmp_path):
 
 
 def test_the_shipped_run_configs_are_valid_and_say_what_they_are():
-    assert {"quickstart", "skirmish", "battle"} == set(run_config_names())
+    assert {"quickstart", "skirmish", "battle", "league"} == set(run_config_names())
     for name in run_config_names():
         config = load_run_config(name)
         assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
