@@ -221,12 +221,15 @@ def results(out: Path) -> dict[str, list[dict[str, Any]]]:
 
 def table(found: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str]) -> str:
     """The runs of some experiments as a table in Markdown, the machines that they had, and what has not been run."""
-    lines = ["| run | seed | decisions | minutes | battles won |", "|---|---|---|---|---|"]
+    lines = ["| run | seed | decisions | minutes | won in training | battles won |", "|---|---|---|---|---|---|"]
     processors: dict[str, list[str]] = {}
     for name in names:
         for one in found.get(name, ()):
             won = f"{one['wins']:.1%} [{one['low']:.0%}, {one['high']:.0%}]"
-            lines.append(f"| {name} | {one['seed']} | {one['steps'] / 1e6:.2f}M | {one['seconds'] / 60:.0f} | {won} |")
+            shares = [share for _, share in one.get("curve", ())]
+            mean = f"{np.mean(shares):.1%}" if shares else "-"
+            steps, minutes = f"{one['steps'] / 1e6:.2f}M", f"{one['seconds'] / 60:.0f}"
+            lines.append(f"| {name} | {one['seed']} | {steps} | {minutes} | {mean} | {won} |")
             processors.setdefault(one["machine"]["processor"], []).append(f"{name} {one['seed']}")
     if len(processors) > 1:
         on = "; ".join(f"{', '.join(runs)} on {processor}" for processor, runs in processors.items())

@@ -34,7 +34,7 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "tiny-1" / learning.RESULT_FILE).read_text())["wins"] == result["wins"]
     found = learning.results(tmp_path)
     assert found["tiny"][0]["wins"] == result["wins"]
-    assert learning.table(found, ["tiny"]).splitlines()[-1].startswith("| tiny | 1 | 0.00M | 0 | ")
+    assert learning.table(found, ["tiny"]).splitlines()[-1].startswith("| tiny | 1 | 0.00M | 0 | - | ")
     points = learning_page.curve(tmp_path / "tiny-1", result)
     assert points[-1][0] == pytest.approx(result["seconds"] / 60, rel=0.3, abs=0.01)
     assert all(0.0 <= share <= 1.0 for _, share in points)
@@ -45,8 +45,9 @@ def test_different_processors_are_told():
         numbers = {"seed": seed, "steps": 1, "seconds": 60, "wins": 0.5, "low": 0.4, "high": 0.6}
         return numbers | {"machine": {"processor": processor}}
 
-    table = learning.table({"duel": [result(1, "A"), result(2, "A")]}, ["duel"])
+    table = learning.table({"duel": [result(1, "A"), result(2, "A") | {"curve": [[0, 0.2], [1, 0.9]]}]}, ["duel"])
     assert "processors" not in table
+    assert "| duel | 2 | 0.00M | 1 | 55.0% | 50.0% [40%, 60%] |" in table
     table = learning.table({"duel": [result(1, "A"), result(2, "B")]}, ["duel"])
     assert table.endswith("Minutes are of different processors: duel 1 on A; duel 2 on B.")
 
