@@ -10,7 +10,7 @@ demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
