@@ -26,7 +26,7 @@ SETTINGS: dict[str, Any] = {
     "learning_rate": 3e-4, "n_steps": 64, "batch_size": 2048, "n_epochs": 4, "clip_range": 0.2, "ent_coef": 0.0,
     "vf_coef": 0.5, "max_grad_norm": 0.5,
 }  # fmt: skip
-"""Of the algorithm; the best of those that were tried, see docs/learning.md."""
+"""Of the algorithm, where an experiment changes nothing; what was tried is in docs/learning.md."""
 
 
 def train_stock(

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import uuid
+from collections import Counter
 from pathlib import Path
 
 from echelon_env.evaluate import Battle, Match
@@ -59,6 +60,21 @@ def small_league(folder: Path) -> League:
     league.record(played("trivial", "expert", (-1, -1, -1, 0), 3))
     league.close_period()
     return league
+
+
+def watch_opponents(patch) -> Counter[str]:
+    """How many mechs' battles against whom end from now on, in runs that train in a league."""
+    from echelon_train.callbacks import LeagueCallback  # here, because processes that need none are spared it
+
+    met: Counter[str] = Counter()
+    noted = LeagueCallback._on_step
+
+    def on_step(self: LeagueCallback) -> bool:
+        met.update(info["opponent"] for info in self.locals["infos"] if "opponent" in info)
+        return noted(self)
+
+    patch.setattr(LeagueCallback, "_on_step", on_step)
+    return met
 
 
 def uuids(league: League) -> list[str]:
