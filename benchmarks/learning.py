@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -112,8 +113,10 @@ def run(name: str, seed: int, out: Path) -> dict[str, Any]:
     if experiment.stock is not None:
         steps, player = train_stock(config, out, 60 * experiment.minutes, experiment.stock)
     else:
-        _interrupt_after(60 * experiment.minutes)
+        time_is_up = _interrupt_after(60 * experiment.minutes)
         steps = train(config, out, console=Console(quiet=True)).steps
+        if steps < config.steps and not time_is_up.is_set():
+            sys.exit(f"{out}: stopped from outside after {steps:,} decisions; no result")
         player = checkpoint_player(out)
     seconds, elapsed = time.process_time() - began, time.perf_counter() - elapsed
     signal.setitimer(signal.ITIMER_PROF, 0)
@@ -128,10 +131,17 @@ def run(name: str, seed: int, out: Path) -> dict[str, Any]:
     return result
 
 
-def _interrupt_after(seconds: float) -> None:
-    """Have this process asked to stop, as by Ctrl-C, when it has had so much time on the processor."""
-    signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
+def _interrupt_after(seconds: float) -> Event:
+    """Have this process asked to stop, as by Ctrl-C, when it has had so much time on the processor: then it is set."""
+    time_is_up = Event()
+
+    def interrupt(*_: Any) -> None:
+        time_is_up.set()
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGPROF, interrupt)
     signal.setitimer(signal.ITIMER_PROF, seconds)
+    return time_is_up
 
 
 def _forget_entropy() -> None:

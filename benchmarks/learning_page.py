@@ -1,6 +1,6 @@
 """Fills docs/learning.md from runs: ``python -m benchmarks.learning_page [FOLDER]``.
 
-FOLDER is what `benchmarks.learning` was given as ``--out``. What came of its runs is kept in benchmarks/learning.json,
+FOLDER is what `benchmarks.learning` was given as ``--out``. What came of its runs is added to benchmarks/learning.json,
 from which, without an argument, the page's tables and pictures are made anew.
 """
 
@@ -87,21 +87,32 @@ def draw(found: Mapping[str, Any]) -> None:
             save_comparison(path, drawn, WIN_RATE, MINUTES, "minutes of one core")
 
 
+def merged(kept: Mapping[str, Any], out: Path) -> dict[str, Any]:
+    """The kept results, with those of a folder's runs added or in their place, experiment by experiment."""
+    found = {name: {one["seed"]: one for one in runs} for name, runs in kept.items()}
+    for name, runs in results(out).items():
+        earlier = found.setdefault(name, {})
+        for one in runs:
+            run = folder(out, name, one["seed"])
+            if (run / METRICS_FILE).exists():
+                one["curve"] = curve(run, one)
+            else:
+                one["curve"] = earlier.get(one["seed"], {}).get("curve", [])
+            earlier[one["seed"]] = one
+    return {name: [found[name][seed] for seed in sorted(found[name])] for name in EXPERIMENTS if name in found}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Write the page, and with a folder the kept results and the pictures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning_page", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="of the runs' folders")
     options = parser.parse_args(arguments)
-    if options.folder is not None:
-        found = results(options.folder)
-        if not found:
-            parser.error(f"{options.folder}: there are no results of runs")
-        for name, runs in found.items():
-            for one in runs:
-                run = folder(options.folder, name, one["seed"])
-                one["curve"] = curve(run, one) if (run / METRICS_FILE).exists() else []
-        write_json(KEPT, found)
     kept = json.loads(KEPT.read_text())
+    if options.folder is not None:
+        if not results(options.folder):
+            parser.error(f"{options.folder}: there are no results of runs")
+        kept = merged(kept, options.folder)
+        write_json(KEPT, kept)
     draw(kept)
     write_bytes(PAGE, filled(PAGE.read_text(), kept).encode())
     return 0

@@ -1,5 +1,7 @@
 import json
+import signal
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from benchmarks import learning, learning_page
@@ -38,6 +40,29 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     points = learning_page.curve(tmp_path / "tiny-1", result)
     assert points[-1][0] == pytest.approx(result["seconds"] / 60, rel=0.3, abs=0.01)
     assert all(0.0 <= share <= 1.0 for _, share in points)
+
+
+def test_a_run_that_was_stopped_from_outside_has_no_result(tmp_path, monkeypatch):
+    monkeypatch.setitem(learning.EXPERIMENTS, "tiny", learning.Experiment("quickstart", 5, (1,)))
+    monkeypatch.setattr(learning, "train", lambda *_, **__: SimpleNamespace(steps=64))
+    try:
+        with pytest.raises(SystemExit, match="stopped from outside after 64 decisions"):
+            learning.run("tiny", 1, tmp_path)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_are_added_to_those_kept(tmp_path):
+    kept = {"duel": [{"seed": 1, "wins": 0.5, "curve": [[0, 0.2]]}, {"seed": 2, "wins": 0.6, "curve": []}]}
+    for name, wins in (("duel", 0.7), ("duel-flat", 0.8)):
+        run = learning.folder(tmp_path, name, 1)
+        run.mkdir()
+        (run / learning.RESULT_FILE).write_text(json.dumps({"seed": 1, "wins": wins, "config": {}}))
+    assert learning_page.merged(kept, tmp_path) == {
+        "duel": [{"seed": 1, "wins": 0.7, "curve": [[0, 0.2]]}, {"seed": 2, "wins": 0.6, "curve": []}],
+        "duel-flat": [{"seed": 1, "wins": 0.8, "curve": []}],
+    }
 
 
 def test_different_processors_are_told():

@@ -189,6 +189,7 @@ def test_tensorboard(tmp_path):
     assert file.stat().st_size > 100
 
 
+@pytest.mark.filterwarnings("ignore:rich is experimental")  # tqdm says so
 def test_progress_bar():
     pytest.importorskip("tqdm")
     model_of(Wander(4), batch_size=16).learn(64, progress_bar=True)

@@ -84,8 +84,9 @@ def test_import_refuses_what_is_no_export(commands, tmp_path):
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each not in ("init", "import")])
 def test_what_is_no_league_is_refused(command, commands, tmp_path):
-    more = {"add": ["idle"], "promote": ["x"], "retire": ["x"], "export": [tmp_path / "file"]}.get(command, [])
-    assert "is no league (no such folder)" in commands.refusal(command, tmp_path / "nowhere", *more)
+    more = {"add": ["idle"], "promote": ["x"], "retire": ["x"], "export": [tmp_path / "file"]}
+    more["exploit"] = ["x"]
+    assert "is no league (no such folder)" in commands.refusal(command, tmp_path / "nowhere", *more.get(command, []))
     assert list(tmp_path.iterdir()) == []
 
 

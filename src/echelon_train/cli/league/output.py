@@ -105,7 +105,7 @@ def describe_match(played: PlayedMatch) -> list[str]:
 
 def wrap(text: str) -> list[str]:
     """A sentence in lines, all but the first indented."""
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
