@@ -13,6 +13,12 @@ def quiet() -> Console:
     return Console(quiet=True)
 
 
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs leave no picture, which takes longer than all the rest of a short run; that of `finished_run` is drawn."""
+    monkeypatch.setattr("echelon_train.run.save_run_curves", lambda folder: None)
+
+
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a short run; only read it."""

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 import torch
+from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from echelon_env.evaluate import validation_seed
@@ -33,6 +34,8 @@ def test_a_run_leaves_what_it_promises(finished_run):
         "0000000064",
     ]
     assert load_checkpoint(finished_run).steps == 64
+    with Image.open(finished_run / "curves.png") as picture:
+        assert len(picture.convert("RGB").getcolors(1 << 24)) > 50
 
 
 def test_the_policy_starts_at_the_seeds_weights_and_moves(finished_run):

@@ -109,7 +109,10 @@ class BattlePolicy(SequencePolicy):
         """Make everything but the encoder of the actor and the LSTMs; stable-baselines3 calls this."""
         network = self.network
         self._build_mlp_extractor()
-        self.action_net = nn.Linear(network.head, PARAMETERS)
+        bias = parameter_bias(network.initial_std, network.min_std, network.max_std)
+        if network.encoder == "sets":
+            bias = torch.cat(_around_targets(bias))
+        self.action_net = nn.Linear(network.head, len(bias))
         self.value_net = nn.Linear(network.head, 1)
         self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
         self.observation_normalizer = ObservationNormalizer() if network.normalize_observations else None
@@ -125,7 +128,7 @@ class BattlePolicy(SequencePolicy):
                 orthogonal(layer, math.sqrt(2.0))
         orthogonal(self.action_net, 0.01)
         with torch.no_grad():
-            self.action_net.bias.copy_(parameter_bias(network.initial_std, network.min_std, network.max_std))
+            self.action_net.bias.copy_(bias)
             nn.init.zeros_(self.value_net.weight)
             nn.init.zeros_(self.value_net.bias)
         for module, gain in ((self.target_query, 0.01), (self.auxiliary_net, 1.0)):
@@ -315,7 +318,8 @@ class BattlePolicy(SequencePolicy):
             # For products as small as these a batched matrix product takes several times as long.
             products = rows * self.target_query(head).unsqueeze(1)
             scores = products.sum(2) / math.sqrt(rows.shape[-1])
-            parameters = parameters.index_copy(1, _target_columns(parameters.device), scores)
+            before, after = _around_targets(parameters)
+            parameters = torch.cat([before, scores, after], 1)
         masks = _taken(action_masks(_flat_part(observations)), acting)
         return HybridDistribution(parameters, masks, self.network.min_std, self.network.max_std)
 
@@ -385,6 +389,10 @@ def _taken(tensor: Tensor, rows: Tensor | None) -> Tensor:
     return tensor if rows is None else leading(tensor, rows)
 
 
-def _target_columns(device: torch.device) -> Tensor:
-    """The parameters that are the logits of the contact rows as targets: with sets, of what is in them alone."""
-    return torch.arange(TARGET_LOGITS.start, TARGET_LOGITS.stop, device=device)
+def _around_targets(parameters: Tensor) -> tuple[Tensor, Tensor]:
+    """Those before and after the logits of the contact rows as targets, which with sets are of what is in them alone.
+
+    It does not matter whether these logits are among the parameters (..., P).
+    """
+    after = parameters.shape[-1] - (PARAMETERS - TARGET_LOGITS.stop)
+    return parameters[..., : TARGET_LOGITS.start], parameters[..., after:]
