@@ -1,6 +1,8 @@
 import os
 import signal
 
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")  # here and in child processes: the threads of several workers wait for one another
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # render_mode "human" opens no real window in tests
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and their children, ignore it
