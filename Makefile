@@ -52,5 +52,5 @@ $(VENV)/.installed-train: $(VENV)/.created pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing Echelon with its trainer and test tools into $(VENV) (a few minutes the first time)"
-	$(PIP) -e ".[train,render,ray,tune,dev]"
+	$(PIP) -e ".[train,wandb,render,ray,tune,dev]"
 	@touch $@ $(VENV)/.installed-train

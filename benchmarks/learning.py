@@ -65,6 +65,7 @@ class Experiment:
     seeds: tuple[int, ...]
     changes: dict[str, str] = field(default_factory=dict)  # of the run config
     stock: dict[str, Any] | None = None  # trained by sb3-contrib's RecurrentPPO, with these changes of its settings
+    slim: bool = False  # stock's network made about as small as ours
     fixed_map: bool = False  # judged on the one map that it was trained on
     stock_entropy: bool = False  # estimated by the log-probability of the actions, as for squashed Gaussians in SB3
 
@@ -86,6 +87,7 @@ EXPERIMENTS = {
     "fixed-map": Experiment("skirmish", 30, (1, 2, 3), {"maps": "1", "steps": "10_000_000"}, fixed_map=True),
     "unseen-maps": Experiment("skirmish", 30, (1, 2, 3)),
     "unseen-maps-stock": Experiment("skirmish", 30, (1,), stock=BEST_TRIAL),
+    "unseen-maps-stock-slim": Experiment("skirmish", 30, (1,), stock=BEST_TRIAL, slim=True),
     "stock-trial": _trial(),
     "stock-trial-fast": _trial(learning_rate=7e-4, batch_size=1024, n_epochs=3),
     "stock-trial-long": _trial(n_steps=256, batch_size=4096),
@@ -111,7 +113,7 @@ def run(name: str, seed: int, out: Path) -> dict[str, Any]:
         _forget_entropy()
     began, elapsed = time.process_time(), time.perf_counter()
     if experiment.stock is not None:
-        steps, player = train_stock(config, out, 60 * experiment.minutes, experiment.stock)
+        steps, player = train_stock(config, out, 60 * experiment.minutes, experiment.stock, experiment.slim)
     else:
         time_is_up = _interrupt_after(60 * experiment.minutes)
         steps = train(config, out, console=Console(quiet=True)).steps
@@ -231,7 +233,10 @@ def results(out: Path) -> dict[str, list[dict[str, Any]]]:
 
 def table(found: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str]) -> str:
     """The runs of some experiments as a table in Markdown, the machines that they had, and what has not been run."""
-    lines = ["| run | seed | decisions | minutes | won in training | battles won |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| run | seed | decisions | processor minutes | elapsed minutes | won in training | battles won |",
+        "|---|---|---|---|---|---|---|",
+    ]
     processors: dict[str, list[str]] = {}
     for name in names:
         for one in found.get(name, ()):
@@ -239,7 +244,8 @@ def table(found: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str]
             shares = [share for _, share in one.get("curve", ())]
             mean = f"{np.mean(shares):.1%}" if shares else "-"
             steps, minutes = f"{one['steps'] / 1e6:.2f}M", f"{one['seconds'] / 60:.0f}"
-            lines.append(f"| {name} | {one['seed']} | {steps} | {minutes} | {mean} | {won} |")
+            elapsed = f"{one['elapsed'] / 60:.0f}" if "elapsed" in one else "-"
+            lines.append(f"| {name} | {one['seed']} | {steps} | {minutes} | {elapsed} | {mean} | {won} |")
             processors.setdefault(one["machine"]["processor"], []).append(f"{name} {one['seed']}")
     if len(processors) > 1:
         on = "; ".join(f"{', '.join(runs)} on {processor}" for processor, runs in processors.items())

@@ -1,7 +1,7 @@
 """Fills docs/learning.md from runs: ``python -m benchmarks.learning_page [FOLDER]``.
 
 FOLDER is what `benchmarks.learning` was given as ``--out``. What came of its runs is added to benchmarks/learning.json,
-from which, without an argument, the page's tables and pictures are made anew.
+from which and from benchmarks/memory_task.json, without an argument, the page's tables and pictures are made anew.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import memory_task
 from benchmarks.learning import EXPERIMENTS, folder, results, table
 from benchmarks.machine import ROOT
 from echelon_env.atomic import write_bytes, write_json
@@ -24,6 +25,8 @@ from echelon_train.run_folder import METRICS_FILE, read_metrics
 
 PAGE = ROOT / "docs" / "learning.md"
 KEPT = ROOT / "benchmarks" / "learning.json"
+MEMORY_TASK = "memory-task"
+"""What the page calls `benchmarks.memory_task`."""
 MARKED = re.compile(r"(<!-- learning: ([\w. -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 STEPS, WIN_RATE, MINUTES = "time/total_timesteps", "battle/win_rate", "minutes"
@@ -32,12 +35,21 @@ POINTS = 120
 
 PICTURES = {
     "fixed_map": {"one map": "fixed-map"},
-    "unseen_maps": {"Echelon": "unseen-maps", "sb3-contrib": "unseen-maps-stock"},
+    "unseen_maps": {
+        "Echelon": "unseen-maps",
+        "sb3-contrib": "unseen-maps-stock",
+        "sb3-contrib, slim": "unseen-maps-stock-slim",
+    },
     "duel": {
         "as shipped": "duel",
         "flat encoder": "duel-flat",
         "plain returns": "duel-plain-returns",
-        "entropy not rewarded": "duel-entropy-0",
+    },
+    "duel_entropy": {
+        "as shipped": "duel",
+        "weight 0": "duel-entropy-0",
+        "weight 0.01": "duel-entropy-0.01",
+        "weight 0.01, stock's estimate": "duel-entropy-0.01-stock",
     },
     "duel_rewards": {
         "as shipped": "duel",
@@ -54,6 +66,8 @@ def filled(text: str, found: Mapping[str, Any]) -> str:
 
     def part(match: re.Match[str]) -> str:
         names = match[2].split()
+        if names == [MEMORY_TASK]:
+            return f"{match[1]}{memory_task.table(memory_task.kept())}\n{match[3]}"
         for name in names:
             if name not in EXPERIMENTS:
                 raise ValueError(f"{PAGE.name}: expected a mark of experiments, got {name!r}")
@@ -83,8 +97,11 @@ def draw(found: Mapping[str, Any]) -> None:
         }
         drawn = {label: group for label, group in runs.items() if group}
         if drawn:
-            path = ROOT / "docs" / "pictures" / f"learning_{picture}.png"
-            save_comparison(path, drawn, WIN_RATE, MINUTES, "minutes of one core")
+            save_comparison(_picture(picture), drawn, WIN_RATE, MINUTES, "minutes of one core")
+
+
+def _picture(name: str) -> Path:
+    return ROOT / "docs" / "pictures" / f"learning_{name}.png"
 
 
 def merged(kept: Mapping[str, Any], out: Path) -> dict[str, Any]:
@@ -114,6 +131,7 @@ def main(arguments: list[str] | None = None) -> int:
         kept = merged(kept, options.folder)
         write_json(KEPT, kept)
     draw(kept)
+    memory_task.draw(memory_task.kept(), _picture("memory"))
     write_bytes(PAGE, filled(PAGE.read_text(), kept).encode())
     return 0
 

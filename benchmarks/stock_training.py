@@ -20,6 +20,7 @@ from echelon_env.observations import STREAMS, Self
 from echelon_train.building import make_env
 from echelon_train.callbacks import BattleStatistics
 from echelon_train.config import TrainConfig
+from echelon_train.policy.encoders import FlatEncoder
 from echelon_train.run_folder import METRICS_FILE
 
 SETTINGS: dict[str, Any] = {
@@ -30,20 +31,28 @@ SETTINGS: dict[str, Any] = {
 
 
 def train_stock(
-    config: TrainConfig, out: Path, max_seconds: float, changes: dict[str, Any] | None = None
+    config: TrainConfig, out: Path, max_seconds: float, changes: dict[str, Any] | None = None, slim: bool = False
 ) -> tuple[int, Player]:
     """Train on the battles of a run, with the discount and the widths of its network; decisions, and who came of it.
 
     The time is the process's own, on a processor. Rewards are normalised, as is usual; observations are in [-1, 1]
-    already. `changes` are of `SETTINGS`.
+    already. `changes` are of `SETTINGS`. A slim network has a layer before its LSTM, and its critic no LSTM of its own,
+    which makes it about as small as ours.
     """
     out.mkdir(parents=True)
     torch.set_num_threads(1)
     env = VecNormalize(make_env(config), norm_obs=False, gamma=config.ppo.gamma)
-    network = {
+    network: dict[str, Any] = {
         "lstm_hidden_size": config.network.width, "net_arch": [config.network.head],
         "log_std_init": math.log(config.network.initial_std), "activation_fn": torch.nn.ReLU,
     }  # fmt: skip
+    if slim:
+        network |= {
+            "features_extractor_class": FlatEncoder,
+            "features_extractor_kwargs": {"features_dim": config.network.width},
+            "shared_lstm": True,
+            "enable_critic_lstm": False,
+        }
     model = RecurrentPPO(
         "MlpLstmPolicy", env, gamma=config.ppo.gamma, gae_lambda=config.ppo.gae_lambda, policy_kwargs=network,
         seed=config.seed, device="cpu", **SETTINGS | (changes or {}),

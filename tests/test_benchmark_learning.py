@@ -22,7 +22,9 @@ def test_every_experiment_is_a_run(name):
 TINY = {"steps": "200", "battles": "2", "ppo.minibatch": "64", "eval_every": "0", "maps": "2", "network.width": "8"}
 
 
-@pytest.mark.parametrize("changes", [{}, {"stock": {}}, {"fixed_map": True}, {"stock_entropy": True}])
+@pytest.mark.parametrize(
+    "changes", [{}, {"stock": {}}, {"stock": {}, "slim": True}, {"fixed_map": True}, {"stock_entropy": True}]
+)
 def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     monkeypatch.setattr(learning, "BATTLES", 40)
     monkeypatch.setattr(learning.BattlePolicy, "evaluate", learning.BattlePolicy.evaluate)  # is put back afterwards
@@ -36,7 +38,7 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "tiny-1" / learning.RESULT_FILE).read_text())["wins"] == result["wins"]
     found = learning.results(tmp_path)
     assert found["tiny"][0]["wins"] == result["wins"]
-    assert learning.table(found, ["tiny"]).splitlines()[-1].startswith("| tiny | 1 | 0.00M | 0 | - | ")
+    assert learning.table(found, ["tiny"]).splitlines()[-1].startswith("| tiny | 1 | 0.00M | 0 | 0 | - | ")
     points = learning_page.curve(tmp_path / "tiny-1", result)
     assert points[-1][0] == pytest.approx(result["seconds"] / 60, rel=0.3, abs=0.01)
     assert all(0.0 <= share <= 1.0 for _, share in points)
@@ -70,9 +72,11 @@ def test_different_processors_are_told():
         numbers = {"seed": seed, "steps": 1, "seconds": 60, "wins": 0.5, "low": 0.4, "high": 0.6}
         return numbers | {"machine": {"processor": processor}}
 
-    table = learning.table({"duel": [result(1, "A"), result(2, "A") | {"curve": [[0, 0.2], [1, 0.9]]}]}, ["duel"])
+    more = {"elapsed": 150, "curve": [[0, 0.2], [1, 0.9]]}
+    table = learning.table({"duel": [result(1, "A"), result(2, "A") | more]}, ["duel"])
     assert "processors" not in table
-    assert "| duel | 2 | 0.00M | 1 | 55.0% | 50.0% [40%, 60%] |" in table
+    assert "| duel | 1 | 0.00M | 1 | - | - | 50.0% [40%, 60%] |" in table
+    assert "| duel | 2 | 0.00M | 1 | 2 | 55.0% | 50.0% [40%, 60%] |" in table
     table = learning.table({"duel": [result(1, "A"), result(2, "B")]}, ["duel"])
     assert table.endswith("Minutes are of different processors: duel 1 on A; duel 2 on B.")
 
@@ -89,7 +93,7 @@ def test_curves_that_there_are_are_drawn(tmp_path, monkeypatch):
     found = {"duel": [{"curve": [[0.0, 0.1], [5.0, 0.9]]}, {"curve": []}], "unseen-maps": [{"curve": []}]}
     learning_page.draw(found)
     drawn = {picture.name for picture in (tmp_path / "docs" / "pictures").iterdir()}
-    assert drawn == {"learning_duel.png", "learning_duel_rewards.png"}
+    assert drawn == {"learning_duel.png", "learning_duel_entropy.png", "learning_duel_rewards.png"}
 
 
 def test_the_page_is_that_of_the_results_kept():

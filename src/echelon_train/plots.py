@@ -133,7 +133,7 @@ def save_comparison(
         axes.plot(grid, median, color=f"C{number}", linewidth=2.2, label=f"{label}{seeds}")
     kind, _, name = metric.partition("/")
     axes.set(xlabel=along_label, ylabel=f"{name.replace('_', ' ')} ({kind})")
-    if name.endswith(("win_rate", "draw_rate", "loss_rate")):
+    if name.endswith(("win_rate", "draw_rate", "loss_rate", "success_rate")):
         _scale_as_share(axes)
     axes.legend(frameon=False)
     _finish(axes)

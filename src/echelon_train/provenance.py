@@ -17,7 +17,9 @@ from echelon_env.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.cli.bench import machine as describe_machine
 from echelon_env.observations import STREAMS
 
-_PACKAGES = ("echelon-env", "numpy", "numba", "torch", "stable-baselines3", "sb3-contrib", "safetensors")
+_PACKAGES = (
+    "echelon-env", "numpy", "numba", "scipy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "safetensors",
+)  # fmt: skip
 
 
 def observation_layout_hash() -> str:

@@ -9,15 +9,26 @@ from echelon_train.checkpoint import load_checkpoint
 ARGUMENTS = ["--opponent", "trivial", "--battles", "2", "--device", "cpu", "--eval-every", "0", "--steps", "100000000"]
 
 
+WANDB = """
+from pathlib import Path
+Path(__file__).with_name("imported").touch()
+raise ImportError("nobody has asked for it")
+"""
+
+
 def test_ctrl_c_saves_says_where_and_exits_130(tmp_path: Path):
-    out = tmp_path / "run"
+    """And until then nothing has asked for Weights & Biases."""
+    out, packages = tmp_path / "run", tmp_path / "packages"
+    packages.mkdir()
+    (packages / "wandb.py").write_text(WANDB)
+    path = os.pathsep.join([str(packages), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-c", "import sys; from echelon_env.cli import main; sys.exit(main())"]
     process = subprocess.Popen(
         [*command, "train", *ARGUMENTS, "--out", str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "COLUMNS": "80"},
+        env={**os.environ, "COLUMNS": "80", "PYTHONPATH": path},
     )
     try:
         metrics = out / "metrics.jsonl"
@@ -32,6 +43,7 @@ def test_ctrl_c_saves_says_where_and_exits_130(tmp_path: Path):
         process.kill()
     assert process.returncode == 130, stderr
     assert "Traceback" not in stderr
+    assert not (packages / "imported").exists()
     checkpoint = load_checkpoint(out)
     assert checkpoint.steps > 0
     assert f"checkpoints/{checkpoint.steps:010d}" in stdout.replace("\n", "")

@@ -39,7 +39,9 @@ def test_the_action_hash_follows_the_bounds(monkeypatch):
 
 
 def test_versions_are_known():
-    assert re.match(r"\d+\.\d+", provenance.package_versions()["torch"])
+    versions = provenance.package_versions()
+    assert {"python", "scipy", "gymnasium", "torch"} <= versions.keys()
+    assert all(re.match(r"\d+\.\d+", version) for version in versions.values())
 
 
 def test_the_commit_is_a_hash_and_the_diff_a_patch_of_what_was_changed(checkout):

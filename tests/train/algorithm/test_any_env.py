@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from benchmarks.memory_task import Remember
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback, EvalCallback, StopTrainingOnMaxEpisodes
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -12,7 +13,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMoni
 from echelon_train.algorithm import EchelonRecurrentPPO
 from echelon_train.errors import CheckpointError
 
-from .toys import Remember, Wander, model_of
+from .toys import Wander, model_of
 
 
 class AnySpaces(gym.Env):

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from echelon_env.action_formats import BLOCKS
 from echelon_env.observations import CONTACT_ROWS, STREAMS, Self
-from echelon_train.algorithm.losses import Losses, Weights, losses
+from echelon_train.algorithm.losses import Losses, Weights, losses, recurrent_states
 from echelon_train.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.encoders import TABLES
@@ -117,6 +117,20 @@ def test_every_parameter_is_trained(network):
     assert min(touched.values()) > 0.0, [name for name, size in touched.items() if size == 0.0]
     assert outputs.min() > 0.0, outputs
     assert model.skipped_minibatches == 0
+
+
+@pytest.mark.parametrize("critic", ["separate", "central"])
+def test_only_the_critics_own_parameters_have_its_learning_rate(critic):
+    model = battles(NetworkConfig(critic=critic, **SMALL), critic_lr_scale=0.0, ent_coef=0.01)
+    set_heads(model)
+    before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+    model.train()
+    moved = {name for name, parameter in model.policy.named_parameters() if not torch.equal(parameter, before[name])}
+    own = ("value_net", "mlp_extractor.value_net", "lstm_critic", "critic_encoder", "battle_encoder")
+    critics = {name for name in before if name.startswith(own)}
+    # the value head is rescaled when the returns' moments move, which changes no prediction
+    assert critics & moved <= {"value_net.weight", "value_net.bias"}
+    assert moved - critics == before.keys() - critics
 
 
 @pytest.mark.parametrize("network", VARIANTS[:6], ids=IDS[:6])
@@ -281,6 +295,9 @@ def test_everything_is_finite_with_actions_at_their_ends(end):
 def test_what_follows_is_predicted_within_an_episode_only():
     network = NetworkConfig(auxiliary=True, **SMALL)
     model = battles(network)
+    with torch.no_grad():  # to predict 0.25 of everything
+        model.policy.auxiliary_net.weight.zero_()
+        model.policy.auxiliary_net.bias.fill_(0.25)
     batch = whole_batch(model)
     states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
     result = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
@@ -292,9 +309,12 @@ def test_what_follows_is_predicted_within_an_episode_only():
     chunks = torch.arange(buffer.num_chunks)
     steps = torch.arange(4)[:, None] + chunks // ROWS * 4
     place = steps, (chunks % ROWS).expand(4, -1)
-    at_end = last[place].flatten()[buffer.acting[place].flatten().argsort(descending=True, stable=True)]
+    order = buffer.acting[place].flatten().argsort(descending=True, stable=True)
+    at_end = last[place].flatten()[order]
     assert bool((errors[at_end] == 0.0).all())
-    assert bool((errors[~at_end] > 0.0).all())
+    following = buffer.observations.roll(-1, 0)[place].flatten(0, 1)[order][~at_end]
+    parts = following[:, STREAMS["self"].part], following[:, STREAMS["objective"].part]
+    torch.testing.assert_close(errors[~at_end], (torch.cat(parts, 1) - 0.25).square().mean(1))
 
 
 def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
@@ -326,6 +346,40 @@ def test_observations_of_the_living_are_counted_once_each():
     buffer = model.rollout_buffer
     count = normalizer.moments()[0]
     assert int(count.max()) >= int(count[0]) == int(buffer.acting.sum()) < buffer.acting.numel()
+
+
+@pytest.mark.parametrize("critic", ["shared", "separate", "central"])
+def test_all_that_a_policy_says_is_of_normalised_observations(critic):
+    model = battles(NetworkConfig(critic=critic, auxiliary=True, normalize_observations=True, **SMALL))
+    set_heads(model)
+    policy, batch = model.policy, whole_batch(model)
+    policy.observe(batch.observations, batch.acting)
+
+    def said(observations):
+        states = recurrent_states(batch.states)
+        result = policy.evaluate(observations, batch.actions, states, batch.sequences)
+        errors = policy.auxiliary_errors(result, batch.actions, observations, batch.sequences)
+        return result.values, result.log_probs, result.entropy, errors
+
+    normalizer, raw = policy.observation_normalizer, batch.observations
+    normal = {**raw, "observation": normalizer(raw["observation"])} if critic == "central" else normalizer(raw)
+    found = said(raw)
+    policy.observation_normalizer = None
+    for ours, by_hand, without in zip(found, said(normal), said(raw), strict=True):
+        assert torch.equal(ours, by_hand)
+        assert not torch.allclose(ours, without, atol=1e-2)
+
+
+def test_moments_stay_as_they_were_in_the_rollout_until_the_end_of_its_update():
+    model = battles(NetworkConfig(normalize_observations=True, **SMALL), n_epochs=1)
+    set_heads(model)
+    for _ in range(2):
+        collect(model)
+        before = model.policy.observation_normalizer.moments()
+        model.train()
+        # of the only minibatch, for which the policy has not moved yet
+        assert model.logger.name_to_value["train/approx_kl"] == pytest.approx(0.0, abs=1e-6)
+        assert not torch.equal(model.policy.observation_normalizer.moments(), before)
 
 
 # Memory

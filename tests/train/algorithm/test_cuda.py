@@ -1,13 +1,17 @@
+import os
+
 import pytest
 import torch
 
 from echelon_train.config import NetworkConfig
 from echelon_train.policy import BattlePolicy
+from echelon_train.policy.sequences import MlpLstmPolicy
 
 from .test_battles import Fought
-from .toys import collect, model_of
+from .toys import Wander, collect, model_of
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+needs_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+may_warn = pytest.mark.filterwarnings("ignore:.*deterministic:UserWarning")
 
 NETWORK = NetworkConfig(width=16, head=16, set_width=8, map_channels=4)
 
@@ -46,6 +50,31 @@ def update(model):
     return {name: (tensor.detach() - before[name]).cpu() for name, tensor in model.policy.named_parameters()}
 
 
+class Staying(MlpLstmPolicy):
+    """A policy that stays on the CPU."""
+
+    def to(self, device):
+        return self
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_what_a_model_on_cuda_asks_for(deterministic, monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is given back
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    settings = {"policy_kwargs": {"lstm_hidden_size": 8}, "return_std": None, "_init_setup_model": False}
+    model = model_of(Wander(2), policy=Staying, deterministic=deterministic, **settings)
+    model.device, model.env = torch.device("cuda"), None  # so that there need not be one
+    model._setup_model()
+    assert torch.backends.cudnn.benchmark != deterministic
+    assert torch.backends.cudnn.deterministic == deterministic
+    assert torch.are_deterministic_algorithms_enabled() == deterministic
+    assert torch.is_deterministic_algorithms_warn_only_enabled() == deterministic
+    assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == (":4096:8" if deterministic else None)
+    assert model.policy.encoding_dtype == (None if deterministic else torch.bfloat16)
+
+
+@needs_a_gpu
+@may_warn
 def test_an_update_is_the_cpus():
     here, there = model_on("cpu"), model_on("cuda", deterministic=True)
     for model in (here, there):
@@ -57,6 +86,8 @@ def test_an_update_is_the_cpus():
     assert float(difference / size) < 1e-4
 
 
+@needs_a_gpu
+@may_warn
 def test_deterministic_updates_are_the_same_each_time():
     changes = []
     for _ in range(2):
@@ -66,19 +97,23 @@ def test_deterministic_updates_are_the_same_each_time():
     assert torch.equal(*changes)
 
 
+@needs_a_gpu
 def test_bfloat16_trains_and_stays_finite():
     model = model_on("cuda", batch_size=48, n_epochs=2, burn_in=1, accumulate=2)
-    seen = []
-    hook = model.policy.lstm_actor.register_forward_hook(lambda module, given, result: seen.append(result[0].dtype))
+    encoded, remembered = [], []
+    fused, lstm = model.policy.features_extractor.fusion[0], model.policy.lstm_actor
+    fused.register_forward_hook(lambda module, given, result: encoded.append(result.dtype))
+    lstm.register_forward_hook(lambda module, given, result: remembered.append(result[0].dtype))
     model.learn(4 * model.n_steps * model.n_envs)
-    hook.remove()
-    assert set(seen) == {torch.float32}
+    assert set(encoded) == {torch.bfloat16}
+    assert set(remembered) == {torch.float32}
     assert model.skipped_minibatches == 0
     for name, parameter in model.policy.named_parameters():
         assert parameter.dtype == torch.float32
         assert torch.isfinite(parameter).all(), name
 
 
+@needs_a_gpu
 def test_a_skipped_minibatch_is_written_from_the_gpu(tmp_path):
     from stable_baselines3.common.logger import configure
 
@@ -93,6 +128,7 @@ def test_a_skipped_minibatch_is_written_from_the_gpu(tmp_path):
     assert (tmp_path / "nonfinite_minibatch.safetensors").is_file()
 
 
+@needs_a_gpu
 def test_weights_and_optimizer_move_between_devices():
     there, here = model_on("cuda"), model_on("cpu")
     there.learn(there.n_steps * there.n_envs)

@@ -38,6 +38,26 @@ def test_standard_deviations_are_those_of_the_acting_samples():
     assert logged["train/acting"] == pytest.approx(buffer.acting.double().mean().item())
 
 
+def test_the_gradients_norm_is_logged_as_it_was_before_clipping():
+    model = model_of(Wander(6), n_epochs=1, learning_rate=1.0, return_std=None, max_grad_norm=0.5)
+    collect(model)
+    policy, gradient = model.policy, model._gradient
+    policy.optimizer = torch.optim.SGD(policy.parameters(), lr=1.0)
+
+    def three_and_four(*args):
+        result = gradient(*args)
+        policy.optimizer.zero_grad(set_to_none=False)
+        policy.action_net.bias.grad[1], policy.value_net.bias.grad[0] = 3.0, -4.0
+        return result
+
+    model._gradient = three_and_four
+    before = policy.action_net.bias[1].item(), policy.value_net.bias[0].item()
+    model.train()
+    assert model.logger.name_to_value["train/grad_norm"] == pytest.approx(5.0)
+    assert policy.action_net.bias[1].item() - before[0] == pytest.approx(-0.3, rel=1e-5)
+    assert policy.value_net.bias[0].item() - before[1] == pytest.approx(0.4, rel=1e-5)
+
+
 def mechs(**settings):
     network = NetworkConfig(width=8, head=8, encoder="flat")
     env = Wander(6, 0, observation_space(), action_space())

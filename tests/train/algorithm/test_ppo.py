@@ -180,6 +180,18 @@ def test_the_minibatch_that_exceeds_the_kl_divergence_is_not_trained_on():
     assert torch.equal(weights_of(model), weights_of(once))
 
 
+def test_a_gradient_that_is_too_long_is_shortened_to_the_greatest_norm():
+    free, held = (collected(n_epochs=1, learning_rate=1.0, return_std=None, max_grad_norm=n) for n in (1e9, 0.01))
+    changes = []
+    for model in (free, held):
+        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+        before = weights_of(model)
+        train(model)
+        changes.append(weights_of(model) - before)
+    assert float(changes[0].norm()) > 0.1
+    torch.testing.assert_close(changes[1], 0.01 * changes[0] / changes[0].norm(), rtol=1e-3, atol=1e-6)
+
+
 @pytest.mark.parametrize("parts", [2, 5])
 def test_accumulating_changes_nothing_but_rounding(parts):
     whole, split = (collected(rows=5, n_epochs=1, learning_rate=1.0, accumulate=number) for number in (1, parts))

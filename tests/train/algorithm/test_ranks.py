@@ -65,6 +65,7 @@ def test_the_gradient_is_that_of_the_union(kind, unions, results):
     weights = two_ranks.weights_of(union)
     union.train()
     expected = two_ranks.weights_of(union)
+    assert (union.logger.name_to_value["train/grad_norm"] > union.max_grad_norm) == (kind == "vectors")
     moved = [name for name in expected if expected[name].dtype == torch.float32]
     assert not [name for name in moved if torch.equal(expected[name], weights[name])]
     change = torch.cat([(expected[name] - weights[name]).flatten() for name in moved])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from benchmarks.memory_task import Remember
 from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 
@@ -17,7 +18,7 @@ from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.schedules import Schedule
 from echelon_train.tensor_files import weights_of
 
-from .toys import Remember, Wander
+from .toys import Wander
 
 SMALL = {"net_arch": [8], "lstm_hidden_size": 8}
 MECHS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)}

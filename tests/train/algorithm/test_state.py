@@ -1,8 +1,12 @@
 """Which environments a model's state can be taken with; that it goes on exactly is in test_resume.py."""
 
+import json
+import random
+
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
@@ -63,6 +67,25 @@ def test_the_state_of_all_rows_is_kept():
     bad = {name: tensor for name, tensor in tensors.items() if name != "env.counts"}
     with pytest.raises(CheckpointError, match="the environment does not take its state: expected counts"):
         restore_training_state(other, bad, values)
+
+
+def drawn():
+    """Numbers from all global streams; of normal ones, which some draw in pairs, an odd number."""
+    return {
+        "torch": [*torch.rand(3).tolist(), *torch.randn(3).tolist()],
+        "numpy": [*np.random.random(3), *np.random.standard_normal(3)],  # noqa: NPY002
+        "python": [*(random.random() for _ in range(3)), *(random.gauss() for _ in range(3))],
+    }
+
+
+def test_all_streams_of_random_numbers_go_on():
+    model = played(Whole([Counting] * 3))
+    drawn()
+    tensors, values = training_state(model)
+    expected, further = drawn(), drawn()
+    assert all(further[name] != numbers for name, numbers in expected.items())
+    restore_training_state(model, tensors, json.loads(json.dumps(values)))
+    assert drawn() == expected
 
 
 @pytest.mark.parametrize(

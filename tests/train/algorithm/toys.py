@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
@@ -91,27 +90,6 @@ class Wander(VecEnv):
 
     def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
         return [True] * self.num_envs
-
-
-class Remember(gym.Env):
-    """A sign is shown at the first step only; the reward is for naming it at the last one."""
-
-    def __init__(self, delay: int = 8) -> None:
-        self.observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
-        self.action_space = spaces.Discrete(2)
-        self._delay = delay
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
-        super().reset(seed=seed)
-        self._sign = int(self.np_random.integers(2))
-        self._step = 0
-        return np.array([2.0 * self._sign - 1.0, 1.0], np.float32), {}
-
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
-        self._step += 1
-        over = self._step == self._delay
-        reward = (1.0 if action == self._sign else -1.0) if over else 0.0
-        return np.zeros(2, np.float32), reward, over, False, {}
 
 
 def model_of(env: VecEnv, *, steps: int = 16, chunk: int = 4, policy: Any = "MlpLstmPolicy", **settings: Any) -> Any:

@@ -1,20 +1,47 @@
+import math
+
 import pytest
 import torch
 from torch import nn
 
 from echelon_train.config import NetworkConfig
 from echelon_train.policy import build_policy
+from echelon_train.policy.distributions import TARGET_LOGITS, parameter_bias
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
+
+
+def check_weight(layer, gain):
+    weight = layer.weight.detach() / gain
+    gram = weight @ weight.T if layer.out_features < layer.in_features else weight.T @ weight
+    torch.testing.assert_close(gram, torch.eye(len(gram)), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (3, 5)])
 def test_a_layer(inputs, outputs):
     layer = nn.Linear(inputs, outputs)
     orthogonal(layer, 0.5)
-    weight = layer.weight.detach()
-    gram = weight @ weight.T if outputs < inputs else weight.T @ weight
-    torch.testing.assert_close(gram, 0.25 * torch.eye(3), atol=1e-6, rtol=0)
+    check_weight(layer, 0.5)
     assert not layer.bias.any()
+
+
+@pytest.mark.parametrize("encoder", ["sets", "flat"])
+def test_the_heads_of_a_policy(encoder):
+    network = NetworkConfig(width=8, head=6, set_width=4, auxiliary=True, encoder=encoder, initial_std=0.3)
+    policy = build_policy(network, 1)
+    bias = parameter_bias(0.3, network.min_std, network.max_std).tolist()
+    hidden = [layer for layer in policy.mlp_extractor.modules() if isinstance(layer, nn.Linear)]
+    assert len(hidden) == 2
+    gains = [(layer, math.sqrt(2)) for layer in hidden]
+    gains += [(policy.action_net, 0.01), (policy.auxiliary_net, 1.0)]
+    if encoder == "sets":
+        gains.append((policy.target_query, 0.01))
+        del bias[TARGET_LOGITS]
+    for layer, gain in gains:
+        check_weight(layer, gain)
+    assert not any(layer.bias.any() for layer, _ in gains if layer is not policy.action_net)
+    assert policy.action_net.bias.tolist() == bias
+    assert not policy.value_net.weight.any()
+    assert not policy.value_net.bias.any()
 
 
 def check_lstm(lstm):
