@@ -1,7 +1,9 @@
+import gc
 import json
 import math
 import signal
 
+import psutil
 import pytest
 import torch
 from PIL import Image
@@ -9,6 +11,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from echelon_env.evaluate import validation_seed
 from echelon_env.observations import OBSERVATION_DIM
+from echelon_train.algorithm import EchelonRecurrentPPO
 from echelon_train.building import build_model, initial_policy
 from echelon_train.callbacks import StopCallback
 from echelon_train.checkpoint import load_checkpoint, weights_of
@@ -235,3 +238,25 @@ def test_the_algorithm_is_told_to_be_deterministic():
         config = load_run_config("quickstart", {"deterministic": str(wanted).lower(), "battles": "1"})
         model = build_model(config, BattleVecEnv(config.battle, 32, opponent="trivial"), "cpu")
         assert model.deterministic == wanted
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_over_200_updates_of_a_run(tmp_path, quiet, monkeypatch):
+    """With everything that a run has: battles, their statistics, loggers, checkpoints."""
+    updates, seen, stock = 0, [], EchelonRecurrentPPO.train
+
+    def train_and_look(self):
+        nonlocal updates
+        stock(self)
+        updates += 1
+        if updates in (60, 260):
+            gc.collect()
+            tensors = sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
+            seen.append((tensors, psutil.Process().memory_info().rss))
+
+    monkeypatch.setattr(EchelonRecurrentPPO, "train", train_and_look)
+    train(small_run(steps=32 * 270, maps=3, checkpoint_every=32 * 20), tmp_path / "run", console=quiet)
+    (tensors, resident), (tensors_after, resident_after) = seen
+    assert tensors_after <= tensors
+    # a rollout's observations are 130 kB: kept, those of 200 would be 26 MB
+    assert resident_after - resident < 8 * 2**20
