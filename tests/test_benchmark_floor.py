@@ -25,6 +25,7 @@ def report(floor):
     return floor.measure("duel", 31)
 
 
+@pytest.mark.slow  # it compiles kernels of its own
 def test_report_is_json_and_its_terms_add_up(report):
     result = json.loads(json.dumps(report))
     phases = {name: us for name, us in result["floor_us"].items() if name != "all"}
@@ -35,6 +36,7 @@ def test_report_is_json_and_its_terms_add_up(report):
     assert all(term["us"] == pytest.approx(term["count"] * term["ns"] / 1000) for term in result["terms"])
 
 
+@pytest.mark.slow
 def test_counts_of_a_duel(report):
     counts = report["counts"]
     # nobody dies in the first 31 decisions, 7.75 s, of a duel
