@@ -52,8 +52,14 @@ def killed_run(folder: Path, module: str, function: str) -> None:
 @pytest.mark.parametrize(
     ("module", "function", "left"),
     [
-        ("run", "build_model", ["lock", "run.json"]),  # before anything is computed
-        ("checkpoint", "save_checkpoint", ["lock", "metrics.jsonl", "run.json", "tensorboard"]),
+        # before anything is computed
+        pytest.param("run", "build_model", ["lock", "run.json"], marks=pytest.mark.slow),
+        pytest.param(
+            "checkpoint",
+            "save_checkpoint",
+            ["lock", "metrics.jsonl", "run.json", "tensorboard"],
+            marks=pytest.mark.slow,
+        ),
         ("checkpoint", "write_json", ["checkpoints", "lock", "metrics.jsonl", "run.json", "tensorboard"]),
     ],
 )

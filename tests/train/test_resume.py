@@ -268,8 +268,11 @@ def by_command(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("number", "code", "steps"),
-    [(signal.SIGINT, 130, 96), (signal.SIGTERM, 130, 96), (signal.SIGKILL, -signal.SIGKILL, 64)],
-    ids=["SIGINT", "SIGTERM", "SIGKILL"],
+    [
+        pytest.param(signal.SIGINT, 130, 96, id="SIGINT", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 130, 96, id="SIGTERM"),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, 64, id="SIGKILL", marks=pytest.mark.slow),
+    ],
 )
 def test_a_process_is_stopped_and_another_goes_on(tmp_path, by_command, number, code, steps, capsys):
     """In the third rollout; checkpoints are made every other one."""
@@ -287,6 +290,7 @@ def test_a_process_is_stopped_and_another_goes_on(tmp_path, by_command, number, 
     assert differences(by_command, out) == []
 
 
+@pytest.mark.slow
 def test_a_second_signal_stops_at_once(tmp_path):
     """Without saving, and with nothing half-written."""
     out = tmp_path / "run"

@@ -168,6 +168,7 @@ sweep(sys.argv[1], {}, searches, __import__("pathlib").Path(sys.argv[2]), trials
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
+@pytest.mark.slow
 def test_processes_share_the_trials_and_those_of_a_killed_one_are_done_again(config, tmp_path):
     out = tmp_path / "sweep"
     command = [sys.executable, "-c", PROCESS, str(config), str(out)]

@@ -77,6 +77,7 @@ def finish(process: subprocess.Popen[str]) -> str:
     return stdout
 
 
+@pytest.mark.slow
 def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
     arguments = [*RUN, "--steps", "256", "--eval-every", "128", "--checkpoint-every", "128"]
     stdout = finish(start(arguments, tmp_path))

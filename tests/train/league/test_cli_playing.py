@@ -135,7 +135,7 @@ def test_play_refuses_what_is_impossible(arguments, message, commands, league):
     assert league.matches() == [] and league.history() == {}
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_ctrl_c_loses_nothing(processes, league, tiny):
     arguments = ["play", str(league.path), "--scenario", str(tiny), "--maps", "1", "--until-rd", "46", "--json"]
     command = [*COMMAND, *arguments, "--processes", str(processes)]

@@ -251,7 +251,9 @@ rating_run(
 """
 
 
-@pytest.mark.parametrize("after", [3, 4], ids=["in a batch", "before a period is closed"])
+@pytest.mark.parametrize(
+    "after", [pytest.param(3, marks=pytest.mark.slow), 4], ids=["in a batch", "before a period is closed"]
+)
 def test_a_rating_run_that_is_killed_is_gone_on_with(league, after):
     ended = run_script(KILLED, league.path, after)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
