@@ -153,7 +153,7 @@ class RewardSchedules:
         return dataclasses.replace(rewards, **changes) if changes else rewards
 
 
-CHANGEABLE = ("steps", "device", "threads", "torch_threads", "maps")
+CHANGEABLE = ("steps", "device", "threads", "torch_threads", "maps", "league.path")
 """Settings that may be others when a run goes on: its end, and what belongs to the machine. Of `maps` it is the path of
 their directory."""
 
@@ -254,13 +254,18 @@ class TrainConfig:
     def going_on(self, **changes: Any) -> TrainConfig:
         """The configuration with which the run goes on: `CHANGEABLE` settings changed, but for those that are None.
 
-        Raises `ConfigError` for an impossible value.
+        `league` is where its league is now. Raises `ConfigError` for an impossible value.
         """
         maps = changes.get("maps")
         if maps is not None and not isinstance(self.maps, str):
             raise ConfigError(f"maps: this run keeps its {self.maps} maps, and takes no others", "maps")
         if maps is not None and not isinstance(maps, str):
             raise ConfigError(f"maps: expected where the directory {self.maps!r} is now, got {maps!r}", "maps")
+        league = changes.pop("league", None)
+        if league is not None:
+            if not self.league.path:
+                raise ConfigError(f"league.path: this run is in no league, got {league!r}", "league.path")
+            changes["league"] = dataclasses.replace(self.league, path=league)
         return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
 
     def to_dict(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import tensorboard  # noqa: F401  (SB3 would hide that it is missing)
 from rich.console import Console
@@ -85,6 +86,7 @@ def resume(
     threads: int | None = None,
     torch_threads: int | None = None,
     maps: str | None = None,
+    league: str | None = None,
     console: Console | None = None,
     max_seconds: float | None = None,
     wandb: str | None = None,
@@ -104,6 +106,8 @@ def resume(
         Of the run's configuration, where they shall be others from now on.
     maps
         Where the directory of recipes that the run trains on is now.
+    league
+        Where the league that the run trains in is now.
     console, max_seconds
         As for `train`.
     wandb
@@ -120,7 +124,8 @@ def resume(
     DeviceError, TrainError, OSError
         As for `train`.
     """
-    changes = {"steps": steps, "device": device, "threads": threads, "torch_threads": torch_threads, "maps": maps}
+    changes: dict[str, Any] = {"steps": steps, "device": device, "threads": threads, "torch_threads": torch_threads}
+    changes |= {"maps": maps, "league": league}
     read_run_config(run)  # before anything is written into a folder that is no run's
     with occupied(run) if ranks.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).going_on(**changes)

@@ -125,12 +125,12 @@ def test_a_curriculum_with_its_rule(runs):
 def test_a_run_goes_on(runs):
     assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1"]) == 0
     assert main(["train", "--resume", "runs/x", "--wandb"]) == 0
-    elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there"]
+    elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there", "--league", "here"]
     assert main(["train", "--resume", "runs/x", *elsewhere]) == 0
     first, second, third = runs
     assert (first.run, first.changes, first.max_seconds, first.wandb) == (Path("runs/x"), {"steps": 9000}, 60.0, None)
     assert (second.changes, second.wandb) == ({}, "echelon")
-    assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there"}
+    assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league": "here"}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_run_goes_on(runs):
         (["--step", "3"], "--step"),
         (
             ["--resume", "runs/x", "--ppo.epochs", "3", "--seed", "1"],
-            "it takes --steps, --device, --threads, --torch-threads, --maps, but not seed, ppo.epochs",
+            "it takes --steps, --device, --threads, --torch-threads, --maps, --league, but not seed, ppo.epochs",
         ),
         (["skirmish", "--resume", "runs/x", "--out", "y"], "but not config, out"),
     ],

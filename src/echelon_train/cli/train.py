@@ -118,7 +118,7 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
         raise ConfigError(
             f"--resume goes on with the run as it was: it takes {_flags(CHANGEABLE)}, but not {', '.join(fixed)}"
         )
-    changes = {key: parse_value(text) for key, text in overrides.items()}
+    changes = {key.removesuffix(".path"): parse_value(text) for key, text in overrides.items()}
     from echelon_train.training import resume
 
     return _report(resume(args.resume, **changes, max_seconds=_seconds(args), wandb=args.wandb), args.resume)

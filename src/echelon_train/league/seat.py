@@ -166,6 +166,8 @@ class Seat:
                 raise ConfigError(f"league: {name}: expected an integer of at least 0, got {value!r}")
         if not isinstance(state["last"], (str, type(None))):
             raise ConfigError(f"league: last: expected the name of a member or nothing, got {state['last']!r}")
+        if state["last"] is not None and state["last"] not in {each.name for each in self.league.members()}:
+            raise ConfigError(f"league: {self.league.path} has no member {state['last']!r}, which this run has left")
         scores = state["scores"]
         if not isinstance(scores, Mapping) or not all(
             isinstance(each, list) and len(each) <= WINDOW and all(score in (0.0, 0.5, 1.0) for score in each)

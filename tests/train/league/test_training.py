@@ -14,6 +14,7 @@ from echelon_train.league.registry import League
 from echelon_train.league.roles import SELF, LeagueConfig
 from echelon_train.policy import build_policy
 from echelon_train.run import Run
+from echelon_train.run_folder import read_run_config
 from echelon_train.training import resume, train
 
 from ..resuming import QUIET, at_step, differences, resumable_run
@@ -82,6 +83,24 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(step, tmp_path, monkey
     assert [each.weights_sha256 for each in parts.members()] == [each.weights_sha256 for each in whole.members()]
     found = differences(tmp_path / "run", tmp_path / "again")
     assert [name for name in found if "league" not in name.lower() and "config" not in name] == []
+
+
+def test_a_run_goes_on_where_its_league_is_now(league, tmp_path):
+    train(run_in(league), tmp_path / "run", console=QUIET)
+    moved, other = tmp_path / "moved", League.create(tmp_path / "other")
+    league.path.rename(moved)
+    with pytest.raises(LeagueError, match="league"):
+        resume(tmp_path / "run", steps=240, console=QUIET)
+    with pytest.raises(LeagueError, match="no member 'main-2'"):
+        resume(tmp_path / "run", steps=240, league=str(other.path), console=QUIET)
+    resume(tmp_path / "run", steps=240, league=str(moved), console=QUIET)
+    assert left(League.open(moved))["main-3"] == "main-2"
+    assert left(other) == {}
+    assert read_run_config(tmp_path / "run").league.path == str(moved), "and so the next time"
+
+    train(resumable_run(), tmp_path / "alone", console=QUIET)
+    with pytest.raises(ConfigError, match="in no league"):
+        resume(tmp_path / "alone", league=str(moved), console=QUIET)
 
 
 def test_a_main_exploiter_meets_the_newest_main_agent_and_begins_anew(league, tmp_path, monkeypatch):
