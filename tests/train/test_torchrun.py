@@ -14,6 +14,7 @@ import safetensors.torch
 import torch
 
 from echelon_train.checkpoint import load_checkpoint
+from echelon_train.league.registry import League
 from echelon_train.run_folder import read_metrics
 
 from .resuming import differences
@@ -178,3 +179,22 @@ def test_a_signal_saves_in_all_processes(tmp_path):
     assert load_checkpoint(tmp_path / "run").steps > 0
     assert "SIGKILL" not in stderr, "all ended by themselves"
     finish(start(["--resume", "run", "--steps", "1"], tmp_path))
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_member_of_a_league(tmp_path):
+    """It leaves each snapshot once, meets it in both processes, and goes on."""
+    league = League.create(tmp_path / "league")
+    arguments = [
+        *RUN, "--league", "league", "--role", "main", "--league.snapshot-every", "128", "--eval-every", "0",
+        "--checkpoint-every", "0", "--out", "run",
+    ]  # fmt: skip
+    stdout = finish(start([*arguments, "--steps", "512"], tmp_path))
+    snapshots = [each for each in league.members() if each.kind == "main"]
+    assert [each.name for each in snapshots] == [f"main-{number}" for number in range(1, len(snapshots) + 1)]
+    assert len(snapshots) >= 3
+    assert stdout.count("League: left") == len(snapshots)
+    finish(start(["--resume", "run", "--steps", "1024"], tmp_path))
+    members = {each.name: each.parent for each in league.members()}
+    assert members[f"main-{len(snapshots) + 1}"] == snapshots[-1].name
+    assert max(line.get("league/opponents", 0) for line in read_metrics(tmp_path / "run")) > 1
