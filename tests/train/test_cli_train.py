@@ -122,6 +122,12 @@ def test_a_curriculum_with_its_rule(runs):
     assert runs[0].wandb == "mechs"
 
 
+def test_in_a_league_it_is_the_run_config_for_that(runs):
+    assert main(["train", "--league", "somewhere", "--role", "main"]) == 0
+    assert runs[0].config == load_run_config("league", {"league.path": "somewhere"})
+    assert runs[0].out == Path("runs/league")
+
+
 def test_a_run_goes_on(runs):
     assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1"]) == 0
     assert main(["train", "--resume", "runs/x", "--wandb"]) == 0

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 EXPECTED_ERRORS = (TrainError,)
 
 _DEFAULT = "quickstart"
+_LEAGUE = "league"  # the default of a run in a league
 _RUNS = Path("runs")
 _PROJECT = "echelon"
 _CONFIG = "config."  # begins the places in the parsed arguments of what overrides the run config
@@ -54,7 +55,7 @@ examples:
   echelon train
   echelon train skirmish --seed 1 --ppo.learning-rate cosine:1e-3:1e-5
   echelon train my-run.toml --set battle.rewards.death=-5 --wandb
-  echelon train skirmish --league leagues/first --role main
+  echelon train --league leagues/first --role main
   echelon train --resume runs/skirmish --steps 40_000_000
 
 A run that is resumed is as it was; it takes
@@ -70,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.allow_abbrev = False  # a shortened name would change its meaning with the next setting
     add = parser.add_argument
     names = ", ".join(run_config_names())
-    add("config", nargs="?", metavar="CONFIG", help=f"{names}, or a TOML file (default: {_DEFAULT})")
+    default = f"{_DEFAULT}; with --league, {_LEAGUE}"
+    add("config", nargs="?", metavar="CONFIG", help=f"{names}, or a TOML file (default: {default})")
     add(
         "--out", type=Path, metavar="FOLDER", help=f"new folder for the run (default: {_RUNS}/CONFIG, or the next free)"
     )
@@ -102,10 +104,11 @@ def run(args: argparse.Namespace) -> int:
     overrides = _overrides(args)
     if args.resume is not None:
         return _resume(args, overrides)
-    config = load_run_config(args.config or _DEFAULT, overrides)
+    default = _LEAGUE if "league.path" in overrides else _DEFAULT
+    config = load_run_config(args.config or default, overrides)
     from echelon_train.training import train
 
-    name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else _DEFAULT)
+    name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
     out = args.out or free_path(_RUNS / Path(name).stem)
     return _report(train(config, out, max_seconds=_seconds(args), wandb=args.wandb), out)
 
