@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import echelon_env
+from echelon_env.cli.dispatch import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -41,6 +43,23 @@ def test_code_blocks_run(code, tmp_path, monkeypatch):
     """In this process, for starting one takes longer than most of them."""
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "block", "exec"), {"__name__": "__main__"})
+
+
+def command_lines():
+    """Every command line of `echelon` in a block of a page."""
+    for page in PAGES:
+        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True) if line.startswith("echelon ") else []
+                if words:
+                    yield pytest.param(words[1:], id=f"{page.name}: {' '.join(words[:3])}")
+
+
+@pytest.mark.parametrize("words", [*command_lines()])
+def test_commands_take_what_the_pages_give_them(words, monkeypatch):
+    """They are run by other tests, or take hours."""
+    monkeypatch.setattr(importlib.import_module(COMMANDS[words[0]]), "run", lambda args: 0)
+    assert main(words) == 0
 
 
 def test_generated_pages_are_current():
