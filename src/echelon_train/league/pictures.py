@@ -8,15 +8,15 @@ OSError if the file cannot be written.
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -25,6 +25,7 @@ from echelon_env.evaluate.statistics import CONFIDENCE
 from echelon_env.evaluate.tables import shorten
 from echelon_train.league.bradley_terry import Strengths
 from echelon_train.league.glicko2 import Rating
+from echelon_train.league.members import Kind, Member
 from echelon_train.league.nash_averaging import NashAverage
 from echelon_train.league.payoffs import Misprediction, Payoffs, member_ratings
 
@@ -38,6 +39,7 @@ _FRAME = 1.4  # inches for what is above and below the rows
 _NUMBERED = 30  # members up to which the cells of a matrix have numbers
 _DARK = 0.32  # distance from an even score beyond which a cell's colour wants white letters
 _EMPTY, _DIAGONAL = "0.85", "0.6"
+_BESIDE: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 8}  # a name
 _LINES = "-", "--", ":", "-."  # one for every ten members, which have the ten colours
 _REACH = float(stats.norm.isf((1 - CONFIDENCE) / 2))  # standard deviations
 
@@ -136,6 +138,61 @@ def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]],
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right upper", fontsize=8, frameon=False)
+    _save(path, figure)
+
+
+def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[str, Rating], *, title: str = "") -> None:
+    """Draw the ratings of policies over what they were trained on, with their intervals, each joined to its parent.
+
+    Those that nobody was trained from have their names there, and scripted members a level line.
+
+    Parameters
+    ----------
+    path
+        The picture's file.
+    members
+        Who is drawn.
+    ratings
+        By the members' names.
+    title
+        Above the picture.
+
+    Raises
+    ------
+    ValueError
+        If no member has learned.
+    """
+    learned = {member.name: member for member in members if member.kind != "scripted"}
+    if not learned:
+        raise ValueError("members: expected one that has learned, got scripted ones only")
+    figure = Figure((9, 5.5), layout="constrained")
+    axes = figure.subplots()
+    for member in members:
+        if member.kind == "scripted":
+            level = ratings[member.name].rating
+            axes.axhline(level, color="0.6", linewidth=1, linestyle="--")
+            axes.annotate(member.name, (1, level), (4, 0), **_BESIDE, xycoords=axes.get_yaxis_transform())
+    parents = {member.parent for member in members}
+    kinds = sorted({member.kind for member in learned.values()}, key=get_args(Kind).index)
+    for number, kind in enumerate(kinds):
+        of_kind = [member for member in learned.values() if member.kind == kind]
+        ages = np.array([member.age for member in of_kind], dtype=np.float64)
+        values = np.array([ratings[member.name].rating for member in of_kind])
+        reach = _REACH * np.array([ratings[member.name].deviation for member in of_kind])
+        style: dict[str, Any] = {"color": f"C{number}", "label": kind.replace("_", " ")}
+        axes.errorbar(ages, values, reach, fmt="o", markersize=4, elinewidth=1, alpha=0.9, **style)
+        for member, age, value in zip(of_kind, ages, values, strict=True):
+            parent = None if member.parent is None else learned.get(member.parent)
+            if parent is not None:
+                ends = [parent.age, age], [ratings[parent.name].rating, value]
+                axes.plot(*ends, color=f"C{number}", linewidth=1.4, alpha=0.7)
+            if member.name not in parents:
+                axes.annotate(shorten(member.name, _NAME), (age, value), (6, 0), **_BESIDE)
+    axes.set(xlabel="decisions trained on", ylabel=f"rating, {CONFIDENCE:.0%} interval", title=title)
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", fontsize=8, frameon=False)
     _save(path, figure)
 
 

@@ -202,6 +202,18 @@ def test_pictures(command, commands, league, tmp_path):
     assert not (tmp_path / "picture.txt").exists()
 
 
+def test_the_picture_of_the_curve(commands, league, tmp_path):
+    picture = tmp_path / "curve.svg"
+    league.add_checkpoint(saved(tmp_path / "checkpoint"), "main", "main-1")
+    commands.lines("standings", league.path, "--curve-picture", picture)
+    assert picture.stat().st_size > 0
+    assert "exists already" in commands.refusal("standings", league.path, "--curve-picture", picture)
+    scripted = League.create(tmp_path / "scripted")
+    message = commands.refusal("standings", scripted.path, "--curve-picture", tmp_path / "none.svg")
+    assert "no member has learned" in message
+    assert not (tmp_path / "none.svg").exists()
+
+
 def test_the_picture_of_the_mixture(commands, league, tmp_path):
     commands.lines("matrix", league.path, "--nash-picture", tmp_path / "nash.svg", "--picture", tmp_path / "m.pdf")
     assert (tmp_path / "nash.svg").stat().st_size > 0 and (tmp_path / "m.pdf").stat().st_size > 0

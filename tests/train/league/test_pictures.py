@@ -8,11 +8,13 @@ from PIL import Image
 from echelon_train.league import pictures
 from echelon_train.league.bradley_terry import bradley_terry
 from echelon_train.league.glicko2 import Rating
+from echelon_train.league.members import Member
 from echelon_train.league.nash_averaging import nash_average
 from echelon_train.league.payoffs import mispredictions, payoffs
 from echelon_train.league.pictures import (
     save_nash_average,
     save_payoff_matrix,
+    save_rating_curve,
     save_rating_history,
     save_strengths,
 )
@@ -121,6 +123,34 @@ def test_lines_of_many_members_differ(tmp_path, figures):
 def test_an_empty_history_is_refused(tmp_path, history):
     with pytest.raises(ValueError, match="at least one rating"):
         save_rating_history(tmp_path / "h.png", history)
+
+
+def member(name, kind="main", parent=None, age=0):
+    return Member(0, name, kind, "active", parent, age, None, None, "", {})
+
+
+def test_the_curve_joins_members_to_their_parents(tmp_path, figures):
+    members = [
+        member("novice", "scripted"), member("e-1", "main_exploiter", age=150), member("m-1", age=100),
+        member("m-2", parent="m-1", age=200), member("m-3", parent="m-2", age=300), member("old", "past", "gone", 50),
+    ]  # fmt: skip
+    ratings = {each.name: Rating(1500.0 + each.age, 50.0) for each in members}
+    save_rating_curve(tmp_path / "c.png", members, ratings, title="a title")
+    (axes,) = figures[0].axes
+    joined = [line.get_xydata().tolist() for line in axes.lines if line.get_linestyle() == "-"]
+    assert joined == [[[100, 1600], [200, 1700]], [[200, 1700], [300, 1800]]]
+    levels = [[*line.get_ydata()] for line in axes.lines if line.get_linestyle() == "--"]
+    assert levels == [[1500, 1500]]
+    assert {text.get_text() for text in axes.texts} == {"novice", "e-1", "m-3", "old"}
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["main", "main exploiter", "past"]
+    whiskers = axes.containers[0].lines[2][0].get_segments()
+    np.testing.assert_allclose(whiskers[0], [[100, 1600 - 98], [100, 1600 + 98]], atol=0.01)
+
+
+def test_a_curve_of_nobody_who_learned_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="scripted ones only"):
+        save_rating_curve(tmp_path / "c.png", [member("novice", "scripted")], {"novice": Rating()})
+    assert not list(tmp_path.iterdir())
 
 
 def test_strengths_are_in_order_with_their_numbers(tmp_path, figures):

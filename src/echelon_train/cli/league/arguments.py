@@ -68,6 +68,7 @@ def _add_looking(commands: _Commands) -> None:
     add = commands.add("standings", "standing", "show who is how strong").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the Bradley-Terry strengths into a new picture")
+    add("--curve-picture", type=Path, metavar="FILE", help="draw the ratings over what members were trained on")
     add = commands.add("matrix", "matrix", "show who scores how much against whom, and who matters").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the matrix beside the ratings into a new picture")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from echelon_train.cli.league.output import (
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.glicko2 import Rating
 from echelon_train.league.members import member_folder
-from echelon_train.league.pictures import save_rating_history, save_strengths
+from echelon_train.league.pictures import save_rating_curve, save_rating_history, save_strengths
 from echelon_train.league.registry import League, Standing
 
 _SHORT_KINDS = {"main_exploiter": "main expl.", "league_exploiter": "league expl."}
@@ -35,7 +36,8 @@ _PERIOD_COLUMN = 12
 
 def run_standings(args: argparse.Namespace) -> int:
     """Show the members, the strongest first."""
-    check_picture(args.picture)
+    for picture in (args.picture, args.curve_picture):
+        check_picture(picture)
     league = League.open(args.league)
     standings = league.standings()
     insight = look_into(league)
@@ -43,6 +45,8 @@ def run_standings(args: argparse.Namespace) -> int:
     champion = league.champion()
     if args.picture:
         save_strengths(args.picture, insight.strengths, title=str(args.league))
+    if args.curve_picture:
+        _draw_curve(args.curve_picture, ranked, str(args.league))
     document = {
         "league": str(args.league),
         "periods": len(league.history()),
@@ -82,6 +86,13 @@ def run_history(args: argparse.Namespace) -> int:
     }
     deliver(args, document, _format_history(history))
     return 0
+
+
+def _draw_curve(path: Path, ranked: list[Standing], title: str) -> None:
+    members = [each.member for each in ranked]
+    if all(member.kind == "scripted" for member in members):
+        raise LeagueError(f"{title}: {path} would show what training brought, and no member has learned")
+    save_rating_curve(path, members, {each.member.name: each.rating for each in ranked}, title=title)
 
 
 def _document(league: League, rank: int, standing: Standing, insight: Insight) -> dict[str, Any]:
