@@ -13,6 +13,7 @@ from echelon_env.config import BattleConfig, RewardConfig
 from echelon_env.curriculum import Curriculum, CurriculumLike, make_curriculum
 from echelon_env.scenario import ScenarioLike, make_config
 from echelon_env.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
+from echelon_train.league.matchmaking import OpponentMixture
 from echelon_train.league.roles import LeagueConfig
 from echelon_train.schedules import Schedule
 
@@ -153,9 +154,13 @@ class RewardSchedules:
         return dataclasses.replace(rewards, **changes) if changes else rewards
 
 
-CHANGEABLE = ("steps", "device", "threads", "torch_threads", "maps", "league.path")
-"""Settings that may be others when a run goes on: its end, and what belongs to the machine. Of `maps` it is the path of
-their directory."""
+_MIXTURE = "league.mixture."
+CHANGEABLE = (
+    "steps", "device", "threads", "torch_threads", "maps", "league.path",
+    *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
+)  # fmt: skip
+"""Settings that may be others when a run goes on: its end, what belongs to the machine, and whom a main agent meets.
+Of `maps` it is the path of their directory."""
 
 MOST_MAPS = 20_000
 """Maps that a run can train on; a kept map takes 320 kB of memory."""
@@ -254,19 +259,27 @@ class TrainConfig:
     def going_on(self, **changes: Any) -> TrainConfig:
         """The configuration with which the run goes on: `CHANGEABLE` settings changed, but for those that are None.
 
-        `league` is where its league is now. Raises `ConfigError` for an impossible value.
+        They go by their names in `CHANGEABLE`. Raises `ConfigError` for an impossible value.
         """
+        for name in changes:
+            if name not in CHANGEABLE:
+                raise ConfigError(f"{name}: a run goes on as it was{nearest_name(name, CHANGEABLE)}", name)
+        changes = {name: value for name, value in changes.items() if value is not None}
         maps = changes.get("maps")
         if maps is not None and not isinstance(self.maps, str):
             raise ConfigError(f"maps: this run keeps its {self.maps} maps, and takes no others", "maps")
         if maps is not None and not isinstance(maps, str):
             raise ConfigError(f"maps: expected where the directory {self.maps!r} is now, got {maps!r}", "maps")
-        league = changes.pop("league", None)
-        if league is not None:
-            if not self.league.path:
-                raise ConfigError(f"league.path: this run is in no league, got {league!r}", "league.path")
-            changes["league"] = dataclasses.replace(self.league, path=league)
-        return dataclasses.replace(self, **{name: value for name, value in changes.items() if value is not None})
+        of_league = {name: changes.pop(name) for name in [*changes] if name.startswith("league.")}
+        if of_league and not self.league.path:
+            raise ConfigError(f"{', '.join(of_league)}: this run is in no league", "league.path")
+        mixture = {name.removeprefix(_MIXTURE): value for name, value in of_league.items() if name.startswith(_MIXTURE)}
+        league = dataclasses.replace(
+            self.league,
+            path=of_league.get("league.path", self.league.path),
+            mixture=dataclasses.replace(self.league.mixture, **mixture),
+        )
+        return dataclasses.replace(self, **changes, league=league)
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as nested dicts, lists and plain values, fit for JSON."""

@@ -81,15 +81,10 @@ def train(
 def resume(
     run: Path,
     *,
-    steps: int | None = None,
-    device: str | None = None,
-    threads: int | None = None,
-    torch_threads: int | None = None,
-    maps: str | None = None,
-    league: str | None = None,
     console: Console | None = None,
     max_seconds: float | None = None,
     wandb: str | None = None,
+    **changes: Any,
 ) -> TrainResult:
     """Go on with a run from its last checkpoint, as if it had never stopped; from its beginning if it has none yet.
 
@@ -100,18 +95,14 @@ def resume(
     ----------
     run
         The run's folder.
-    steps
-        Samples to train on in all, if they are others than before; schedules then follow from the new number.
-    device, threads, torch_threads
-        Of the run's configuration, where they shall be others from now on.
-    maps
-        Where the directory of recipes that the run trains on is now.
-    league
-        Where the league that the run trains in is now.
     console, max_seconds
         As for `train`.
     wandb
         As for `train`; by default the project that the run is logged to already, if it is.
+    **changes
+        Settings of the run that shall be others from now on, out of `config.CHANGEABLE`, by their dotted names: `steps`
+        (schedules then follow from the new number), `device`, `threads`, `torch_threads`; `maps` and, given as
+        ``**{"league.path": ...}``, where the directory of recipes and the league are now; ``league.mixture.*``.
 
     Raises
     ------
@@ -124,8 +115,6 @@ def resume(
     DeviceError, TrainError, OSError
         As for `train`.
     """
-    changes: dict[str, Any] = {"steps": steps, "device": device, "threads": threads, "torch_threads": torch_threads}
-    changes |= {"maps": maps, "league": league}
     read_run_config(run)  # before anything is written into a folder that is no run's
     with occupied(run) if ranks.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).going_on(**changes)

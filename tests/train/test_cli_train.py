@@ -136,7 +136,7 @@ def test_a_run_goes_on(runs):
     first, second, third = runs
     assert (first.run, first.changes, first.max_seconds, first.wandb) == (Path("runs/x"), {"steps": 9000}, 60.0, None)
     assert (second.changes, second.wandb) == ({}, "echelon")
-    assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league": "here"}
+    assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league.path": "here"}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_a_run_goes_on(runs):
         (["--step", "3"], "--step"),
         (
             ["--resume", "runs/x", "--ppo.epochs", "3", "--seed", "1"],
-            "it takes --steps, --device, --threads, --torch-threads, --maps, --league, but not seed, ppo.epochs",
+            "--torch-threads, --maps, --league, --league.mixture.*, but not seed, ppo.epochs",
         ),
         (["skirmish", "--resume", "runs/x", "--out", "y"], "but not config, out"),
     ],

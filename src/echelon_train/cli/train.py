@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,7 +60,7 @@ examples:
   echelon train --resume runs/skirmish --steps 40_000_000
 
 A run that is resumed is as it was; it takes
-{changeable}.
+{changeable}
 """
 
 
@@ -67,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options, one for every setting of a run."""
     parser.usage = "echelon train [CONFIG] [options]\n       echelon train --resume RUN [options]"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EPILOG.format(configs=_described_configs(), changeable=_flags(CHANGEABLE))
+    parser.epilog = _EPILOG.format(configs=_described_configs(), changeable=textwrap.fill(f"{_changeable()}.", 80))
     parser.allow_abbrev = False  # a shortened name would change its meaning with the next setting
     add = parser.add_argument
     names = ", ".join(run_config_names())
@@ -119,9 +120,9 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
     fixed += [key for key in overrides if key not in CHANGEABLE]
     if fixed:
         raise ConfigError(
-            f"--resume goes on with the run as it was: it takes {_flags(CHANGEABLE)}, but not {', '.join(fixed)}"
+            f"--resume goes on with the run as it was: it takes {_changeable()}, but not {', '.join(fixed)}"
         )
-    changes = {key.removesuffix(".path"): parse_value(text) for key, text in overrides.items()}
+    changes = {key: parse_value(text) for key, text in overrides.items()}
     from echelon_train.training import resume
 
     return _report(resume(args.resume, **changes, max_seconds=_seconds(args), wandb=args.wandb), args.resume)
@@ -162,8 +163,9 @@ def option(key: str) -> str:
     return _SHORT.get(key, f"--{key.replace('_', '-')}")
 
 
-def _flags(keys: Sequence[str]) -> str:
-    return ", ".join(map(option, keys))
+def _changeable() -> str:
+    """The options that a run may be resumed with."""
+    return ", ".join(dict.fromkeys(re.sub(r"(mixture)\..*", r"\1.*", option(key)) for key in CHANGEABLE))
 
 
 def _described_configs() -> str:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections import Counter
 
 import pytest
 
@@ -92,15 +93,29 @@ def test_a_run_goes_on_where_its_league_is_now(league, tmp_path):
     with pytest.raises(LeagueError, match="league"):
         resume(tmp_path / "run", steps=240, console=QUIET)
     with pytest.raises(LeagueError, match="no member 'main-2'"):
-        resume(tmp_path / "run", steps=240, league=str(other.path), console=QUIET)
-    resume(tmp_path / "run", steps=240, league=str(moved), console=QUIET)
+        resume(tmp_path / "run", steps=240, **{"league.path": str(other.path)}, console=QUIET)
+    resume(tmp_path / "run", steps=240, **{"league.path": str(moved)}, console=QUIET)
     assert left(League.open(moved))["main-3"] == "main-2"
     assert left(other) == {}
     assert read_run_config(tmp_path / "run").league.path == str(moved), "and so the next time"
 
     train(resumable_run(), tmp_path / "alone", console=QUIET)
     with pytest.raises(ConfigError, match="in no league"):
-        resume(tmp_path / "alone", league=str(moved), console=QUIET)
+        resume(tmp_path / "alone", **{"league.path": str(moved)}, console=QUIET)
+
+
+def test_whom_a_run_meets_may_change_while_it_goes_on(league, tmp_path, monkeypatch):
+    train(run_in(league), tmp_path / "run", console=QUIET)
+    met = watch_opponents(monkeypatch)
+    scripted_only = {f"league.mixture.{name}": 0.0 for name in ("self_play", "past", "pfsp")}
+    resume(tmp_path / "run", steps=400, **scripted_only, console=QUIET)
+    assert read_run_config(tmp_path / "run").league.mixture == OpponentMixture(
+        self_play=0, past=0, pfsp=0, scripted=1, verification=0
+    )
+    late = Counter(met)
+    resume(tmp_path / "run", steps=800, console=QUIET)
+    assert set(met - late) <= {"novice", "trivial"}, "those of battles that were going on are over"
+    assert set(met - late)
 
 
 def test_a_main_exploiter_meets_the_newest_main_agent_and_begins_anew(league, tmp_path, monkeypatch):
