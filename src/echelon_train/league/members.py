@@ -37,7 +37,8 @@ Kind = Literal["scripted", "main", "main_exploiter", "league_exploiter", "past"]
 
 State = Literal["active", "retired"]
 
-LEARNING_KINDS = ("main", "main_exploiter", "league_exploiter")
+LEARNING_KINDS = "main", "league_exploiter"
+"""Of the snapshots of learners that go on from there; a main exploiter begins anew."""
 
 
 @dataclass(frozen=True)

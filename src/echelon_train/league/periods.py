@@ -52,8 +52,8 @@ def last_period(connection: sqlite3.Connection) -> tuple[int, int]:
 def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Period:
     """The period to be closed now.
 
-    Still learning is who has a learning kind, is active, and is nobody's parent of its own kind: a policy that has gone
-    on under another name is frozen.
+    Still learning is the newest member of each of the `LEARNING_KINDS`, if it is active: whose learner has left another
+    one since, or begins anew after each, is frozen.
     """
     number = last_period(connection)[0] + 1
     (last_match,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM matches").fetchone()
@@ -61,7 +61,7 @@ def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Per
     marks = ", ".join("?" * len(LEARNING_KINDS))
     drifting = connection.execute(
         f"SELECT id FROM members m WHERE kind IN ({marks}) AND state = 'active'"
-        " AND NOT EXISTS (SELECT 1 FROM members c WHERE c.parent = m.id AND c.kind = m.kind) ORDER BY id",
+        " AND NOT EXISTS (SELECT 1 FROM members n WHERE n.kind = m.kind AND n.id > m.id) ORDER BY id",
         LEARNING_KINDS,
     )
     pinned = connection.execute("SELECT id FROM members WHERE name = ?", (settings.anchor,))

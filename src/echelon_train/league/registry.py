@@ -12,6 +12,7 @@ that of the ids, never that of the clock.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import sqlite3
@@ -107,7 +108,9 @@ class League:
             member = Member(0, level, "scripted", "active", None, 0, None, None, now(), {"level": level})
             return _member(connection, insert_member(connection, member, None))
 
-    def add_checkpoint(self, path: Path, kind: str, name: str | None = None, parent: str | None = None) -> Member:
+    def add_checkpoint(
+        self, path: Path, kind: str, name: str | None = None, parent: str | None = None, *, numbered: bool = False
+    ) -> Member:
         """Make the policy of a checkpoint, or of a run's last one, a member; its files are copied.
 
         Parameters
@@ -120,6 +123,8 @@ class League:
             What to call it; by default an adjective and an animal that follow from the weights.
         parent
             Name of the member that it was trained from, if there is one.
+        numbered
+            Whether the name is to be completed by the first number that makes it a new one, from 1.
 
         Raises
         ------
@@ -130,14 +135,16 @@ class League:
             is no member.
         """
         checked_kind = check_kind(kind)
-        if name is not None:
-            check_name(name)
         candidate = read_candidate(path)
         with writing(self.path) as connection:
             members = _by_name(connection)
             for other in members.values():
                 if other.weights_sha256 == candidate.weights_sha256:
                     raise LeagueError(f"{path}: its weights are those of the member {other.name!r}")
+            if numbered:
+                name = next(each for n in itertools.count(1) if (each := f"{name}-{n}") not in members)
+            if name is not None:
+                check_name(name)
             if name in members:
                 raise LeagueError(f"name {name!r}: is that of another member")
             parent_id = None if parent is None else _known(members, parent).id

@@ -128,7 +128,7 @@ def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate])
     samples
         That it has trained on since the last snapshot, or since it began.
     met
-        Whom it has met in that time.
+        Whom it has met since it began.
     """
     if samples < settings.snapshot_every or settings.role == "best_response":
         return False

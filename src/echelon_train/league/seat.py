@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
@@ -120,13 +119,12 @@ class Seat:
         If its weights are a member's already, nothing is added. Raises as `League.add_checkpoint` does.
         """
         sha256 = read_candidate(checkpoint).weights_sha256
-        members = {each.name: each for each in self.league.members()}
-        known = next((each.name for each in members.values() if each.weights_sha256 == sha256), None)
+        known = next((each.name for each in self.league.members() if each.weights_sha256 == sha256), None)
         if known is not None:
             return known
-        names = (f"{self.settings.name}-{number}" for number in itertools.count(1))
-        name = next(each for each in names if each not in members)
-        return self.league.add_checkpoint(checkpoint, self.settings.role, name, self._last).name
+        return self.league.add_checkpoint(
+            checkpoint, self.settings.role, self.settings.name, self._last, numbered=True
+        ).name
 
     def published(self, name: str) -> None:
         """Note that the league has the checkpoint that was announced, as the member of a name."""

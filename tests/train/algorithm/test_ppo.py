@@ -8,10 +8,12 @@ import safetensors.torch
 import torch
 from gymnasium import spaces
 
+from echelon_train.algorithm.normalize import ReturnNormalizer
 from echelon_train.algorithm.ppo import MOST_SKIPPED
 from echelon_train.errors import NonFiniteError
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.schedules import Schedule
+from echelon_train.tensor_files import weights_of as named_weights
 
 from .toys import Wander, collect, collected, model_of
 
@@ -369,6 +371,19 @@ def test_another_environment_with_other_rows_goes_on_with_the_same_weights():
     model.learn(112, reset_num_timesteps=False)
     assert model.num_timesteps == 64 + 112
     assert model.rollout_buffer.num_rows == 7
+
+
+def test_a_new_beginning_forgets_what_came_of_training():
+    model, other = collected(batch_size=32), model_of(Wander(4), seed=9)
+    model.train()
+    fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
+    assert model.policy.optimizer.state and model._last_lstm_states.pi[0].any()
+    model.begin_anew(fresh)
+    assert not model.policy.optimizer.state
+    assert not any(state.any() for state in (*model._last_lstm_states.pi, *model._last_lstm_states.vf))
+    assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())
+    found, begun = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
+    assert found.keys() == begun.keys() and all(found[name].equal(begun[name]) for name in begun)
 
 
 # Memory

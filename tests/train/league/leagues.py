@@ -19,8 +19,11 @@ from ..small import NETWORK, small_battle
 CONFIG = small_battle()
 CONFIG_HASH = battle_hash(CONFIG)
 STAMP = {"package": "0", "engine_hash": "0" * 64}
-SCRIPT_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "OMP_NUM_THREADS": "1"}
-"""Of processes in which this module can be imported as ``train.league.leagues``."""
+_TESTS = Path(__file__).resolve().parents[2]
+SCRIPT_ENVIRONMENT = {
+    **os.environ, "PYTHONPATH": os.pathsep.join([str(_TESTS.parent / "src"), str(_TESTS)]), "OMP_NUM_THREADS": "1"
+}  # fmt: skip
+"""Of processes in which this module can be imported as ``train.league.leagues``, and the package is this checkout's."""
 
 
 def saved(folder: Path, seed: int = 0, steps: int = 100) -> Path:

@@ -41,6 +41,14 @@ def test_the_interval_of_two_is_that_of_the_likelihood_of_their_difference():
     assert found.high[0] - found.strength[0] > 1.3 * (found.strength[0] - found.low[0])
 
 
+def test_games_that_vary_less_say_more():
+    steady, lively = (
+        bradley_terry(payoffs(["a", "b"], {("a", "b"): scores * 10})) for scores in ([0.75] * 4, [1.0, 1.0, 1.0, 0.0])
+    )
+    assert steady.strength == pytest.approx(lively.strength, abs=5) and steady.dispersion < 0.1 < lively.dispersion
+    assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()
+
+
 def test_the_anchor_is_where_it_was_put_and_nobodys_distance_changes():
     table = draw_league(np.random.default_rng(1), ahead(np.array([1400.0, 1500.0, 1700.0])), 40)
     free = bradley_terry(table)

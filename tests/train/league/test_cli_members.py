@@ -2,6 +2,7 @@
 
 import pytest
 
+from echelon_env.evaluate import evaluation_seed
 from echelon_env.opponents.skill import LEVELS
 from echelon_train.checkpoint import load_checkpoint
 from echelon_train.league.periods import LeagueSettings
@@ -114,6 +115,8 @@ def test_the_first_champion_and_its_successor(commands, league, tmp_path, tiny):
     validation = league.match(document["validation"])
     assert (validation.match.first, validation.match.second) == ("young", "old")
     assert len(validation.match.battles) == 4 and validation.match.scenario == str(tiny)
+    maps = {battle.seed for battle in validation.match.battles}
+    assert maps.isdisjoint(evaluation_seed(0, index) for index in range(100)), "not on those of rating runs"
     assert (document["previous"], document["champion"]) == ("old", "young")
     refused = commands.json("promote", league.path, "old", *battle)
     assert (refused["promoted"], refused["champion"]) == (False, "young")

@@ -75,6 +75,15 @@ def test_a_loop_of_four_is_found_though_no_three_have_all_met():
     assert found.triangle is None
 
 
+def test_games_that_vary_less_say_more():
+    steady, lively = [0.75] * 4, [1.0, 1.0, 1.0, 0.0]
+    found = [
+        scored(payoffs(["a", "b", "c"], {("a", "b"): each, ("b", "c"): each, ("c", "a"): each})).p_value
+        for each in (steady, lively)
+    ]
+    assert found[0] < 0.01 < 0.05 < found[1]
+
+
 def test_two_groups_that_never_met_are_each_looked_at():
     scores = {("a", "b"): WON, ("b", "c"): WON, ("a", "c"): LOST, ("d", "e"): WON, ("e", "f"): WON, ("d", "f"): WON}
     found = scored(payoffs(list("abcdef"), scores))

@@ -75,6 +75,9 @@ def test_nothing_is_found_where_only_the_rules_were_taken_off_and_put_back(leagu
         ("DELETE FROM periods WHERE number = 1", "period 2", "comes where period 1 was expected: one is missing"),
         ("UPDATE periods SET last_match = 2 WHERE number = 2", "period 2", "ends before the period before it"),
         ("UPDATE periods SET last_match = 77 WHERE number = 2", "period 2", "names a match or a member that is not"),
+        ("UPDATE periods SET last_member = 2 WHERE number = 2", "period 2", "ends before the period before it"),
+        ("UPDATE periods SET last_member = 77 WHERE number = 2", "period 2", "names a match or a member that is not"),
+        ("UPDATE ratings SET volatility = 0.09 WHERE member = 3", "ratings of period 1", "matches: expert (1 in all)"),
         ("UPDATE periods SET last_match = 2 WHERE number = 1", "ratings of period 1", "do not follow from the matches"),
         (
             "UPDATE periods SET pinned = '[99]' WHERE number = 1",

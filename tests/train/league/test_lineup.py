@@ -1,5 +1,6 @@
 """Every battle has an opponent of its own, from its beginning to its end."""
 
+import copy
 from collections import Counter
 
 import numpy as np
@@ -169,6 +170,31 @@ def test_a_refresh_reaches_battles_in_progress():
     assert not np.array_equal(act(), before)
 
 
+def test_a_refresh_takes_the_new_weights_of_the_same_policy_and_leaves_the_memory_of_battles_in_progress():
+    """As the learner's present self does, whose weights are copied into one policy."""
+    policy = load("ann")
+    lineup = Lineup(CONFIG, Turns("self"), lambda name: policy)
+    observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
+    lineup.reset(np.ones(10, np.bool_))
+    lineup.act(observations)
+    squad = lineup._squads[NETWORKS["ann"]]
+    memory = squad.state.clone()
+    with torch.no_grad():
+        policy.action_net.bias.add_(1.0)
+    lineup.refresh("self")
+    assert squad is lineup._squads[NETWORKS["ann"]] and squad.state.equal(memory) and memory.any()
+    (bias,) = (each for name, each in squad._stacked._weights.items() if name.endswith("action_net.bias"))
+    assert bias[0].equal(policy.action_net.bias)
+
+
+def test_policies_act_on_the_device_that_they_were_given():
+    lineup = Lineup(CONFIG, Turns("ann"), load, device="meta")
+    for each in (lineup, copy.deepcopy(lineup)):
+        each.reset(np.ones(10, np.bool_))
+        squad = each._squads[NETWORKS["ann"]]
+        assert {tensor.device.type for tensor in (squad.state, *squad._stacked._weights.values())} == {"meta"}
+
+
 def test_it_goes_on_as_it_would_have():
     def run(env, lineup, steps):
         play(env, steps, seed=steps)
@@ -179,15 +205,15 @@ def test_it_goes_on_as_it_would_have():
         lineup = Lineup(CONFIG, Turns("ann", "novice", "cid"), load, seed=1)
         env = env_with(lineup, 4, max_steps=60)
         made.append((env, lineup))
-    (env, lineup), (other, copy) = made
+    (env, lineup), (other, again) = made
     env.reset()
     play(env, 7)
     other.restore_arrays(env.state_arrays())
-    assert copy.names == lineup.names
+    assert again.names == lineup.names
     torch.manual_seed(5)
     expected = run(env, lineup, 9)
     torch.manual_seed(5)
-    assert run(other, copy, 9) == expected
+    assert run(other, again, 9) == expected
     env.close()
     other.close()
 

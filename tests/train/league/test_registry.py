@@ -261,18 +261,21 @@ def test_the_first_period_may_be_empty(tmp_path):
 def test_a_period_without_games_makes_those_who_learn_less_certain(league, tmp_path):
     old = league.add_checkpoint(saved(tmp_path / "1", 1), "main").name
     new = league.add_checkpoint(saved(tmp_path / "2", 2), "main", parent=old).name
-    exploiter = league.add_checkpoint(saved(tmp_path / "3", 3), "main_exploiter", parent=new).name
+    league.add_checkpoint(saved(tmp_path / "3", 3), "main_exploiter", parent=new)
     past = league.add_checkpoint(saved(tmp_path / "4", 4), "past").name
-    retired = league.add_checkpoint(saved(tmp_path / "5", 5), "league_exploiter").name
-    league.retire(retired)
+    left_behind = league.add_checkpoint(saved(tmp_path / "5", 5), "league_exploiter").name
+    exploiter = league.add_checkpoint(saved(tmp_path / "6", 6), "league_exploiter").name
     league.close_period()
     before = league.ratings()
     league.close_period()
     after = league.ratings()
     drifted = {name for name in before if after[name] != before[name]}
-    assert drifted == {new, exploiter}, "not the one that goes on as another, nor who never learns"
+    assert drifted == {new, exploiter}, "neither who goes on as another or anew, nor who never learns"
     assert all(after[name].deviation > before[name].deviation for name in drifted)
-    assert {past, old} <= before.keys()
+    assert {past, old, left_behind} <= before.keys()
+    league.retire(new)
+    league.close_period()
+    assert {name for name in after if league.ratings()[name] != after[name]} == {exploiter}
 
 
 def test_who_joined_since_is_rated_as_a_newcomer(league):

@@ -123,6 +123,20 @@ def test_a_battle_as_a_film(league, recorded, tmp_path):
     assert not (tmp_path / "other.gif").exists()
 
 
+def test_a_film_is_of_that_battle_from_that_side(league, recorded, tmp_path, monkeypatch):
+    filmed = []
+
+    def watch(path, first, second, config, *, seed, side):
+        filmed.append((first.name, second.name, config, seed, side))
+
+    monkeypatch.setattr("echelon_train.league.replay.film_battle", watch)
+    battles = recorded.match.battles
+    for battle in battles:
+        film(league, recorded.uuid, battle.number, tmp_path / "battle.gif")
+    config = league.match(recorded.uuid).config
+    assert filmed == [("otter", "novice", config, battle.seed, battle.side) for battle in battles]
+
+
 def test_a_match_that_there_is_not(league):
     with pytest.raises(LeagueError, match="expected the uuid of a match or its beginning, 0 have it"):
         replay(league, "1234")

@@ -5,7 +5,7 @@ import pytest
 
 from echelon_env.schema import ConfigError
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.matchmaking import OpponentMixture
+from echelon_train.league.matchmaking import NEWCOMER_GAMES, OpponentMixture
 from echelon_train.league.registry import League
 from echelon_train.league.roles import SELF, LeagueConfig
 from echelon_train.league.seat import WINDOW, Seat
@@ -13,7 +13,7 @@ from echelon_train.policy import build_policy
 from echelon_train.tensor_files import weights_of
 
 from ..small import NETWORK
-from .leagues import saved
+from .leagues import played, saved
 
 SETTINGS = LeagueConfig(
     snapshot_every=100, mixture=OpponentMixture(self_play=1, past=1, pfsp=1, scripted=1, verification=1)
@@ -66,6 +66,7 @@ def test_what_it_draws_is_its_own_and_goes_on(league, policy):
     other.look(policy)
     drawn = [*one.draw(5), *one.draw(5)]
     assert [*two.draw(5), *two.draw(5)] == drawn
+    assert drawn[:5] != drawn[5:]
     assert [*other.draw(5), *other.draw(5)] != drawn
     assert set(seated(league, policy).draw(500)) == {SELF, "novice", "main-1", "main-2", "main-exploiter-1"}
 
@@ -79,6 +80,21 @@ def test_whom_it_loses_to_it_meets_more_often(league, policy):
     met = Counter(seat.draw(500))
     assert met["main-1"] > 400
     assert seat.fared() == {"main-1": 0.0, "main-2": 1.0, "main-exploiter-1": 1.0}
+
+
+def test_a_newcomer_meets_its_neighbours_and_a_snapshot_has_its_rating(league, policy):
+    league.record(played("main-1", "novice", (1, 1) * 30, 1))
+    league.record(played("main-exploiter-1", "novice", (-1, -1) * 30, 2))
+    league.close_period()
+    seat = seated(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
+    assert set(seat.draw(100)) == {"main-2"}, "who has not played, as itself"
+    seat.announce(100)
+    seat.published("main-1")
+    seat.look(policy)
+    assert set(seat.draw(100)) == {"main-1"}
+    for _ in range(NEWCOMER_GAMES):
+        seat.note("novice", 1)
+    assert set(seat.draw(100)) == {"main-1", "main-2", "main-exploiter-1"}
 
 
 def test_what_is_long_ago_does_not_count(league, policy):

@@ -44,7 +44,7 @@ def policies_of(network):
 def test_every_lane_acts_as_its_policy(network):
     first, second = policies_of(network)
     stacked = StackedPolicies(network)
-    lanes = [first, second, first]
+    lanes = [first, second, second]
     stacked.set_lanes(lanes)
     seen, state, starts, noise = moments(1)
     actions, (hidden, cell) = stacked.act(seen, state, starts, noise)
@@ -58,6 +58,7 @@ def test_every_lane_acts_as_its_policy(network):
         torch.testing.assert_close(hidden[lane][living], after[0][0][living], rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(cell[lane][living], after[1][0][living], rtol=1e-5, atol=1e-5)
     assert not torch.equal(actions[0], actions[1])
+    assert actions.is_inference() and hidden.is_inference() and cell.is_inference()
 
 
 def test_lanes_are_copies():

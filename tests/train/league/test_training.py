@@ -5,8 +5,10 @@ import json
 from collections import Counter
 
 import pytest
+from stable_baselines3.common.logger import Logger
 
 from echelon_env.schema import ConfigError
+from echelon_train.callbacks import LeagueCallback
 from echelon_train.checkpoint import load_checkpoint, weights_of
 from echelon_train.config import training_curriculum
 from echelon_train.league.errors import LeagueError
@@ -126,13 +128,41 @@ def test_a_main_exploiter_meets_the_newest_main_agent_and_begins_anew(league, tm
         lambda network, seed: begun.append(build_policy(network, seed)) or begun[-1],
     )
     met = watch_opponents(monkeypatch)
-    train(run_in(league, role="main_exploiter", patience=1), tmp_path / "exploiter", console=QUIET)
+    config = run_in(league, role="main_exploiter", patience=1)
+    config = dataclasses.replace(config, checkpoint_every=1000)  # else each rollout begins with a checkpoint anyway
+    train(config, tmp_path / "exploiter", console=QUIET)
     assert set(met) == {"main-2"}
     exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
     assert exploiters == {"main-exploiter-1": None, "main-exploiter-2": None}
     assert len(begun) == 2
+    for name in exploiters:
+        kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
+        assert not any(kept.equal(weights_of(each)["action_net.weight"]) for each in begun), "left before, not after"
     first = weights_of(begun[0])
     assert not first["action_net.weight"].equal(weights_of(begun[1])["action_net.weight"])
+
+
+def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
+    run = Run(run_in(league), tmp_path / "run", "cpu", QUIET, None)
+    try:
+        callback = run._league
+        run.model.set_logger(Logger(None, []))
+        callback.init_callback(run.model)
+        for opponent, outcomes in {"novice": (1, 1, 0), "trivial": (-1, 0, -1)}.items():
+            for outcome in outcomes:
+                callback.locals = {"infos": [{"opponent": opponent, "outcome": outcome}, {}]}
+                assert callback._on_step()
+        callback._on_rollout_end()
+        assert callback._seat.fared() == pytest.approx({"novice": 5 / 6, "trivial": 1 / 6})
+        logged = run.model.logger.name_to_value
+        assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5))
+    finally:
+        run.close()
+
+
+def test_opponents_act_where_and_are_kept_as_the_run_says(league):
+    callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, lambda: None, QUIET)
+    assert (callback.opponents._device.type, callback.opponents._cache) == ("meta", 3)
 
 
 def test_an_exploiter_without_anybody_to_exploit_is_refused(league, tmp_path):

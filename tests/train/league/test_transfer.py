@@ -75,6 +75,20 @@ def test_a_league_with_a_write_ahead_log(original, tmp_path, monkeypatch):
     assert states == {"before": "active", "after": "retired"}
 
 
+def test_what_is_being_written_is_waited_for(original, tmp_path, monkeypatch):
+    """Without a write-ahead log the file has what is not committed yet."""
+    monkeypatch.setattr(database, "SAFE_WAL_VERSION", (99, 0, 0))
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    shutil.copytree(original.path, tmp_path / "league")
+    league = League.open(tmp_path / "league")
+    with writing(league.path) as connection:
+        connection.execute("PRAGMA cache_size = 1")
+        connection.executemany("INSERT INTO configs VALUES (?, ?)", [(str(n), "x" * 5000) for n in range(20)])
+        with pytest.raises(LeagueError, match="another process has kept the league locked"):
+            export_league(league, tmp_path / "league.zip")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["league"]
+
+
 def test_nothing_is_overwritten(original, exported, tmp_path):
     with pytest.raises(FileExistsError):
         export_league(original, exported)
