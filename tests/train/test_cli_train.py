@@ -155,6 +155,8 @@ def test_a_run_goes_on(runs):
         (["--set", "battle.rewards.deth=3"], "did you mean 'death'"),
         (["--set", "ppo.epochs"], "--set: expected KEY=VALUE, got 'ppo.epochs'"),
         (["--max-minutes", "0"], "--max-minutes"),
+        (["league"], "league.path: expected the folder of a league, see --league"),
+        (["--role", "main"], "league.path: expected the folder of a league"),
         (["--step", "3"], "--step"),
         (
             ["--resume", "runs/x", "--ppo.epochs", "3", "--seed", "1"],

@@ -16,6 +16,7 @@ from echelon_env.curriculum import Curriculum
 from echelon_env.schema import ConfigError
 from echelon_train.config import CHANGEABLE
 from echelon_train.errors import TrainError
+from echelon_train.league.roles import LeagueConfig
 from echelon_train.run_config import (
     Setting,
     load_run_config,
@@ -107,6 +108,10 @@ def run(args: argparse.Namespace) -> int:
         return _resume(args, overrides)
     default = _LEAGUE if "league.path" in overrides else _DEFAULT
     config = load_run_config(args.config or default, overrides)
+    if not config.league.path and (
+        config.league != LeagueConfig() or any(key.startswith("league.") for key in overrides)
+    ):
+        raise ConfigError("league.path: expected the folder of a league, see --league: this run is meant for one")
     from echelon_train.training import train
 
     name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)

@@ -43,14 +43,13 @@ class Strengths:
     strength: Array
     low: Array
     high: Array
-    dispersion: float  # `Payoffs.dispersion`
 
 
 def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strength: float = MEAN_STRENGTH) -> Strengths:
     """Fit the strengths that explain the games best.
 
     The expected score of a against b is 1 / (1 + 10 ^ ((b - a) / 400)). A game's score counts as a fractional win. What
-    is maximised is the quasi-likelihood, the binomial one divided by the dispersion of the games' scores, with a normal
+    is maximised is the quasi-likelihood, the binomial one divided by the dispersion of a pair's scores, with a normal
     prior of `PRIOR_DEVIATION` about the members' mean, an eighth of a game's worth: it decides about those alone
     that have won or lost all games, or that no chain of games joins to the others.
 
@@ -82,8 +81,7 @@ def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strengt
     if anchor is not None and anchor not in payoffs.members:
         raise ValueError(f"anchor: expected one of {payoffs.members}, got {anchor!r}")
     size = len(payoffs.members)
-    dispersion = payoffs.dispersion
-    model = _Model(payoffs, dispersion)
+    model = _Model(payoffs)
     best = model.maximise(np.zeros(size), np.zeros(size))
     origin = np.full(size, 1 / size)
     if anchor is not None:
@@ -97,15 +95,14 @@ def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strengt
         strength=strength,
         low=strength - SCALE * ends[:, 0],
         high=strength + SCALE * ends[:, 1],
-        dispersion=dispersion,
     )
 
 
 class _Model:
     """The penalised quasi-likelihood of strengths (P,) in logits, which does not change if all grow alike."""
 
-    def __init__(self, payoffs: Payoffs, dispersion: float) -> None:
-        self.trials = payoffs.games / dispersion
+    def __init__(self, payoffs: Payoffs) -> None:
+        self.trials = np.where(payoffs.met, payoffs.games / payoffs.dispersion, 0.0)
         self.wins = self.trials * np.where(payoffs.met, payoffs.score, 0.0)
         self.prior = (SCALE / PRIOR_DEVIATION) ** 2  # of a strength, 1 / logits^2
 

@@ -12,6 +12,9 @@ from echelon_train.league.bradley_terry import Strengths
 from echelon_train.league.glicko2 import SCALE
 from echelon_train.league.payoffs import SIGNIFICANCE, Payoffs
 
+MATTERS = 0.05
+"""Cycle score from which on a league's ratings are misleading; below, they explain nearly everything."""
+
 _SAMPLES = 999
 _SEED = 0
 _RANK = 1e-9  # singular values below this share of the greatest are rounding
@@ -32,8 +35,8 @@ class CycleScore:
 
     @property
     def significant(self) -> bool:
-        """Whether the cycles are more than noise."""
-        return self.p_value <= SIGNIFICANCE
+        """Whether the cycles are more than noise, and enough to matter."""
+        return self.p_value <= SIGNIFICANCE and self.score >= MATTERS
 
 
 def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
@@ -89,7 +92,7 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
         return CycleScore(0.0, 1.0, 0, triangle)
 
     explained = np.sqrt(games * variance) * differences
-    simulated = _simulate(games, expected, strengths.dispersion)
+    simulated = _simulate(games, expected, payoffs.dispersion[rows, columns])
     scale = np.sqrt(games / variance)
     errors = scale * (np.vstack([payoffs.score[rows, columns], simulated]) - expected)
     along = errors @ gradients
@@ -101,8 +104,8 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     return CycleScore(cyclic_part / whole if whole else 0.0, p_value, loops, triangle)
 
 
-def _simulate(games: NDArray[np.int64], expected: Array, dispersion: float) -> Array:
-    """Mean scores (samples, pairs) of games with the expected scores and the dispersion.
+def _simulate(games: NDArray[np.int64], expected: Array, dispersion: Array) -> Array:
+    """Mean scores (samples, pairs) of games with the pairs' expected scores and dispersions.
 
     As many games as the dispersion says are won or lost, the others have the expected score.
     """

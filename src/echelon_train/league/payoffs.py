@@ -21,6 +21,7 @@ SIGNIFICANCE = 1 - CONFIDENCE
 """Share of false alarms that a warning may have."""
 
 _PRIOR_FREEDOM = 2.0  # games' worth of belief that a map's two battles always end alike
+_PAIR_GAMES = 20  # of a pair, that say as much about its dispersion as the league does
 _EVEN_VARIANCE = 0.25  # of one battle between equals
 
 PairScores = Mapping[tuple[str, str], ArrayLike]
@@ -48,17 +49,25 @@ class Payoffs:
         return self.games > 0
 
     @property
-    def dispersion(self) -> float:
-        """Variance of a game's score in units of p (1 - p), between 0 and 1, from the spread within the pairs.
+    def dispersion(self) -> NDArray[np.float64]:
+        """(P, P) variance of a pair's game scores in units of p (1 - p), between 0 and 1; NaN where they have not met.
 
         It is 1 where a map's two battles always end alike, 1/2 where they are independent, and lower where many are
-        drawn or the place decides. A belief in 1 that is worth two games keeps it from 0 where there are few games.
+        drawn or the place decides. It is estimated from the spread within the pair, and from the league's as far as the
+        pair has few games. To the league's, no pair contributes more than a few games, so that one that has met often,
+        and always draws, does not make the others look certain; a belief in 1 that is worth two games keeps it from 0.
         """
-        pairs = np.triu(self.games > 1)
-        n, score, squares = self.games[pairs], self.score[pairs], self.squares[pairs]
+        pairs = np.nonzero(np.triu(self.met))
+        n, squares = self.games[pairs], self.squares[pairs]
+        alike = _alike(n, self.score[pairs], squares)
+        share = np.minimum(1.0, _PAIR_GAMES / n)
         prior = _PRIOR_FREEDOM * _EVEN_VARIANCE
-        dispersion = (squares.sum() + prior) / (_alike(n, score, squares).sum() + prior)
-        return min(1.0, float(dispersion))  # above 1 by rounding only
+        common = (share @ squares + prior) / (share @ alike + prior)
+        belief = _PAIR_GAMES * _EVEN_VARIANCE
+        own = np.minimum(1.0, (squares + belief * common) / (alike + belief))  # above 1 by rounding only
+        dispersion = np.full(self.games.shape, np.nan)
+        dispersion[pairs] = dispersion.T[pairs] = own
+        return dispersion
 
 
 @dataclass(frozen=True)
@@ -145,8 +154,9 @@ def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misp
 
     Every pair that has met is tested with the tails of a binomial distribution, of as many trials as independent
     battles would have the variance of its games; what comes out exactly as measured counts half. A pair's dispersion is
-    the league's or its own, whichever is greater. A pair is reported if its interval does not have the prediction in it
-    and, so that many pairs do not make many false alarms, the rate of false discoveries is at most `SIGNIFICANCE`.
+    `Payoffs.dispersion` or that of its games alone, whichever is greater. A pair is reported if its interval does not
+    have the prediction in it and, so that many pairs do not make many false alarms, the rate of false discoveries is at
+    most `SIGNIFICANCE`.
 
     Measured: with ratings that are right, 0 to 3 % of leagues have a false alarm. With three members that beat each
     other in a circle at 92 % each, five games of each pair show it in 84 % of leagues; at 65 %, 20 games do in 50 %.
@@ -205,7 +215,7 @@ def _tails(
     n, score, squares = payoffs.games[pairs], payoffs.score[pairs], payoffs.squares[pairs]
     alike = _alike(n, score, squares)
     own = np.divide(squares, alike, out=np.zeros(len(n)), where=alike > 0)
-    trials = n / np.maximum(own, payoffs.dispersion)
+    trials = n / np.maximum(own, payoffs.dispersion[pairs])
     wins, losses = trials * score, trials * (1 - score)
     above, below = np.ones((2, len(n)))  # all scores are at least 0 and at most 1
     some = wins > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -47,6 +48,12 @@ def last_period(connection: sqlite3.Connection) -> tuple[int, int]:
     """The number of the period that was closed last, and the id of its last match; 0 and 0 before the first one."""
     number, last_match = connection.execute("SELECT MAX(number), last_match FROM periods").fetchone()
     return number or 0, last_match or 0
+
+
+def count_unrated(connection: sqlite3.Connection) -> int:
+    """How many matches no period has yet."""
+    found = connection.execute("SELECT COUNT(*) FROM matches WHERE id > ?", (last_period(connection)[1],))
+    return int(found.fetchone()[0])
 
 
 def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Period:
@@ -95,8 +102,9 @@ def derive(
 ) -> dict[str, Rating]:
     """Everybody's ratings after a period, from those before it and its matches, which follow that of id `after_match`.
 
-    Newcomers are `placed` by all of their games. Members come in the order in which they joined. Raises ValueError for
-    a period that does not fit the rest.
+    Newcomers are `placed` by all of their games; one that is still learning and did not play in the period does not
+    become more certain by that. Members come in the order in which they joined. Raises ValueError for a period that
+    does not fit the rest.
     """
     names: dict[int, str] = dict(
         connection.execute("SELECT id, name FROM members WHERE id <= ? ORDER BY id", (period.last_member,))
@@ -111,7 +119,12 @@ def derive(
     )
     drifting = [names[number] for number in period.drifting]
     rated = rate_period(ratings, games, drifting=drifting, pinned=pinned, tau=period.tau)
-    return placed(rated, [*earlier, *games], pinned)
+    after = placed(rated, [*earlier, *games], pinned)
+    played = {name for game in games for name in game[:2]}
+    for name in drifting:
+        if name not in played and after[name].deviation < rated[name].deviation:
+            after[name] = dataclasses.replace(after[name], deviation=rated[name].deviation)
+    return after
 
 
 def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Rating]]]:

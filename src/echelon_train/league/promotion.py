@@ -115,7 +115,7 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
         return _told(league, reign)
     validation = _validation(league, name, reign, play)
     if not _is_rated(league, validation.uuid):
-        league.close_period()
+        league.rate_matches()
     return _decide(league, name, reign, validation, k) or promote(league, name, play=play, k=k)
 
 

@@ -48,7 +48,7 @@ def placed(
     after = dict(ratings)
     for name, points, variance in zip(joint.members, joint.ratings, joint.covariance.diagonal(), strict=True):
         if name in newcomers:
-            deviation = min(max(math.sqrt(variance), DEVIATIONS[0]), DEVIATIONS[1])
+            deviation = min(max(math.sqrt(variance), DEVIATIONS[0]), Rating().deviation)  # no game takes certainty away
             rating = min(max(float(points), RATINGS[0]), RATINGS[1])
             after[name] = Rating(rating, deviation, ratings[name].volatility)
     return after

@@ -43,6 +43,7 @@ from echelon_train.league.names import check_name, memorable_name
 from echelon_train.league.periods import (
     ANCHOR_RATING,
     LeagueSettings,
+    count_unrated,
     derive,
     derive_all,
     insert_period,
@@ -285,8 +286,7 @@ class League:
     def unrated_matches(self) -> int:
         """How many matches no period has yet."""
         with reading(self.path) as connection:
-            found = connection.execute("SELECT COUNT(*) FROM matches WHERE id > ?", (last_period(connection)[1],))
-            return int(found.fetchone()[0])
+            return count_unrated(connection)
 
     def close_period(self) -> int:
         """Rate everybody by the matches since the last period, in one transaction. Returns the period's number.
@@ -294,11 +294,22 @@ class League:
         A period without matches only makes the ratings of those still learning less certain.
         """
         with writing(self.path) as connection:
-            period = next_period(connection, self.settings)
-            last, after_match = last_period(connection)
-            before = read_ratings(connection, last)
-            insert_period(connection, period)
-            insert_ratings(connection, period.number, derive(connection, period, before, after_match))
+            return self._close_period(connection)
+
+    def rate_matches(self) -> bool:
+        """Close a period if there are matches that none has yet, and say whether; of several processes one does."""
+        with writing(self.path) as connection:
+            new = count_unrated(connection) > 0
+            if new:
+                self._close_period(connection)
+        return new
+
+    def _close_period(self, connection: sqlite3.Connection) -> int:
+        period = next_period(connection, self.settings)
+        last, after_match = last_period(connection)
+        before = read_ratings(connection, last)
+        insert_period(connection, period)
+        insert_ratings(connection, period.number, derive(connection, period, before, after_match))
         return period.number
 
     def ratings(self, period: int | None = None) -> dict[str, Rating]:

@@ -163,8 +163,7 @@ def rating_run(
     check_integer("max_matches", max_matches)
     names = _participants(league, members)
     pinned = (league.settings.anchor,)
-    if league.unrated_matches():
-        league.close_period()
+    league.rate_matches()
     played = 0
     while True:
         ratings, games = _known(league, names)
@@ -181,7 +180,7 @@ def rating_run(
             return RatingRun(played, deviations(ratings, games, pinned), not pairings)
         jobs = [Job(first, second, config, scenario, seeds) for first, second, seeds in pairings]
         played += play_jobs(league, jobs, executor, on_match)
-        league.close_period()
+        league.rate_matches()
 
 
 def _participants(league: League, members: Collection[str] | None) -> set[str]:

@@ -16,10 +16,13 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.glicko2 import Rating
 from echelon_train.league.matchmaking import Candidate, Learner, Relation
 from echelon_train.league.members import Member, read_candidate
+from echelon_train.league.names import check_name
 from echelon_train.league.registry import League
 from echelon_train.league.roles import SELF, LeagueConfig, begins_anew, choose_opponents, snapshot_due
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.tensor_files import weights_of
+
+_MOST_SNAPSHOTS = 999_999
 
 WINDOW = 200
 """Last battles against an opponent that tell how the learner fares against it."""
@@ -43,11 +46,13 @@ class Seat:
     Raises
     ------
     LeagueError
-        If the league has no such member as a best response is to meet, or it is one that training cannot have.
+        If the league has no such member as a best response is to meet, or it is one that training cannot have; for an
+        agent after whom no member can be called.
     """
 
     def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
         self.league, self.settings = league, settings
+        check_name(f"{settings.name}-{_MOST_SNAPSHOTS}")  # now, and not when the first snapshot is due
         if settings.target and not _plays_in_training(league.member(settings.target)):
             raise LeagueError(f"{settings.target!r}: nobody trains against it; expected a policy or one of {[*LEVELS]}")
         self._seed = seed

@@ -214,6 +214,13 @@ def test_the_picture_of_the_curve(commands, league, tmp_path):
     assert not (tmp_path / "none.svg").exists()
 
 
+def test_two_pictures_cannot_have_one_name(commands, league, tmp_path):
+    picture = tmp_path / "a.png"
+    message = commands.refusal("matrix", league.path, "--picture", picture, "--nash-picture", picture)
+    assert "expected another name for each picture" in message
+    assert not picture.exists()
+
+
 def test_the_picture_of_the_mixture(commands, league, tmp_path):
     commands.lines("matrix", league.path, "--nash-picture", tmp_path / "nash.svg", "--picture", tmp_path / "m.pdf")
     assert (tmp_path / "nash.svg").stat().st_size > 0 and (tmp_path / "m.pdf").stat().st_size > 0

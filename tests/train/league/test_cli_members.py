@@ -118,10 +118,10 @@ def test_the_first_champion_and_its_successor(commands, league, tmp_path, tiny):
     maps = {battle.seed for battle in validation.match.battles}
     assert maps.isdisjoint(evaluation_seed(0, index) for index in range(100)), "not on those of rating runs"
     assert (document["previous"], document["champion"]) == ("old", "young")
-    refused = commands.json("promote", league.path, "old", *battle)
+    refused = commands.json("promote", league.path, "old", *battle, code=1)
     assert (refused["promoted"], refused["champion"]) == (False, "young")
     assert refused["score"] < refused["previous_score"]
-    assert " is refused: " in commands.lines("promote", league.path, "old", *battle)[0]
+    assert " is refused: " in commands.lines("promote", league.path, "old", *battle, code=1)[0]
 
 
 @pytest.mark.parametrize("k", ["-1", "nan", "inf"])

@@ -46,7 +46,10 @@ def test_a_cell_mirrors_the_one_across_the_diagonal(ab, ba, ac):
     assert table.games[0, 1] == len(ab) + len(ba)
     met = table.met
     assert (table.low[met] <= table.score[met]).all() and (table.score[met] <= table.high[met]).all()
-    assert 0 < table.dispersion <= 1
+    dispersion = table.dispersion
+    np.testing.assert_array_equal(np.isnan(dispersion), ~met)
+    np.testing.assert_array_equal(dispersion, dispersion.T)
+    assert ((dispersion[met] > 0) & (dispersion[met] <= 1)).all()
 
 
 @pytest.mark.parametrize(
@@ -69,15 +72,17 @@ def test_what_is_no_payoffs_is_refused(members, scores, match):
 @pytest.mark.parametrize(("alike", "drawn", "expected"), [(0.0, 0.0, 0.5), (1.0, 0.0, 1.0), (0.4, 0.0, 0.7)])
 def test_the_dispersion_says_how_far_two_battles_end_alike(alike, drawn, expected):
     table = draw_league(np.random.default_rng(0), ahead(np.arange(8) * 60.0), 60, alike=alike, drawn=drawn)
-    assert table.dispersion == pytest.approx(expected, abs=0.03)
+    assert np.nanmean(table.dispersion) == pytest.approx(expected, abs=0.03)
 
 
 def test_few_games_say_little_about_the_dispersion():
-    assert payoffs(["a", "b"], {}).dispersion == 1.0
-    assert payoffs(["a", "b"], {("a", "b"): [1.0, 1.0, 1.0]}).dispersion == 1.0
-    few = payoffs(["a", "b"], {("a", "b"): [0.5] * 3}).dispersion
-    many = payoffs(["a", "b"], {("a", "b"): [0.5] * 300}).dispersion
-    assert 0.4 < few < 1 and many < 0.01
+    def of_two(scores):
+        return payoffs(["a", "b"], {("a", "b"): scores}).dispersion[0, 1]
+
+    assert np.isnan(of_two([]))
+    assert of_two([1.0, 1.0, 1.0]) == 1.0
+    assert 0.3 < of_two([0.5] * 3) < 1
+    assert of_two([0.5] * 300) < 0.01
 
 
 def test_predictions_are_those_of_the_ratings():

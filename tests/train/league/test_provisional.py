@@ -37,6 +37,13 @@ def test_a_newcomer_is_where_its_games_and_the_prior_are_most_probable():
     assert {name: after[name] for name in ANCHORED} == ANCHORED
 
 
+def test_no_game_makes_a_rating_less_certain_than_none():
+    ratings = ANCHORED | {"new": Rating(), "newer": Rating()}
+    after = placed(ratings, games("new", "newer", 1), [*ANCHORED])
+    assert after["new"].deviation <= Rating().deviation and after["newer"].deviation <= Rating().deviation
+    assert after["new"].rating > after["newer"].rating
+
+
 def test_those_with_many_games_or_none_keep_what_they_have():
     ratings = ANCHORED | {"known": Rating(1700.0, 50.0), "unmet": Rating(), "new": Rating()}
     told = games("known", "anchor", PROVISIONAL, 1) + games("new", "known", 3)

@@ -258,6 +258,14 @@ def test_the_first_period_may_be_empty(tmp_path):
     assert league.ratings(1) == {"novice": Rating(1500.0, 0.0)}
 
 
+def test_matches_are_rated_once_and_no_period_is_empty(league):
+    league.record(played("novice", "expert", (1, 1), 50))
+    assert league.rate_matches()
+    periods = [*league.history()]
+    assert not league.rate_matches()
+    assert [*league.history()] == periods and not league.unrated_matches()
+
+
 def test_a_period_without_games_makes_those_who_learn_less_certain(league, tmp_path):
     old = league.add_checkpoint(saved(tmp_path / "1", 1), "main").name
     new = league.add_checkpoint(saved(tmp_path / "2", 2), "main", parent=old).name

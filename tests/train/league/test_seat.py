@@ -131,6 +131,12 @@ def test_a_target_that_cannot_be_is_refused(league, target, reason):
         Seat(league, LeagueConfig(role="best_response", target=target), 0)
 
 
+@pytest.mark.parametrize("agent", ["Main A", "a" * 31, "-a", "a/b"])
+def test_an_agent_whose_snapshots_could_have_no_name_is_refused_at_once(league, agent):
+    with pytest.raises(LeagueError, match=r"name '.*-999999': expected 1 to 32 lower-case letters"):
+        Seat(league, LeagueConfig(agent=agent), 0)
+
+
 def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, policy, tmp_path):
     seat = seated(league, policy)
     assert not seat.due(99)

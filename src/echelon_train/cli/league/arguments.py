@@ -97,8 +97,8 @@ def _add_playing(commands: _Commands) -> None:
     exploit = commands.add("exploit", "exploiting", "train a fresh policy against a member, to see what can be won")
     add = exploit.add_argument
     add("name", metavar="NAME", help="of the member")
-    add("--config", default="skirmish", metavar="CONFIG", help="run config, see echelon train (default: skirmish)")
-    _add_scenario(exploit, "the run config's")
+    add("--config", metavar="CONFIG", help="run config, see echelon train (default: skirmish, in the league's battles)")
+    _add_scenario(exploit, "the run config's, or without one the league's")
     add("--steps", type=positive, metavar="N", help="decisions to train on (default: the run config's)")
     add("--seed", type=non_negative, metavar="N", help="of the run (default: the run config's)")
     add("--battles", type=positive, default=200, metavar="N", help="to be judged by, an even number (default: 200)")

@@ -55,8 +55,7 @@ def run_play(args: argparse.Namespace) -> int:
                 )
         except KeyboardInterrupt:
             interrupted = True
-    if league.unrated_matches():
-        league.close_period()
+    league.rate_matches()
     document = {
         "league": str(args.league),
         "scenario": scenario,

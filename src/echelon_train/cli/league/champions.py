@@ -19,7 +19,7 @@ from echelon_train.league.runner import pairing
 
 
 def run_promote(args: argparse.Namespace) -> int:
-    """Make a member the champion if it has earned it, and say what was compared."""
+    """Make a member the champion if it has earned it, and say what was compared. Returns 1 if another one stays it."""
     if not 0 <= args.k < math.inf:
         raise ConfigError(f"--k: expected a number of at least 0, got {args.k}")
     league = League.open(args.league)
@@ -41,7 +41,7 @@ def run_promote(args: argparse.Namespace) -> int:
     if decision.promotion is not None:
         lines.append(f"champion: {league.member_policy(decision.candidate)}")
     deliver(args, document, lines)
-    return 0
+    return 0 if champion is not None and champion.name == args.name else 1
 
 
 def run_retire(args: argparse.Namespace) -> int:

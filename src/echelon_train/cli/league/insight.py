@@ -88,7 +88,7 @@ def format_warnings(insight: Insight) -> list[str]:
     cycle = insight.cycle
     if cycle.significant:
         lines += wrap(
-            f"The league goes round in circles: no ratings explain {percent(cycle.score)} % of who beats whom "
+            f"{percent(cycle.score)} % of who beats whom goes round in circles, which no ratings explain "
             f"(p = {cycle.p_value:.3f}). {_describe_triangle(cycle)}".rstrip()
         )
     return lines

@@ -15,7 +15,7 @@ from echelon_train.cli.league.insight import (
 )
 from echelon_train.cli.league.output import (
     NAME,
-    check_picture,
+    check_pictures,
     deliver,
     format_rating,
     grid,
@@ -33,8 +33,7 @@ _COLUMN = 6
 
 def run_matrix(args: argparse.Namespace) -> int:
     """Show the scores of all pairs, the best mixture of members, and whether ratings can describe the league."""
-    check_picture(args.picture)
-    check_picture(args.nash_picture)
+    check_pictures(args.picture, args.nash_picture)
     league = League.open(args.league)
     shown = [each.member.name for each in league.standings() if args.all or each.member.state == "active"]
     insight = look_into(league)

@@ -121,14 +121,16 @@ def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[s
     return lines
 
 
-def check_picture(path: Path | None) -> None:
+def check_pictures(*paths: Path | None) -> None:
     """Raise ConfigError or OSError where a picture could not be written, before anything is computed."""
-    if path is None:
-        return
     formats = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix.removeprefix(".") not in formats:
-        raise ConfigError(f"{path}: expected the name of a picture that ends in one of .{', .'.join(formats)}")
-    check_new_file(path)
+    given = [path for path in paths if path is not None]
+    for path in given:
+        if path.suffix.removeprefix(".") not in formats:
+            raise ConfigError(f"{path}: expected the name of a picture that ends in one of .{', .'.join(formats)}")
+        if given.count(path) > 1:
+            raise ConfigError(f"{path}: expected another name for each picture")
+        check_new_file(path)
 
 
 def check_new_file(path: Path) -> None:

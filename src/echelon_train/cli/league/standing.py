@@ -13,7 +13,7 @@ from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.insight import Insight, format_warnings, look_into, warnings_document
 from echelon_train.cli.league.output import (
     NAME,
-    check_picture,
+    check_pictures,
     deliver,
     format_rating,
     grid,
@@ -36,8 +36,7 @@ _PERIOD_COLUMN = 12
 
 def run_standings(args: argparse.Namespace) -> int:
     """Show the members, the strongest first."""
-    for picture in (args.picture, args.curve_picture):
-        check_picture(picture)
+    check_pictures(args.picture, args.curve_picture)
     league = League.open(args.league)
     standings = league.standings()
     insight = look_into(league)
@@ -66,7 +65,7 @@ def run_standings(args: argparse.Namespace) -> int:
 
 def run_history(args: argparse.Namespace) -> int:
     """Show the ratings after some periods, evenly spread, or as JSON after all."""
-    check_picture(args.picture)
+    check_pictures(args.picture)
     league = League.open(args.league)
     active = {member.name for member in league.members() if args.all or member.state == "active"}
     history = {
