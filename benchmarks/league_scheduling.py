@@ -2,7 +2,7 @@
 
 Populations of known strengths play simulated matches until every rating is known to the same certainty, once as
 `echelon_train.league.scheduling` proposes and once round robin: rounds of the circle method, in which everybody plays
-once, again and again. Both are looked at after equally many matches, and are rated by Glicko-2, a period each time.
+once, again and again. Both are looked at after equally many matches, and are rated as leagues are, a period each time.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from scipy.stats import bootstrap  # noqa: E402
 from benchmarks.tables import Table, as_text  # noqa: E402
 from benchmarks.timing import tell  # noqa: E402
 from echelon_train.league.glicko2 import DEVIATIONS, SCALE, Rating, rate_period  # noqa: E402
+from echelon_train.league.provisional import placed  # noqa: E402
 from echelon_train.league.scheduling import (  # noqa: E402
     Game,
     Pairing,
@@ -123,8 +124,9 @@ def rating_run(
         else:
             pairings = [next(rounds) for _ in range(batch)]
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
-        ratings = rate_period(ratings, (game[:3] for game in played), pinned=anchors)
         games += played
+        rated = rate_period(ratings, [game[:3] for game in played], pinned=anchors)
+        ratings = placed(rated, [game[:3] for game in games], anchors)
         matches += len(pairings)
     joint = joint_ratings(ratings, games, anchors)
     claimed = float(np.sqrt(np.mean(np.square(list(known.values())[1:]))))
