@@ -190,6 +190,7 @@ def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[st
                 axes.annotate(shorten(member.name, _NAME), (age, value), (6, 0), **_BESIDE)
     axes.set(xlabel="decisions trained on", ylabel=f"rating, {CONFIDENCE:.0%} interval", title=title)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.margins(x=0.1)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="lower right", fontsize=8, frameon=False)
