@@ -33,6 +33,7 @@ def run_init(args: argparse.Namespace) -> int:
         "",
         "Next:",
         f"  echelon league add {args.league} RUN      # a policy joins",
+        f"  echelon train --league {args.league}      # self-play, which leaves snapshots there",
         f"  echelon league play {args.league}         # everybody gets a rating",
         f"  echelon league standings {args.league}",
     ]
