@@ -51,9 +51,9 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     simulated: `_SAMPLES` times new games of the same number with the scores that the strengths predict and the measured
     dispersion.
 
-    Measured: noise is called a cycle in 1 to 5 % of leagues, in 8 % at worst, and in 11 % where two members only
-    draw with each other, again and again. Three members that beat each other in a
-    circle at 65 % each are seen to do so in 90 % of leagues with 20 games of each pair, at 57 % in 68 % with 50 games.
+    Measured: noise is called a cycle in 0 to 7 % of leagues, and in 11 % where two members only draw with each other,
+    again and again. Three members that beat each other in a circle at 65 % each are seen to do so in 90 % of leagues
+    with 20 games of each pair, at 57 % in 68 % with 50 games.
 
     Parameters
     ----------
