@@ -30,7 +30,7 @@ from benchmarks.startup import startup  # noqa: E402
 from benchmarks.tables import Table, as_text  # noqa: E402
 from benchmarks.timing import Effort, tell  # noqa: E402
 from benchmarks.training import training  # noqa: E402
-from echelon_env.atomic import free_path, write_bytes  # noqa: E402
+from echelon_env.storage.atomic import free_path, write_bytes  # noqa: E402
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
     "faces": faces, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,

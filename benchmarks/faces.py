@@ -16,7 +16,7 @@ from benchmarks.tables import Table, by_pairs
 from benchmarks.timing import Effort, interleaved, spread_note, tell
 from echelon_env import BattleBatchEnv, BattleEngine, BattleEnv, BattleVectorEnv, MapPool, make_config, parallel_env
 from echelon_env import env as aec_env
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 
 SIZES = {"1 v 1": "duel", "5 v 5": "skirmish", "10 v 10": "battle", "20 v 20": "company"}
 ENGINE, BATCH_ENV, VECTOR_ENV, SINGLE_ENV, PARALLEL_ENV, AEC_ENV = (

@@ -51,9 +51,9 @@ from numpy.typing import NDArray
 
 from benchmarks import floor_counts, floor_kernels, floor_perception
 from echelon_env import BattleEngine, opponents
-from echelon_env.atomic import write_json
 from echelon_env.engine.state import State
-from echelon_env.observations import EGO_SIDE
+from echelon_env.layout.observations import EGO_SIDE
+from echelon_env.storage.atomic import write_json
 
 BATCH = 16
 STRIDE = 5

@@ -15,7 +15,7 @@ from echelon_env.engine._jit import entry_point, integer
 from echelon_env.engine.geometry import CONTACT_TOLERANCE
 from echelon_env.engine.state import EVENT_KINDS, State
 from echelon_env.engine.tables import HOMING, Tables
-from echelon_env.observations import EGO_SIDE, OBSERVATION_DIM, STREAMS
+from echelon_env.layout.observations import EGO_SIDE, OBSERVATION_DIM, STREAMS
 
 FEATURE_BYTES = 4
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.catalog import MOUNTS
+from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine import rng
 from echelon_env.engine._jit import entry_point, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle

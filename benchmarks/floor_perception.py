@@ -12,7 +12,7 @@ import numpy as np
 
 from echelon_env.engine._jit import bit_length, entry_point, integer, kernel
 from echelon_env.engine.state import BODY
-from echelon_env.observations import EGO_SIDE, STREAMS, Contact, EgoCell, Self
+from echelon_env.layout.observations import EGO_SIDE, STREAMS, Contact, EgoCell, Self
 
 CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
 SELF_WIDTH = STREAMS["self"].row_width

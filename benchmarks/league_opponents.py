@@ -20,10 +20,10 @@ from stable_baselines3.common.logger import Logger  # noqa: E402
 from benchmarks.tables import Cell, Table, as_text  # noqa: E402
 from benchmarks.timing import interleaved, spread_note  # noqa: E402
 from echelon_env.opponents import PolicyLike  # noqa: E402
-from echelon_train.building import build_model  # noqa: E402
-from echelon_train.league.lineup import Lineup  # noqa: E402
+from echelon_train.config.files import load_run_config  # noqa: E402
+from echelon_train.league.self_play.opponent_pool import Lineup  # noqa: E402
 from echelon_train.policy import BattlePolicy, build_policy  # noqa: E402
-from echelon_train.run_config import load_run_config  # noqa: E402
+from echelon_train.runs.building import build_model  # noqa: E402
 from echelon_train.vec_env import BattleVecEnv  # noqa: E402
 
 MEMBERS = 1, 2, 4, 8

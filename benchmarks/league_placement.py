@@ -2,7 +2,7 @@
 
 Simulated leagues of known strengths, the anchor among the weak, whose members all join at once, play a scheduled rating
 run to its end. Ratings by Glicko-2 alone are compared with those where newcomers are placed, see
-`echelon_train.league.provisional`.
+`echelon_train.league.matchmaking.provisional`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from numpy.typing import NDArray  # noqa: E402
 
 from benchmarks.league_scheduling import Population, explain  # noqa: E402
 from benchmarks.tables import Table, as_text  # noqa: E402
-from echelon_train.league.glicko2 import SCALE, Rating, rate_period  # noqa: E402
-from echelon_train.league.periods import ANCHOR_RATING  # noqa: E402
-from echelon_train.league.provisional import placed  # noqa: E402
-from echelon_train.league.scheduling import Game, deviations, propose_matches  # noqa: E402
+from echelon_train.league.matchmaking.provisional import placed  # noqa: E402
+from echelon_train.league.matchmaking.scheduling import Game, deviations, propose_matches  # noqa: E402
+from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period  # noqa: E402
+from echelon_train.league.store.periods import ANCHOR_RATING  # noqa: E402
 
 MEMBERS, SPREAD = 8, 350.0
 TARGET, MAPS = 75.0, 10  # of a rating run, as `echelon league play` has them

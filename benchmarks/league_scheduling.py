@@ -1,7 +1,7 @@
 """How many matches a scheduled rating run saves: ``python -m benchmarks.league_scheduling --help``.
 
 Populations of known strengths play simulated matches until every rating is known to the same certainty, once as
-`echelon_train.league.scheduling` proposes and once round robin: rounds of the circle method, in which everybody plays
+`league.matchmaking.scheduling` proposes and once round robin: rounds of the circle method, in which everybody plays
 once, again and again. Both are looked at after equally many matches, and are rated as leagues are, a period each time.
 """
 
@@ -24,15 +24,15 @@ from scipy.stats import bootstrap  # noqa: E402
 
 from benchmarks.tables import Table, as_text  # noqa: E402
 from benchmarks.timing import tell  # noqa: E402
-from echelon_train.league.glicko2 import DEVIATIONS, SCALE, Rating, rate_period  # noqa: E402
-from echelon_train.league.provisional import placed  # noqa: E402
-from echelon_train.league.scheduling import (  # noqa: E402
+from echelon_train.league.matchmaking.provisional import placed  # noqa: E402
+from echelon_train.league.matchmaking.scheduling import (  # noqa: E402
     Game,
     Pairing,
     deviations,
     joint_ratings,
     propose_matches,
 )
+from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating, rate_period  # noqa: E402
 
 DRAWS = 0.4
 """Share of draws among the battles of equals."""

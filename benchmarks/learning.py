@@ -30,18 +30,18 @@ from rich.console import Console  # noqa: E402
 
 from benchmarks import machine  # noqa: E402
 from benchmarks.stock_training import train_stock  # noqa: E402
-from echelon_env.atomic import write_json  # noqa: E402
+from echelon_env.config.schema import nearest_name  # noqa: E402
 from echelon_env.evaluate import BattleNoise, Player  # noqa: E402
 from echelon_env.evaluate.statistics import Interval, wilson  # noqa: E402
-from echelon_env.schema import nearest_name  # noqa: E402
-from echelon_train.building import training_maps  # noqa: E402
-from echelon_train.config import TrainConfig  # noqa: E402
-from echelon_train.evaluation import evaluate  # noqa: E402
-from echelon_train.players import checkpoint_player  # noqa: E402
+from echelon_env.storage.atomic import write_json  # noqa: E402
+from echelon_train.checkpoints.players import checkpoint_player  # noqa: E402
+from echelon_train.config.files import load_run_config  # noqa: E402
+from echelon_train.config.train import TrainConfig  # noqa: E402
 from echelon_train.policy import BattlePolicy  # noqa: E402
 from echelon_train.policy.sequences import Judgement  # noqa: E402
-from echelon_train.run_config import load_run_config  # noqa: E402
-from echelon_train.training import train  # noqa: E402
+from echelon_train.runs.building import training_maps  # noqa: E402
+from echelon_train.runs.evaluation import evaluate  # noqa: E402
+from echelon_train.runs.training import train  # noqa: E402
 from echelon_train.vec_env import BattleVecEnv  # noqa: E402
 
 EVALUATION_SEED = 8

@@ -19,9 +19,9 @@ import numpy as np
 from benchmarks import memory_task
 from benchmarks.learning import EXPERIMENTS, folder, results, table
 from benchmarks.machine import ROOT
-from echelon_env.atomic import write_bytes, write_json
-from echelon_train.plots import save_comparison
-from echelon_train.run_folder import METRICS_FILE, read_metrics
+from echelon_env.storage.atomic import write_bytes, write_json
+from echelon_train.runs.folder import METRICS_FILE, read_metrics
+from echelon_train.runs.plots import save_comparison
 
 PAGE = ROOT / "docs" / "learning.md"
 KEPT = ROOT / "benchmarks" / "learning.json"

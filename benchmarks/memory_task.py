@@ -23,9 +23,9 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from benchmarks import machine
-from echelon_env.atomic import write_json
-from echelon_train.algorithm import EchelonRecurrentPPO
-from echelon_train.plots import save_comparison
+from echelon_env.storage.atomic import write_json
+from echelon_train.ppo import EchelonRecurrentPPO
+from echelon_train.runs.plots import save_comparison
 from echelon_train.threads import torch_threads
 
 KEPT = machine.ROOT / "benchmarks" / "memory_task.json"

@@ -21,8 +21,8 @@ from scipy import ndimage
 from scipy.sparse import csgraph, csr_array
 
 from echelon_env import BattleEngine, opponents
-from echelon_env.catalog import MATERIALS
-from echelon_env.observations import STREAMS, Objective
+from echelon_env.config.catalog import MATERIALS
+from echelon_env.layout.observations import STREAMS, Objective
 from echelon_env.terrain import Terrain
 from echelon_env.terrain.connectivity import STEP, standing_heights
 

@@ -20,7 +20,7 @@ from benchmarks.machine import ROOT, commit_in_words
 from benchmarks.picture import picture
 from benchmarks.results import TABLES, Results, read_results
 from benchmarks.tables import Table, as_markdown
-from echelon_env.atomic import write_bytes
+from echelon_env.storage.atomic import write_bytes
 
 PAGE = ROOT / "docs" / "performance.md"
 PICTURE = ROOT / "docs" / "pictures" / "performance.png"

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env import BattleEngine, MapPool, opponents
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.rng import episode_seed
 
 Player = Literal["novices", "random"]

@@ -10,7 +10,7 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
-from echelon_train.config import NetworkConfig, PPOConfig
+from echelon_train.config.train import NetworkConfig, PPOConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.distributions import RAW_DIM, environment_actions
 

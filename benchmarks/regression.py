@@ -24,7 +24,7 @@ from benchmarks.resets import MAP, POOL_RESET, beginnings
 from benchmarks.tables import Cell, Table
 from benchmarks.timing import spread, tell
 from echelon_env import MapPool, make_config
-from echelon_env.atomic import write_json
+from echelon_env.storage.atomic import write_json
 
 BASELINE = Path(__file__).resolve().parent / "baseline.json"
 SCHEMA = 1

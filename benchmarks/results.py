@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.scaling import RATE
 from benchmarks.tables import Table
-from echelon_env.atomic import write_json
+from echelon_env.storage.atomic import write_json
 
 SCHEMA = 2
 MACHINE = ("processor", "cores", "system", "python", "numpy", "numba", "commit", "date", "load")

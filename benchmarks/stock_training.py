@@ -16,12 +16,12 @@ from stable_baselines3.common.logger import JSONOutputFormat, Logger
 from stable_baselines3.common.vec_env import VecNormalize
 
 from echelon_env.evaluate import Player
-from echelon_env.observations import STREAMS, Self
-from echelon_train.building import make_env
-from echelon_train.callbacks import BattleStatistics
-from echelon_train.config import TrainConfig
+from echelon_env.layout.observations import STREAMS, Self
+from echelon_train.config.train import TrainConfig
 from echelon_train.policy.encoders import FlatEncoder
-from echelon_train.run_folder import METRICS_FILE
+from echelon_train.runs.building import make_env
+from echelon_train.runs.callbacks import BattleStatistics
+from echelon_train.runs.folder import METRICS_FILE
 
 SETTINGS: dict[str, Any] = {
     "learning_rate": 3e-4, "n_steps": 64, "batch_size": 2048, "n_epochs": 4, "clip_range": 0.2, "ent_coef": 0.0,

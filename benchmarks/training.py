@@ -28,12 +28,11 @@ from benchmarks.stock import RawActions, stock_version
 from benchmarks.tables import Cell, Table
 from benchmarks.timing import Effort, interleaved, spread_note, tell
 from echelon_env import opponents
-from echelon_env.plain_arrays import Arrays
-from echelon_train.algorithm import ppo as algorithm
-from echelon_train.algorithm import ranks
-from echelon_train.building import build_model, make_env
-from echelon_train.config import PPOConfig, TrainConfig, battle_config
+from echelon_env.storage.arrays import Arrays
+from echelon_train.config.train import PPOConfig, TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy
+from echelon_train.ppo import algorithm, distributed
+from echelon_train.runs.building import build_model, make_env
 
 OURS, STOCK, CLEANRL = "Echelon", "sb3-contrib", "CleanRL-style"
 UPDATE, LOOP = "train()", "whole loop"
@@ -347,7 +346,11 @@ def _timed(model: Any) -> Iterator[_Stopwatch]:
         (model.rollout_buffer, "batch", watch.around(model.rollout_buffer.batch, update, f"{TRAIN}: minibatch")),
         (policy, "_process_sequence", lstm),
         (algorithm, "losses", losses),
-        (ranks, "sum_gradients", watch.around(ranks.sum_gradients, f"{TRAIN}: encoder, backward", update)),
+        (
+            distributed,
+            "all_reduce_gradients",
+            watch.around(distributed.all_reduce_gradients, f"{TRAIN}: encoder, backward", update),
+        ),
         (policy.optimizer, "step", watch.around(policy.optimizer.step, update, f"{TRAIN}: optimizer")),
     ]
     with ExitStack() as stack:

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
-from echelon_env.action_formats import BLOCKS, MASK_SIZE, MASK_SLICES, NEUTRAL_CHOICES, PARTS, Block, Part, action_space
-from echelon_env.actions import ACTION_DIM
-from echelon_env.catalog import DEFAULT_CATALOG
-from echelon_env.describe import describe_action, describe_observation
+from echelon_env.config.catalog import DEFAULT_CATALOG
+from echelon_env.config.scenario import scenarios
 from echelon_env.engine.state import EVENT_MEANINGS
-from echelon_env.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
-from echelon_env.scenario import scenarios
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
+from echelon_env.spaces.actions import BLOCKS, MASK_SIZE, MASK_SLICES, NEUTRAL_CHOICES, PARTS, Block, Part, action_space
+from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.terrain.biomes import BIOMES
 
 
@@ -102,7 +102,7 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 
 The cells of `ego_map` go from behind to ahead, and within that from right to left; those of `battle_map` by rows of the
 turned map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) says the
-same of every entry, and what an agent's class never fills. In `echelon_env.observations`, `STREAMS` has the slices and
+same of every entry, and what an agent's class never fills. In `layout.observations`, `STREAMS` has the slices and
 `feature_names()` a name for every entry. The class features know the game's four classes by name; a class of a
 catalogue of your own has zeros there.
 
@@ -118,7 +118,7 @@ For centralised training `state(team)` of the parallel and of the batch environm
 all mechs of a battle, seen or not, in one float32 vector, on the map turned to the team's spawn: {len(Clock)} entries
 of the battle, then {len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)}
 as in `battle_map`. PettingZoo's `state()` is blue's. What flies and hangs in the air, messages and what has become of
-the terrain are not in it. `echelon_env.observations.state_streams(num_mechs)` has the slices.
+the terrain are not in it. `echelon_env.layout.observations.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 """

@@ -7,9 +7,9 @@ from pathlib import Path
 from PIL import Image
 
 from echelon_env.cli.maps import COLUMNS, measure
-from echelon_env.map_config import BIOMES, MapConfig
+from echelon_env.config.map import BIOMES, MapConfig
+from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.render.map_sheet import biome_page, contact_sheet
-from echelon_env.scenario import make_config, scenarios
 from echelon_env.terrain import biomes, generate
 
 PAGE = Path(__file__).parent / "maps.md"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from echelon_env.atomic import write_bytes
+from echelon_env.storage.atomic import write_bytes
 
 ROOM = 3e9  # bytes that the largest of them needs while it is made
 WHOLE = "whole.txt"  # in an environment whose installation has come to its end

@@ -3,19 +3,19 @@
 from importlib.metadata import version
 
 from echelon_env import opponents
-from echelon_env.batch_env import BattleBatchEnv
-from echelon_env.config import BattleConfig
-from echelon_env.controlled import ControlledBattles
-from echelon_env.curriculum import Curriculum, Progress, make_curriculum
-from echelon_env.curriculum_env import CurriculumEnv, CurriculumParallelEnv
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.curriculum import Curriculum, Progress, make_curriculum
+from echelon_env.config.scenario import Scenario, load_scenario, make_config, scenarios
+from echelon_env.config.schema import ConfigError
 from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.engine.maps import MapPool
-from echelon_env.pettingzoo_env import env, parallel_env
-from echelon_env.registration import register_all
-from echelon_env.scenario import Scenario, load_scenario, make_config, scenarios
-from echelon_env.schema import ConfigError
-from echelon_env.single_env import BattleEnv
-from echelon_env.vector_env import BattleVectorEnv
+from echelon_env.envs.batch import BattleBatchEnv
+from echelon_env.envs.controlled import ControlledBattles
+from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
+from echelon_env.envs.parallel import env, parallel_env
+from echelon_env.envs.registration import register_all
+from echelon_env.envs.single import BattleEnv
+from echelon_env.envs.vector import BattleVectorEnv
 
 __version__ = version("echelon-env")
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from echelon_env.cli import main as command_line
-from echelon_train.algorithm import ranks
+from echelon_train.ppo import distributed
 
 COMMANDS = ("train", "demo")
 
@@ -21,8 +21,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run one of the trainer's commands and return its exit code."""
     named = bool(arguments) and arguments[0] in COMMANDS
     with contextlib.ExitStack() as stack:
-        stack.enter_context(ranks.process_group())
-        if ranks.rank() > 0:  # the first process speaks for all
+        stack.enter_context(distributed.process_group())
+        if distributed.rank() > 0:  # the first process speaks for all
             stack.enter_context(contextlib.redirect_stdout(stack.enter_context(open(os.devnull, "w"))))
         return command_line(list(arguments) if named else ["train", *arguments])
 

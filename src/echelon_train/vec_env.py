@@ -11,14 +11,14 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from echelon_env.config import BattleConfig, RewardConfig
-from echelon_env.controlled import ControlledBattles
+from echelon_env.config.battle import BattleConfig, RewardConfig
+from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.engine.maps import MOST_MAPS, MapPool, Maps, map_pool
+from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
-from echelon_env.observations import state_streams, stream_bounds
+from echelon_env.layout.observations import state_streams, stream_bounds
 from echelon_env.opponents import PolicyLike
-from echelon_env.plain_arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
-from echelon_env.schema import ConfigError, check_integer
+from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
 from echelon_train.policy import action_space, observation_space
 
 Infos = list[dict[str, Any]]

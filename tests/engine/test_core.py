@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, ConfigError, NotResetError, opponents
-from echelon_env.config import PACK, REWARD_COMPONENTS
+from echelon_env.config.battle import PACK, REWARD_COMPONENTS
 from echelon_env.engine import state as st
-from playing import record_battle, scripted_actions
+from support.playing import record_battle, scripted_actions
 
 SCENARIO = {"scenario": "skirmish", "terrain": {"size": 60}, "time_limit": "terminate"}
 SEEDS = (37, 42)

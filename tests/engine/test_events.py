@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, opponents
-from echelon_env.actions import Action
-from echelon_env.catalog import WRECK, Catalog
-from echelon_env.config import PACK
+from echelon_env.config.battle import PACK
+from echelon_env.config.catalog import WRECK, Catalog
 from echelon_env.engine import state as st
-from golden_player import GoldenPlayer
-from playing import scripted_actions
-from scenarios.arena import Arena, changed, of_kind
+from echelon_env.layout.actions import Action
+from rules.arena import Arena, changed, of_kind
+from support.golden_player import GoldenPlayer
+from support.playing import scripted_actions
 
 EVERYTHING = {"primary": 1, "secondary": 1, "tertiary": 1, "special": 1}
 PHASE = {st.HAZARD: 0, st.RISE: 0, st.RESTART: 0, st.SHUTDOWN: 0, st.SHOT: 1, st.INTERCEPTION: 2, st.IMPACT: 2,

@@ -7,7 +7,7 @@ import pytest
 
 from echelon_env import BattleEngine, opponents
 from echelon_env.engine.state import BLUE, DRAW, REASONS
-from playing import scripted_actions
+from support.playing import scripted_actions
 
 BATCH = 100
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from echelon_env.catalog import MEDIUM, MOUNTS, Catalog
+from echelon_env.config.catalog import MEDIUM, MOUNTS, Catalog
 from echelon_env.engine.core import BattleEngine
-from echelon_env.observations import MAP_SIDE, Clock, MapCell, Unit, state_streams
+from echelon_env.layout.observations import MAP_SIDE, Clock, MapCell, Unit, state_streams
 from oracles.configs import odd_config, small_config
 from oracles.global_state import global_state
 from oracles.mirror import exchange_colours

@@ -1,14 +1,14 @@
-"""Whole battles keep their bytes; a change of the rules changes them on purpose: `python tests/golden_player.py`."""
+"""Whole battles keep their bytes. `python tests/support/golden_player.py` writes the hashes of changed rules."""
 
 import json
 
 import numpy as np
 import pytest
 
-from echelon_env.catalog import DEBRIS, MOUNTS, WRECK
+from echelon_env.config.catalog import DEBRIS, MOUNTS, WRECK
 from echelon_env.engine import state as st
-from golden_player import HASHES, play
-from playing import SIZES
+from support.golden_player import HASHES, play
+from support.playing import SIZES
 
 DUEL_LACKS = {"splash", "interception", "fall", "rise", "legged", "hazard"}
 

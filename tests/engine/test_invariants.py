@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import (
     DEATH,
@@ -26,7 +26,7 @@ from echelon_env.engine.state import (
     STATISTICS,
     UNSEEN,
 )
-from echelon_env.observations import STREAMS, Self, feature_names, observation_bounds
+from echelon_env.layout.observations import STREAMS, Self, feature_names, observation_bounds
 from oracles.configs import odd_config, small_config
 from oracles.movement import mech_overlaps, solid_overlaps
 from oracles.situations import (

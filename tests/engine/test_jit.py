@@ -1,10 +1,16 @@
 import os
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from types import FunctionType
 
+import numba
+import numpy as np
 import pytest
 
+import echelon_env
 from echelon_env.engine import _jit
 
 TESTS = str(Path(__file__).parent.parent)
@@ -13,8 +19,8 @@ PLAY = """
 import hashlib
 import numpy as np
 from echelon_env import BattleEngine
-from echelon_env.actions import Action
-from echelon_env.catalog import AIR, CONCRETE, DEBRIS, FOLIAGE, LAVA, WATER
+from echelon_env.layout.actions import Action
+from echelon_env.config.catalog import AIR, CONCRETE, DEBRIS, FOLIAGE, LAVA, WATER
 from echelon_env.engine.geometry import cosine_sine
 from echelon_env.engine.state import EVENT_KINDS, NO_MECH
 from oracles.situations import set_voxels
@@ -65,13 +71,12 @@ def test_without_the_jit_a_battle_has_the_same_bytes():
 
 
 LOAD = """
-from pathlib import Path
 from echelon_env.engine import _jit
 @_jit.entry_point
 def double(x):
     return 2 * x
 assert double(21) == 42
-print(_jit.cache_directory(Path(__file__).parent))
+print(_jit.cache_directory(double))
 """
 
 
@@ -121,7 +126,7 @@ def test_an_unwritable_cache_directory_falls_back(script, tmp_path):
 def test_without_any_writable_directory_nothing_is_kept(tmp_path):
     code = """
 from echelon_env.engine import _jit
-_jit.cache_directory = lambda folder: None
+_jit.cache_directory = lambda function: None
 @_jit.entry_point
 def double(state):
     return 2 * state
@@ -145,33 +150,124 @@ runpy.run_path({str(tmp_path / "load.py")!r})
     assert "could not be kept" in result.stderr
 
 
-def test_the_hash_follows_the_sources_and_numba(monkeypatch, tmp_path):
-    from echelon_env.engine import _jit
+def entry_points():
+    modules = [module for name, module in sys.modules.items() if name.startswith("echelon_env.")]
+    functions = {
+        function.__qualname__: function
+        for module in modules
+        for function in vars(module).values()
+        if isinstance(getattr(function, "_cache", None), _jit._KernelCache)
+    }
+    assert {"step_range", "begin_battle"} <= functions.keys()
+    return functions
 
-    imported = _jit.imported_hash(tmp_path)
-    assert imported == _jit.source_hash(tmp_path)
-    assert imported in str(_jit.cache_directory(tmp_path))
-    (tmp_path / "kernels.py").write_text("ONE = 1\n")
-    edited = _jit.source_hash(tmp_path)
-    assert edited != imported
+
+def reached(function, seen):
+    """Every Python function that an entry point's machine code comes from."""
+    plain = _jit._plain(function)
+    if plain in seen:
+        return seen
+    seen.add(plain)
+    for name in _jit._names(plain.__code__):
+        value = _jit._plain(plain.__globals__.get(name))
+        if isinstance(value, FunctionType):
+            reached(value, seen)
+    return seen
+
+
+@pytest.mark.parametrize("name", sorted(entry_points()))
+def test_another_value_of_any_constant_that_a_kernel_reads_is_another_digest(monkeypatch, name):
+    """Numba would go on with the old one: it freezes globals."""
+    function = entry_points()[name]
+    before = _jit.kernel_digest(function)
+    constants = 0
+    for kernel in reached(function, set()):
+        for read in set(_jit._names(kernel.__code__)) & kernel.__globals__.keys():
+            value = kernel.__globals__[read]
+            if isinstance(value, int | float | tuple | np.ndarray) and not isinstance(value, bool):
+                with monkeypatch.context() as patch:
+                    patch.setitem(kernel.__globals__, read, (value, 1) if isinstance(value, tuple) else value + 1)
+                    assert _jit.kernel_digest(function) != before, f"{kernel.__module__}.{read}"
+                constants += 1
+    assert constants
+    assert _jit.kernel_digest(function) == before
+
+
+EDITS = {
+    "a comment": ("layout/observations.py", "EGO_SIDE = ", "# edited\nEGO_SIDE = ", False),
+    "a docstring": ("engine/zone.py", '"""', '"""Edited. ', False),
+    "no kernel's": ("spaces/describe.py", "def describe_action(", "ONE = 1\n\n\ndef describe_action(", False),
+    "a constant": ("layout/observations.py", "EGO_SIDE = ", "EGO_SIDE = 2 + ", True),
+    "an enum": (
+        "layout/observations.py",
+        "class Objective(Feature):\n",
+        "class Objective(Feature):\n    ONE = '1'\n",
+        True,
+    ),
+    "a callee": ("engine/zone.py", "<= battle.zone_radius", "< battle.zone_radius", True),
+}
+
+
+@pytest.fixture(scope="module")
+def digest_of(tmp_path_factory):
+    """The digest of `step_range` in a copy of the package, in which a file is edited."""
+
+    def digest(path="", old="", new=""):
+        tree = tmp_path_factory.mktemp("tree")
+        package = shutil.copytree(Path(echelon_env.__file__).parent, tree / "echelon_env")
+        if path:
+            text = (package / path).read_text()
+            assert old in text
+            (package / path).write_text(text.replace(old, new, 1))
+        code = "from echelon_env.engine import _jit, tick; print(_jit.kernel_digest(tick.step_range))"
+        environment = os.environ | {"PYTHONPATH": str(tree)}
+        found = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        return found.stdout.strip()
+
+    return digest
+
+
+@pytest.fixture(scope="module")
+def unedited(digest_of):
+    return digest_of()
+
+
+@pytest.mark.parametrize(("path", "old", "new", "recompiles"), EDITS.values(), ids=list(EDITS))
+def test_only_edits_of_what_kernels_are_made_of_recompile(digest_of, unedited, path, old, new, recompiles):
+    assert (digest_of(path, old, new) != unedited) == recompiles
+
+
+def test_another_numba_recompiles(monkeypatch):
+    function = entry_points()["step_range"]
+    before = _jit.kernel_digest(function)
     monkeypatch.setattr(_jit.numba, "__version__", "0.0")
-    assert _jit.source_hash(tmp_path) not in (imported, edited)
-    assert _jit.imported_hash(tmp_path) == imported
+    assert _jit.kernel_digest(function) != before
 
 
-def test_code_compiled_from_edited_sources_is_not_kept(tmp_path, script):
-    """Compiled code is of the sources that were imported; a directory named by others must not get it."""
-    cache = tmp_path / "cache"
-    code = f"""
-import runpy
+def test_a_numba_with_other_insides_compiles_all_the_same(tmp_path):
+    """What is private may go away: then machine code is slower or not kept, and everything works."""
+    code = """
+import numba.core.caching, numba.core.options
+del numba.core.options.DefaultOptions
+numba.core.caching.FunctionCache = None
 from echelon_env.engine import _jit
-_jit.source_hash = lambda folder, hashes=iter(range(9)): str(next(hashes))
-runpy.run_path({str(tmp_path / "load.py")!r})
+assert "_nrt" not in _jit._OPTIONS
+@_jit.entry_point
+def double(x):
+    return 2 * x
+assert double(21) == 42
 """
-    assert compiles(run(code, ECHELON_CACHE_DIR=str(cache)))
+    cache = tmp_path / "cache"
+    result = run(code, ECHELON_CACHE_DIR=str(cache))
+    assert result.returncode == 0, result.stderr
     assert not list(cache.rglob("*.nbi"))
 
 
-def test_inner_kernels_are_compiled_within_their_callers_only():
-    """With a Numba whose insides are others everything works, but compiles a third longer: find the new way then."""
-    assert "pipeline_class" in _jit._INNER
+def test_pyproject_bounds_numba_by_the_version_that_is_tested():
+    """The digest and the cache rest on private parts of Numba, so a newer one is admitted when it has been tried."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    [numba_line] = [line for line in project["dependencies"] if line.startswith("numba")]
+    major, minor = numba.__version__.split(".")[:2]
+    assert numba_line == f"numba>=0.68,<{major}.{int(minor) + 1}"

@@ -12,9 +12,9 @@ import pytest
 
 import echelon_env
 from echelon_env import BattleEngine, BattleEnv, BattleVectorEnv, ConfigError, MapPool, make_config
-from echelon_env.actions import Action
 from echelon_env.engine.maps import MOST_TABLES, map_seed
 from echelon_env.engine.rng import episode_seed
+from echelon_env.layout.actions import Action
 from echelon_env.terrain import GENERATOR_VERSION, RecipeError, generate
 
 SMALL = make_config("duel", terrain={"size": 48}, max_steps=3)

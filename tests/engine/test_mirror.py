@@ -12,7 +12,7 @@ from echelon_env.engine.sensors import list_all_contacts, look_around
 from echelon_env.engine.setup import draw_battle_maps
 from echelon_env.engine.state import NO_MECH, UNSEEN
 from echelon_env.engine.tables import build_tables
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
 from oracles.configs import odd_config, small_config
 from oracles.mirror import copy_state, exchange_colours, half_turn
 from oracles.situations import arranged_engine, brawling_actions

@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import NO_MECH
-from echelon_env.observations import MAP_SIDE, STREAMS, Self, feature_names, observation_bounds
-from echelon_env.scenario import make_config
+from echelon_env.layout.observations import MAP_SIDE, STREAMS, Self, feature_names, observation_bounds
 from oracles.compare import play
 from oracles.configs import odd_config
 from oracles.observation import battle_map, observe

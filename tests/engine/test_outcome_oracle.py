@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.catalog import AIR
-from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.config.battle import REWARD_COMPONENTS
+from echelon_env.config.catalog import AIR
+from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import BLUE, DRAW, ELIMINATION, RED, RUNNING, TIME_LIMIT, ZONE_CONTROL
-from echelon_env.scenario import make_config
+from echelon_env.layout.actions import ACTION_DIM, Action
 from oracles.compare import play
 from oracles.situations import put_mech, set_voxels
 from oracles.world import load

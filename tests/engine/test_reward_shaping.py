@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from echelon_env.catalog import LAVA
-from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.config.battle import REWARD_COMPONENTS
+from echelon_env.config.catalog import LAVA
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import RUNNING
 from oracles.configs import small_config

@@ -6,10 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from echelon_env.actions import Action
-from echelon_env.catalog import AIR, CONCRETE, DEFAULT_CATALOG, FOLIAGE, GLASS
+from echelon_env.config.catalog import AIR, CONCRETE, DEFAULT_CATALOG, FOLIAGE, GLASS
+from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
-from echelon_env.scenario import make_config
+from echelon_env.layout.actions import Action
 from oracles.compare import play
 from oracles.configs import ODD_CATALOG
 from oracles.situations import Random, put_mech, set_voxels

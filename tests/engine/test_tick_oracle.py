@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from echelon_env.actions import Action
-from echelon_env.catalog import MOUNTS
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import EVENT_KINDS, RUNNING
+from echelon_env.layout.actions import Action
 from oracles.compare import play
 from oracles.configs import odd_config, small_config
 from oracles.situations import Random, brawling_actions, gather, random_actions, rough_voxels, set_voxels

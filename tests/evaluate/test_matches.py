@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from echelon_env import ConfigError, ControlledBattles, make_config, opponents
-from echelon_env.actions import ACTION_DIM
 from echelon_env.engine.state import STATISTICS
 from echelon_env.evaluate import EVALUATION_SEEDS, Player, baseline, evaluation_seed, play, play_match, training_seed
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
 from echelon_env.terrain import generate
 

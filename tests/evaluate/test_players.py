@@ -6,7 +6,7 @@ import pytest
 
 from echelon_env import ConfigError, make_config, opponents
 from echelon_env.evaluate import BASELINES, BattleNoise, baseline
-from echelon_env.observations import OBSERVATION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM
 
 DUEL = make_config("duel")
 OBSERVATIONS = np.zeros((6, OBSERVATION_DIM), np.float32)

@@ -10,7 +10,6 @@ import pytest
 
 import echelon_env
 from echelon_env import ConfigError, make_config, scenarios
-from echelon_env.atomic import write_json
 from echelon_env.evaluate import (
     EVALUATION_SEEDS,
     SUITES,
@@ -22,6 +21,7 @@ from echelon_env.evaluate import (
     play_match,
     suite,
 )
+from echelon_env.storage.atomic import write_json
 
 V1 = "echelon-eval-v1"
 SCENARIOS = ("duel", "skirmish", "battle")

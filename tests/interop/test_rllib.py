@@ -17,7 +17,7 @@ from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
 from ray.tune.registry import register_env
 
 import echelon_env
-from echelon_env.actions import ACTION_DIM
+from echelon_env.layout.actions import ACTION_DIM
 
 pytestmark = pytest.mark.filterwarnings("default")  # ray and its dependencies warn of their own ways
 

@@ -18,8 +18,8 @@ from stable_baselines3.common.vec_env import VecMonitor
 
 import echelon_env
 from echelon_env import wrappers
-from echelon_env.actions import ACTION_DIM
-from echelon_env.observations import OBSERVATION_DIM
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.vec_env import BattleVecEnv
 
 SHORT = {"n_steps": 16, "batch_size": 16, "n_epochs": 1, "device": "cpu"}

@@ -10,7 +10,7 @@ from torchrl.envs import GymWrapper, PettingZooWrapper
 from torchrl.envs.utils import check_env_specs
 
 import echelon_env
-from echelon_env.action_formats import MASK_SIZE, MULTI_DISCRETE_SIZES
+from echelon_env.spaces.actions import MASK_SIZE, MULTI_DISCRETE_SIZES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torchrl_rollout.py"
 _spec = importlib.util.spec_from_file_location("torchrl_rollout", EXAMPLE)

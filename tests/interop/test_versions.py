@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parallel_seed_test
 
 import echelon_env
-from echelon_env.observations import OBSERVATION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM
 
 FORMS = [
     {"observation": observation, "action": action, "mask_in_observation": masked}

@@ -5,9 +5,9 @@ import functools
 import numpy as np
 
 from echelon_env import BattleEngine
-from echelon_env.actions import ACTION_DIM
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Policy, make
-from playing import scripted_actions
+from support.playing import scripted_actions
 
 
 @functools.cache

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from echelon_env import make_config, opponents
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.opponents import LEVELS, Policy
 from opponents.contests import recorded, think
 

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from echelon_env import BattleEngine, make_config, opponents
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS
-from echelon_env.observations import CONTACT_ROWS, OBSERVATION_DIM, STREAMS, Contact, Self
+from echelon_env.config.catalog import DEFAULT_CATALOG, MOUNTS
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.layout.observations import CONTACT_ROWS, OBSERVATION_DIM, STREAMS, Contact, Self
 from echelon_env.opponents import Handicap
 from opponents.contests import fight, recorded, think
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config, opponents
-from echelon_env.actions import Action
-from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS
-from echelon_env.observations import Self
+from echelon_env.config.catalog import DEFAULT_CATALOG, MOUNTS
+from echelon_env.layout.actions import Action
+from echelon_env.layout.observations import Self
 from echelon_env.opponents.knowledge import UNKNOWN, know
-from playing import scripted_actions
+from support.playing import scripted_actions
 
 MEDIUM = Self.IS_MEDIUM - Self.IS_SCOUT
 SMOKING = {"smoke_radius": 4.0, "smoke_duration": 10.0}

@@ -13,7 +13,7 @@ from echelon_env import (
     opponents,
     parallel_env,
 )
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.opponents import LEVELS, Mixture
 from echelon_env.wrappers import TeamVersusPolicy
 from opponents.contests import recorded, think

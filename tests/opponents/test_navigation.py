@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, make_config
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.catalog import CONCRETE, LAVA, WATER
+from echelon_env.config.catalog import CONCRETE, LAVA, WATER
 from echelon_env.engine._jit import entry_point
-from echelon_env.observations import STREAMS, Objective
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.layout.observations import STREAMS, Objective
 from echelon_env.opponents.chart import lay_out, search, trace
 from echelon_env.opponents.knowledge import know
 from echelon_env.opponents.memory import MEMORY, PLAN, SIDE, allocate_scratch

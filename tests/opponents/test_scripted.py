@@ -8,13 +8,13 @@ import pytest
 from scipy import stats
 
 from echelon_env import BattleEngine, ConfigError, make_config, opponents, scenarios
-from echelon_env.actions import Action
-from echelon_env.catalog import DEFAULT_CATALOG
-from echelon_env.config import BattleConfig
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import DEFAULT_CATALOG
+from echelon_env.layout.actions import Action
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Contact, Objective, Self
 from echelon_env.opponents import LEVELS, Scripted
 from opponents.contests import Chance, Idle, fight
-from playing import scripted_actions
+from support.playing import scripted_actions
 
 OWN_NAMES = {kind.name: f"my {kind.name}" for kind in DEFAULT_CATALOG.mech_classes}
 OWN_CATALOG = replace(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from echelon_env import make_config
-from echelon_env.actions import Action
-from echelon_env.catalog import DEFAULT_CATALOG, MOUNTS
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Comm, Contact, Objective, Self, Squad
+from echelon_env.config.catalog import DEFAULT_CATALOG, MOUNTS
+from echelon_env.layout.actions import Action
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Comm, Contact, Objective, Self, Squad
 from echelon_env.opponents import LEVELS, Scripted, Skill
 
 CONFIG = make_config("skirmish")

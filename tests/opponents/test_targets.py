@@ -4,12 +4,12 @@ from echelon_env import BattleEngine, opponents
 from echelon_env.engine._jit import entry_point, integer
 from echelon_env.engine.state import NO_MECH
 from echelon_env.engine.targeting import is_valid_target
-from echelon_env.observations import CONTACT_ROWS
+from echelon_env.layout.observations import CONTACT_ROWS
 from echelon_env.opponents.knowledge import know
 from echelon_env.opponents.memory import PLAN
 from echelon_env.opponents.senses import own_class
 from echelon_env.opponents.targets import reaches
-from playing import scripted_actions
+from support.playing import scripted_actions
 
 
 @entry_point

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.actions import COMM_DIM, TARGET_CHOICES, Action
-from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.state import (
     BLUE,
     DRAW,
@@ -24,6 +23,7 @@ from echelon_env.engine.state import (
     TIME_LIMIT,
     ZONE_CONTROL,
 )
+from echelon_env.layout.actions import COMM_DIM, TARGET_CHOICES, Action
 from oracles.body import update_bodies
 from oracles.combat import fire
 from oracles.flights import fly

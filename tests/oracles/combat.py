@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.catalog import Weapon
+from echelon_env.config.catalog import Weapon
 from echelon_env.engine.state import CLIMB, DIRECT, HIT, SHOT
 from oracles.body import add_heat
 from oracles.movement import wrap

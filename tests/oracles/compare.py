@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import EVENT_KINDS, State
-from echelon_env.observations import feature_names
+from echelon_env.layout.observations import feature_names
 from oracles.battle import Result, decide
 from oracles.observation import observe
 from oracles.situations import columns_of, count_bits

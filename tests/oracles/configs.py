@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from echelon_env.catalog import (
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import (
     AIR,
     AUTOCANNON,
     CONCRETE,
@@ -30,8 +31,7 @@ from echelon_env.catalog import (
     WRECK,
     Catalog,
 )
-from echelon_env.config import BattleConfig
-from echelon_env.scenario import make_config
+from echelon_env.config.scenario import make_config
 
 ODD_MATERIALS = (
     MATERIALS[AIR],

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.engine.state import ECCM, ECM
-from echelon_env.observations import Clock, Unit
+from echelon_env.layout.observations import Clock, Unit
 from oracles.electronics import radiation
 from oracles.observation import Features, clip, cooldowns, fastest, loaded, one_hot, turn_map
 from oracles.paint import has_painted

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from echelon_env.engine.state import NO_MECH, UNSEEN
-from echelon_env.observations import INTEL_ROWS
+from echelon_env.layout.observations import INTEL_ROWS
 from oracles.paint import has_painted
 from oracles.world import Mech, Sighting, World
 

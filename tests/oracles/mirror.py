@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.geometry import wrap_angle
 from echelon_env.engine.state import NO_MECH, State
 from oracles.situations import columns_of

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import Material, MechClass
+from echelon_env.config.catalog import Material, MechClass
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, ECM, IN_SIGHT, NO_MECH, SILENT
-from echelon_env.observations import (
+from echelon_env.layout.observations import (
     COMM_ROWS,
     CONTACT_ROWS,
     EGO_SIDE,

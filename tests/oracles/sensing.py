@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, ECM, IN_SIGHT, NO_MECH, SEEN, UNSEEN
-from echelon_env.observations import CONTACT_ROWS
+from echelon_env.layout.observations import CONTACT_ROWS
 from oracles.electronics import measure_quality, radiation
 from oracles.intel import share_intel
 from oracles.paint import knows_by_paint

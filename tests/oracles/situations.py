@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.catalog import (
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import (
     AIR,
     CONCRETE,
     DEBRIS,
@@ -24,9 +24,9 @@ from echelon_env.catalog import (
     WRECK,
     Material,
 )
-from echelon_env.config import BattleConfig
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import COLUMN, State
+from echelon_env.layout.actions import ACTION_DIM, Action
 from oracles.movement import highest_floor, is_free
 from oracles.stirring import stir
 from oracles.world import Mech, World, load, material_mask

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.catalog import MOUNTS, WRECK
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import MOUNTS, WRECK
 from echelon_env.engine.state import CLIMB, CRUISE, DIRECT, NO_MECH, State
 from oracles.movement import overlap
 from oracles.world import load

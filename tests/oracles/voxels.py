@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from echelon_env.catalog import AIR, DEBRIS, DIRT, FOLIAGE, WRECK, Material
+from echelon_env.config.catalog import AIR, DEBRIS, DIRT, FOLIAGE, WRECK, Material
 from oracles.movement import overlap, voxels_near
 from oracles.rng import RUBBLE, WRECKAGE, random_unit, random_unit_of_voxel
 from oracles.world import TOLERANCE, Burst, Mech, Voxel, World

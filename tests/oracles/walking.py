@@ -13,7 +13,7 @@ from functools import reduce
 import numpy as np
 from scipy.sparse import coo_array, csgraph
 
-from echelon_env.catalog import MATERIALS
+from echelon_env.config.catalog import MATERIALS
 
 SOLID = np.array([material.blocks_movement for material in MATERIALS])
 SLOWNESS = np.array([1 / material.speed_factor if material.speed_factor else np.inf for material in MATERIALS])

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.actions import COMM_DIM
-from echelon_env.catalog import MATERIALS, MOUNTS, Material, MechClass, Weapon
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import MATERIALS, MOUNTS, Material, MechClass, Weapon
 from echelon_env.engine.state import BY_DISTANCE, NO_MECH, SILENT, STATISTICS, State
-from echelon_env.observations import INTEL_ROWS
+from echelon_env.layout.actions import COMM_DIM
+from echelon_env.layout.observations import INTEL_ROWS
 
 TOLERANCE = 1e-6
 """Overlaps in metres up to which two boxes only touch."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from echelon_env.catalog import CONCRETE, DIRT
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import CONCRETE, DIRT
+from echelon_env.config.scenario import make_config
 from echelon_env.engine.allocation import allocate
 from echelon_env.engine.state import BLUE, RED, State
-from echelon_env.scenario import make_config
 
 SIZE = 50
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import NO_MECH, State
 from echelon_env.render import render_frame
 from echelon_env.render.header import header_height

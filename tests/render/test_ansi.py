@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import BLUE, ZONE_CONTROL, State
 from echelon_env.render import render_ansi
 from render.pictures import add_cloud

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import BLUE, HIT, IMPACT, INTERCEPTION, PAINT, RED, SHOT, State
 from echelon_env.render.canvas import FIRE, FLASH, LIGHT
 from echelon_env.render.effects import BEAMS, INTERCEPTOR, PAINT_BEAM

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import (
     BLUE,
     DRAW,

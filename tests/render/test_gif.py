@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import State
 from echelon_env.render import render_frame, save_gif
 

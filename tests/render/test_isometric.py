@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from echelon_env.catalog import AIR, CONCRETE, DIRT, FOLIAGE, GLASS, LAVA, REINFORCED, WATER
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, GLASS, LAVA, REINFORCED, WATER
+from echelon_env.config.scenario import make_config
 from echelon_env.render.isometric import BACKDROP, SOUTH, TOP, WEST, View, isometric_picture, visible_faces
-from echelon_env.scenario import make_config
 from echelon_env.terrain import Terrain, generate
-from handmade import SIZE, fill, flat_map
+from support.handmade import SIZE, fill, flat_map
 
 PIXELS = 480
 SCALE = PIXELS / (2 * SIZE)

@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from echelon_env.catalog import CONCRETE, DIRT, GLASS, LAVA, WATER
+from echelon_env.config.catalog import CONCRETE, DIRT, GLASS, LAVA, WATER
+from echelon_env.config.scenario import make_config
 from echelon_env.render.canvas import DARK, LIGHT
 from echelon_env.render.map_picture import LANE_COLOURS, map_picture
-from echelon_env.scenario import make_config
 from echelon_env.terrain import Lane, Terrain, generate
-from handmade import SIZE, fill, flat_map
 from render.pictures import count
+from support.handmade import SIZE, fill, flat_map
 
 SCALE = 10  # pixels per metre
 

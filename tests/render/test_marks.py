@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from echelon_env.catalog import WRECK
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import WRECK
 from echelon_env.engine.state import BLUE, ECCM, ECM, RED, SILENT, State
 from echelon_env.render.canvas import FIRE, LIGHT
 from echelon_env.render.marks import RING, SUPPRESSED

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from echelon_env.catalog import AIR, CONCRETE, DEBRIS, DIRT, FOLIAGE, GLASS, LAVA, WATER, WRECK
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import AIR, CONCRETE, DEBRIS, DIRT, FOLIAGE, GLASS, LAVA, WATER, WRECK
 from echelon_env.engine.state import State
 from echelon_env.render.palette import MATERIAL_STYLES
 from echelon_env.render.terrain_layer import terrain_layer

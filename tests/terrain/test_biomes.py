@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env import map_config
-from echelon_env.catalog import AIR, FOLIAGE, MATERIALS
+from echelon_env.config import map as map_config
+from echelon_env.config.catalog import AIR, FOLIAGE, MATERIALS
 from echelon_env.terrain.biomes import BIOMES, Plot
 from echelon_env.terrain.biomes.barrens import barrens
 from echelon_env.terrain.biomes.forest import forest

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from echelon_env.catalog import AIR, CONCRETE, DIRT, FOLIAGE, GLASS, REINFORCED
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, GLASS, REINFORCED
 from echelon_env.terrain.connectivity import connected, obstacles, open_pockets
 
 STEP = 4  # positions per metre of the oracle's walk

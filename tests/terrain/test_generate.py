@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env.catalog import AIR, CONCRETE, DIRT, FOLIAGE, MATERIALS, REINFORCED
-from echelon_env.config import BattleConfig
-from echelon_env.map_config import BIOMES
-from echelon_env.scenario import make_config
-from echelon_env.schema import ConfigError
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, MATERIALS, REINFORCED
+from echelon_env.config.map import BIOMES
+from echelon_env.config.scenario import make_config
+from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import Lane, generate
 from oracles.walking import Walker
-from playing import SIZES
+from support.playing import SIZES
 
 SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
 

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from echelon_env.scenario import make_config
+from echelon_env.config.scenario import make_config
 from echelon_env.terrain.lanes import BENT_SHARE, STRAIGHT_SHARE, disc, distance_to_segment, lanes
 
 

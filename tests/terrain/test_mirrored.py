@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from echelon_env.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS
-from echelon_env.config import PACK, BattleConfig
-from echelon_env.map_config import BIOMES, TerrainConfig
-from echelon_env.scenario import make_config
-from echelon_env.schema import ConfigError
+from echelon_env.config.battle import PACK, BattleConfig
+from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS
+from echelon_env.config.map import BIOMES, TerrainConfig
+from echelon_env.config.scenario import make_config
+from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import generate
 from echelon_env.terrain.connectivity import connected, obstacles
-from playing import SIZES
+from support.playing import SIZES
 
 SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
 MIRRORED = {"mirrored": True}

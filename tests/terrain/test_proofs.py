@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from echelon_env import scenarios
-from echelon_env.catalog import AIR, CONCRETE, DIRT, MATERIALS, WATER
-from echelon_env.map_config import BIOMES, MapConfig, TerrainConfig
-from echelon_env.scenario import make_config
-from echelon_env.schema import ConfigError
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, MATERIALS, WATER
+from echelon_env.config.map import BIOMES, MapConfig, TerrainConfig
+from echelon_env.config.scenario import make_config
+from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import Terrain, generate
 from echelon_env.terrain import biomes as terrain_biomes
 from echelon_env.terrain.statistics import map_statistics

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from echelon_env import scenarios
-from echelon_env.config import PACK, BattleConfig
-from echelon_env.map_config import BIOMES, MapConfig, TerrainConfig
-from echelon_env.scenario import make_config
-from echelon_env.schema import ConfigError
+from echelon_env.config.battle import PACK, BattleConfig
+from echelon_env.config.map import BIOMES, MapConfig, TerrainConfig
+from echelon_env.config.scenario import make_config
+from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import GENERATOR_VERSION, Recipe, RecipeError, Terrain, generate
 
 SHA = "0123456789abcdef" * 4

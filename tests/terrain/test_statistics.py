@@ -4,11 +4,11 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from echelon_env.catalog import CONCRETE, DEBRIS, DIRT, FOLIAGE, GLASS, LAVA, WATER
-from echelon_env.scenario import make_config
+from echelon_env.config.catalog import CONCRETE, DEBRIS, DIRT, FOLIAGE, GLASS, LAVA, WATER
+from echelon_env.config.scenario import make_config
 from echelon_env.terrain import generate
 from echelon_env.terrain.statistics import map_statistics
-from handmade import SIZE, fill, flat_map
+from support.handmade import SIZE, fill, flat_map
 
 AREA = SIZE * SIZE
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from echelon_train.training import train
-
-from .small import small_run
+from echelon_train.runs.training import train
+from train.league.commands import TINY, Commands
+from train.small import small_run
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def quiet() -> Console:
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs leave no picture, which takes longer than all the rest of a short run; that of `finished_run` is drawn."""
-    monkeypatch.setattr("echelon_train.run.save_run_curves", lambda folder: None)
+    monkeypatch.setattr("echelon_train.runs.run.save_run_curves", lambda folder: None)
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +25,16 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "finished"
     train(small_run(eval_every=32), out, console=Console(quiet=True))
     return out
+
+
+@pytest.fixture
+def commands(capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(capsys)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """The file of a scenario."""
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return path

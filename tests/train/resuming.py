@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from echelon_train.checkpoint import load_checkpoint, load_training_state, weights_of
-from echelon_train.config import NetworkConfig, PPOConfig, TrainConfig
-from echelon_train.run_folder import read_metrics
+from echelon_train.checkpoints.checkpoint import load_checkpoint, load_training_state, weights_of
+from echelon_train.config.train import NetworkConfig, PPOConfig, TrainConfig
+from echelon_train.runs.folder import read_metrics
 from echelon_train.vec_env import BattleVecEnv
-
-from .small import small_run
+from train.small import small_run
 
 QUIET = Console(quiet=True)
 

@@ -6,9 +6,9 @@ import torch
 
 from echelon_env import BattleConfig, make_config
 from echelon_env.evaluate import Battle, Match
-from echelon_train.config import NetworkConfig, PPOConfig, TrainConfig, battle_config
-from echelon_train.evaluation import Evaluation
+from echelon_train.config.train import NetworkConfig, PPOConfig, TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.runs.evaluation import Evaluation
 
 NETWORK = NetworkConfig(width=8, head=8)
 

@@ -5,8 +5,8 @@ import supersuit
 from stable_baselines3 import PPO
 
 import echelon_env
-from echelon_env.actions import ACTION_DIM
-from echelon_env.observations import OBSERVATION_DIM
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM
 
 
 def make():

@@ -10,13 +10,12 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecNormalize
 
 from echelon_env import BattleEngine, ConfigError, MapPool, make_config, opponents
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.config import REWARD_COMPONENTS
+from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, training_map_seed, training_seed
-from echelon_env.observations import STREAMS, Clock, Self, state_streams
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.layout.observations import STREAMS, Clock, Self, state_streams
 from echelon_train.vec_env import BattleVecEnv, learner_side
-
-from .small import small_battle
+from train.small import small_battle
 
 
 def random_actions(env: BattleVecEnv, steps: int) -> np.ndarray:

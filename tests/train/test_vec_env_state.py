@@ -10,10 +10,10 @@ import pytest
 import safetensors.numpy
 
 from echelon_env import ConfigError, MapPool, NotResetError, make_config, opponents
-from echelon_env.actions import ACTION_DIM
 from echelon_env.evaluate import EVALUATION_SEEDS
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy
-from echelon_train.config import battle_config
+from echelon_train.config.train import battle_config
 from echelon_train.vec_env import BattleVecEnv
 
 BEFORE, AFTER = 13, 24

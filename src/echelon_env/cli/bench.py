@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.cli.arguments import positive_number
+from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
-from echelon_env.scenario import make_config
 
 SIZES = ("duel", "skirmish", "battle", "company")
 _MECHS = 160  # mechs in a batch, whatever the scenario

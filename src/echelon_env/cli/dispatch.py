@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from echelon_env.schema import ConfigError, nearest_name
+from echelon_env.config.schema import ConfigError, nearest_name
 
 COMMANDS = {
     "bench": "echelon_env.cli.bench",

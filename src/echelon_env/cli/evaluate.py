@@ -10,7 +10,9 @@ from typing import Any
 
 from echelon_env.cli import tournament
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.scenario import make_config, scenarios
+from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.players import Player
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.suite import Suite, load_suite
@@ -23,8 +25,6 @@ from echelon_env.evaluate.tables import (
     format_share,
     shorten,
 )
-from echelon_env.scenario import make_config, scenarios
-from echelon_env.schema import ConfigError
 
 _OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
 _BATTLES = 200

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.atomic import free_path, new_folder, write_bytes
 from echelon_env.cli.arguments import non_negative, positive
-from echelon_env.map_config import MapConfig
+from echelon_env.config.map import MapConfig
+from echelon_env.config.scenario import make_config
+from echelon_env.config.schema import ConfigError
 from echelon_env.render.map_sheet import MapView, biome_page, contact_sheet
-from echelon_env.scenario import make_config
-from echelon_env.schema import ConfigError
+from echelon_env.storage.atomic import free_path, new_folder, write_bytes
 from echelon_env.terrain import Terrain, generate
 from echelon_env.terrain.biomes import BIOMES
 from echelon_env.terrain.statistics import MapStatistics, map_statistics

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from echelon_env.cli.arguments import non_negative, positive
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import BASELINES, Player, baseline
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_bad_actions
-from echelon_env.schema import ConfigError, nearest_name
 
 UNTRAINED = "untrained"
 """A network with random weights; it needs the trainer, as checkpoints do."""
@@ -108,7 +108,9 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
         return baseline(name, seed)
     if name != UNTRAINED and not Path(name).exists():
         raise ConfigError(f"{name}: no such file or folder, and no player of that name{nearest_name(name, NAMES)}")
-    trainer = importlib.import_module("echelon_train.players")  # by name: this package never depends on the trainer
+    trainer = importlib.import_module(
+        "echelon_train.checkpoints.players"
+    )  # by name: this package never depends on the trainer
     if name == UNTRAINED:
         return cast("Player", trainer.untrained_player(seed, deterministic=deterministic))
     try:

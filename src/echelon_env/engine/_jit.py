@@ -1,33 +1,28 @@
-"""The package's only door to Numba: how kernels are compiled and where the compiled code is kept.
+"""The package's only door to Numba: how kernels are compiled and where the machine code is kept.
 
-Numba's on-disk cache does not notice an edit in a callee that lives in another file, so the cache directory is named
-by a hash of every source that an entry point can call and of the Numba version. Only entry points are cached: they
-carry their callees.
+Numba's on-disk cache does not notice an edit of a function or a constant that an entry point takes from another file.
+So the cache directory of an entry point is named by a digest of everything that its machine code follows from: the
+bytecode of every kernel that it reaches, the value of every global that one of them reads, and the versions that
+compile it. Only entry points are cached: they carry their callees.
 """
 
 from __future__ import annotations
 
-import copy
+import enum
 import functools
 import hashlib
-import inspect
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 import platformdirs
-from numba import _dynfunc
 from numba.core import config as numba_config
-from numba.core.codegen import CPUCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
-from numba.core.options import DefaultOptions
-from numba.core.typed_passes import NativeLowering
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -58,99 +53,104 @@ def _compiled_bit_length(value: Any) -> Any:
     return lambda value: 64 - _leading_zeros(np.int64(value))
 
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
-if hasattr(DefaultOptions, "_nrt"):
-    # Kernels allocate nothing and their arrays belong to the caller, so counting references to them is wasted: without
-    # it a decision of 10 v 10 takes 58 us, with it 142 (the tuple of state arrays is counted at every call).
-    _OPTIONS["_nrt"] = False
+def _private_options() -> dict[str, Any]:
+    """Options of Numba that are not public; a version that lacks one compiles slower code, and nothing else.
 
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _InnerLowering(NativeLowering):  # type: ignore[misc]
-    """Lowers a function that becomes machine code within its callers only.
-
-    Numba optimises and assembles every function by itself first, and again whatever it calls: a quarter of the
-    compilation, for code that nobody runs.
+    ``_nrt``: kernels allocate nothing and their arrays belong to the caller, so counting references is wasted. Without
+    counting a decision of 10 v 10 takes 58 us, with it 142: the tuple of state arrays is counted at every call.
     """
-
-    _name = "echelon_inner_lowering"
-
-    def run_pass(self, state: Any) -> Any:
-        context = state.targetctx
-        library = state.library = context.codegen().create_library(state.func_id.func_qualname)
-        library.enable_object_caching()
-
-        def finalize() -> None:
-            library._finalize_dynamic_globals()
-            library._finalized = True
-
-        def get_executable(library: Any, description: Any, environment: Any) -> Any:
-            library._ensure_finalized()
-            name = description.qualname.split(".")[-1]
-            return _dynfunc.make_function(description.lookup_module(), name, "", NO_ADDRESS, environment, (library,))
-
-        library._optimize_final_module = lambda: None
-        library._finalize_final_module = finalize
-        state.targetctx = copy.copy(context)
-        state.targetctx.get_executable = get_executable
-        try:
-            return super().run_pass(state)
-        finally:
-            state.targetctx = context
+    try:
+        from numba.core.options import DefaultOptions
+    except ImportError:
+        return {}
+    return {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 
 
-class _InnerCompiler(CompilerBase):  # type: ignore[misc]
-    def define_pipelines(self) -> list[Any]:
-        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [
-            (_InnerLowering if step is NativeLowering else step, description) for step, description in pipeline.passes
-        ]
-        pipeline.finalize()
-        return [pipeline]
-
-
-NO_ADDRESS = 1  # of functions that have no machine code of their own
-
-_INNER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_INSIDES = (
-    "_optimize_final_module",
-    "_finalize_final_module",
-    "_finalize_dynamic_globals",
-    "_ensure_finalized",
-    "_finalized",
-)
-if all(hasattr(CPUCodeLibrary, name) for name in _INSIDES):
-    _INNER["pipeline_class"] = _InnerCompiler
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False, **_private_options()}
 
 
 def kernel(function: Function) -> Function:
     """Compile a function that other kernels call.
 
-    One that takes the state can be called by kernels only (a call from Python crashes the process): unpacking all the
-    state's arrays in a wrapper for Python, and machine code apart from its callers', would take half the compilation.
+    One that takes the state can be called by kernels only; a call from Python crashes the process. The wrapper that
+    Python needs unpacks all of the state's arrays, and every kernel would compile one.
     """
-    inner = _INNER if "state" in inspect.signature(function).parameters else {}
+    takes_state = "state" in function.__code__.co_varnames[: function.__code__.co_argcount]
+    inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if takes_state else {}
     compiled: Function = numba.njit(**_OPTIONS, **inner, forceinline=True)(function)
     return compiled
 
 
-def source_hash(folder: Path) -> str:
-    """Hash of all sources that code compiled for a folder depends on, and of the versions that compile it."""
-    engine = Path(__file__).resolve().parent
-    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
-    for path in sorted({*engine.parent.glob("*.py"), *engine.glob("*.py"), *folder.glob("*.py")}):
-        digest.update(path.read_bytes())
+def kernel_digest(function: Callable[..., Any]) -> str:
+    """16 hexadecimal digits of a SHA-256 over everything that an entry point's machine code follows from.
+
+    Comments, docstrings, types of annotations and places of files are no part of it.
+    """
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}\n".encode())
+    digest.update(Path(__file__).read_bytes())  # intrinsics and options
+    for line in sorted(set(_ingredients(function, set()))):
+        digest.update(line.encode() + b"\n")
     return digest.hexdigest()[:16]
 
 
-@functools.cache
-def imported_hash(folder: Path) -> str:
-    """The hash of a folder's sources as they were when this process began to import them."""
-    return source_hash(folder)
+def _ingredients(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
+    """A line for the code of a function, one for each global that it reads, and those of the functions among them."""
+    plain = _plain(function)
+    if id(plain) in seen:
+        return
+    seen.add(id(plain))
+    where = f"{plain.__module__}.{plain.__qualname__}"
+    yield f"{where} = {_code(plain.__code__, plain.__doc__)} {plain.__defaults__!r}"
+    for name in _names(plain.__code__):
+        if name in plain.__globals__:
+            value = plain.__globals__[name]
+            if isinstance(_plain(value), FunctionType):
+                yield f"{where} calls {name} = {value.__module__}.{value.__qualname__}"
+                yield from _ingredients(value, seen)
+            else:
+                yield f"{where} reads {name} = {_constant(value)}"
 
 
-def cache_directory(folder: Path) -> Path | None:
-    """Where code for a folder is kept: in ``$ECHELON_CACHE_DIR``, the user's cache, or the temporary directory."""
+def _plain(function: Any) -> Any:
+    """The Python function of a compiled one; anything else as it is."""
+    return getattr(function, "py_func", function)
+
+
+def _code(code: CodeType, documentation: str | None = None) -> str:
+    """What a code object does, without the lines that it came from and its docstring."""
+    constants = [
+        _code(constant) if isinstance(constant, CodeType) else repr(constant)
+        for constant in code.co_consts
+        if documentation is None or constant != documentation
+    ]
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars} {constants}"
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Names that a code object or one within it may read as globals."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _constant(value: Any) -> str:
+    """A global that a kernel reads, as text that is another for another value."""
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, type) and issubclass(value, enum.Enum):
+        return str([(name, member.value) for name, member in value.__members__.items()])
+    if isinstance(value, type):
+        return f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    return repr(value)
+
+
+def cache_directory(function: Callable[..., Any]) -> Path | None:
+    """Where an entry point's code is kept: in ``$ECHELON_CACHE_DIR``, the user's cache, or the temporary directory."""
     candidates = [
         Path(os.environ["ECHELON_CACHE_DIR"]) if os.environ.get("ECHELON_CACHE_DIR") else None,
         Path(platformdirs.user_cache_dir("echelon_env")),
@@ -159,7 +159,7 @@ def cache_directory(folder: Path) -> Path | None:
     for candidate in candidates:
         if candidate is None:
             continue
-        directory = candidate / f"kernels-{imported_hash(folder)}"
+        directory = candidate / f"kernels-{kernel_digest(function)}"
         try:
             directory.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=directory):
@@ -174,33 +174,68 @@ def _announce_compilation() -> None:
     print("echelon_env: compiling kernels (first run only)", file=sys.stderr, flush=True)
 
 
-class _TolerantCache:
-    """Numba's cache of one function, with failed reads and writes (full disk, damaged file) costing only the cache."""
+class _KernelCache:
+    """The machine code of an entry point on disk. It is looked up at the first call, when all callees are defined.
 
-    def __init__(self, cache: Any, folder: Path) -> None:
-        self._cache = cache
-        self._folder = folder
+    A failed read or write (full disk, damaged file) costs only the cache.
+    """
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cache, name)
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @functools.cached_property
+    def _cache(self) -> Any:
+        return _cache_of(self._function)
+
+    @property
+    def cache_path(self) -> str | None:
+        """Numba asks for it in its statistics."""
+        return None if self._cache is None else str(self._cache.cache_path)
 
     def load_overload(self, *args: Any) -> Any:
-        try:
-            loaded = self._cache.load_overload(*args)
-        except Exception:  # a damaged cache can fail in any way that unpickling can
-            loaded = None
-            self._cache.flush()
+        loaded = None
+        if self._cache is not None:
+            try:
+                loaded = self._cache.load_overload(*args)
+            except Exception:  # a damaged cache can fail in any way that unpickling can
+                self._cache.flush()
         if loaded is None:
             _announce_compilation()
         return loaded
 
     def save_overload(self, *args: Any) -> None:
-        if source_hash(self._folder) != imported_hash(self._folder):
-            return  # a source was edited since: what was compiled may be older or newer than the directory's name says
+        if self._cache is None:
+            return
         try:
             self._cache.save_overload(*args)
         except OSError as error:
             print(f"echelon_env: compiled kernels could not be kept ({error})", file=sys.stderr, flush=True)
+
+    def flush(self) -> None:
+        if self._cache is not None:
+            self._cache.flush()
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    """Numba's cache of an entry point, or None where there is no directory for it or this Numba has another cache.
+
+    The digest in the directory's name says all, so the cache asks neither when the source file was written nor where it
+    lies: a reinstalled package compiles nothing.
+    """
+    directory = cache_directory(function)
+    if directory is None:
+        return None
+    previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(directory)
+    try:
+        from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+        cache = FunctionCache(function)
+        cache._cache_file = IndexDataCacheFile(str(directory), function.__qualname__, directory.name)
+    except (ImportError, AttributeError, TypeError, RuntimeError):
+        return None
+    finally:
+        numba_config.CACHE_DIR = previous
+    return cache
 
 
 def entry_point(function: Function) -> Function:
@@ -211,18 +246,8 @@ def entry_point(function: Function) -> Function:
     """
     if JIT_DISABLED:
         return _uncompiled(function)
-    folder = Path(inspect.getfile(function)).resolve().parent
-    directory = cache_directory(folder)
-    if directory is None:
-        uncached: Function = numba.njit(**_OPTIONS)(function)
-        return uncached
-    previous = numba_config.CACHE_DIR
-    numba_config.CACHE_DIR = str(directory)
-    try:
-        compiled: Any = numba.njit(cache=True, **_OPTIONS)(function)
-    finally:
-        numba_config.CACHE_DIR = previous
-    compiled._cache = _TolerantCache(compiled._cache, folder)
+    compiled: Any = numba.njit(**_OPTIONS)(function)
+    compiled._cache = _KernelCache(function)
     result: Function = compiled
     return result
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from echelon_env.catalog import MOUNTS, Weapon, flight_ticks
-from echelon_env.config import PACK, BattleConfig
+from echelon_env.config.battle import PACK, BattleConfig
+from echelon_env.config.catalog import MOUNTS, Weapon, flight_ticks
+from echelon_env.config.schema import ConfigError
 from echelon_env.engine.state import (
     BATTLE,
     BURST,
@@ -21,8 +22,7 @@ from echelon_env.engine.state import (
     WALK,
     State,
 )
-from echelon_env.observations import EGO_SIDE
-from echelon_env.schema import ConfigError
+from echelon_env.layout.observations import EGO_SIDE
 
 MOST_RECORDS = 1_000_000
 """Projectiles, or events of a decision, that a battle may need room for."""

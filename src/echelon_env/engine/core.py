@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from echelon_env.actions import ACTION_DIM
-from echelon_env.config import REWARD_COMPONENTS, BattleConfig, RewardConfig
+from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig, RewardConfig
+from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.schema import check_integer, check_seed
 from echelon_env.engine.allocation import allocate
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
@@ -19,9 +20,8 @@ from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.engine.workers import Workers
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
-from echelon_env.scenario import ScenarioLike, make_config
-from echelon_env.schema import check_integer, check_seed
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
 from echelon_env.terrain import Terrain, generate
 
 RANGES = 2
@@ -145,7 +145,7 @@ class BattleEngine:
         Parameters
         ----------
         actions
-            (B, M, A) floats, see `echelon_env.actions`; the array is only read. Entries are cut to [-1, 1]; those that
+            (B, M, A) floats, see `layout.actions`; the array is only read. Entries are cut to [-1, 1]; those that
             are not finite become 0 and are counted in `bad_actions`. Rows of dead mechs are ignored.
 
         Returns
@@ -252,7 +252,7 @@ class BattleEngine:
         Returns
         -------
         numpy.ndarray
-            (B, S) float32, see `echelon_env.observations.state_streams`; a fresh array.
+            (B, S) float32, see `echelon_env.layout.observations.state_streams`; a fresh array.
 
         Raises
         ------

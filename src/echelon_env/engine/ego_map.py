@@ -14,7 +14,7 @@ from echelon_env.engine.hazards import harm_on_the_ground
 from echelon_env.engine.raycast import surface_below
 from echelon_env.engine.state import EGO_HAZARD, EGO_INSIDE, EGO_SOLID, EGO_X, EGO_Y, State
 from echelon_env.engine.tables import Tables
-from echelon_env.observations import STREAMS, EgoCell
+from echelon_env.layout.observations import STREAMS, EgoCell
 
 EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_width
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from echelon_env.config.map import MAX_HEIGHT
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
 from echelon_env.engine.raycast import height_mask
-from echelon_env.map_config import MAX_HEIGHT
 
 
 @kernel

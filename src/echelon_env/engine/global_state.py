@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from echelon_env.engine.state import ECCM, ECM, State
 from echelon_env.engine.tables import HOMING, Tables
-from echelon_env.observations import Clock, Stream, Unit
+from echelon_env.layout.observations import Clock, Stream, Unit
 
 Floats = NDArray[np.float64]
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from echelon_env.config.map import MAX_HEIGHT
 from echelon_env.engine._jit import Row, bit_length, integer, kernel
 from echelon_env.engine.events import record
 from echelon_env.engine.footprint import body_mask, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
 from echelon_env.engine.state import BODY, HAZARD, NO_MECH, State
 from echelon_env.engine.tables import Tables
-from echelon_env.map_config import MAX_HEIGHT
 
 
 class Hazards(NamedTuple):

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.map import MapConfig
+from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.schema import ConfigError, check_integer, check_seed
 from echelon_env.engine.rng import episode_seed
-from echelon_env.map_config import MapConfig
-from echelon_env.scenario import ScenarioLike, make_config
-from echelon_env.schema import ConfigError, check_integer, check_seed
 from echelon_env.terrain import Recipe, RecipeError, Terrain, generate
 
 MOST_MAPS = 10**6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from echelon_env.config.map import MAX_HEIGHT
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
@@ -13,7 +14,6 @@ from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_ang
 from echelon_env.engine.raycast import ceiling_above, surface_below
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables
-from echelon_env.map_config import MAX_HEIGHT
 
 
 @kernel

@@ -16,7 +16,7 @@ from echelon_env.engine.tables import HOMING, Tables
 from echelon_env.engine.targeting import centre_height, squared_distance
 from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
-from echelon_env.observations import (
+from echelon_env.layout.observations import (
     COMM_ROWS,
     CONTACT_ROWS,
     SQUAD_ROWS,

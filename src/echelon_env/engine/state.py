@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.actions import COMM_DIM
-from echelon_env.catalog import MOUNTS
+from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine._jit import integer
-from echelon_env.observations import CONTACT_ROWS, INTEL_ROWS
+from echelon_env.layout.actions import COMM_DIM
+from echelon_env.layout.observations import CONTACT_ROWS, INTEL_ROWS
 
 NO_MECH = integer(-1)
 

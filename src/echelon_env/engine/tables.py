@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MOUNTS, SLOWEST_BALLISTIC, Material
-from echelon_env.config import PACK, REWARD_COMPONENTS, BattleConfig
+from echelon_env.config.battle import PACK, REWARD_COMPONENTS, BattleConfig
+from echelon_env.config.catalog import MOUNTS, SLOWEST_BALLISTIC, Material
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.state import NO_MECH
-from echelon_env.observations import EGO_SIDE
+from echelon_env.layout.observations import EGO_SIDE
 
 RULES = np.dtype(
     [

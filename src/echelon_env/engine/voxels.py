@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.catalog import AIR, DEBRIS
+from echelon_env.config.catalog import AIR, DEBRIS
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.raycast import flat_index

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.catalog import AIR, DEBRIS, DIRT, FOLIAGE, WRECK
+from echelon_env.config.catalog import AIR, DEBRIS, DIRT, FOLIAGE, WRECK
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig
-from echelon_env.controlled import ControlledBattles
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.engine.core import read_actions
 from echelon_env.engine.state import BLUE, DRAW, REASONS, RED, STATISTICS
+from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.evaluate.players import BattleNoise, Player
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.opponents import Policy
-from echelon_env.schema import ConfigError, check_integer
 
 WIN, TIE, LOSS = 1, 0, -1
 """How a battle can end for the first player."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from echelon_env.atomic import write_bytes
 from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval
 from echelon_env.evaluate.tables import shorten
+from echelon_env.storage.atomic import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env import opponents
-from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, check_seed, nearest_name
+from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.opponents import Policy
-from echelon_env.schema import ConfigError, check_seed, nearest_name
 
 Floats = NDArray[np.float32]
 

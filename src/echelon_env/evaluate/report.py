@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.atomic import new_folder
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate.cross_play import CrossPlay, PayoffMatrix, cross_play
 from echelon_env.evaluate.matches import CLASS_STATISTICS, WIN, Battle, Match
 from echelon_env.evaluate.pictures import save_intervals, save_matrix
@@ -32,6 +31,7 @@ from echelon_env.evaluate.statistics import (
 )
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_report
+from echelon_env.storage.atomic import new_folder
 
 __all__ = [
     "FORMAT",

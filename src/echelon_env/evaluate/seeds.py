@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from echelon_env.config.schema import check_seed
 from echelon_env.engine.rng import episode_seed
-from echelon_env.schema import check_seed
 
 TRAINING_SEEDS = range(2**62)
 """Seeds of battles that a policy may learn from."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 ENGINE_SOURCES = (

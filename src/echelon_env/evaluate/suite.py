@@ -16,13 +16,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.scenario import make_config
+from echelon_env.config.schema import ConfigError, build, check_fields, check_integer, nearest_name
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.players import BASELINES
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS, check_seeds, evaluation_seed
 from echelon_env.evaluate.stamps import battle_hash, document_hash
-from echelon_env.scenario import make_config
-from echelon_env.schema import ConfigError, build, check_fields, check_integer, nearest_name
 from echelon_env.terrain import generate
 
 _SHIPPED = Path(__file__).parent / "suites"

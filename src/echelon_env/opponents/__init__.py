@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.opponents.handicap import Handicap
 from echelon_env.opponents.mixture import Mixture
 from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction, PolicyLike, Resumable
 from echelon_env.opponents.scripted import Scripted
 from echelon_env.opponents.skill import LEVELS, Skill
-from echelon_env.scenario import ScenarioLike, make_config
 
 
 def make(

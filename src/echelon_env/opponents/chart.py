@@ -17,7 +17,7 @@ from typing import Any
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.ego_map import EGO_CELL_WIDTH, EGO_MAP_AT
 from echelon_env.engine.geometry import TINY
-from echelon_env.observations import EGO_SIDE, EgoCell, Self
+from echelon_env.layout.observations import EGO_SIDE, EgoCell, Self
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import HIGHEST, LONGEST_WAY, SIDE, WALL, WAVES, Scratch
 from echelon_env.opponents.senses import own, value

@@ -7,7 +7,7 @@ from typing import Any
 
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import TINY
-from echelon_env.observations import CONTACT_ROWS, SQUAD_ROWS, Contact, Self, Squad
+from echelon_env.layout.observations import CONTACT_ROWS, SQUAD_ROWS, Contact, Self, Squad
 from echelon_env.opponents.chart import SEEN, STANDING, open_way, span
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import SIDE, Scratch

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.actions import Action
-from echelon_env.catalog import MOUNTS
+from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import clip
-from echelon_env.observations import CONTACT_ROWS, Contact, Self
+from echelon_env.layout.actions import Action
+from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self
 from echelon_env.opponents.appraisal import is_alone
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import contact, contact_place, is_contact, on_map, own

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.catalog import MOUNTS
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import MOUNTS
+from echelon_env.config.schema import check_seed
 from echelon_env.engine import rng
 from echelon_env.engine._jit import entry_point, integer, kernel
 from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
 from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
-from echelon_env.observations import CONTACT_ROWS, Contact, Self
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self
 from echelon_env.opponents.knowledge import UNKNOWN, know
 from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable
 from echelon_env.opponents.senses import CLASSES, is_contact, value
-from echelon_env.plain_arrays import Kind, check_arrays, check_same, named, part_of, without
-from echelon_env.schema import check_seed
+from echelon_env.storage.arrays import Kind, check_arrays, check_same, named, part_of, without
 
 Floats = NDArray[np.float32]
 

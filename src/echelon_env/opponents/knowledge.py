@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import MOUNTS
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.tables import ONE_HOT, build_tables
 
 UNKNOWN = len(ONE_HOT)

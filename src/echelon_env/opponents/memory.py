@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.engine.state import record_dtype
-from echelon_env.observations import CONTACT_ROWS, SQUAD_ROWS
+from echelon_env.layout.observations import CONTACT_ROWS, SQUAD_ROWS
 
 SIDE = 60
 """Columns of 1 m along an edge of the chart: a row's bits fit a word, with room to shift them."""

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.config import BattleConfig
-from echelon_env.observations import STREAMS, Objective, Self
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import check_seed, nearest_name
+from echelon_env.layout.observations import STREAMS, Objective, Self
 from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.opponents.scripted import Minds
 from echelon_env.opponents.skill import LEVELS
-from echelon_env.plain_arrays import Kind
-from echelon_env.schema import check_seed, nearest_name
+from echelon_env.storage.arrays import Kind
 
 Floats = NDArray[np.float32]
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from echelon_env.observations import OBSERVATION_DIM
-from echelon_env.schema import ConfigError
+from echelon_env.config.schema import ConfigError
+from echelon_env.layout.observations import OBSERVATION_DIM
 
 
 @runtime_checkable

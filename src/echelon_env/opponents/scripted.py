@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.actions import ACTION_DIM
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.engine._jit import entry_point
-from echelon_env.observations import Self
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import Self
 from echelon_env.opponents.knowledge import Knowledge, know
 from echelon_env.opponents.memory import MEMORY, PLAN, Scratch, allocate_scratch
 from echelon_env.opponents.mind import make_up_mind
 from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.opponents.skill import LEVELS
-from echelon_env.plain_arrays import Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
-from echelon_env.schema import check_seed, nearest_name
+from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
 
 Floats = NDArray[np.float32]
 

@@ -24,7 +24,7 @@ from echelon_env.engine.observe import (
     SQUAD_WIDTH,
 )
 from echelon_env.engine.tables import ONE_HOT
-from echelon_env.observations import Contact, Intel, Objective, Self, Squad
+from echelon_env.layout.observations import Contact, Intel, Objective, Self, Squad
 from echelon_env.opponents.knowledge import UNKNOWN, Knowledge
 
 CLASSES = len(ONE_HOT)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import AIR, DIRT, MATERIALS
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import AIR, DIRT, MATERIALS
 from echelon_env.engine.state import State
 from echelon_env.render.frame import check_battle
 from echelon_env.render.header import outcome_text

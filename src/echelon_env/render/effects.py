@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.catalog import Weapon
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import Weapon
 from echelon_env.engine.state import BLUE, HIT, IMPACT, INTERCEPTION, RED, State
 from echelon_env.render.canvas import DARK, FIRE, FLASH, LIGHT, Canvas
 from echelon_env.render.palette import RGB, TEAMS

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import State
 from echelon_env.render.canvas import OVERSAMPLING, Canvas
 from echelon_env.render.effects import draw_events, draw_zone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import BLUE, DRAW, REASONS, RED, State
 from echelon_env.render.canvas import DARK, LIGHT, font
 from echelon_env.render.palette import RGB, TEAMS

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
-from echelon_env.catalog import AIR, FOLIAGE, GLASS, LAVA, MATERIALS
+from echelon_env.config.catalog import AIR, FOLIAGE, GLASS, LAVA, MATERIALS
 from echelon_env.render.canvas import DARK, LIGHT, Canvas, font
 from echelon_env.render.map_picture import AREA_NAMES, draw_marks
 from echelon_env.render.palette import RGB, STYLE_BY_MATERIAL

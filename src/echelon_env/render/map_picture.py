@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 
-from echelon_env.catalog import MATERIALS
+from echelon_env.config.catalog import MATERIALS
 from echelon_env.render.canvas import DARK, LIGHT, OVERSAMPLING, Canvas, font
 from echelon_env.render.palette import RGB
 from echelon_env.render.terrain_layer import terrain_layer

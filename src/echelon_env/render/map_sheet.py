@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from PIL import Image, ImageDraw
 
-from echelon_env.catalog import AIR, CONCRETE, DIRT, MATERIALS, Material
-from echelon_env.map_config import TerrainConfig
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, MATERIALS, Material
+from echelon_env.config.map import TerrainConfig
 from echelon_env.render.canvas import LIGHT, OVERSAMPLING, Canvas, font
 from echelon_env.render.isometric import BACKDROP, isometric_picture
 from echelon_env.render.map_picture import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.allocation import pack_counts
 from echelon_env.engine.state import ECM, SILENT, State
 from echelon_env.render.canvas import DARK, LIGHT, Canvas, font

@@ -8,8 +8,8 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
-from echelon_env.catalog import MechClass
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import MechClass
 from echelon_env.render.canvas import DARK, FIRE, FLASH, LIGHT, Canvas, font
 from echelon_env.render.palette import RGB, TEAMS, class_letters
 

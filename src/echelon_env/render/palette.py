@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from echelon_env.catalog import MATERIALS, Catalog
+from echelon_env.config.catalog import MATERIALS, Catalog
 
 RGB = tuple[int, int, int]
 

@@ -6,10 +6,10 @@ import importlib
 import importlib.util
 from typing import Any
 
+from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.core import BattleEngine
 from echelon_env.render.ansi import render_ansi
 from echelon_env.render.frame import render_frame
-from echelon_env.schema import ConfigError, nearest_name
 
 _HAS_WINDOW = importlib.util.find_spec("pygame") is not None
 

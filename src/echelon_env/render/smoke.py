@@ -6,7 +6,7 @@ import math
 
 from PIL import Image, ImageChops
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.engine.state import State
 from echelon_env.render.canvas import Canvas, soft_disc
 from echelon_env.render.palette import RGB

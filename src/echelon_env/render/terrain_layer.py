@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from echelon_env.catalog import AIR, MATERIALS
+from echelon_env.config.catalog import AIR, MATERIALS
 from echelon_env.render.canvas import OVERSAMPLING
 from echelon_env.render.palette import BEDROCK, STYLE_BY_MATERIAL, TEXTURE_CELLS, TEXTURE_METRES
 

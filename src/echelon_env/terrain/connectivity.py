@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.sparse import csgraph, csr_array
 
-from echelon_env.catalog import MATERIALS
+from echelon_env.config.catalog import MATERIALS
 
 STEP = 1  # m that every mech steps up
 DIGGING = 0.25  # m of walking that digging away a column of obstacles is worth, where a way has to be opened

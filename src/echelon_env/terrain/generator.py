@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import AIR, CONCRETE, DIRT, FOLIAGE, REINFORCED
-from echelon_env.config import BattleConfig
-from echelon_env.map_config import MapConfig
-from echelon_env.schema import check_seed
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, REINFORCED
+from echelon_env.config.map import MapConfig
+from echelon_env.config.schema import check_seed
 from echelon_env.terrain.biomes import BIOMES, Plot
 from echelon_env.terrain.connectivity import connected, obstacles, open_pockets
 from echelon_env.terrain.lanes import Point, disc, lanes

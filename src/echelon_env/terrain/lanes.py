@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.map_config import MapConfig
+from echelon_env.config.map import MapConfig
 
 HALF_DIAGONAL = math.sqrt(0.5)  # m, from the middle of a column to its corner
 STRAIGHT_SHARE = 0.4  # of the permitted difference of the teams' walking distances that the zone's place takes up

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.map_config import MapConfig
+from echelon_env.config.map import MapConfig
 from echelon_env.terrain.lanes import STRAIGHT_SHARE, Point
 
 ZONE_SPREAD = 0.22  # map sizes that the zone may lie off the map's centre, along each axis

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from echelon_env.map_config import MapConfig
-from echelon_env.schema import ConfigError
+from echelon_env.config.map import MapConfig
+from echelon_env.config.schema import ConfigError
 
 GENERATOR_VERSION = 1
 """Number of the generator's behaviour: it grows with every change after which a seed gives another map."""

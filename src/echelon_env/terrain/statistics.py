@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csgraph, csr_array
 
-from echelon_env.catalog import FOLIAGE, GLASS, MATERIALS
+from echelon_env.config.catalog import FOLIAGE, GLASS, MATERIALS
 from echelon_env.terrain.connectivity import STEP, standing_heights
 from echelon_env.terrain.generator import Terrain
 

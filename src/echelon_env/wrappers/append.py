@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box, Space
 from numpy.typing import NDArray
 
-from echelon_env.schema import check_integer
+from echelon_env.config.schema import check_integer
 from echelon_env.wrappers.base import ObservationWrapper, check_box
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from echelon_env import atomic
+from echelon_env.storage import atomic
 
 FilePath = str | os.PathLike[str]
 

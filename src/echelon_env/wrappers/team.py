@@ -9,8 +9,8 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from echelon_env.config.schema import nearest_name
 from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction
-from echelon_env.schema import nearest_name
 from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, check_box
 
 

@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.atomic import free_path
 from echelon_env.cli.arguments import non_negative, positive, positive_number
 from echelon_env.evaluate.tables import describe_maps, format_share
-from echelon_train.config import TrainConfig, battle_config
+from echelon_env.storage.atomic import free_path
+from echelon_train.config.train import TrainConfig, battle_config
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
-    from echelon_train.demo import DemoResult
+    from echelon_train.runs.demo import DemoResult
 
 EXPECTED_ERRORS = (TrainError,)
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     )
     from rich.console import Console
 
-    from echelon_train.demo import run_demo
+    from echelon_train.runs.demo import run_demo
 
     out = args.out or free_path(_DEFAULT_OUT)
     console = Console(highlight=False)

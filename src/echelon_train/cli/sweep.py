@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.cli.arguments import positive
+from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.tables import WIDTH
-from echelon_env.schema import ConfigError
 from echelon_train.cli.train import parse_settings
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
-    from echelon_train.sweep import Sweep
+    from echelon_train.runs.sweep import Sweep
 
 EXPECTED_ERRORS = (TrainError,)
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Do trials, and show them. Returns 130 after Ctrl-C."""
     overrides = parse_settings(args.set)
     try:
-        from echelon_train.sweep import Search, sweep
+        from echelon_train.runs.sweep import Search, sweep
     except ModuleNotFoundError as error:
         if error.name != "optuna":
             raise

@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.atomic import free_path
 from echelon_env.cli.arguments import positive_number
-from echelon_env.curriculum import Curriculum
-from echelon_env.schema import ConfigError
-from echelon_train.config import CHANGEABLE
-from echelon_train.errors import TrainError
-from echelon_train.league.roles import LeagueConfig
-from echelon_train.run_config import (
+from echelon_env.config.curriculum import Curriculum
+from echelon_env.config.schema import ConfigError
+from echelon_env.storage.atomic import free_path
+from echelon_train.config.files import (
     Setting,
     load_run_config,
     parse_value,
@@ -25,9 +22,12 @@ from echelon_train.run_config import (
     run_config_names,
     settings,
 )
+from echelon_train.config.league import LeagueConfig
+from echelon_train.config.train import CHANGEABLE
+from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
-    from echelon_train.run import TrainResult
+    from echelon_train.runs.run import TrainResult
 
 EXPECTED_ERRORS = (TrainError,)
 
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         config.league != LeagueConfig() or any(key.startswith("league.") for key in overrides)
     ):
         raise ConfigError("league.path: expected the folder of a league, see --league: this run is meant for one")
-    from echelon_train.training import train
+    from echelon_train.runs.training import train
 
     name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
     out = args.out or free_path(_RUNS / Path(name).stem)
@@ -128,7 +128,7 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
             f"--resume goes on with the run as it was: it takes {_changeable()}, but not {', '.join(fixed)}"
         )
     changes = {key: parse_value(text) for key, text in overrides.items()}
-    from echelon_train.training import resume
+    from echelon_train.runs.training import resume
 
     return _report(resume(args.resume, **changes, max_seconds=_seconds(args), wandb=args.wandb), args.resume)
 

@@ -20,14 +20,14 @@ from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 from scipy import stats
 
-from echelon_env.atomic import write_bytes
 from echelon_env.evaluate.statistics import CONFIDENCE
 from echelon_env.evaluate.tables import shorten
-from echelon_train.league.bradley_terry import Strengths
-from echelon_train.league.glicko2 import Rating
-from echelon_train.league.members import Kind, Member
-from echelon_train.league.nash_averaging import NashAverage
-from echelon_train.league.payoffs import Misprediction, Payoffs, member_ratings
+from echelon_env.storage.atomic import write_bytes
+from echelon_train.league.ratings.bradley_terry import Strengths
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.nash_averaging import NashAverage
+from echelon_train.league.ratings.payoffs import Misprediction, Payoffs, member_ratings
+from echelon_train.league.store.members import Kind, Member
 
 _DPI = 150
 _NAME = 24  # characters of a member's name

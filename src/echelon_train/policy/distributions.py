@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from echelon_env.action_formats import BLOCKS
-from echelon_env.actions import TARGET_CHOICES, Action
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.layout.actions import TARGET_CHOICES, Action
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.spaces.actions import BLOCKS
 
 _BY_KIND = {kind: [block for block in BLOCKS if block.kind == kind] for kind in ("numbers", "switches", "choice")}
 _CHOICES = _BY_KIND["choice"]

@@ -10,8 +10,8 @@ from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from echelon_env.actions import TARGET_CHOICES
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Clock, Self, Stream, Unit, state_streams
+from echelon_env.layout.actions import TARGET_CHOICES
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Clock, Self, Stream, Unit, state_streams
 from echelon_train.policy.pooling import max_and_mean
 
 VECTORS = ("self", "objective")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
 from echelon_train.policy.encoders import TABLES
 
 VANISHING = ("self", "ego_map", "battle_map")

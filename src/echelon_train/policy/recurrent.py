@@ -12,9 +12,9 @@ from gymnasium import spaces
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from torch import Tensor, nn
 
-from echelon_env.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self, observation_bounds, state_streams
-from echelon_train.config import NetworkConfig
+from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, observation_bounds, state_streams
+from echelon_train.config.train import NetworkConfig
 from echelon_train.policy.distributions import (
     PARAMETERS,
     RAW_DIM,

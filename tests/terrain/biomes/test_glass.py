@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS, REINFORCED, WATER
+from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS, REINFORCED, WATER
 from echelon_env.terrain.biomes.glass import glass
 from echelon_env.terrain.biomes.greenhouse import greenhouse
 from echelon_env.terrain.biomes.jungle import jungle

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env.catalog import AIR, CONCRETE, FOLIAGE, GLASS, LAVA, MATERIALS, REINFORCED, WATER
+from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, LAVA, MATERIALS, REINFORCED, WATER
 from echelon_env.terrain.biomes.canal import CANAL
 from echelon_env.terrain.biomes.cells import split
 from echelon_env.terrain.biomes.plaza import PLAZA

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from echelon_train.league.payoffs import Payoffs, payoffs
+from echelon_train.league.ratings.payoffs import Payoffs, payoffs
 
 Array = NDArray[np.float64]
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from echelon_env.evaluate import Battle, Match
 from echelon_env.evaluate.stamps import battle_hash
-from echelon_train.checkpoint import Checkpoint, save_checkpoint
-from echelon_train.league.records import PlayedMatch
-from echelon_train.league.registry import League
+from echelon_train.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
 from echelon_train.policy import build_policy
-
-from ..small import NETWORK, small_battle
+from train.small import NETWORK, small_battle
 
 CONFIG = small_battle()
 CONFIG_HASH = battle_hash(CONFIG)
@@ -67,7 +66,7 @@ def small_league(folder: Path) -> League:
 
 def watch_opponents(patch) -> Counter[str]:
     """How many mechs' battles against whom end from now on, in runs that train in a league."""
-    from echelon_train.callbacks import LeagueCallback  # here, because processes that need none are spared it
+    from echelon_train.runs.callbacks import LeagueCallback  # here, because processes that need none are spared it
 
     met: Counter[str] = Counter()
     noted = LeagueCallback._on_step

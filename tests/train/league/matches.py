@@ -5,11 +5,10 @@ from pathlib import Path
 
 from echelon_env import BattleConfig
 from echelon_env.evaluate import evaluation_seed
-from echelon_train.league.jobs import Job
-from echelon_train.league.registry import League
-
-from ..small import small_battle
-from .leagues import saved
+from echelon_train.league.playing.jobs import Job
+from echelon_train.league.store.registry import League
+from train.league.leagues import saved
+from train.small import small_battle
 
 SHORT = small_battle("duel-open", 20)
 SCENARIO = "short duel"

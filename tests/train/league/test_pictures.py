@@ -6,11 +6,6 @@ import pytest
 from PIL import Image
 
 from echelon_train.league import pictures
-from echelon_train.league.bradley_terry import bradley_terry
-from echelon_train.league.glicko2 import Rating
-from echelon_train.league.members import Member
-from echelon_train.league.nash_averaging import nash_average
-from echelon_train.league.payoffs import mispredictions, payoffs
 from echelon_train.league.pictures import (
     save_nash_average,
     save_payoff_matrix,
@@ -18,8 +13,12 @@ from echelon_train.league.pictures import (
     save_rating_history,
     save_strengths,
 )
-
-from .drawn import names
+from echelon_train.league.ratings.bradley_terry import bradley_terry
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.nash_averaging import nash_average
+from echelon_train.league.ratings.payoffs import mispredictions, payoffs
+from echelon_train.league.store.members import Member
+from train.league.drawn import names
 
 LONG = "a-member-with-a-name-that-is-too-long"
 SCORES = {("a", "b"): [0.75] * 40, (LONG, "b"): [1.0, 0.75] * 20, ("a", LONG): [1.0, 0.75] * 20}

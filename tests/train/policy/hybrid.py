@@ -5,8 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from echelon_env.action_formats import BLOCKS
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.spaces.actions import BLOCKS
 from echelon_train.policy.distributions import (
     PARAMETERS,
     RAW_DIM,

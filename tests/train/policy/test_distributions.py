@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor, distributions
 
-from echelon_env.action_formats import BLOCKS
-from echelon_env.actions import ACTION_DIM, Action
-from echelon_env.observations import OBSERVATION_DIM
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_env.spaces.actions import BLOCKS
 from echelon_train.policy import distributions as module
 from echelon_train.policy.distributions import (
     MASKS,
@@ -19,8 +19,7 @@ from echelon_train.policy.distributions import (
     action_masks,
     environment_actions,
 )
-
-from .hybrid import (
+from train.policy.hybrid import (
     LOGITS,
     MAX_STD,
     MIN_STD,

@@ -6,8 +6,8 @@ import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
-from echelon_env.actions import TARGET_CHOICES
-from echelon_env.observations import (
+from echelon_env.layout.actions import TARGET_CHOICES
+from echelon_env.layout.observations import (
     CONTACT_ROWS,
     OBSERVATION_DIM,
     STREAMS,
@@ -17,8 +17,7 @@ from echelon_env.observations import (
     state_streams,
 )
 from echelon_train.policy.encoders import TABLES, BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, cut
-
-from .real import fought
+from train.policy.real import fought
 
 SPACE = spaces.Box(*observation_bounds(), dtype=np.float32)
 SET_WIDTH = 6

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Contact, EgoCell, Self
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Contact, EgoCell, Self
 from echelon_train.policy.encoders import TABLES, cut
 from echelon_train.policy.observation_normalizer import CLIP, EPSILON, ObservationNormalizer
-
-from .real import fought
+from train.policy.real import fought
 
 FEATURES = sum(stream.row_width for stream in STREAMS.values())
 ALIVE = STREAMS["self"].start + Self.ALIVE

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from echelon_env import BattleEngine, opponents
-from echelon_env.action_formats import BLOCKS, possibilities, read_action
-from echelon_env.actions import ACTION_DIM, TARGET_CHOICES, Action
-from echelon_env.observations import OBSERVATION_DIM, STREAMS, Self
-from echelon_env.scenario import make_config
+from echelon_env.config.scenario import make_config
+from echelon_env.layout.actions import ACTION_DIM, TARGET_CHOICES, Action
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.spaces.actions import BLOCKS, possibilities, read_action
 from echelon_train.policy.distributions import (
     MASKS,
     PARAMETERS,
@@ -20,9 +20,8 @@ from echelon_train.policy.distributions import (
     environment_actions,
     parameter_bias,
 )
-from playing import scripted_actions
-
-from .hybrid import (
+from support.playing import scripted_actions
+from train.policy.hybrid import (
     LOGITS,
     MAX_STD,
     MIN_STD,

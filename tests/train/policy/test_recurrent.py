@@ -6,16 +6,15 @@ import torch
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
 from echelon_env import make_config
-from echelon_env.action_formats import BLOCKS
 from echelon_env.evaluate import BattleNoise
-from echelon_env.observations import STREAMS, Self
-from echelon_train.config import NetworkConfig
-from echelon_train.players import network_player
+from echelon_env.layout.observations import STREAMS, Self
+from echelon_env.spaces.actions import BLOCKS
+from echelon_train.checkpoints.players import network_player
+from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import build_policy
 from echelon_train.policy.distributions import RAW_DIM
 from echelon_train.policy.sequences import Sequences
-
-from .real import fought
+from train.policy.real import fought
 
 STEPS, ROWS, WIDTH = 6, 5, 8
 DEATHS = [6, 3, 0, 1, 6]  # how many steps each row lives

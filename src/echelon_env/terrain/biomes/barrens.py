@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from echelon_env.catalog import CONCRETE, REINFORCED
+from echelon_env.config.catalog import CONCRETE, REINFORCED
 from echelon_env.terrain.biomes.plot import Biome, Plot, inward, raise_columns
 from echelon_env.terrain.lanes import distance_to_segment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import CONCRETE, GLASS, REINFORCED
+from echelon_env.config.catalog import CONCRETE, GLASS, REINFORCED
 from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
 
 DEPTH = 25  # m, about the distance from a line to the next

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import CONCRETE, REINFORCED, WATER
+from echelon_env.config.catalog import CONCRETE, REINFORCED, WATER
 from echelon_env.terrain.biomes.cells import Cells, split
 from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
 

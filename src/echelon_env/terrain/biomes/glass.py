@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import CONCRETE
-from echelon_env.catalog import GLASS as GLASS_VOXEL
+from echelon_env.config.catalog import CONCRETE
+from echelon_env.config.catalog import GLASS as GLASS_VOXEL
 from echelon_env.terrain.biomes.plot import Biome, Plot, inward, raise_columns
 
 PITCH = 18  # m, between the middles of neighbouring plates of fused sand

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from echelon_env.catalog import CONCRETE, FOLIAGE, GLASS
+from echelon_env.config.catalog import CONCRETE, FOLIAGE, GLASS
 from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
 
 HALL, FIELD, BOILER = range(3)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from echelon_env.catalog import AIR, CONCRETE, REINFORCED, WATER
+from echelon_env.config.catalog import AIR, CONCRETE, REINFORCED, WATER
 from echelon_env.terrain.biomes.cells import Metres, split
 from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from echelon_env.catalog import AIR, CONCRETE, FOLIAGE, GLASS, REINFORCED
+from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, REINFORCED
 from echelon_env.terrain.biomes.cells import split
 from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from echelon_env.catalog import CONCRETE, GLASS, REINFORCED
+from echelon_env.config.catalog import CONCRETE, GLASS, REINFORCED
 from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
 
 STOREY = 3  # m, height of a storey of a building

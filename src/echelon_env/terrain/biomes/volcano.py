@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from echelon_env.catalog import CONCRETE, LAVA, REINFORCED
+from echelon_env.config.catalog import CONCRETE, LAVA, REINFORCED
 from echelon_env.terrain.biomes.plot import Biome, Plot, inward, raise_columns
 from echelon_env.terrain.lanes import distance_to_segment
 

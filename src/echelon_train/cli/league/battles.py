@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from echelon_env.schema import ConfigError
+from echelon_env.config.schema import ConfigError
 from echelon_train.cli.league.fields import choose_battle
 from echelon_train.cli.league.output import deliver, describe_match, match_document, plural, rating_document, wrap
-from echelon_train.league.executors import Executor, LocalExecutor
-from echelon_train.league.ray_executor import RayExecutor
-from echelon_train.league.records import PlayedMatch
-from echelon_train.league.registry import League
-from echelon_train.league.runner import RatingRun, pairing, play_jobs, rating_run
+from echelon_train.league.playing.executors import Executor, LocalExecutor
+from echelon_train.league.playing.ray_executor import RayExecutor
+from echelon_train.league.playing.runner import RatingRun, pairing, play_jobs, rating_run
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
 
 _INTERRUPTED = 130  # exit code
 _UNTIL_RD, _MOST_MATCHES = 75.0, 1000

@@ -7,15 +7,15 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from echelon_env.schema import ConfigError
+from echelon_env.config.schema import ConfigError
 from echelon_train.cli.league.fields import choose_battle
 from echelon_train.cli.league.output import deliver, plural, working, wrap
-from echelon_train.league.jobs import run_job, worker_name
-from echelon_train.league.promotion import Decision, promote
-from echelon_train.league.records import PlayedMatch
-from echelon_train.league.registry import League
-from echelon_train.league.retirement import MARGIN, PERIODS, Verdict, retire_weak, retirements
-from echelon_train.league.runner import pairing
+from echelon_train.league.playing.jobs import run_job, worker_name
+from echelon_train.league.playing.runner import pairing
+from echelon_train.league.store.promotion import Decision, promote
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
+from echelon_train.league.store.retirement import MARGIN, PERIODS, Verdict, retire_weak, retirements
 
 
 def run_promote(args: argparse.Namespace) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from echelon_env.config import BattleConfig
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.scenario import scenarios
 from echelon_env.evaluate.stamps import battle_hash
-from echelon_env.scenario import scenarios
-from echelon_train.checkpoint import load_checkpoint
-from echelon_train.config import battle_config
-from echelon_train.league.registry import League
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.train import battle_config
+from echelon_train.league.store.registry import League
 
 _SCENARIO = "skirmish"
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from echelon_train.cli.league.output import percent, plural, wrap
-from echelon_train.league.bradley_terry import Strengths, bradley_terry
-from echelon_train.league.cycles import CycleScore, cycle_score
-from echelon_train.league.glicko2 import RATINGS, Rating
-from echelon_train.league.payoffs import Misprediction, Payoffs, mispredictions, payoffs
-from echelon_train.league.registry import League
+from echelon_train.league.ratings.bradley_terry import Strengths, bradley_terry
+from echelon_train.league.ratings.cycles import CycleScore, cycle_score
+from echelon_train.league.ratings.glicko2 import RATINGS, Rating
+from echelon_train.league.ratings.payoffs import Misprediction, Payoffs, mispredictions, payoffs
+from echelon_train.league.store.registry import League
 
 _MOST_PAIRS = 3  # of which a warning tells
 

@@ -23,10 +23,10 @@ from echelon_train.cli.league.output import (
     percent,
     plural,
 )
-from echelon_train.league.nash_averaging import NashAverage, nash_average
-from echelon_train.league.payoffs import Payoffs
 from echelon_train.league.pictures import save_nash_average, save_payoff_matrix
-from echelon_train.league.registry import League
+from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
+from echelon_train.league.ratings.payoffs import Payoffs
+from echelon_train.league.store.registry import League
 
 _COLUMN = 6
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate import BASELINES
 from echelon_env.opponents.skill import LEVELS
-from echelon_env.schema import ConfigError, nearest_name
 from echelon_train.cli.league.output import deliver, plural
-from echelon_train.league.members import Member
-from echelon_train.league.periods import LeagueSettings
-from echelon_train.league.registry import League
+from echelon_train.league.store.members import Member
+from echelon_train.league.store.periods import LeagueSettings
+from echelon_train.league.store.registry import League
 
 _ALL = "all"
 _KIND = "past"

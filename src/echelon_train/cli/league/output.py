@@ -17,11 +17,11 @@ from matplotlib.backend_bases import FigureCanvasBase
 from rich.console import Console
 from rich.status import Status
 
+from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.statistics import CONFIDENCE, map_scores, score_interval
 from echelon_env.evaluate.tables import WIDTH, format_share
-from echelon_env.schema import ConfigError
-from echelon_train.league.glicko2 import Rating
-from echelon_train.league.records import PlayedMatch
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.records import PlayedMatch
 
 NAME = 18
 """Columns for a member's name at the beginning of a row."""

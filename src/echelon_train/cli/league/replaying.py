@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.statistics import map_scores
 from echelon_env.evaluate.tables import shorten
-from echelon_env.schema import ConfigError
 from echelon_train.cli.league.output import (
     NAME,
     check_new_file,
@@ -18,9 +18,9 @@ from echelon_train.cli.league.output import (
     working,
     wrap,
 )
-from echelon_train.league.records import PlayedMatch
-from echelon_train.league.registry import League
-from echelon_train.league.replay import film, replay
+from echelon_train.league.playing.replay import film, replay
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
 
 _DIFFERENT = 1  # exit code
 _LISTED = 20  # matches

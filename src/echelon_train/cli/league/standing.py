@@ -24,10 +24,10 @@ from echelon_train.cli.league.output import (
     wrap,
 )
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.glicko2 import Rating
-from echelon_train.league.members import member_folder
 from echelon_train.league.pictures import save_rating_curve, save_rating_history, save_strengths
-from echelon_train.league.registry import League, Standing
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.members import member_folder
+from echelon_train.league.store.registry import League, Standing
 
 _SHORT_KINDS = {"main_exploiter": "main expl.", "league_exploiter": "league expl."}
 _PERIODS = 5  # that a table has place for

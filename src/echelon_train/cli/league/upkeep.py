@@ -6,9 +6,9 @@ import argparse
 from dataclasses import asdict
 
 from echelon_train.cli.league.output import deliver, plural, wrap
-from echelon_train.league.fsck import fsck
-from echelon_train.league.registry import League
-from echelon_train.league.transfer import export_league, import_league
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.registry import League
+from echelon_train.league.store.transfer import export_league, import_league
 
 _DAMAGED = 1  # exit code
 

@@ -1,0 +1,1 @@
+"""Every number of the game: battles, maps, the catalogue, scenarios and curricula."""

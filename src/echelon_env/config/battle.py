@@ -1,0 +1,257 @@
+"""The configuration of a battle: frozen dataclasses whose fields carry their unit and range.
+
+`scenario.make_config` turns what users write into a valid `BattleConfig`; an impossible one raises `ConfigError` with
+what was expected, what came, and the nearest valid name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, cast
+
+from echelon_env.config.catalog import DEFAULT_CATALOG, MOUNTS, Catalog, MechClass, check_catalog
+from echelon_env.config.map import MapConfig, TerrainConfig
+from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
+
+PACK = ("heavy", "medium", "medium", "light", "scout")
+"""Classes of the five mechs of a pack, in the order of their places."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoneConfig:
+    """The circular zone that teams fight for."""
+
+    min_radius: float = quantity(5.0, "m", 1)  # for five mechs a team; grows with the square root of their number
+    max_radius: float = quantity(8.0, "m", 1)
+    max_feet_height: float = quantity(2.0, "m", 0)  # a mech whose feet are higher is not inside
+    contested_share: float = quantity(0.25, "share", 0, 1)  # what each team scores in a contested zone at equal tonnage
+    score_to_win: float = quantity(45.0, "s", 0.01)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhysicsConfig:
+    """Bodies, heat and balance."""
+
+    gravity: float = quantity(9.81, "m/s2", 0, 100)
+    vertical_damping: float = quantity(0.02, "share per tick", 0, 1)
+    jet_heat: float = quantity(20.0, "heat/s")
+    vent_factor: float = quantity(2.0, "x", 1)  # multiplies heat dissipation
+    restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
+    max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)
+    max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)
+    legged_speed: float = quantity(0.4, "x", 0, 1)  # multiplies the top speed of a mech without leg hit points
+    max_stability: float = quantity(100.0, "points", 1)
+    stability_recovery: float = quantity(10.0, "points/s")
+    moving_penalty: float = quantity(0.5, "share of the recovery", 0, 1)  # while legged or faster than `moving_speed`
+    moving_speed: float = quantity(1.0, "m/s")
+    suppression_penalty: float = quantity(0.75, "share of the recovery", 0, 1)
+    least_recovery: float = quantity(0.1, "share of the recovery", 0, 1)  # what is left however many penalties add
+    fall_duration: float = quantity(3.0, "s")  # that a mech without stability lies on the ground
+    risen_stability: float = quantity(50.0, "points")  # of a mech that has just stood up
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombatConfig:
+    """What shots do."""
+
+    friendly_fire: bool = True  # splash falls on team-mates and on the shooter too
+    aim_low: float = quantity(0.1, "share of the target's height", 0, 1)  # lowest point that a shot aims at
+    aim_high: float = quantity(0.9, "share of the target's height", 0, 1)
+    legs_height: float = quantity(0.3, "share of the target's height", 0, 1)  # hits below it are hits on the legs
+    legs_share: float = quantity(0.5, "share", 0, 1)  # of a hit on the legs that the body takes
+    rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width: attacks that travel within it hit the rear
+    rear_damage: float = quantity(1.5, "x", 1)
+    paint_damage: float = quantity(1.1, "x", 1)  # of hits on a mech that the shooter's pack has painted
+    paint_quality: float = quantity(0.7, "sensor quality", 0)  # needed to see or to lock on what is painted
+    dive_distance: float = quantity(3.0, "m")  # in the plane, from which cruising missiles dive
+    anti_missile_range: float = quantity(5.5, "m")
+    anti_missile_probability: float = quantity(0.6, "probability", 0, 1)
+    anti_missile_cooldown: float = quantity(1.0, "s")
+    wreck_height: float = quantity(0.5, "share of the mech's height", 0, 1)
+    wreck_duration: float = quantity(20.0, "s")  # until a hard wreck softens to debris
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorConfig:
+    """What mechs see and hear, and electronic warfare."""
+
+    radar_range: float = quantity(14.0, "m")  # before the class factor and the sensor quality
+    bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are seen through terrain
+    jamming: float = quantity(0.85, "sensor quality")  # taken by enemy ECM at no distance
+    counter: float = quantity(0.65, "sensor quality")  # given by friendly ECCM at no distance
+    min_quality: float = quantity(0.25, "sensor quality", 0, 100)
+    max_quality: float = quantity(1.5, "sensor quality", 0.01, 100)
+    electronics_range: float = quantity(50.0, "m", 0.1)  # at which ECM and ECCM have no effect
+    ecm_heat: float = quantity(3.0, "heat/s")
+    eccm_heat: float = quantity(2.0, "heat/s")
+    hearing_range: float = quantity(30.0, "m")
+    muffled: float = quantity(0.2, "x", 0, 1)  # noise without line of sight
+    intel_memory: float = quantity(10.0, "s")  # that a pack remembers an enemy it has lost sight of
+    terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardConfig:
+    """Weights of the reward's components, in the order in which they are summed, and what changes them."""
+
+    approach: float = quantity(1.5, "per map size", -1e6, 1e6)
+    zone: float = quantity(3.0, "per second", -1e6, 1e6)
+    damage: float = quantity(0.05, "per hit point", -1e6, 1e6)
+    kill: float = quantity(10.0, "per kill", -1e6, 1e6)
+    assist: float = quantity(5.0, "per assist", -1e6, 1e6)
+    death: float = quantity(-1.0, "per death", -1e6, 1e6)
+    outcome: float = quantity(10.0, "per battle", -1e6, 1e6)
+    overheat: float = quantity(0.0, "per second", -1e6, 1e6)
+    contested_kill: float = quantity(2.0, "x")  # kills and assists of a mech in a contested zone
+    contested_death: float = quantity(0.5, "x")  # deaths in a contested zone
+    team_spirit: float = quantity(0.0, "share", 0, 1)  # of each component that is the team's mean
+    gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential, best that of the learner
+    approach_kept: float = quantity(0.0, "share", 0, 1)  # of the potential that a death or the end does not take back
+
+
+REWARD_COMPONENTS = ("approach", "zone", "damage", "kill", "assist", "death", "outcome", "overheat")
+"""Names of the reward's components, in the order in which they are summed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BattleConfig:
+    """Everything that defines a battle but its seed. Raises `ConfigError` when a value is impossible."""
+
+    blue: tuple[str, ...] = PACK * 2  # mech classes of team blue; every five are a pack
+    red: tuple[str, ...] = PACK * 2
+    dt: float = quantity(0.05, "s", 0.001, 0.1)  # length of a physics tick
+    decision_repeat: int = quantity(5, "ticks", 1, 100)  # ticks between two decisions of an agent
+    max_steps: int = quantity(480, "decisions", 1, 10**6)  # the battle's time limit
+    time_limit: Literal["truncate", "terminate"] = "truncate"  # terminate: the clock is part of the game
+    observability: Literal["partial", "full"] = "partial"
+    banned_weapons: tuple[str, ...] = ()  # weapons that no mech carries; their mounts stay empty
+    dead_agents: Literal["terminate", "persist"] = "terminate"
+    terrain: TerrainConfig = field(default_factory=TerrainConfig)
+    zone: ZoneConfig = field(default_factory=ZoneConfig)
+    physics: PhysicsConfig = field(default_factory=PhysicsConfig)
+    combat: CombatConfig = field(default_factory=CombatConfig)
+    sensors: SensorConfig = field(default_factory=SensorConfig)
+    rewards: RewardConfig = field(default_factory=RewardConfig)
+    catalog: Catalog = DEFAULT_CATALOG
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+        check_catalog(self.catalog, self.dt)
+        _check_rosters(self)
+        _check_consistency(self)
+        _ = self.map_config  # raises if there can be no such map
+
+    @property
+    def rosters(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Mech classes of (blue, red)."""
+        return self.blue, self.red
+
+    @property
+    def mech_classes(self) -> tuple[MechClass, ...]:
+        """The catalogue's mech classes without the banned weapons."""
+        return tuple(
+            replace(mech_class, **dict.fromkeys(_mounts_of(mech_class, self.banned_weapons), cast("Any", None)))
+            for mech_class in self.catalog.mech_classes
+        )
+
+    @cached_property
+    def map_config(self) -> MapConfig:
+        """What the battle's maps follow from, but for their seeds."""
+        classes = {mech_class.name: mech_class for mech_class in self.catalog.mech_classes}
+        fielded = [classes[name] for name in {*self.blue, *self.red}]
+        places = max(len(self.blue), len(self.red))
+        zone_scale = math.sqrt(places / 5)
+        walkers = {max(mech.length, mech.width) for mech in fielded if mech.jet_acceleration <= self.physics.gravity}
+        return MapConfig(
+            terrain=self.terrain,
+            places=places,
+            mech_width=max(max(mech_class.length, mech_class.width) for mech_class in fielded),
+            mech_height=max(mech_class.height for mech_class in fielded),
+            walker_widths=tuple(sorted(walkers, reverse=True)),
+            min_zone_radius=self.zone.min_radius * zone_scale,
+            max_zone_radius=self.zone.max_radius * zone_scale,
+        )
+
+    @property
+    def num_mechs(self) -> int:
+        """Mechs of both teams."""
+        return len(self.blue) + len(self.red)
+
+    @property
+    def decision_seconds(self) -> float:
+        """Seconds of battle time between two decisions."""
+        return self.dt * self.decision_repeat
+
+    def ticks(self, seconds: float) -> int:
+        """A duration in whole ticks, at least one."""
+        return max(1, round(seconds / self.dt))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The configuration as nested dicts, lists and plain values, fit for JSON."""
+        return cast("dict[str, Any]", to_plain(self))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> BattleConfig:
+        """The inverse of `to_dict`; keys that are absent keep their defaults. Raises `ConfigError`."""
+        return cast("BattleConfig", build(cls, data, ""))
+
+
+def _mounts_of(mech_class: MechClass, weapons: tuple[str, ...]) -> list[str]:
+    return [mount for mount in MOUNTS if getattr(mech_class, mount) in weapons]
+
+
+def _check_rosters(config: BattleConfig) -> None:
+    classes = [mech_class.name for mech_class in config.catalog.mech_classes]
+    for team in ("blue", "red"):
+        roster = getattr(config, team)
+        if not 1 <= len(roster) <= 64:
+            raise ConfigError(f"config key {team!r}: expected 1 to 64 mech classes, got {len(roster)}", team)
+        for name in roster:
+            if name not in classes:
+                hint = nearest_name(name, classes)
+                raise ConfigError(f"config key {team!r}: unknown mech class {name!r}{hint}", team)
+
+    weapons = [weapon.name for weapon in config.catalog.weapons]
+    for name in config.banned_weapons:
+        if name not in weapons:
+            raise ConfigError(
+                f"config key 'banned_weapons': unknown weapon {name!r}{nearest_name(name, weapons)}", "banned_weapons"
+            )
+
+
+def _check_consistency(config: BattleConfig) -> None:
+    terrain, zone = config.terrain, config.zone
+    if zone.max_radius < zone.min_radius:
+        raise ConfigError(
+            f"zone.max_radius {zone.max_radius} is less than zone.min_radius {zone.min_radius}",
+            "zone.max_radius",
+            "zone.min_radius",
+        )
+    if config.combat.aim_high < config.combat.aim_low:
+        raise ConfigError(
+            f"combat.aim_high {config.combat.aim_high} is less than combat.aim_low {config.combat.aim_low}",
+            "combat.aim_high",
+            "combat.aim_low",
+        )
+    sensors, physics = config.sensors, config.physics
+    if sensors.max_quality < sensors.min_quality:
+        raise ConfigError(
+            f"sensors.max_quality {sensors.max_quality} is less than sensors.min_quality {sensors.min_quality}",
+            "sensors.max_quality",
+            "sensors.min_quality",
+        )
+    if physics.max_stability < physics.risen_stability:
+        raise ConfigError(
+            f"physics.max_stability {physics.max_stability} is less than physics.risen_stability "
+            f"{physics.risen_stability}",
+            "physics.max_stability",
+            "physics.risen_stability",
+        )
+    for mech_class in config.catalog.mech_classes:
+        if mech_class.height > terrain.height:
+            raise ConfigError(
+                f"terrain.height {terrain.height} is less than the height of {mech_class.name!r}", "terrain.height"
+            )

@@ -1,0 +1,395 @@
+"""What a battle is made of: mech classes, weapons and materials, each number with its unit.
+
+The defaults are the game's. A user who wants another balance passes a changed `Catalog` in the battle configuration;
+nothing else in the package holds a number of a class or a weapon.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from echelon_env.config.schema import ConfigError, measure, nearest_name, quantity
+from echelon_env.layout.observations import CONTACT_ROWS
+
+MOUNTS = ("primary", "secondary", "tertiary", "special")
+"""Weapon mounts of a mech, in the order in which they fire."""
+
+Flight = Literal["hitscan", "straight", "ballistic", "homing"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What a voxel is made of. Hazards (speed, heat, damage) act on mechs whose box overlaps the voxel."""
+
+    name: str
+    blocks_movement: bool = False
+    blocks_sight: bool = False
+    hit_points: int = quantity(0, "", 0, 60_000)  # 0: cannot be destroyed
+    rubble: float = quantity(0.0, "0 to 1", 0, 1)  # that it leaves debris when it is destroyed
+    speed_factor: float = quantity(1.0, "", 0, 1)  # multiplies a mech's top speed
+    heat: float = quantity(0.0, "heat/s", -1e6, 1e6)  # added to a mech, negative: taken
+    damage: float = quantity(0.0, "hit points/s")
+
+
+MATERIALS = (
+    Material(name="air"),
+    Material(name="dirt"),
+    Material(name="concrete", blocks_movement=True, blocks_sight=True, hit_points=100, rubble=0.5),
+    Material(name="reinforced", blocks_movement=True, blocks_sight=True, hit_points=1000, rubble=0.5),
+    Material(name="glass", blocks_movement=True, hit_points=10),
+    Material(name="foliage", blocks_sight=True, hit_points=1),
+    Material(name="water", speed_factor=0.6, heat=-30.0),
+    Material(name="lava", heat=40.0, damage=5.0),
+    Material(name="debris", hit_points=50, heat=20.0, damage=1.25),
+    Material(name="wreck", blocks_movement=True, blocks_sight=True, hit_points=200),
+)
+"""The game's materials; a voxel holds its material's index in this table."""
+
+AIR, DIRT, CONCRETE, REINFORCED, GLASS, FOLIAGE, WATER, LAVA, DEBRIS, WRECK = range(len(MATERIALS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weapon:
+    """A weapon. Ranges are measured between the centres of the two mechs."""
+
+    name: str
+    flight: Flight
+    range: float = measure("m")
+    damage: float = measure("hit points")
+    heat: float = measure("heat points")  # added to the shooter by a shot
+    cooldown: float = measure("s")  # between shots
+    arc: float = measure("degrees", 0, 360)  # the full width of the firing arc around the mech's facing
+    target_heat: float = quantity(0.0, "heat points")  # added to the target by a hit
+    stability: float = quantity(0.0, "points")  # taken by a hit
+    speed: float = quantity(0.0, "m/s")  # 0 for hitscan
+    splash_radius: float = quantity(0.0, "m")  # 0 without splash
+    splash_share: float = quantity(0.0, "0 to 1", 0, 1)  # of damage and stability that splash takes
+    suppression: float = quantity(0.0, "s")  # that a hit suppresses its target
+    unaided_range: float = quantity(0.0, "m")  # homing: range of the lock by line of sight
+    lifetime: float = quantity(0.0, "s")  # homing: how long it flies
+    paint: float = quantity(0.0, "s")  # that a hit paints its target
+    smoke_radius: float = quantity(0.0, "m")  # of the cloud where its flight ends; 0: none
+    smoke_duration: float = quantity(0.0, "s")
+    charges: int = quantity(0, "")  # in a battle, 0: any number
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechClass:
+    """A class of mechs: its body, its heat and what it carries."""
+
+    name: str
+    length: float = measure("m", 0.1, 16)  # along x
+    width: float = measure("m", 0.1, 16)  # along y
+    height: float = measure("m", 0.1, 32)  # along z
+    top_speed: float = measure("m/s")
+    turn_rate: float = measure("rad/s")
+    jet_acceleration: float = measure("m/s2")  # 0 without jump jets
+    armour: float = measure("hit points")
+    legs: float = measure("hit points")
+    heat_capacity: float = measure("heat points")
+    heat_dissipation: float = measure("heat/s")
+    tonnage: float = measure("t")
+    noise: float = measure("per m/s")
+    wreck_probability: float = measure("0 to 1", 0, 1)  # that it leaves a hard wreck, not debris
+    primary: str | None = None  # name of the weapon on the mount
+    secondary: str | None = None
+    tertiary: str | None = None
+    special: str | None = None
+    electronics: bool  # carries ECM and ECCM
+    anti_missile: bool  # carries an anti-missile system
+    contact_slots: int = measure("")  # of the contact table that the sensor suite fills
+    sensor_range_factor: float = measure("")  # multiplies the radar range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog:
+    """The mech classes, weapons and materials of a battle."""
+
+    weapons: tuple[Weapon, ...]
+    mech_classes: tuple[MechClass, ...]
+    materials: tuple[Material, ...] = MATERIALS  # the game's names in the game's order, as solid, with any numbers
+
+    def weapon_index(self, name: str | None) -> int:
+        """Index of a weapon in `weapons`, or -1 for an empty mount. Raises KeyError for an unknown name."""
+        if name is None:
+            return -1
+        return _index([weapon.name for weapon in self.weapons], name)
+
+    def class_index(self, name: str) -> int:
+        """Index of a class in `mech_classes`. Raises KeyError for an unknown name."""
+        return _index([mech_class.name for mech_class in self.mech_classes], name)
+
+
+def _index(names: list[str], name: str) -> int:
+    if name not in names:
+        raise KeyError(name)
+    return names.index(name)
+
+
+MAX_FLIGHT_TICKS = 10_000
+"""Longest time that a projectile can fly; bounds the projectiles that there can be."""
+
+LEAST_SPEED = 0.1
+"""m/s, of a projectile."""
+
+MOST_ENTRIES = 100
+"""Mech classes, or weapons, of a catalogue."""
+
+SLOWEST_BALLISTIC = 0.4
+"""Least mean speed of a shell in a ballistic flight, as a share of its speed at the muzzle; 0.414 straight upwards."""
+
+
+def flight_ticks(weapon: Weapon, dt: float) -> int:
+    """Most ticks of `dt` seconds that a projectile of a weapon flies."""
+    if weapon.flight == "hitscan":
+        return 0
+    if weapon.flight == "homing":
+        return math.ceil(weapon.lifetime / dt) + 1
+    slowest = SLOWEST_BALLISTIC if weapon.flight == "ballistic" else 1.0
+    return math.ceil(weapon.range / (slowest * weapon.speed * dt)) + 1
+
+
+def check_catalog(catalog: Catalog, dt: float) -> None:
+    """Raise `ConfigError` where a catalogue is impossible, for ticks of `dt` seconds."""
+    names = [weapon.name for weapon in catalog.weapons]
+    _check_names("mech classes", [mech_class.name for mech_class in catalog.mech_classes])
+    _check_names("weapons", names)
+    materials, known = [m.name for m in catalog.materials], [m.name for m in MATERIALS]
+    if materials != known:
+        raise ConfigError(
+            f"config key 'catalog.materials': expected the names {known} in this order, got {materials}", "catalog"
+        )
+    for material, known_material in zip(catalog.materials, MATERIALS, strict=True):
+        if material.blocks_movement != known_material.blocks_movement:
+            raise ConfigError(
+                f"blocks_movement of {material.name!r}: expected {known_material.blocks_movement}, which maps rely on, "
+                f"got {material.blocks_movement}",
+                "catalog",
+            )
+    if catalog.materials[AIR] != MATERIALS[AIR]:
+        raise ConfigError(
+            f"config key 'catalog.materials': expected air to be nothing, got {catalog.materials[AIR]}", "catalog"
+        )
+    for mech_class in catalog.mech_classes:
+        _check_class(mech_class, names, dt)
+    for weapon in catalog.weapons:
+        _check_weapon(weapon, dt)
+
+
+def _check_names(what: str, names: list[str]) -> None:
+    if len(names) > MOST_ENTRIES:
+        raise ConfigError(f"config key 'catalog': expected at most {MOST_ENTRIES} {what}, got {len(names)}", "catalog")
+    if len(set(names)) < len(names):
+        raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}", "catalog")
+
+
+def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
+    for mount in MOUNTS:
+        weapon = getattr(mech_class, mount)
+        if weapon is not None and weapon not in weapons:
+            raise ConfigError(
+                f"{mount} of {mech_class.name!r}: unknown weapon {weapon!r}{nearest_name(weapon, weapons)}", "catalog"
+            )
+    if mech_class.top_speed * dt >= 1.0:
+        raise ConfigError(
+            f"{mech_class.name!r} moves {mech_class.top_speed * dt} m a tick, must be less than 1 m", "catalog"
+        )
+    for name in ("armour", "legs", "heat_capacity", "heat_dissipation", "tonnage"):
+        if getattr(mech_class, name) <= 0:
+            raise ConfigError(
+                f"{name} of {mech_class.name!r}: expected more than 0, got {getattr(mech_class, name)}", "catalog"
+            )
+    if not 1 <= mech_class.contact_slots <= CONTACT_ROWS:
+        raise ConfigError(
+            f"contact_slots of {mech_class.name!r}: expected 1 to {CONTACT_ROWS}, got {mech_class.contact_slots}",
+            "catalog",
+        )
+
+
+def _check_weapon(weapon: Weapon, dt: float) -> None:
+    if weapon.flight == "hitscan":
+        if weapon.splash_radius > 0 or weapon.smoke_radius > 0:
+            raise ConfigError(f"{weapon.name!r}: a hitscan weapon has neither splash nor smoke", "catalog")
+        return
+    if weapon.speed < LEAST_SPEED:
+        raise ConfigError(
+            f"speed of {weapon.name!r}: expected at least {LEAST_SPEED} m/s, got {weapon.speed}", "catalog"
+        )
+    if weapon.flight == "homing" and weapon.lifetime <= 0:
+        raise ConfigError(f"lifetime of {weapon.name!r}: expected more than 0, got {weapon.lifetime}", "catalog")
+    if flight_ticks(weapon, dt) > MAX_FLIGHT_TICKS:
+        raise ConfigError(
+            f"{weapon.name!r} can fly for {flight_ticks(weapon, dt)} ticks of {dt} s, expected at most "
+            f"{MAX_FLIGHT_TICKS}: give it more speed, or less range or lifetime",
+            "catalog",
+        )
+    if weapon.smoke_radius > 0 and weapon.smoke_duration <= 0:
+        raise ConfigError(
+            f"smoke_duration of {weapon.name!r}: expected more than 0, got {weapon.smoke_duration}", "catalog"
+        )
+
+
+LASER = Weapon(
+    name="laser", flight="hitscan", range=8.0, damage=14.0, heat=22.0, target_heat=6.0, cooldown=0.6, arc=120.0
+)
+FLAMER = Weapon(
+    name="flamer", flight="hitscan", range=4.5, damage=4.0, heat=10.0, target_heat=15.0, cooldown=0.15, arc=90.0
+)
+MISSILES = Weapon(
+    name="missiles",
+    flight="homing",
+    range=50.0,
+    unaided_range=12.0,
+    lifetime=8.0,
+    damage=40.0,
+    stability=15.0,
+    heat=45.0,
+    cooldown=3.0,
+    arc=180.0,
+    speed=12.0,
+    splash_radius=2.5,
+    splash_share=0.5,
+)
+GAUSS = Weapon(
+    name="gauss",
+    flight="ballistic",
+    range=20.0,
+    damage=50.0,
+    stability=60.0,
+    heat=15.0,
+    cooldown=4.0,
+    arc=60.0,
+    speed=40.0,
+    splash_radius=1.5,
+    splash_share=0.5,
+)
+AUTOCANNON = Weapon(
+    name="autocannon",
+    flight="straight",
+    range=12.0,
+    damage=8.0,
+    stability=5.0,
+    heat=6.0,
+    cooldown=0.2,
+    arc=90.0,
+    speed=25.0,
+    suppression=1.2,
+)
+PAINTER = Weapon(name="painter", flight="hitscan", range=10.0, damage=0.0, heat=5.0, cooldown=1.0, arc=60.0, paint=5.0)
+SMOKE = Weapon(
+    name="smoke",
+    flight="straight",
+    range=20.0,
+    damage=0.0,
+    heat=10.0,
+    cooldown=15.0,
+    arc=180.0,
+    speed=15.0,
+    smoke_radius=4.0,
+    smoke_duration=10.0,
+    charges=3,
+)
+
+SCOUT = MechClass(
+    name="scout",
+    length=1.2,
+    width=1.2,
+    height=1.8,
+    top_speed=7.0,
+    turn_rate=1.8,
+    jet_acceleration=18.0,
+    armour=60.0,
+    legs=30.0,
+    heat_capacity=75.0,
+    heat_dissipation=13.0,
+    tonnage=20.0,
+    noise=1.0,
+    wreck_probability=0.1,
+    primary="painter",
+    secondary=None,
+    tertiary=None,
+    special="smoke",
+    electronics=True,
+    anti_missile=False,
+    contact_slots=12,
+    sensor_range_factor=1.5,
+)
+LIGHT = MechClass(
+    name="light",
+    length=1.5,
+    width=1.5,
+    height=2.0,
+    top_speed=6.8,
+    turn_rate=1.5,
+    jet_acceleration=16.0,
+    armour=80.0,
+    legs=40.0,
+    heat_capacity=80.0,
+    heat_dissipation=12.0,
+    tonnage=35.0,
+    noise=1.5,
+    wreck_probability=0.3,
+    primary="flamer",
+    secondary="laser",
+    tertiary="painter",
+    special="smoke",
+    electronics=False,
+    anti_missile=False,
+    contact_slots=8,
+    sensor_range_factor=1.2,
+)
+MEDIUM = MechClass(
+    name="medium",
+    length=2.5,
+    width=2.5,
+    height=3.0,
+    top_speed=5.5,
+    turn_rate=1.0,
+    jet_acceleration=0.0,
+    armour=150.0,
+    legs=75.0,
+    heat_capacity=100.0,
+    heat_dissipation=11.0,
+    tonnage=55.0,
+    noise=2.5,
+    wreck_probability=0.6,
+    primary="laser",
+    secondary="painter",
+    tertiary="autocannon",
+    special="smoke",
+    electronics=False,
+    anti_missile=False,
+    contact_slots=6,
+    sensor_range_factor=1.0,
+)
+HEAVY = MechClass(
+    name="heavy",
+    length=3.5,
+    width=3.5,
+    height=4.0,
+    top_speed=2.5,
+    turn_rate=0.6,
+    jet_acceleration=0.0,
+    armour=200.0,
+    legs=100.0,
+    heat_capacity=130.0,
+    heat_dissipation=10.0,
+    tonnage=85.0,
+    noise=4.0,
+    wreck_probability=0.9,
+    primary="laser",
+    secondary="missiles",
+    tertiary="gauss",
+    special="smoke",
+    electronics=False,
+    anti_missile=True,
+    contact_slots=5,
+    sensor_range_factor=0.8,
+)
+
+DEFAULT_CATALOG = Catalog(
+    weapons=(LASER, FLAMER, MISSILES, GAUSS, AUTOCANNON, PAINTER, SMOKE), mech_classes=(SCOUT, LIGHT, MEDIUM, HEAVY)
+)
+"""The game's catalogue."""

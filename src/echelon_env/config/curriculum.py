@@ -1,0 +1,169 @@
+"""Curricula: sequences of scenarios with a rule for moving on. `curriculum_env` holds environments that follow them."""
+
+from __future__ import annotations
+
+import os
+import typing
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config
+from echelon_env.config.schema import ConfigError, build, check_fields, override, quantity, to_plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curriculum:
+    """Scenarios from the easiest to the hardest, and when to move between them.
+
+    Once `window` battles of a stage are over, a win rate of at least `promote` over the last `window` of them leads to
+    the next stage and one of at most `demote` to the previous one; each stage begins with no battles. The distance
+    between the two rates keeps a learner from going to and fro. The first stage has no previous one, the last no next.
+    A draw is no win. `make_curriculum` makes one from scenarios' names. Raises `ConfigError` for impossible values.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    window: int = quantity(100, "battles", 1, 100_000)
+    promote: float = quantity(0.7, "win rate", 0, 1)
+    demote: float = quantity(0.3, "win rate", -1, 1)  # below 0: never
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+        if not self.scenarios:
+            raise ConfigError("config key 'scenarios': expected at least one scenario, got none", "scenarios")
+        if self.demote >= self.promote:
+            raise ConfigError(
+                f"demote: expected a win rate below promote ({self.promote}), got {self.demote}", "demote", "promote"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The curriculum as nested dicts, lists and plain values, fit for JSON."""
+        return typing.cast("dict[str, Any]", to_plain(self))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Curriculum:
+        """The inverse of `to_dict`. Raises `ConfigError`."""
+        return typing.cast("Curriculum", build(cls, data, ""))
+
+
+CurriculumLike = Curriculum | Mapping[str, Any] | Sequence[ScenarioLike]
+"""What stands for a curriculum: itself, its dict, or the scenarios' names, files, configurations or dicts."""
+
+
+def make_curriculum(curriculum: CurriculumLike, **overrides: Any) -> Curriculum:
+    """A valid curriculum from a sequence of scenarios, a curriculum or its dict, with fields overridden.
+
+    A scenario that is a configuration or its dict, and so has no name, is called after its stage.
+    Raises `ConfigError` for unknown scenarios and keys (with the nearest valid name) and for impossible values.
+
+    >>> curriculum = make_curriculum(["duel-open", "duel-cover", "duel"], window=200)
+    >>> [scenario.name for scenario in curriculum.scenarios], curriculum.promote
+    (['duel-open', 'duel-cover', 'duel'], 0.7)
+    """
+    if isinstance(curriculum, Mapping):
+        made = Curriculum.from_dict(curriculum)
+    elif isinstance(curriculum, Curriculum):
+        made = curriculum
+    elif isinstance(curriculum, Sequence) and not isinstance(curriculum, str):
+        made = Curriculum(scenarios=tuple(_name_scenario(stage, given) for stage, given in enumerate(curriculum)))
+    else:
+        raise ConfigError(f"expected a curriculum, its dict or a sequence of scenarios, got {curriculum!r}")
+    return typing.cast("Curriculum", override(made, overrides, "")) if overrides else made
+
+
+def _name_scenario(stage: int, given: ScenarioLike) -> Scenario:
+    if isinstance(given, (str, os.PathLike)):
+        return load_scenario(given)
+    return Scenario(f"stage {stage}", "", make_config(given))
+
+
+@dataclass(frozen=True)
+class Move:
+    """A change of stage, and what led to it."""
+
+    stage: int  # the new one's index
+    win_rate: float  # over the last `window` battles of the old one
+    battles: int  # in the old one
+
+
+class Progress:
+    """Where a learner stands in a curriculum.
+
+    Parameters
+    ----------
+    curriculum
+        The scenarios and the rule.
+    """
+
+    def __init__(self, curriculum: Curriculum) -> None:
+        self.curriculum = curriculum
+        self._stage = 0
+        self._battles = 0
+        self._won: deque[bool] = deque(maxlen=curriculum.window)
+
+    @property
+    def stage(self) -> int:
+        """Index of the present stage."""
+        return self._stage
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario of the present stage."""
+        return self.curriculum.scenarios[self._stage]
+
+    @property
+    def battles(self) -> int:
+        """Battles recorded since the stage began."""
+        return self._battles
+
+    @property
+    def win_rate(self) -> float | None:
+        """Share of the last `window` battles of the stage that were won; None before its first."""
+        return self._won.count(True) / len(self._won) if self._won else None
+
+    def record(self, won: bool) -> Move | None:
+        """Count a battle of the present stage, and move on or back if the rule says so.
+
+        Returns the move, or None. Raises TypeError for anything but a boolean: an outcome of -1 would be true.
+        """
+        if not isinstance(won, (bool, np.bool_)):
+            raise TypeError(f"won: expected a boolean, got {won!r}")
+        self._won.append(bool(won))
+        self._battles += 1
+        win_rate = self.win_rate
+        if win_rate is None or len(self._won) < self.curriculum.window:
+            return None
+        if win_rate >= self.curriculum.promote and self._stage + 1 < len(self.curriculum.scenarios):
+            move = Move(self._stage + 1, win_rate, self._battles)
+        elif win_rate <= self.curriculum.demote and self._stage > 0:
+            move = Move(self._stage - 1, win_rate, self._battles)
+        else:
+            return None
+        self._stage = move.stage
+        self._battles = 0
+        self._won.clear()
+        return move
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that `record` has changed, as plain values, fit for JSON."""
+        return {"stage": self._stage, "battles": self._battles, "won": list(self._won)}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that is not of this rule."""
+        if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
+            raise ConfigError(f"progress: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
+        stage, battles, won = state["stage"], state["battles"], state["won"]
+        last, window = len(self.curriculum.scenarios) - 1, self.curriculum.window
+        if type(stage) is not int or not 0 <= stage <= last:
+            raise ConfigError(f"progress: stage: expected an integer from 0 to {last}, got {stage!r}")
+        if not isinstance(won, list) or not all(isinstance(one, bool) for one in won):
+            raise ConfigError(f"progress: won: expected a list of booleans, got {won!r}")
+        if type(battles) is not int or len(won) != min(battles, window):
+            raise ConfigError(
+                f"progress: {len(won)} outcomes cannot be what a window of {window} keeps of {battles!r} battles"
+            )
+        self._stage, self._battles = stage, battles
+        self._won = deque(won, maxlen=window)

@@ -1,0 +1,101 @@
+"""Scenarios: battles with a name and a purpose, one TOML file each, and what users may write for a configuration.
+
+A scenario's file holds a ``description`` and the keys of `BattleConfig`; keys that are absent keep their defaults.
+"""
+
+from __future__ import annotations
+
+import os
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, override
+from echelon_env.config.toml_file import SUFFIX, find_config_file, read_config_file, shipped_names
+
+_SHIPPED = Path(__file__).parent / "scenarios"
+
+ScenarioLike = str | os.PathLike[str] | BattleConfig | Mapping[str, Any]
+"""What stands for a battle's configuration: a scenario's name or file, a configuration or its dict."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A battle with a name and a purpose."""
+
+    name: str
+    description: str
+    config: BattleConfig
+
+
+@cache
+def scenarios() -> Mapping[str, Scenario]:
+    """The scenarios that come with the package, by name, from the fewest mechs to the most.
+
+    >>> list(scenarios())[:3]
+    ['duel', 'duel-cover', 'duel-open']
+    """
+    ordered = sorted(map(_shipped, scenario_names()), key=lambda scenario: (scenario.config.num_mechs, scenario.name))
+    return MappingProxyType({scenario.name: scenario for scenario in ordered})
+
+
+def scenario_names() -> tuple[str, ...]:
+    """The names of `scenarios` in the order of the alphabet, without reading their files."""
+    return shipped_names(_SHIPPED)
+
+
+def load_scenario(name_or_file: str | os.PathLike[str]) -> Scenario:
+    """A shipped scenario by its name, or one of a user's own from its file (a path, or a string that ends in .toml).
+
+    Raises `ConfigError` for an unknown name (with the nearest valid one) and for a file that cannot be read or is no
+    valid scenario, with its path and the line to blame.
+    """
+    path = find_config_file(name_or_file, _SHIPPED, "scenario")
+    return _shipped(path.stem) if path.parent == _SHIPPED else _read(path)
+
+
+def make_config(scenario: ScenarioLike = "battle", **overrides: Any) -> BattleConfig:
+    """A valid configuration from a scenario's name or file, a configuration or its dict, with fields overridden.
+
+    A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``.
+    Raises `ConfigError` for an unknown scenario or key (with the nearest valid name) and for impossible values.
+
+    >>> make_config("duel", max_steps=240).max_steps
+    240
+    >>> make_config("duel", max_step=240)
+    Traceback (most recent call last):
+    echelon_env.config.schema.ConfigError: unknown config key 'max_step'; did you mean 'max_steps'? (valid: ...
+    """
+    if isinstance(scenario, (str, os.PathLike)):
+        config = load_scenario(scenario).config
+    elif isinstance(scenario, BattleConfig):
+        config = scenario
+    elif isinstance(scenario, Mapping):
+        config = BattleConfig.from_dict(scenario)
+    else:
+        raise ConfigError(
+            f"expected a scenario's name or file, a BattleConfig or its dict, got {type(scenario).__name__}"
+        )
+    return typing.cast("BattleConfig", override(config, overrides, "")) if overrides else config
+
+
+@cache
+def _shipped(name: str) -> Scenario:
+    return _read(_SHIPPED / f"{name}{SUFFIX}")
+
+
+def _read(path: Path) -> Scenario:
+    """The scenario of a file. Raises `ConfigError`, which names the file and the line."""
+
+    def make(data: dict[str, Any]) -> Scenario:
+        description = data.pop("description", None)
+        if not isinstance(description, str) or not description.strip():
+            raise ConfigError(f"description: expected what the scenario is, got {description!r}", "description")
+        return Scenario(path.stem, " ".join(description.split()), BattleConfig.from_dict(data))
+
+    return read_config_file(path, "scenario", make)

@@ -1,0 +1,249 @@
+"""An engine's state as plain arrays that can be kept in a file: battles' maps by their seeds and what has changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import BattleConfig, RewardConfig
+from echelon_env.engine.core import BattleEngine, NotResetError
+from echelon_env.engine.maps import MapPool
+from echelon_env.engine.state import NO_MECH
+from echelon_env.storage.arrays import Arrays, Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
+from echelon_env.terrain import RecipeError, Terrain, generate
+
+_SPARSE = ("voxels", "voxel_damage", "events")
+"""Arrays of which only the bytes are kept that differ from the map's, or from 0."""
+
+_FOLLOWING = ("columns", "started")
+"""Arrays that follow from others, or from there being a state at all."""
+
+_BITS = {"opaque": "blocks_sight", "solid": "blocks_movement", "hazard": "hazard"}
+"""Fields of a column, and the materials' properties that they tell of."""
+
+_REWARDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
+
+
+def engine_arrays(engine: BattleEngine) -> Arrays:
+    """Everything that the future of an engine's battles depends on; `restore_engine` takes it.
+
+    The reward weights that hold and the content hashes of the maps that its pool has made so far are part of it.
+
+    Raises `NotResetError` where a battle has never been reset.
+    """
+    snapshot = engine.snapshot()
+    if not snapshot["started"].all():
+        raise NotResetError("the state of battles that have never been reset cannot be saved")
+    terrains = [engine.terrain(b) for b in range(engine.num_battles)]
+    arrays = _identity(engine, snapshot)
+    arrays["reward_weights"] = np.array([getattr(engine.config.rewards, name) for name in _REWARDS])
+    arrays["map_hashes"] = _digests([terrain.content_hash for terrain in terrains])
+    made = {} if engine.maps is None else engine.maps.made
+    arrays["made_seeds"], arrays["made_hashes"] = np.array([*made], np.uint64), _digests([*made.values()])
+    for name, array in snapshot.items():
+        if name in _SPARSE:
+            data = array.reshape(-1).view(np.uint8)
+            if name == "voxels":
+                changed = data != np.concatenate([terrain.voxels.ravel() for terrain in terrains])
+            else:
+                changed = data
+            arrays[f"{name}_at"] = np.flatnonzero(changed).astype(np.int64)
+            arrays[f"{name}_bytes"] = data[arrays[f"{name}_at"]]
+        elif name not in _FOLLOWING:
+            arrays[name] = as_bytes(array)
+    return arrays
+
+
+def restore_engine(engine: BattleEngine, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Go on from the `engine_arrays` of an engine of the same configuration, maps and batch size.
+
+    Raises ValueError, with nothing changed, where they are not of such an engine or cannot be of any: for another
+    configuration but for the rewards (`ConfigError`), another pool, maps that are made otherwise here (`RecipeError`),
+    and for values that no battle can have.
+    """
+    snapshot = engine.snapshot()
+    _check(engine, snapshot, arrays)
+    rewards = RewardConfig(**dict(zip(_REWARDS, arrays["reward_weights"].tolist(), strict=True)))
+    dataclasses.replace(engine.config, rewards=rewards)  # raises where they are impossible
+    check_same("the battles", "rewards.gamma", engine.config.rewards.gamma, rewards.gamma)
+    for name, array in snapshot.items():
+        if name not in (*_SPARSE, *_FOLLOWING):
+            snapshot[name] = from_bytes(arrays[name], array)
+    hashes = [digest.tobytes().hex() for digest in arrays["map_hashes"]]
+    terrains = _make_maps(engine, snapshot["battles"]["map_seed"].tolist(), hashes)
+    for name in _SPARSE:
+        data = np.zeros(snapshot[name].nbytes, np.uint8)
+        if name == "voxels":
+            data[:] = np.concatenate([terrain.voxels.ravel() for terrain in terrains])
+        data[arrays[f"{name}_at"]] = arrays[f"{name}_bytes"]
+        snapshot[name] = from_bytes(data.reshape(engine.num_battles, -1), snapshot[name])
+    snapshot["started"][:] = True
+    _check_values(engine, snapshot)
+    _pack_columns(engine, snapshot["voxels"], snapshot["columns"])
+    if engine.maps is not None:
+        made = [digest.tobytes().hex() for digest in arrays["made_hashes"]]
+        engine.maps.recall(dict(zip(arrays["made_seeds"].tolist(), made, strict=True)))
+    engine.set_rewards(rewards)
+    engine.restore(snapshot)
+
+
+def _identity(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]]) -> Arrays:
+    """What must be the same where a state is restored: the configuration, the maps, and the arrays' layout."""
+    layout = [(name, array.shape, array.dtype.descr) for name, array in snapshot.items()]
+    return {
+        "config": np.frombuffer(_config_text(engine.config).encode(), np.uint8),
+        "pool_seeds": np.array([] if engine.maps is None else engine.maps.seeds, np.uint64),
+        "layout": np.frombuffer(hashlib.sha256(repr(layout).encode()).digest(), np.uint8),
+    }
+
+
+def _config_text(config: BattleConfig) -> str:
+    """A configuration as JSON, but for the rewards that can change in the course of a battle."""
+    return json.dumps(config.to_dict() | {"rewards": {"gamma": config.rewards.gamma}}, sort_keys=True)
+
+
+def _digests(hashes: list[str]) -> NDArray[np.uint8]:
+    """SHA-256 hashes in hexadecimal as (N, 32) uint8."""
+    return np.frombuffer(bytes.fromhex("".join(hashes)), np.uint8).reshape(-1, hashlib.sha256().digest_size)
+
+
+def _check(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise ValueError unless arrays are of an engine with the same identity."""
+    battles = engine.num_battles
+    expected: dict[str, Kind] = {
+        "config": ((None,), np.uint8),
+        "layout": ((hashlib.sha256().digest_size,), np.uint8),
+        "pool_seeds": ((None,), np.uint64),
+        "reward_weights": ((len(_REWARDS),), np.float64),
+        "map_hashes": ((battles, hashlib.sha256().digest_size), np.uint8),
+        "made_seeds": ((None,), np.uint64),
+        "made_hashes": ((None, hashlib.sha256().digest_size), np.uint8),
+    }
+    for name, array in snapshot.items():
+        if name in _SPARSE:
+            expected |= {f"{name}_at": ((None,), np.int64), f"{name}_bytes": ((None,), np.uint8)}
+        elif name not in _FOLLOWING:
+            expected[name] = bytes_kind(array, battles)
+    _check_config(engine.config, arrays.get("config"))  # before shapes, most of which follow from it
+    check_arrays("the battles", arrays, expected)
+    identity = _identity(engine, snapshot)
+    if not np.array_equal(arrays["pool_seeds"], identity["pool_seeds"]):
+        raise ValueError(f"state of the battles: expected those of {_pool(engine.maps)}, got those of other maps")
+    if not np.array_equal(arrays["layout"], identity["layout"]):
+        raise ValueError("state of the battles: another version of echelon-env wrote it, with other arrays")
+    for name in _SPARSE:
+        at, data = arrays[f"{name}_at"], arrays[f"{name}_bytes"]
+        if len(at) != len(data) or (len(at) and not (at.min() >= 0 and at.max() < snapshot[name].nbytes)):
+            raise ValueError(
+                f"state of the battles: {name}: expected as many places, each from 0 to {snapshot[name].nbytes - 1}, "
+                f"as bytes, got {len(at)} and {len(data)}"
+            )
+    if len(arrays["made_seeds"]) != len(arrays["made_hashes"]):
+        raise ValueError(
+            f"state of the battles: {len(arrays['made_seeds'])} maps cannot have {len(arrays['made_hashes'])} hashes"
+        )
+
+
+def _check_config(config: BattleConfig, found: Any) -> None:
+    expected = _config_text(config)
+    text = found.tobytes().decode(errors="replace") if isinstance(found, np.ndarray) else ""
+    if text == expected:
+        return
+    try:
+        other = dict(_leaves(json.loads(text)))
+    except (ValueError, RecursionError):
+        raise ValueError("state of the battles: 'config': expected a battle's configuration as JSON") from None
+    own = dict(_leaves(json.loads(expected)))
+    for key in [*own, *other]:
+        if own.get(key) != other.get(key):
+            raise ValueError(
+                f"state of the battles: it is of another configuration: {key}: expected {own.get(key)!r}, "
+                f"got {other.get(key)!r}"
+            )
+    raise ValueError("state of the battles: 'config': written by another version of echelon-env")
+
+
+def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The plain values of nested JSON with their dotted keys."""
+    parts = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else None
+    if parts is None:
+        yield path, tree
+        return
+    for key, value in parts:
+        yield from _leaves(value, f"{path}.{key}" if path else str(key))
+
+
+def _pool(maps: MapPool | None) -> str:
+    return "battles with maps of their own" if maps is None else repr(maps)
+
+
+def _make_maps(engine: BattleEngine, seeds: list[int], hashes: list[str]) -> list[Terrain]:
+    """The battles' maps. Raises ValueError for one that is none of the pool's, or that has another content hash."""
+    pool = None if engine.maps is None else set(engine.maps.seeds)
+    made: dict[int, Terrain] = {}
+    for battle, (seed, content_hash) in enumerate(zip(seeds, hashes, strict=True)):
+        if pool is not None and seed not in pool:
+            raise ValueError(f"state of the battles: map seed {seed} of battle {battle} is none of {engine.maps!r}")
+        if seed not in made:
+            made[seed] = generate(engine.config, seed)  # a pool would count it as made, even if the state is refused
+        try:
+            made[seed].check_content(content_hash)
+        except RecipeError as error:
+            raise RecipeError(f"state of the battles: battle {battle}: {error}") from None
+    return [made[seed] for seed in seeds]
+
+
+def _pack_columns(engine: BattleEngine, voxels: NDArray[np.uint8], columns: NDArray[Any]) -> None:
+    """Write the columns (B, Y, X) that follow from voxels (B, Z, Y, X)."""
+    heights = np.arange(voxels.shape[1], dtype=np.uint32)[:, None, None]
+    for name, of in _BITS.items():
+        bit = engine.tables.materials[of].astype(np.uint32)
+        for battle in range(len(voxels)):
+            columns[name][battle] = np.bitwise_or.reduce(bit[voxels[battle]] << heights, axis=0)
+
+
+def _check_values(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]]) -> None:
+    """Raise ValueError for values with which a kernel would read or write beyond an array."""
+    mechs, tables, size = engine.num_mechs, engine.tables, engine.config.terrain.size
+    classes, weapons, height = len(tables.classes), len(tables.weapons), engine.config.terrain.height
+    packs = snapshot["paint"].shape[1]
+    limits = {
+        ("voxels", ""): (0, len(tables.materials) - 1),
+        ("visible", ""): (0, 2),
+        ("order", ""): (0, mechs - 1),
+        **{("mechs", name): (NO_MECH, mechs - 1) for name in ("contacts", "intel", "target")},
+        **{("mechs", name): (0, 1) for name in ("team", "alive", "shutdown", "on_ground")},
+        **{("mechs", name): (0, size) for name in ("x", "y")},
+        **{("mechs", name): (0, height) for name in ("wreck_low", "wreck_high")},
+        **{("mechs", name): (0, 2) for name in ("display", "radiates")},
+        ("mechs", "mech_class"): (0, classes - 1),
+        ("mechs", "pack"): (0, packs - 1),
+        ("teams", "quarter_turns"): (0, 3),
+        ("projectiles", "owner"): (0, mechs - 1),
+        ("projectiles", "target"): (NO_MECH, mechs - 1),
+        ("projectiles", "weapon"): (0, max(0, weapons - 1)),
+        ("paint", "painter"): (NO_MECH, mechs - 1),
+        ("battles", "num_projectiles"): (0, snapshot["projectiles"].shape[1]),
+        ("battles", "num_clouds"): (0, snapshot["clouds"].shape[1]),
+        ("battles", "num_bursts"): (0, 0),
+        ("battles", "num_events"): (0, snapshot["events"].shape[1]),
+        ("battles", "first_team"): (0, 1),
+    }
+    for (name, field), (low, high) in limits.items():
+        values = snapshot[name][field] if field else snapshot[name]
+        if not ((values >= low) & (values <= high)).all():
+            raise ValueError(
+                f"state of the battles: {name}.{field}: expected values from {low} to {high}, "
+                f"got {values.min()} to {values.max()}"
+            )
+    for name, array in snapshot.items():
+        fields = {"": array} if array.dtype.names is None else {field: array[field] for field in array.dtype.names}
+        for field, values in fields.items():
+            if not np.isfinite(values).all():
+                raise ValueError(f"state of the battles: {name}.{field}: expected finite numbers")

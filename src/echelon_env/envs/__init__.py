@@ -1,0 +1,1 @@
+"""The environment classes that users construct."""

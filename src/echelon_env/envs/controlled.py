@@ -1,0 +1,371 @@
+"""Battles in which a learner controls some mechs and policies control the rest: the base of single-agent faces."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from echelon_env import opponents
+from echelon_env.config.battle import BattleConfig, RewardConfig
+from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.schema import ConfigError, check_integer, nearest_name
+from echelon_env.engine.core import BattleEngine, read_actions
+from echelon_env.engine.maps import Maps
+from echelon_env.engine.snapshots import engine_arrays, restore_engine
+from echelon_env.engine.state import BLUE, DRAW, RED
+from echelon_env.opponents import FunctionPolicy, Mixture, Policy, PolicyLike
+from echelon_env.opponents.policy import check_resumable
+from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, part_of, without
+
+Control = Literal["pilot", "team", "all"]
+PLAYERS: dict[str, tuple[str, ...]] = {"pilot": ("opponent", "teammate"), "team": ("opponent",), "all": ()}
+"""Who plays the mechs that the learner does not, by what the learner controls."""
+
+Indices = NDArray[np.int64]
+
+
+class Rows:
+    """Somebody's rows in the engine's arrays (B, M, ...): their `numbers` (B, r), which may differ between battles."""
+
+    def __init__(self, numbers: Indices) -> None:
+        self.numbers = numbers
+        first = int(numbers[0, 0]) if numbers.size else 0
+        stop = first + numbers.shape[1]
+        self._together = bool((numbers == np.arange(first, stop)).all())  # and the same in all battles
+        self.index: tuple[Any, Any] = np.arange(len(numbers))[:, None], numbers
+        """What to index an array with."""
+        if self._together:
+            self.index = slice(None), slice(first, stop)  # much faster
+
+    def of(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A copy of the rows (B, r, ...) of an array (B, M, ...)."""
+        rows: NDArray[Any] = array[self.index]
+        return rows.copy() if self._together else rows
+
+
+class ControlledBattles:
+    """B battles with n mechs each in a learner's hands; the arrays it returns are fresh (but see `copy`).
+
+    Parameters
+    ----------
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
+    num_battles
+        Battles B.
+    control
+        ``"pilot"``: one mech a battle (n = 1); ``"team"``: all mechs of a team; ``"all"``: those of both teams.
+    opponent
+        What plays the other team: the name of a scripted level, weights of several (each battle is played at one of
+        them), a policy, or a plain function that gives actions (R, A) for observations (R, D). Nobody with control
+        ``"all"``.
+    teammate
+        Likewise for the pilot's team-mates.
+    pilot
+        Index of the pilot's mech within its team's roster.
+    side
+        The learner's team: 0 (blue) or 1 (red), or (B,) of them; `reset` can change it.
+    copy
+        False: observations are the engine's own buffer, valid until the next call. Only with control ``"all"``.
+    num_threads
+        Threads that share a step.
+    maps
+        The battles' maps, see `BattleEngine`.
+    seed
+        Seed of the scripted players.
+    **overrides
+        Fields of the configuration to change.
+
+    Raises
+    ------
+    ConfigError
+        For an impossible configuration, unknown `control` or `opponent`, `copy` without control ``"all"``, or sides
+        whose rosters differ in size.
+    """
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = "battle",
+        num_battles: int = 1,
+        *,
+        control: Control = "team",
+        opponent: PolicyLike = "novice",
+        teammate: PolicyLike = "novice",
+        pilot: int = 0,
+        side: ArrayLike = BLUE,
+        copy: bool = True,
+        num_threads: int = 1,
+        maps: Maps = None,
+        seed: int = 0,
+        **overrides: Any,
+    ) -> None:
+        check_arguments(overrides, ControlledBattles)
+        if control not in PLAYERS:
+            raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), PLAYERS)}")
+        if not copy and control != "all":
+            raise ConfigError(f"copy=False needs control 'all': the rows of control {control!r} are picked out")
+        config = make_config(scenario, **overrides)
+        self.engine = BattleEngine(config, num_battles, num_threads, maps=maps)
+        self.num_battles = num_battles
+        self.control = control
+        self.copy = copy
+        if opponent is teammate and isinstance(opponent, Policy):
+            raise ConfigError("opponent and teammate are one object; each needs a memory of its own")
+        seed = check_integer("seed", seed, 0)
+        given = {"opponent": opponent, "teammate": teammate}
+        self._players = {
+            role: _make_policy(role, given[role], seed + i, config) for i, role in enumerate(PLAYERS[control])
+        }
+        self._drawn = {
+            role: policy
+            for role, policy in self._players.items()
+            if isinstance(policy, Mixture) and policy is not given[role]
+        }
+        self._pilot = check_integer("pilot", pilot, 0)
+        self._actions = np.zeros((num_battles, self.engine.num_mechs, self.engine.action_dim), np.float32)
+        self._side = _check_sides(side, num_battles)
+        self._own, self._others = self._share_out(self._side)
+        self.num_controlled = self._own.numbers.shape[1]
+
+    def reset(
+        self,
+        seeds: ArrayLike,
+        mask: NDArray[np.bool_] | None = None,
+        side: ArrayLike | None = None,
+        map_seeds: ArrayLike | None = None,
+        restart: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.float32]:
+        """Begin new battles, see `BattleEngine.reset`; `side` (B,) changes the learner's teams of those that begin.
+
+        `restart` (B,) bool are those that follow from nothing before: where players were given by weights, their levels
+        are drawn as in the first battle ever. Players that are objects know nothing of it.
+
+        Returns the learner's observations of all battles, (B, n, D) float32.
+        """
+        chosen = np.ones(self.num_battles, np.bool_) if mask is None else mask
+        sides, shares = self._side, (self._own, self._others)
+        if side is not None:
+            sides = np.where(chosen, _check_sides(side, self.num_battles), self._side)
+            shares = self._share_out(sides)
+        self.engine.reset(seeds, chosen, map_seeds)
+        self._side = sides
+        self._own, self._others = shares
+        for role, policy in self._players.items():
+            rows = self._others[role].numbers.shape[1]
+            policy.reset(np.repeat(chosen, rows))
+            if restart is not None and role in self._drawn:
+                self._drawn[role].restart(np.repeat(chosen & restart, rows))
+        return self.observations
+
+    def step(
+        self, actions: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Take a decision: the learner's actions (B, n, A), everybody else's from their policies.
+
+        Returns the learner's observations (B, n, D) float32, rewards (B, n) float32, terminated and truncated (B, n)
+        bool. Raises ValueError for another shape.
+        """
+        if self.control == "all":
+            _, rewards, terminated, truncated = self.engine.step(actions)
+            return self.observations, rewards.copy(), terminated.copy(), truncated.copy()
+        shape = (self.num_battles, self.num_controlled, self.engine.action_dim)
+        self._actions[self._own.index] = read_actions(actions, shape, "actions (battles, mechs, action)")
+        for role, policy in self._players.items():
+            self._let_act(role, policy)
+        _, rewards, terminated, truncated = self.engine.step(self._actions)
+        return self.observations, self.rows_of(rewards), self.rows_of(terminated), self.rows_of(truncated)
+
+    def set_rewards(self, rewards: RewardConfig) -> None:
+        """Weigh the rewards of later decisions in another way, see `BattleEngine.set_rewards`."""
+        self.engine.set_rewards(rewards)
+
+    def state_arrays(self) -> Arrays:
+        """Everything that the future depends on but the learner's actions, the reward weights that hold included.
+
+        Plain arrays by name: of numbers or booleans, without records and objects, fit for any file format.
+
+        Raises `NotResetError` before the first reset, and `ConfigError` for a player that is not `Resumable`.
+        """
+        arrays = {"side": self._side.copy(), "pilot": np.array([self._pilot], np.int64)}
+        arrays |= named("engine", engine_arrays(self.engine))
+        for role, policy in self._players.items():
+            arrays |= named(role, check_resumable(role, policy).state_arrays())
+        return arrays
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+        """Go on from the `state_arrays` of battles that were made with the same arguments but `num_threads`.
+
+        Returns the learner's observations (B, n, D). Raises ValueError, with nothing changed, where the arrays are not
+        of such battles, and `ConfigError` for a player that is not `Resumable`.
+        """
+        own = without(arrays, "engine", *self._players)
+        check_arrays("the battles", own, {"side": ((self.num_battles,), np.int64), "pilot": ((1,), np.int64)})
+        check_same("the battles", "pilot", self._pilot, int(own["pilot"][0]))
+        side = _check_sides(own["side"], self.num_battles)
+        shares = self._share_out(side)
+        states = {role: (part_of(arrays, role), shares[1][role].numbers.size) for role in self._players}
+        players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
+        for role, player in players.items():
+            deepcopy(player).restore_arrays(*states[role])  # so that it fails here if at all
+        restore_engine(self.engine, part_of(arrays, "engine"))
+        for role, player in players.items():
+            player.restore_arrays(*states[role])
+        self._side = side
+        self._own, self._others = shares
+        return self.observations
+
+    @property
+    def config(self) -> BattleConfig:
+        """The battles' configuration."""
+        return self.engine.config
+
+    def global_state(self) -> NDArray[np.float32]:
+        """(B, S) float32: the battles' global states as the learner's teams see them, see `BattleEngine`."""
+        return self.engine.global_state(self._side)
+
+    @property
+    def observations(self) -> NDArray[np.float32]:
+        """(B, n, D) float32: what the learner's mechs see now."""
+        everything = self.engine.out.observations
+        return self.rows_of(everything) if self.copy else everything
+
+    def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
+        return array.copy() if self.control == "all" else self._own.of(array)
+
+    @property
+    def side(self) -> NDArray[np.int64]:
+        """(B,) int64: the learner's team in each battle, 0 blue and 1 red."""
+        return self._side.copy()
+
+    @property
+    def own(self) -> NDArray[np.int64]:
+        """(B, n) int64: the engine's rows that the learner controls."""
+        return self._own.numbers.copy()
+
+    @property
+    def teams(self) -> NDArray[np.int64]:
+        """(B, n) int64: the teams of the learner's mechs, 0 blue and 1 red."""
+        return np.where(self._own.numbers < len(self.config.blue), BLUE, RED)
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """(B, n) bool: the learner's mechs that live."""
+        alive: NDArray[np.bool_] = self.engine.state.mechs["alive"][self._own.index].astype(np.bool_)
+        return alive
+
+    @property
+    def battle_over(self) -> NDArray[np.bool_]:
+        """(B,) bool: the battles that are over."""
+        return self.engine.battle_over
+
+    @property
+    def learner_won(self) -> NDArray[np.int8]:
+        """(B,) int8: 1 win, 0 draw, -1 loss of the learner's team; valid where `battle_over`."""
+        winner = self.engine.winner
+        won = np.where(winner == self._side, 1, -1)
+        return np.where(winner == DRAW, 0, won).astype(np.int8)
+
+    @property
+    def bad_actions(self) -> NDArray[np.int32]:
+        """(B, n) int32: non-finite action entries of the learner in the last step."""
+        return self.rows_of(self.engine.state.mechs["bad_actions"])
+
+    @property
+    def reward_components(self) -> NDArray[np.float32]:
+        """(B, n, K) float32: the last step's rewards by component."""
+        return self.rows_of(self.engine.reward_components)
+
+    def close(self) -> None:
+        """Stop the engine's threads."""
+        self.engine.close()
+
+    def _let_act(self, role: str, policy: Policy) -> None:
+        rows = self._others[role]
+        if rows.numbers.shape[1] == 0:
+            return
+        observations = rows.of(self.engine.out.observations)
+        actions = policy.act(observations.reshape(-1, observations.shape[-1]))
+        shape = (rows.numbers.size, self.engine.action_dim)
+        checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
+        self._actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
+
+    def _share_out(self, side: Indices) -> tuple[Rows, dict[str, Rows]]:
+        """The rows of the learner and of each other player, for the learner's team in each battle."""
+        blue, red = np.arange(len(self.config.blue)), len(self.config.blue) + np.arange(len(self.config.red))
+        if self.control == "all":
+            return Rows(np.tile(np.concatenate([blue, red]), (len(side), 1))), {}
+        if len(blue) != len(red) and len(np.unique(side)) > 1:
+            raise ConfigError(f"side: teams of {len(blue)} and {len(red)} mechs need the same side in every battle")
+        team = np.array([(blue, red)[own] for own in side])
+        enemies = np.array([(red, blue)[own] for own in side])
+        if self.control == "team":
+            return Rows(team), {"opponent": Rows(enemies)}
+        if self._pilot >= team.shape[1]:
+            raise ConfigError(f"pilot: expected a place in a roster of {team.shape[1]}, got {self._pilot}")
+        mates = np.delete(team, self._pilot, axis=1)
+        own = team[:, self._pilot : self._pilot + 1]
+        return Rows(own), {"opponent": Rows(enemies), "teammate": Rows(mates)}
+
+
+def check_arguments(
+    arguments: Mapping[str, Any], face: Callable[..., Any], inner: Callable[..., Any] | None = None
+) -> None:
+    """Check the names of the further keyword arguments of a class of environments.
+
+    Parameters
+    ----------
+    arguments
+        Those that are no parameters of its own.
+    face
+        The class; a name close to one of its parameters is a typing error.
+    inner
+        The class that it hands them on to, if any, whose keyword-only parameters they may be.
+
+    Raises
+    ------
+    ConfigError
+        For one that is nothing of the kind nor a key of the configuration, with the nearest valid name.
+    """
+    valid = {field.name for field in dataclasses.fields(BattleConfig)}
+    valid |= {p.name for p in inspect.signature(face).parameters.values() if p.kind is not p.VAR_KEYWORD}
+    if inner is not None:
+        valid |= {p.name for p in inspect.signature(inner).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    for name in arguments:
+        if name in valid:
+            continue
+        hint = nearest_name(name, valid)
+        if name in PLAYERS["pilot"]:
+            hint = "; all mechs are the caller's here, see BattleEnv and echelon_env.wrappers.TeamVersusPolicy"
+        raise ConfigError(f"unknown argument {name!r}{hint}", name)
+
+
+def _make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
+    if isinstance(policy, str):
+        if policy not in opponents.LEVELS:
+            raise ConfigError(f"unknown {role} {policy!r}{nearest_name(policy, opponents.LEVELS)}")
+        return opponents.make(policy, seed, config)
+    if isinstance(policy, Mapping):
+        try:
+            return opponents.make(policy, seed, config)
+        except ValueError as error:
+            raise ConfigError(f"{role}: {error}") from None
+    if not isinstance(policy, type):
+        if isinstance(policy, Policy):
+            return policy
+        if callable(policy):
+            return FunctionPolicy(policy)
+    expected = "a level's name, weights of levels, an object with reset and act, or a function"
+    raise ConfigError(f"{role}: expected {expected}, got {policy!r}")
+
+
+def _check_sides(side: ArrayLike, count: int) -> NDArray[np.int64]:
+    sides = np.asarray(side)
+    if sides.shape not in ((), (count,)) or not np.isin(sides, (BLUE, RED)).all():
+        raise ConfigError(f"side: expected 0 or 1, or ({count},) of them, got {side!r}")
+    return np.broadcast_to(sides, (count,)).astype(np.int64)

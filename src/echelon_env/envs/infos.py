@@ -1,0 +1,245 @@
+"""What the infos of every environment hold, as scalars for single agents and as arrays for batches.
+
+| key | what | when |
+|---|---|---|
+| ``alive`` | whether the mech lives; of agents that are a team or a pilot, how many of their mechs do | always |
+| ``bad_actions`` | entries of the last action that were no finite numbers, and played as 0 | always |
+| ``reward_components`` | the reward by component; added up as float32 in this order they are it exactly | always |
+| ``own_share``, ``enemy_share`` | the teams' shares of the zone in the last decision, 0..1 | always |
+| ``own_score``, ``enemy_score`` | the teams' seconds of zone control | always |
+| ``action_mask`` | what is possible now: for each part of the action an int8 array, 1 or 0 | ``"multi_discrete"`` |
+| ``events`` | what happened in the last decision, of the whole battle, whoever saw it: `Event` | ``events=True`` |
+| ``map_seed`` | seed that the map was made from | when a battle begins |
+| ``episode_statistics`` | ``r`` return, ``l`` decisions, then the fields of STATISTICS | an agent's episode ends |
+| ``present`` | whether the mech is in its battle after the call | always, in `BattleBatchEnv` |
+| ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss | the battle is over |
+| ``reason`` | ``"zone_control"``, ``"elimination"`` or ``"time_limit"`` | the battle is over |
+
+`gymnasium.wrappers.RecordEpisodeStatistics` keeps the key ``episode`` for itself, and refuses environments that use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig
+from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.state import DRAW, EVENT_KINDS, NO_MECH, REASONS, STATISTICS
+from echelon_env.spaces.actions import split_mask
+from echelon_env.spaces.agent import pick
+
+STATISTIC_NAMES = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
+"""What is counted of a mech's battle: the fields of STATISTICS without its padding."""
+
+_NO_REWARD = dict.fromkeys(REWARD_COMPONENTS, np.float32(0))
+
+
+class Event(NamedTuple):
+    """Something that happened in a battle; `echelon_env.engine.state.EVENT_MEANINGS` says what the fields are."""
+
+    kind: str
+    tick: int
+    actor: str | None
+    """Name of a mech."""
+    target: str | None
+    """Name of a mech."""
+    weapon: str | None
+    """Name of a weapon of the catalogue."""
+    amount: float
+    position: tuple[float, float, float]
+    """m, where it happened; the muzzle for a shot."""
+    direction: tuple[float, float]
+    """Direction of travel of a hit or a splash, a unit vector in the plane."""
+
+
+class Report(NamedTuple):
+    """What infos tell of B battles with a agents of n mechs each; valid until the next call of their environment."""
+
+    valid: NDArray[np.bool_]  # (B,) the battles that it is about
+    begun: NDArray[np.bool_]  # (B,) that have just begun
+    present: NDArray[np.bool_]  # (B, a) agents that go on
+    ended: NDArray[np.bool_]  # (B, a) agents whose episode has just ended
+    alive: NDArray[Any]  # (B, a) bool, or how many of the agent's mechs live
+    bad_actions: NDArray[np.int32]  # (B, a)
+    components: NDArray[np.float32]  # (B, a, K)
+    own_teams: NDArray[np.int64]  # (B, a) the agents' teams
+    teams: NDArray[Any]  # (B, 2) TEAM
+    battles: NDArray[Any]  # (B,) BATTLE
+    returns: NDArray[np.float64]  # (B, a)
+    statistics: NDArray[Any] | None  # (B, a) STATISTICS, where an episode has ended
+    masks: NDArray[np.int8] | None  # (B, a, n * MASK_SIZE) where actions have masks
+    events: tuple[tuple[Event, ...], ...] | None  # of each battle, where asked for
+
+    def kept(self) -> Report:
+        """A report that stays valid."""
+        return self._replace(teams=self.teams.copy(), battles=self.battles.copy(), returns=self.returns.copy())
+
+
+def agent_names(config: BattleConfig) -> list[str]:
+    """Names of a battle's mechs in the order of the engine's rows: ``blue_0`` ... ``red_n``."""
+    return [
+        f"{team}_{i}" for team, roster in zip(("blue", "red"), config.rosters, strict=True) for i in range(len(roster))
+    ]
+
+
+def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tuple[Event, ...]:
+    """The events of a battle's last decision, in order, with the mechs' `names` in the order of the engine's rows."""
+    weapons = [weapon.name for weapon in engine.config.catalog.weapons]
+    return tuple(
+        Event(
+            kind=EVENT_KINDS[event["kind"]],
+            tick=int(event["tick"]),
+            actor=None if event["actor"] == NO_MECH else names[event["actor"]],
+            target=None if event["target"] == NO_MECH else names[event["target"]],
+            weapon=None if event["weapon"] < 0 else weapons[event["weapon"]],
+            amount=float(event["amount"]),
+            position=(float(event["x"]), float(event["y"]), float(event["z"])),
+            direction=(float(event["dx"]), float(event["dy"])),
+        )
+        for event in engine.events(battle)
+    )
+
+
+def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]:
+    """Infos of some agents of the first battle, as scalars."""
+    alive, bad_actions, own_teams = (
+        report.alive[0].tolist(),
+        report.bad_actions[0].tolist(),
+        report.own_teams[0].tolist(),
+    )
+    components, zones = _components(report), _zones(report)
+    infos: list[dict[str, Any]] = []
+    for agent in agents:
+        own_share, enemy_share, own_score, enemy_score = zones[own_teams[agent]]
+        infos.append(
+            {
+                "alive": alive[agent],
+                "bad_actions": bad_actions[agent],
+                "reward_components": components[agent],
+                "own_share": own_share,
+                "enemy_share": enemy_share,
+                "own_score": own_score,
+                "enemy_score": enemy_score,
+            }
+        )
+    if report.masks is not None:
+        for agent, info in zip(agents, infos, strict=True):
+            info["action_mask"] = split_mask(report.masks[0, agent])
+    if report.events is not None:
+        for info in infos:
+            info["events"] = report.events[0]
+    if report.begun[0]:
+        for info in infos:
+            info["map_seed"] = report.battles["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
+    if report.statistics is not None:
+        ended, returns, counted = report.ended[0].tolist(), report.returns[0].tolist(), report.statistics[0].tolist()
+        length = int(report.battles["step_count"][0])
+        for agent, info in zip(agents, infos, strict=True):
+            if ended[agent]:
+                fields = zip(STATISTICS.names or (), counted[agent], strict=True)
+                statistics = {name: value for name, value in fields if name in STATISTIC_NAMES}
+                info["episode_statistics"] = {"r": returns[agent], "l": length, **statistics}
+    if report.battles["over"][0]:
+        outcomes, reason = _outcomes(report)[0].tolist(), REASONS[report.battles["reason"][0]]
+        for agent, info in zip(agents, infos, strict=True):
+            info["outcome"], info["reason"] = outcomes[agent], reason
+    return infos
+
+
+def _components(report: Report) -> list[dict[str, np.float32]]:
+    """The rewards of the first battle's agents by component; most of them are 0."""
+    entries, kinds = report.components[0].ravel(), len(REWARD_COMPONENTS)
+    components = [_NO_REWARD.copy() for _ in range(len(entries) // kinds)]
+    for place in entries.nonzero()[0].tolist():
+        components[place // kinds][REWARD_COMPONENTS[place % kinds]] = entries[place]
+    return components
+
+
+def _zones(report: Report) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Own and enemy share, own and enemy score, of blue and of red in the first battle."""
+    (blue_share, red_share), (blue_score, red_score) = (
+        report.teams["share"][0].tolist(),
+        report.teams["score"][0].tolist(),
+    )
+    return (blue_share, red_share, blue_score, red_score), (red_share, blue_share, red_score, blue_score)
+
+
+def batch_infos(report: Report, lone: bool) -> dict[str, Any]:
+    """Infos of all battles as arrays, each with a mask ``_key`` of where it says something.
+
+    Parameters
+    ----------
+    report
+        Of B battles with a agents each.
+    lone
+        Whether battles have one agent each: arrays are (B,), masks of actions B tuples. Otherwise arrays are (B, a),
+        masks of actions a tuple of arrays (B, a, choices).
+
+    Returns
+    -------
+    dict
+        The keys of this module, those that do not hold for any battle left out, and of several agents ``present``,
+        the agents that go on. ``reward_components`` and ``episode_statistics`` are dicts of arrays; ``map_seed``,
+        ``reason`` and ``events`` are (B,), the latter two of objects.
+    """
+
+    def of_agents(array: NDArray[Any]) -> NDArray[Any]:
+        return array[:, 0] if lone else array
+
+    everybody = of_agents(np.repeat(report.valid[:, None], report.alive.shape[1], axis=1))
+    infos: dict[str, Any] = {}
+
+    def put(name: str, value: Any, where: NDArray[np.bool_]) -> None:
+        infos[name], infos[f"_{name}"] = value, where
+
+    put("alive", of_agents(report.alive), everybody)
+    put("bad_actions", of_agents(report.bad_actions), everybody)
+    components = of_agents(report.components)
+    put("reward_components", {name: components[..., k] for k, name in enumerate(REWARD_COMPONENTS)}, everybody)
+    battle = np.arange(len(report.valid))[:, None]
+    for name, team in (("own", report.own_teams), ("enemy", 1 - report.own_teams)):
+        put(f"{name}_share", of_agents(report.teams["share"][battle, team]), everybody)
+        put(f"{name}_score", of_agents(report.teams["score"][battle, team]), everybody)
+    if not lone:
+        put("present", report.present.copy(), everybody)
+    if report.masks is not None:
+        parts = split_mask(of_agents(report.masks))
+        put("action_mask", objects([pick(parts, b) for b in range(len(report.valid))]) if lone else parts, everybody)
+    if report.events is not None:
+        put("events", objects(report.events), report.valid.copy())
+    if np.count_nonzero(report.begun):
+        put("map_seed", report.battles["map_seed"].copy(), report.begun)
+    if report.statistics is not None:
+        ended = report.ended & report.valid[:, None]
+        counted = np.zeros_like(report.statistics)
+        counted[ended] = report.statistics[ended]
+        columns = {
+            "r": np.where(ended, report.returns, 0.0),
+            "l": np.where(ended, report.battles["step_count"][:, None], 0),
+            **{name: counted[name] for name in STATISTIC_NAMES},
+        }
+        put("episode_statistics", {name: of_agents(column) for name, column in columns.items()}, of_agents(ended))
+    over = (report.battles["over"] != 0) & report.valid
+    if np.count_nonzero(over):
+        put("outcome", of_agents(_outcomes(report) * over[:, None]), of_agents(report.ended & over[:, None]))
+        reasons = [REASONS[reason] if o else None for reason, o in zip(report.battles["reason"], over, strict=True)]
+        put("reason", objects(reasons), over)
+    return infos
+
+
+def objects(values: Sequence[Any]) -> NDArray[Any]:
+    """(B,) objects; NumPy would make more axes of tuples."""
+    array = np.full(len(values), None, object)
+    for index, value in enumerate(values):
+        array[index] = value
+    return array
+
+
+def _outcomes(report: Report) -> NDArray[np.int64]:
+    """(B, a): 1 for a win, 0 for a draw, -1 for a loss of the agents' teams."""
+    winners = report.battles["winner"][:, None]
+    return np.where(winners == DRAW, 0, np.where(winners == report.own_teams, 1, -1))

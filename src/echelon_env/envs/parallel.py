@@ -1,0 +1,248 @@
+"""PettingZoo's faces: the parallel environment, and the agent-environment cycle by PettingZoo's own conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pettingzoo
+from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box, Space
+from numpy.typing import NDArray
+from pettingzoo.utils import parallel_to_aec, wrappers
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.schema import check_seed, nearest_name
+from echelon_env.engine.maps import Maps
+from echelon_env.engine.state import BLUE
+from echelon_env.envs.autoreset import AutoresetBattles, check_max_cycles
+from echelon_env.envs.controlled import ControlledBattles, check_arguments
+from echelon_env.envs.infos import Report, agent_infos
+from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.spaces.actions import ActionFormat
+from echelon_env.spaces.agent import Forms, pick
+from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
+from echelon_env.spaces.explain import ActionPart, explain_action
+from echelon_env.spaces.observations import ObservationFormat
+
+Infos = dict[str, dict[str, Any]]
+
+
+class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is untyped
+    """One battle with every mech as an agent: ``blue_0`` ... ``red_n``, in the order of the rosters.
+
+    With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves `agents`; with
+    ``"persist"`` it stays, observing its objective only, until the battle ends. What infos hold: `envs.infos`.
+
+    Parameters
+    ----------
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
+    observation
+        ``"flat"``: (D,) float32, see `echelon_env.layout.observations`. ``"dict"``: a dict of its streams.
+    action
+        ``"continuous"``: (A,) float32 in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of its
+        blocks. ``"multi_discrete"``: choices only, with masks of what is impossible now.
+    mask_in_observation
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
+    events
+        Whether infos hold what happened in the last decision.
+    max_cycles
+        Decisions after which everybody is truncated, whatever the battle's own limit; none by default.
+    maps
+        None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
+        made once: their number, a directory of recipes, or a `MapPool`.
+    regenerate
+        Every how many episodes the map changes; between, battles are fought on the same one.
+    render_mode
+        ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
+    **overrides
+        Fields of the configuration to change.
+
+    Raises
+    ------
+    ConfigError
+        For anything impossible among them.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "name": "echelon_v0",
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "is_parallelizable": True,
+    }
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = "battle",
+        *,
+        observation: ObservationFormat = "flat",
+        action: ActionFormat = "continuous",
+        mask_in_observation: bool = False,
+        events: bool = False,
+        max_cycles: int | None = None,
+        maps: Maps = None,
+        regenerate: int = 1,
+        render_mode: str | None = None,
+        **overrides: Any,
+    ) -> None:
+        check_arguments(overrides, BattleParallelEnv)
+        self.render_mode = check_render_mode(render_mode)
+        self._forms = Forms(observation, action, mask_in_observation)
+        self._battles = AutoresetBattles(
+            ControlledBattles(make_config(scenario, **overrides), control="all", maps=maps),
+            max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events,
+        )  # fmt: skip
+        self._engine = self._battles.engine
+        self._absent = self._forms.zeros
+        self.config: BattleConfig = self._engine.config
+        self.possible_agents = list(self._battles.names)
+        self.agents: list[str] = []
+        self._row = {agent: row for row, agent in enumerate(self.possible_agents)}
+        self.observation_spaces = dict.fromkeys(self.possible_agents, self._forms.observation_space)
+        self.action_spaces = dict.fromkeys(self.possible_agents, self._forms.action_space)
+        low, high = self._engine.global_state_bounds()
+        self.state_space = Box(low, high, dtype=np.float32)
+        self._screen = Screen(self._engine, self.render_mode)
+
+    @property
+    def max_cycles(self) -> int | None:
+        """Decisions after which everybody is truncated; PettingZoo's own tests set it."""
+        return self._battles.max_cycles
+
+    @max_cycles.setter
+    def max_cycles(self, max_cycles: int | None) -> None:
+        self._battles.max_cycles = check_max_cycles(max_cycles)
+
+    def observation_space(self, agent: str) -> Space[Any]:
+        """The space of an agent's observations."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> Space[Any]:
+        """The space of an agent's actions."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
+        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given.
+
+        Raises ValueError for a seed that is no integer in [0, 2**64); nothing changes then.
+        """
+        if seed is not None:
+            seed = check_seed(seed)
+        vectors, report = self._battles.reset(seed, np.random.default_rng())
+        self.agents = self.possible_agents[:]
+        self._screen.show()
+        return self._observations(self._row, vectors, report), self._infos(self._row, report)
+
+    def step(
+        self, actions: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        """Take a decision with one action for every agent in `agents`.
+
+        Raises ResetNeeded before `reset` and after the end, ValueError for a missing or unknown agent (naming it) and
+        for an action that is not in the agent's space, save for its bounds.
+        """
+        if not self.agents:
+            raise ResetNeeded("step() needs a battle in progress: call reset() first")
+        present = {agent: self._row[agent] for agent in self.agents}
+        vectors, rewards, terminated, truncated, report, _ = self._battles.step(self._read_actions(actions))
+        reward_of, terminated_of, truncated_of = rewards[0].tolist(), terminated[0].tolist(), truncated[0].tolist()
+        terminations, truncations = dict.fromkeys(present, False), dict.fromkeys(present, False)
+        if True in terminated_of or True in truncated_of:
+            for agent, row in present.items():
+                terminations[agent], truncations[agent] = terminated_of[row], truncated_of[row]
+            self.agents = [agent for agent in present if not (terminations[agent] or truncations[agent])]
+        self._screen.show()
+        return (
+            self._observations(present, vectors, report),
+            {agent: reward_of[row] for agent, row in present.items()},
+            terminations,
+            truncations,
+            self._infos(present, report),
+        )
+
+    def state(self, team: int = BLUE) -> NDArray[np.float32]:
+        """(S,) float32: all mechs, unfiltered, as `team` (0 blue, 1 red) lists them, itself first.
+
+        The layout is `echelon_env.layout.observations.state_streams`, see docs/observations.md.
+
+        Raises ResetNeeded before the first `reset`, ValueError for another team.
+        """
+        everything: NDArray[np.float32] = self._battles.global_state(team)[0]
+        return everything
+
+    def action_masks(self) -> dict[str, NDArray[np.bool_]]:
+        """For each agent in `agents` the mask (MASK_SIZE,) bool of its multi-discrete action, part after part."""
+        masks = self._battles.action_masks()[0].astype(np.bool_)
+        return {agent: masks[self._row[agent]] for agent in self.agents}
+
+    def explain_action(self, agent: str, action: Any) -> list[ActionPart]:
+        """What each part of an action would do now, and why a part would be refused. Takes no decision.
+
+        Raises ValueError for an unknown agent or an action that is not in its space, ResetNeeded before `reset`.
+        """
+        row = self._row_of(agent)
+        self._battles.check_begun("explain_action()")
+        vector = self._forms.read(action, what=f"action of {agent!r}")
+        return explain_action(self._engine, 0, row, vector, self.possible_agents)
+
+    def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
+        """What every entry of an agent's flat observation is. Raises ValueError for an unknown agent."""
+        return describe_observation(self._battles.mech_classes[self._row_of(agent)])
+
+    def describe_action(self, agent: str) -> tuple[ActionDescription, ...]:
+        """What every entry of an agent's action vector is. Raises ValueError for an unknown agent."""
+        return describe_action(self._battles.mech_classes[self._row_of(agent)])
+
+    def render(self) -> Any:
+        """The picture of the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
+        return self._screen.render()
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._screen.close()
+        self._battles.close()
+
+    def _row_of(self, agent: str) -> int:
+        if agent not in self._row:
+            raise ValueError(f"unknown agent {agent!r}{nearest_name(str(agent), self.possible_agents)}")
+        return self._row[agent]
+
+    def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
+        """Vectors (1, M, A) of everybody's actions; the engine ignores those of the dead, who have left."""
+        if not isinstance(actions, Mapping):
+            raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
+        if [*actions] != self.agents and actions.keys() != set(self.agents):  # lists are faster than sets
+            missing = [agent for agent in self.agents if agent not in actions]
+            if missing:
+                raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
+            unknown = [agent for agent in actions if agent not in self.agents]
+            raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
+        everybody = [actions.get(agent, self._absent) for agent in self.possible_agents]
+        return self._forms.read_all(everybody, self.possible_agents)[None]
+
+    def _observations(self, rows: dict[str, int], vectors: NDArray[np.float32], report: Report) -> dict[str, Any]:
+        masks = None if report.masks is None else report.masks[0]
+        observations = self._forms.observe(vectors[0], masks)
+        if isinstance(observations, np.ndarray):
+            return {agent: observations[row] for agent, row in rows.items()}
+        return {agent: pick(observations, row) for agent, row in rows.items()}
+
+    def _infos(self, rows: dict[str, int], report: Report) -> Infos:
+        return dict(zip(rows, agent_infos(report, rows.values()), strict=True))
+
+
+def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattleParallelEnv:
+    """PettingZoo's parallel environment of a battle; the parameters are those of `BattleParallelEnv`."""
+    return BattleParallelEnv(scenario, **kwargs)
+
+
+def env(scenario: ScenarioLike = "battle", **kwargs: Any) -> Any:
+    """PettingZoo's agent-environment cycle of a battle, converted from `parallel_env` and order-enforcing.
+
+    ``env(...).unwrapped`` is the `BattleParallelEnv` of the battle, which answers `explain_action`,
+    `describe_observation`, `describe_action` and `action_masks`, as of the last decision of all agents.
+    """
+    return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel_env(scenario, **kwargs)))

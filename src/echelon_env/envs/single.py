@@ -1,0 +1,221 @@
+"""Gymnasium's single-agent face: one pilot, or one team as one agent, against policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.schema import ConfigError, check_seed, nearest_name
+from echelon_env.engine.maps import Maps
+from echelon_env.engine.state import BLUE
+from echelon_env.envs.autoreset import AutoresetBattles
+from echelon_env.envs.controlled import ControlledBattles, check_arguments
+from echelon_env.envs.infos import Report, agent_infos
+from echelon_env.opponents import PolicyLike
+from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.spaces.actions import ActionFormat
+from echelon_env.spaces.agent import Forms, pick
+from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
+from echelon_env.spaces.explain import ActionPart, explain_action
+from echelon_env.spaces.observations import ObservationFormat
+
+SingleControl = Literal["pilot", "team"]
+
+
+def make_battles(
+    face: Callable[..., Any],
+    scenario: ScenarioLike,
+    num_battles: int,
+    control: SingleControl,
+    overrides: dict[str, Any],
+    **kwargs: Any,
+) -> ControlledBattles:
+    """Battles as single-agent faces need them: a team is one agent, whose dead stay in it until the battle ends.
+
+    Raises `ConfigError` for another control than ``"pilot"`` or ``"team"``, for overrides that are neither parameters
+    of the class `face` nor keys of the configuration, and as `ControlledBattles` does.
+    """
+    check_arguments(overrides, face)
+    if control not in ("pilot", "team"):
+        raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), ('pilot', 'team'))}")
+    if control == "team":
+        overrides = {"dead_agents": "persist"} | overrides
+        if overrides["dead_agents"] != "persist":
+            raise ConfigError("control 'team' needs dead_agents 'persist': the team plays on when a mech dies")
+    return ControlledBattles(make_config(scenario, **overrides), num_battles, control=control, **kwargs)
+
+
+def agents_of(battles: ControlledBattles) -> int | None:
+    """Mechs of a battle's agent as `Forms` takes them: None for a pilot, n for a team."""
+    return battles.num_controlled if battles.control == "team" else None
+
+
+class BattleEnv(gymnasium.Env[Any, Any]):
+    """One battle with one agent in it, the rest played by policies.
+
+    The agent is a pilot's mech, or a team whose n mechs' observations and actions are put together: vectors one after
+    the other, (n * D,) and (n * A,), and a leading axis n in what is a dict. The reward is the pilot's, or the sum of
+    the components' means over the team. What infos hold: `echelon_env.envs.infos`.
+
+    Parameters
+    ----------
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
+    control
+        ``"pilot"``: one mech, whose death terminates (unless ``dead_agents="persist"``); ``"team"``: all mechs of a
+        team as one agent, always with ``dead_agents="persist"``.
+    opponent, teammate
+        A scripted level's name, weights of several (each battle is played at one of them, see `opponents.Mixture`), an
+        object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a plain function that gives
+        actions (R, A) for observations (R, D) of R mechs.
+    pilot
+        Index of the pilot's mech in its team's roster.
+    side
+        The agent's team, 0 blue or 1 red.
+    observation
+        ``"flat"``: float32 vectors, see `echelon_env.layout.observations`. ``"dict"``: a dict of their streams.
+    action
+        ``"continuous"``: float32 vectors in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of their
+        blocks. ``"multi_discrete"``: choices only, with masks of what is impossible now.
+    mask_in_observation
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
+    events
+        Whether infos hold what happened in the last decision.
+    max_cycles
+        Decisions after which the episode is truncated, whatever the battle's own limit; none by default.
+    maps
+        None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
+        made once: their number, a directory of recipes, or a `MapPool`.
+    regenerate
+        Every how many episodes the map changes; between, battles are fought on the same one.
+    render_mode
+        ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
+    **overrides
+        Fields of the configuration to change.
+
+    Raises
+    ------
+    ConfigError
+        For anything impossible among them.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = "battle",
+        *,
+        control: SingleControl = "pilot",
+        opponent: PolicyLike = "novice",
+        teammate: PolicyLike = "novice",
+        pilot: int = 0,
+        side: int = BLUE,
+        observation: ObservationFormat = "flat",
+        action: ActionFormat = "continuous",
+        mask_in_observation: bool = False,
+        events: bool = False,
+        max_cycles: int | None = None,
+        maps: Maps = None,
+        regenerate: int = 1,
+        render_mode: str | None = None,
+        **overrides: Any,
+    ) -> None:
+        self.render_mode = check_render_mode(render_mode)
+        battles = make_battles(
+            BattleEnv, scenario, 1, control, overrides,
+            opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps,
+        )  # fmt: skip
+        self._forms = Forms(observation, action, mask_in_observation, agents_of(battles))
+        self._battles = AutoresetBattles(
+            battles, max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events
+        )
+        self._own = battles.own[0].tolist()
+        self.mechs = tuple(self._battles.names[row] for row in self._own)
+        self.config: BattleConfig = battles.config
+        self.observation_space, self.action_space = self._forms.observation_space, self._forms.action_space
+        self._screen = Screen(battles.engine, self.render_mode)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given.
+
+        Raises ValueError for a seed that is no integer in [0, 2**64); nothing changes then.
+        """
+        if seed is not None:
+            seed = check_seed(seed)
+        super().reset(seed=seed)
+        vectors, report = self._battles.reset(seed, self.np_random)
+        self._screen.show()
+        return self._observation(vectors, report), agent_infos(report, [0])[0]
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take a decision.
+
+        Raises ResetNeeded before `reset` and after the end, ValueError for an action that is not in the space, save for
+        its bounds.
+        """
+        vectors = self._forms.read(action).reshape(1, len(self._own), -1)
+        step = self._battles.step(vectors)
+        self._screen.show()
+        return (
+            self._observation(step.observations, step.report),
+            float(step.rewards[0, 0]),
+            bool(step.terminated[0, 0]),
+            bool(step.truncated[0, 0]),
+            agent_infos(step.report, [0])[0],
+        )
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(n * MASK_SIZE,) bool: what the multi-discrete action can do now, part after part and mech after mech."""
+        return np.asarray(self._battles.action_masks()[0, 0], np.bool_)
+
+    def explain_action(self, action: Any, mech: int = 0) -> list[ActionPart]:
+        """What each part of an action would do now, and why a part would be refused. Takes no decision.
+
+        `mech` is the place in `mechs`, the names of the agent's mechs, of the one whose part is explained.
+
+        Raises ValueError for an unknown mech or an action that is not in the space, `gymnasium.error.ResetNeeded`
+        before `reset`.
+        """
+        row = self._row_of(mech)
+        self._battles.check_begun("explain_action()")
+        vectors = self._forms.read(action).reshape(len(self._own), -1)
+        return explain_action(self._battles.engine, 0, row, vectors[mech], self._battles.names)
+
+    def describe_observation(self, mech: int = 0) -> tuple[FeatureDescription, ...]:
+        """What every entry of the flat observation of one of the agent's mechs is. Raises ValueError for none."""
+        return describe_observation(self._battles.mech_classes[self._row_of(mech)])
+
+    def describe_action(self, mech: int = 0) -> tuple[ActionDescription, ...]:
+        """What every entry of the action vector of one of the agent's mechs is. Raises ValueError for none."""
+        return describe_action(self._battles.mech_classes[self._row_of(mech)])
+
+    def render(self) -> Any:
+        """The picture of the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
+        return self._screen.render()
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._screen.close()
+        self._battles.close()
+
+    def _row_of(self, mech: int) -> int:
+        is_place = isinstance(mech, (int, np.integer)) and not isinstance(mech, (bool, np.bool_))
+        if not is_place or not 0 <= mech < len(self._own):
+            raise ValueError(f"mech: expected 0 to {len(self._own) - 1}, a place in {self.mechs}, got {mech!r}")
+        row: int = self._own[mech]
+        return row
+
+    def _observation(self, vectors: NDArray[np.float32], report: Report) -> Any:
+        return pick(observe_agents(self._forms, vectors, report), 0)
+
+
+def observe_agents(forms: Forms, vectors: NDArray[np.float32], report: Report) -> Any:
+    """Observations of B agents, one a battle, from their mechs' (B, n, D)."""
+    masks = None if report.masks is None else report.masks[:, 0]
+    return forms.observe(vectors if forms.mechs else vectors[:, 0], masks)

@@ -1,0 +1,143 @@
+"""Gymnasium's vector face: many battles with one agent each, on one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.scenario import ScenarioLike
+from echelon_env.config.schema import check_integer
+from echelon_env.engine.maps import Maps
+from echelon_env.engine.state import BLUE
+from echelon_env.envs.autoreset import AutoresetBattles, final_infos
+from echelon_env.envs.infos import batch_infos
+from echelon_env.envs.single import SingleControl, agents_of, make_battles, observe_agents
+from echelon_env.opponents import PolicyLike
+from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
+from echelon_env.spaces.actions import ActionFormat
+from echelon_env.spaces.agent import Forms
+from echelon_env.spaces.observations import ObservationFormat
+
+Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
+    """`num_envs` battles on one engine; the environment `BattleEnv`, batched, for `gymnasium.make_vec`.
+
+    What infos hold: `echelon_env.envs.infos`, as arrays with masks. ``infos["action_mask"]`` has an entry for each
+    sub-environment, as ``single_action_space.sample`` takes it.
+
+    Parameters are those of `BattleEnv`, and
+
+    num_envs
+        Battles.
+    num_threads
+        Threads that share a step.
+    autoreset_mode
+        What happens to a sub-environment after its episode's end. `NEXT_STEP` (default): its next step ignores the
+        action, which must be in the space all the same, begins a new battle and returns its first observation with
+        reward 0. `SAME_STEP`: the new battle begins
+        in the same step; the last observation and info are in ``infos["final_obs"]`` and ``infos["final_info"]``.
+        `DISABLED`: it stands still, and stepping raises ResetNeeded, until ``reset(options={"reset_mask": mask})``.
+    """
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = "battle",
+        num_envs: int = 1,
+        *,
+        control: SingleControl = "pilot",
+        opponent: PolicyLike = "novice",
+        teammate: PolicyLike = "novice",
+        pilot: int = 0,
+        side: int = BLUE,
+        observation: ObservationFormat = "flat",
+        action: ActionFormat = "continuous",
+        mask_in_observation: bool = False,
+        events: bool = False,
+        max_cycles: int | None = None,
+        maps: Maps = None,
+        regenerate: int = 1,
+        num_threads: int = 1,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        **overrides: Any,
+    ) -> None:
+        self.render_mode = check_render_mode(render_mode)
+        self.num_envs = check_integer("num_envs", num_envs)
+        battles = make_battles(
+            BattleVectorEnv, scenario, self.num_envs, control, overrides,
+            opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps, num_threads=num_threads,
+        )  # fmt: skip
+        self._forms = Forms(observation, action, mask_in_observation, agents_of(battles))
+        self._battles = AutoresetBattles(
+            battles, autoreset_mode,
+            max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events,
+        )  # fmt: skip
+        self._mechs = battles.num_controlled
+        self.config: BattleConfig = battles.config
+        self.metadata = {
+            "render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS, "autoreset_mode": self._battles.mode,
+        }  # fmt: skip
+        self.single_observation_space, self.single_action_space = (
+            self._forms.observation_space, self._forms.action_space,
+        )  # fmt: skip
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._screen = Screen(battles.engine, self.render_mode)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin battles: all, or those of ``options["reset_mask"]`` (num_envs,) bool.
+
+        An integer seed seeds sub-environment i with seed + i; a sequence names each one's, None continuing its own.
+
+        Raises ValueError for a bad mask or seed, with nothing changed, and ResetNeeded if the first reset is partial.
+        """
+        vectors, report = self._battles.reset(seed, self.np_random, options)
+        if isinstance(seed, (int, np.integer)):
+            self._np_random, self._np_random_seed = seeding.np_random(int(seed))
+        self._screen.show()
+        return observe_agents(self._forms, vectors, report), batch_infos(report, lone=True)
+
+    def step(self, actions: Any) -> Step:
+        """Take a decision in every battle.
+
+        Raises ResetNeeded before `reset`, and without autoreset while a battle is over; ValueError for actions that are
+        not in the space, save for its bounds.
+        """
+        vectors = self._forms.read(actions, self.num_envs, "actions").reshape(self.num_envs, self._mechs, -1)
+        step = self._battles.step(vectors)
+        infos = batch_infos(step.report, lone=True)
+        if step.final is not None:
+            final = step.final
+            infos |= final_infos(observe_agents(self._forms, final.observations, final.report), final, lone=True)
+        self._screen.show()
+        return (
+            observe_agents(self._forms, step.observations, step.report),
+            step.rewards[:, 0].astype(np.float64),
+            step.terminated[:, 0],
+            step.truncated[:, 0],
+            infos,
+        )
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(num_envs, n * MASK_SIZE) bool: what multi-discrete actions can do now, part after part, mech after mech."""
+        return self._battles.action_masks()[:, 0].astype(np.bool_)
+
+    def render(self) -> Any:
+        """The picture of every battle, a tuple of (H, W, 3) uint8 or of texts; None without a render mode."""
+        return self._screen.render_all()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Stop the engine's threads."""
+        self._screen.close()
+        self._battles.close()

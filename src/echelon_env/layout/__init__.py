@@ -1,0 +1,1 @@
+"""The indices of every observation and action entry, which kernels, spaces and docs share."""

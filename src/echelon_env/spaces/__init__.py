@@ -1,0 +1,1 @@
+"""Observation and action formats that users choose: spaces, conversion, masks and explanations."""

@@ -1,0 +1,122 @@
+"""The forms in which an environment's agents see and act, as users choose them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Dict, Space
+from numpy.typing import NDArray
+
+from echelon_env.config.schema import ConfigError
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, ActionFormat, action_space, read_action, split_mask
+from echelon_env.spaces.observations import ObservationFormat, format_observations, observation_space
+
+
+@dataclass(frozen=True)
+class Forms:
+    """How agents see and act, and how many mechs an agent is.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown form, or masks in observations of actions that have none.
+    """
+
+    observation: ObservationFormat = "flat"
+    action: ActionFormat = "continuous"
+    mask_in_observation: bool = False
+    mechs: int | None = None
+    """None for agents that are one mech each, n for a team of n mechs as one agent."""
+
+    def __post_init__(self) -> None:
+        _ = self.observation_space, self.action_space  # raise for an unknown form
+        if self.mask_in_observation and not self.masked:
+            raise ConfigError(
+                f"mask_in_observation needs action 'multi_discrete': there are no masks for {self.action!r}",
+                "mask_in_observation",
+            )
+
+    @property
+    def masked(self) -> bool:
+        """Whether there are masks of what is impossible now."""
+        return self.action == "multi_discrete"
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """A new space of one agent's observations."""
+        return observation_space(self.observation, self.mechs, self.mask_in_observation)
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """A new space of one agent's actions."""
+        return action_space(self.action, self.mechs)
+
+    def observe(self, vectors: NDArray[np.float32], masks: NDArray[np.int8] | None) -> Any:
+        """Observations of agents (...) from vectors (..., D), or (..., n, D) of teams, and masks (..., MASK_SIZE).
+
+        Masks of a team are those of its mechs one after the other. What comes back are views of both.
+        """
+        observations = format_observations(self.observation, vectors, self.mechs)
+        if not self.mask_in_observation:
+            return observations
+        assert masks is not None
+        return {"observation": observations, "action_mask": split_mask(masks.copy())}  # infos have the same
+
+    def read(self, action: Any, batch: int | None = None, what: str = "action") -> NDArray[np.float32]:
+        """Vectors ([B,] [n,] A) that an agent's action, or the actions of B agents, stand for. Raises ValueError."""
+        return read_action(self.action, action, self.mechs, batch, what)
+
+    @property
+    def zeros(self) -> Any:
+        """A new action of zeros, which are in the space of every form."""
+        return _zeros(self.action_space)
+
+    def read_all(self, actions: Sequence[Any], agents: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors (agents, A) of the actions of several agents of one mech each.
+
+        Raises ValueError, naming the agent, for one that is not in the space, save for its bounds.
+        """
+        try:
+            return self.read(_stack(actions), len(actions))
+        except (ValueError, AttributeError):  # something is amiss: one by one, to say whose action it is
+            named = zip(agents, actions, strict=True)
+            return np.stack([self.read(action, what=f"action of {agent!r}") for agent, action in named])
+
+    def read_rows(self, actions: Any, batch: int, mechs: int) -> NDArray[np.float32]:
+        """Vectors (B, M, A) that actions with two leading axes, (B, M, ...), stand for. Raises ValueError."""
+        if self.action != "dict":
+            width = ACTION_DIM if self.action == "continuous" else len(MULTI_DISCRETE_SIZES)
+            actions = np.asarray(actions)
+            if actions.shape != (batch, mechs, width):
+                raise ValueError(f"actions: expected shape {(batch, mechs, width)}, got {actions.shape}")
+            actions = actions.reshape(batch, -1)
+        return read_action(self.action, actions, mechs, batch, "actions")
+
+
+def _zeros(space: Space[Any]) -> Any:
+    if isinstance(space, Dict):
+        return {name: _zeros(part) for name, part in space.items()}
+    return np.zeros(space.shape or (), space.dtype)
+
+
+def _stack(actions: Sequence[Any]) -> Any:
+    """Actions as one array or one dict of arrays. Raises ValueError or AttributeError where they are not alike."""
+    if not isinstance(actions[0], Mapping):
+        return np.array(actions)
+    names = actions[0].keys()
+    if any(action.keys() != names for action in actions):
+        raise ValueError("actions differ in their keys")
+    return {name: np.array([action[name] for action in actions]) for name in names}
+
+
+def pick(tree: Any, index: int) -> Any:
+    """Entry `index` of the leading axis of every array in nested dicts and tuples."""
+    if isinstance(tree, dict):
+        return {name: pick(part, index) for name, part in tree.items()}
+    if isinstance(tree, tuple):
+        return tuple(pick(part, index) for part in tree)
+    return tree[index]

@@ -1,0 +1,131 @@
+"""What every entry of an observation and of an action is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from echelon_env.config.catalog import MOUNTS, MechClass
+from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
+from echelon_env.layout.observations import STREAMS, Self, feature_names
+from echelon_env.spaces.actions import BLOCKS
+
+
+@dataclass(frozen=True)
+class FeatureDescription:
+    """One entry of the flat observation."""
+
+    index: int
+    stream: str
+    row: int
+    """Of the stream; the row of a map's cell counts its cells in the order of the vector."""
+    name: str
+    """As in `observations.feature_names`."""
+    unit: str
+    low: float
+    high: float
+    meaning: str
+    filled: bool
+    """False where it is always 0 for the class, which lacks the mount, the electronics or the contact slot."""
+
+
+def describe_observation(mech_class: MechClass | None = None) -> tuple[FeatureDescription, ...]:
+    """What every entry of the flat observation is, in its order; of a class, also what its suite never fills.
+
+    A class of a battle is one of `BattleConfig.mech_classes`, whose banned weapons are left out.
+
+    Examples
+    --------
+    >>> describe_observation()[6].name, describe_observation()[6].unit
+    ('self.heat', 'capacity')
+    """
+    empty = set() if mech_class is None else _empty_entries(mech_class)
+    names = feature_names()
+    return tuple(
+        FeatureDescription(
+            index=index,
+            stream=stream.name,
+            row=row,
+            name=names[index],
+            unit=feature.unit,
+            low=feature.low,
+            high=feature.high,
+            meaning=feature.meaning,
+            filled=index not in empty,
+        )
+        for stream in STREAMS.values()
+        for row in range(stream.rows)
+        for feature in stream.features
+        for index in [stream.start + row * stream.row_width + feature]
+    )
+
+
+def _empty_entries(mech_class: MechClass) -> set[int]:
+    """Indices of the entries that are 0 for a class whatever happens."""
+    lacks = [
+        Self[f"{prefix}_{mount.upper()}"]
+        for mount in MOUNTS
+        for prefix in ("COOLDOWN", "HAS")
+        if getattr(mech_class, mount) is None
+    ]
+    if not mech_class.electronics:
+        lacks += [Self.HAS_ELECTRONICS, Self.ECM, Self.ECCM]
+    empty = {STREAMS["self"].start + feature for feature in lacks}
+    for name in ("contacts", "contacts_mask"):
+        stream = STREAMS[name]
+        empty |= set(range(stream.start + mech_class.contact_slots * stream.row_width, stream.stop))
+    return empty
+
+
+@dataclass(frozen=True)
+class ActionDescription:
+    """One entry of the action vector."""
+
+    index: int
+    block: str
+    """Entry of the dict form that it belongs to."""
+    name: str
+    low: float
+    high: float
+    meaning: str
+    available: bool
+    """False where it never has an effect for the class, which lacks jets, the weapon, the electronics or the slot."""
+
+
+def describe_action(mech_class: MechClass | None = None) -> tuple[ActionDescription, ...]:
+    """What every entry of the action vector is, in its order; of a class, also what it can never do.
+
+    A class of a battle is one of `BattleConfig.mech_classes`, whose banned weapons are left out.
+
+    Examples
+    --------
+    >>> [entry.name for entry in describe_action() if entry.block == "electronics"]
+    ['ecm', 'eccm']
+    """
+    lacking = set() if mech_class is None else _lacking_entries(mech_class)
+    return tuple(
+        ActionDescription(
+            index=entry.value,
+            block=block.name,
+            name=entry.name.lower(),
+            low=ACTION_LOW,
+            high=ACTION_HIGH,
+            meaning=entry.meaning,
+            available=entry not in lacking,
+        )
+        for block in BLOCKS
+        for entry in block.entries
+    )
+
+
+def _lacking_entries(mech_class: MechClass) -> set[Action]:
+    lacking = {Action[mount.upper()] for mount in MOUNTS if getattr(mech_class, mount) is None}
+    lacking |= set(tuple(Action)[Action.TARGET_0 + mech_class.contact_slots : Action.TARGET_4 + 1])
+    if mech_class.top_speed <= 0:
+        lacking |= {Action.THROTTLE, Action.STRAFE}
+    if mech_class.jet_acceleration <= 0:
+        lacking.add(Action.JET)
+    if mech_class.turn_rate <= 0:
+        lacking.add(Action.TURN)
+    if not mech_class.electronics:
+        lacking |= {Action.ECM, Action.ECCM}
+    return lacking

@@ -1,0 +1,94 @@
+"""The forms of an observation: the flat vector, and a dict of its streams."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Literal, get_args
+
+import numpy as np
+from gymnasium.spaces import Box, Dict, MultiBinary, Space, Tuple
+from numpy.typing import NDArray
+
+from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.layout.observations import STREAMS, Stream, observation_bounds
+from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES
+
+ObservationFormat = Literal["flat", "dict"]
+"""``"flat"``: one vector. ``"dict"``: an array for each stream, whose concatenation is the vector."""
+
+
+def check_observation_format(form: object) -> None:
+    """Raise `ConfigError` if there is no such form of observations."""
+    if form not in get_args(ObservationFormat):
+        raise ConfigError(f"unknown observation {form!r}{nearest_name(str(form), get_args(ObservationFormat))}")
+
+
+def observation_space(form: ObservationFormat, mechs: int | None = None, masked: bool = False) -> Space[Any]:
+    """The space of one agent's observations.
+
+    Parameters
+    ----------
+    form
+        ``"flat"``: a Box of (D,) float32. ``"dict"``: a Dict of Boxes, float32, of the streams' shapes
+        (`observations.Stream.shape`) in the order of the flat vector, so that `gymnasium.spaces.flatten` gives it.
+    mechs
+        None for one mech. For a team of n mechs as one agent: ``"flat"`` has their vectors one after the other,
+        (n * D,), ``"dict"`` has a leading axis in every stream, (n, ...).
+    masked
+        Whether the observation holds the mask of the agent's multi-discrete actions too: then it is a Dict of
+        ``"observation"`` and ``"action_mask"``, a Tuple of one MultiBinary for each part of each mech.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such form.
+    """
+    check_observation_format(form)
+    low, high = observation_bounds()
+    team = () if mechs is None else (mechs,)
+    space: Space[Any]
+    if form == "flat":
+        space = Box(np.tile(low, mechs or 1), np.tile(high, mechs or 1), dtype=np.float32)
+    else:
+        space = Dict(OrderedDict((name, _box(stream, low, high, team)) for name, stream in STREAMS.items()))
+    if not masked:
+        return space
+    mask = Tuple([MultiBinary(size) for size in MULTI_DISCRETE_SIZES * (mechs or 1)])
+    return Dict(OrderedDict([("observation", space), ("action_mask", mask)]))
+
+
+def _box(stream: Stream, low: NDArray[np.float32], high: NDArray[np.float32], team: tuple[int, ...]) -> Space[Any]:
+    shape = (*team, *stream.shape)
+    lowest, highest = low[stream.part].reshape(stream.shape), high[stream.part].reshape(stream.shape)
+    return Box(np.broadcast_to(lowest, shape), np.broadcast_to(highest, shape), dtype=np.float32)
+
+
+def format_observations(form: ObservationFormat, vectors: NDArray[np.float32], mechs: int | None = None) -> Any:
+    """Observations in the given form.
+
+    Parameters
+    ----------
+    form
+        See `observation_space`.
+    vectors
+        (..., D) float32; of teams as one agent (..., n, D).
+    mechs
+        None for one mech an agent, n for a team of n.
+
+    Returns
+    -------
+    numpy.ndarray or dict
+        ``"flat"``: (..., D), of teams (..., n * D). ``"dict"``: for each stream (..., *shape), of teams
+        (..., n, *shape). Views of `vectors` where that can be: whoever keeps them copies the vectors first.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such form.
+    """
+    if form == "flat":
+        return vectors if mechs is None else vectors.reshape(*vectors.shape[:-2], -1)
+    check_observation_format(form)
+    return {
+        name: vectors[..., stream.part].reshape(*vectors.shape[:-1], *stream.shape) for name, stream in STREAMS.items()
+    }

@@ -1,0 +1,1 @@
+"""Policies on disk: checkpoints, where they come from, and the players that they become."""

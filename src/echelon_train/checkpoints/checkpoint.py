@@ -1,0 +1,281 @@
+"""Checkpoints: weights as safetensors and a JSON that pins them; nothing on the load path can run code.
+
+A checkpoint is a folder, written whole or not at all::
+
+    policy.safetensors     the policy's weights and normalisers
+    training.safetensors   what the run needs to go on besides: optimizer, environment, streams of random numbers
+    checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps
+
+A run keeps its checkpoints under ``checkpoints/<steps>``, names the newest in ``last.json`` and the best one that was
+evaluated in ``best.json``. Only the newest keeps its ``training.safetensors``, which is large.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, build, to_plain
+from echelon_env.storage.atomic import new_folder, write_bytes, write_json
+from echelon_train.checkpoints.provenance import (
+    action_layout_hash,
+    git_commit,
+    observation_layout_hash,
+    package_versions,
+)
+from echelon_train.config.train import NetworkConfig
+from echelon_train.errors import CheckpointError
+from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.ppo.normalize import ReturnNormalizer
+from echelon_train.tensor_files import check_finite, check_shapes, parse_tensors, read_file
+from echelon_train.tensor_files import weights_of as weights_of
+
+FORMAT = "echelon-checkpoint"
+VERSION = 3
+WEIGHTS_FILE = "policy.safetensors"
+TRAINING_FILE = "training.safetensors"
+JSON_FILE = "checkpoint.json"
+LAST_FILE = "last.json"
+BEST_FILE = "best.json"
+MAX_JSON_BYTES = 1 << 26
+MAX_WEIGHTS_BYTES = 1 << 30
+MAX_TRAINING_BYTES = 1 << 36
+
+_NORMALIZER = "return_normalizer."
+
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    "format": str,
+    "version": int,
+    "observation_layout": str,
+    "action_layout": str,
+    "battle": dict,
+    "network": dict,
+    "weights_sha256": str,
+    "weights_bytes": int,
+    "steps": int,
+    "opponent": str,
+    "trained_maps": (list, type(None)),
+    "training": (dict, type(None)),
+    "packages": dict,
+    "git_commit": (str, type(None)),
+}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A policy and what it was made for."""
+
+    policy: BattlePolicy  # on the CPU
+    network: NetworkConfig
+    battle: BattleConfig
+    opponent: str  # that it trained against
+    steps: int  # samples that it trained on
+    trained_maps: frozenset[str] | None = None  # content hashes of those maps; None: every battle had a map of its own
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """What a run needs to go on from a checkpoint, besides the policy."""
+
+    tensors: Mapping[str, torch.Tensor]
+    values: Mapping[str, Any]  # fit for JSON
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> None:
+    """Write a checkpoint into a new folder, atomically; without a training state it cannot be resumed from.
+
+    Raises OSError if it cannot be written or exists already, and CheckpointError for weights that are not finite
+    and for more than can be read again.
+    """
+    weights = {name: tensor.cpu().contiguous() for name, tensor in weights_of(checkpoint.policy).items()}
+    check_finite(weights)
+    data = safetensors.torch.save(weights)
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "observation_layout": observation_layout_hash(),
+        "action_layout": action_layout_hash(),
+        "battle": checkpoint.battle.to_dict(),
+        "network": to_plain(checkpoint.network),
+        "weights_sha256": hashlib.sha256(data).hexdigest(),
+        "weights_bytes": len(data),
+        "steps": checkpoint.steps,
+        "opponent": checkpoint.opponent,
+        "trained_maps": None if checkpoint.trained_maps is None else sorted(checkpoint.trained_maps),
+        "training": None,
+        "packages": package_versions(),
+        "git_commit": git_commit(),
+    }
+    with new_folder(folder) as temporary:
+        write_bytes(temporary / WEIGHTS_FILE, data)
+        if training is not None:
+            state = safetensors.torch.save(dict(training.tensors))
+            write_bytes(temporary / TRAINING_FILE, state)
+            pins = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
+            document["training"] = {**pins, "values": dict(training.values)}
+        write_json(temporary / JSON_FILE, document)
+        limits = {WEIGHTS_FILE: MAX_WEIGHTS_BYTES, TRAINING_FILE: MAX_TRAINING_BYTES, JSON_FILE: MAX_JSON_BYTES}
+        for name in (file.name for file in temporary.iterdir()):
+            limit = limits[name]
+            if (temporary / name).stat().st_size > limit:
+                raise CheckpointError(f"{name}: would be larger than the {limit} bytes that can be read again")
+
+
+def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> Path:
+    """Write a checkpoint of a run and make it the run's last. Returns its folder; the last one is kept.
+
+    Other checkpoints lose their training state once the new one is in place. Raises as `save_checkpoint`, and
+    CheckpointError for a ``last.json`` that is damaged.
+    """
+    folder = run / "checkpoints" / checkpoint_name(checkpoint.steps)
+    if (run / LAST_FILE).exists() and _named_checkpoint(run / LAST_FILE) == folder:
+        return folder
+    if folder.exists():  # of a run that was killed before it could name it, and may since have gone another way
+        shutil.rmtree(folder)
+    save_checkpoint(folder, checkpoint, training)
+    write_json(run / LAST_FILE, {"checkpoint": folder.name})
+    for other in folder.parent.iterdir():
+        if other.name.startswith("."):  # was not finished when the run was killed
+            shutil.rmtree(other)
+        elif other != folder:
+            (other / TRAINING_FILE).unlink(missing_ok=True)
+    return folder
+
+
+def has_begun(run: Path) -> bool:
+    """Whether a run has got as far as its first checkpoint; one that was killed before has nothing to go on from."""
+    later = (each.name for each in (run / "checkpoints").glob("[!.]*") if each.name != checkpoint_name(0))
+    return (run / LAST_FILE).exists() or any(later)
+
+
+def checkpoint_name(steps: int) -> str:
+    """What a run calls the folder of its checkpoint after as many samples."""
+    return f"{steps:010d}"
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint folder that a path means: itself, or the last of a run.
+
+    Of a run, ``runs/x/best`` and ``runs/x/last`` are the ones that ``best.json`` and ``last.json`` name, and so are
+    those files. Raises CheckpointError.
+    """
+    for name in (LAST_FILE, BEST_FILE):
+        file = path.absolute().with_name(name)
+        if path.name in (name, Path(name).stem) and file.is_file():
+            return _named_checkpoint(file)
+    if (path / JSON_FILE).is_file():
+        return path
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such file or folder")
+    if not (path / LAST_FILE).is_file():
+        raise CheckpointError(f"{path}: neither a checkpoint (no {JSON_FILE}) nor a run that has one (no {LAST_FILE})")
+    return _named_checkpoint(path / LAST_FILE)
+
+
+def _named_checkpoint(file: Path) -> Path:
+    """The checkpoint of a run that one of the run's files names."""
+    name = _read_json(file).get("checkpoint")
+    if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
+        raise CheckpointError(f"{file}: expected the name of a checkpoint, got {name!r}")
+    return file.parent / "checkpoints" / name
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read the checkpoint in a folder, or the last one of a run, checking everything.
+
+    Raises CheckpointError, with the reason, if it is missing, foreign, damaged, or made for another version.
+    """
+    folder = find_checkpoint(path)
+    document = _read_json(folder / JSON_FILE)
+    _check_document(document, folder / JSON_FILE)
+    pins = {"sha256": document["weights_sha256"], "bytes": document["weights_bytes"]}
+    weights = _read_tensors(folder / WEIGHTS_FILE, pins, MAX_WEIGHTS_BYTES)
+    try:
+        battle = BattleConfig.from_dict(document["battle"])
+        network: NetworkConfig = build(NetworkConfig, document["network"], "network.")
+    except ConfigError as error:
+        raise CheckpointError(f"{folder / JSON_FILE}: {error}") from error
+    normalized = any(name.startswith(_NORMALIZER) for name in weights)
+    check_shapes(_policy_for(network, normalized, "meta"), weights, folder / WEIGHTS_FILE)
+    check_finite(weights)
+    policy = _policy_for(network, normalized, "cpu")
+    for name, tensor in weights_of(policy).items():
+        tensor.copy_(weights[name])
+    policy.set_training_mode(False)
+    maps = document["trained_maps"]
+    trained_maps = None if maps is None else frozenset(str(content_hash) for content_hash in maps)
+    return Checkpoint(policy, network, battle, document["opponent"], document["steps"], trained_maps)
+
+
+def load_training_state(path: Path) -> TrainingState:
+    """Read what a run needs to go on from the checkpoint in a folder, or from the last one of a run.
+
+    Raises CheckpointError, with the reason, if it is missing or damaged.
+    """
+    folder = find_checkpoint(path)
+    document = _read_json(folder / JSON_FILE)
+    _check_document(document, folder / JSON_FILE)
+    training = document["training"]
+    if training is None or not (folder / TRAINING_FILE).exists():
+        raise CheckpointError(f"{folder}: holds a policy only: a run goes on from its last checkpoint")
+    kinds = {"sha256": str, "bytes": int, "values": dict}
+    if {name: type(value) for name, value in training.items()} != kinds:
+        raise CheckpointError(
+            f"{folder / JSON_FILE}: key 'training': expected {', '.join(kinds)}, got {list(training)}"
+        )
+    return TrainingState(_read_tensors(folder / TRAINING_FILE, training, MAX_TRAINING_BYTES), training["values"])
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(read_file(path, MAX_JSON_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: no valid JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise CheckpointError(f"{path}: expected a JSON object, got {type(document).__name__}")
+    return document
+
+
+def _check_document(document: Mapping[str, Any], path: Path) -> None:
+    if document.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: not an Echelon checkpoint (format {document.get('format')!r})")
+    if document.get("version") != VERSION:
+        raise CheckpointError(f"{path}: format version {document.get('version')!r}, this release reads {VERSION}")
+    for key, kind in _KEYS.items():
+        if key not in document:
+            raise CheckpointError(f"{path}: key {key!r} is missing")
+        if not isinstance(document[key], kind) or isinstance(document[key], bool):
+            raise CheckpointError(f"{path}: key {key!r} has the wrong type {type(document[key]).__name__}")
+    for key, ours in (("observation_layout", observation_layout_hash()), ("action_layout", action_layout_hash())):
+        if document[key] != ours:
+            raise CheckpointError(
+                f"{path}: {key.replace('_', ' ')} {document[key][:12]} differs from this release's {ours[:12]}"
+            )
+
+
+def _read_tensors(path: Path, pins: Mapping[str, Any], limit: int) -> dict[str, torch.Tensor]:
+    """The tensors of a file whose bytes are the pinned ones: read once, hashed, then parsed."""
+    data = read_file(path, max(0, min(limit, pins["bytes"] + 1)))
+    if len(data) != pins["bytes"]:
+        raise CheckpointError(f"{path}: {len(data)} bytes instead of {pins['bytes']}: truncated or foreign")
+    if hashlib.sha256(data).hexdigest() != pins["sha256"]:
+        raise CheckpointError(f"{path}: SHA-256 differs from the one in {JSON_FILE}: damaged or exchanged")
+    return parse_tensors(data, path)
+
+
+def _policy_for(network: NetworkConfig, normalized: bool, device: str) -> BattlePolicy:
+    """A policy to compare a checkpoint with, or to load it into; on "meta" it has shapes but no memory."""
+    with torch.device(device):
+        policy = build_policy(network)
+        if normalized:
+            policy.return_normalizer = ReturnNormalizer()
+    return policy

@@ -1,0 +1,1 @@
+"""The settings of a training run, and the files that hold them."""

@@ -1,0 +1,244 @@
+"""Whom a learner meets: its present self, past selves, other members and scripted levels, by a configurable mixture.
+
+Prioritised fictitious self-play (PFSP), verification and the shares of a main agent are those of AlphaStar: Vinyals et
+al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019, with its pseudocode. Rating
+runs, which no one learns from, are planned in `scheduling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from echelon_env.config.schema import ConfigError, check_fields, check_integer, quantity
+from echelon_train.config.league import OpponentMixture, Source
+
+NEWCOMER_GAMES: Final = 20
+"""Games below which a member is a newcomer, that meets neighbours only."""
+
+NEIGHBOURHOOD: Final = 200.0
+"""Points between the ratings of neighbours."""
+
+EXPLOITED: Final = 0.3
+"""Win probability against an exploiter below which verification sends a learner back to it."""
+
+FORGOTTEN: Final = 0.7
+"""Win probability against a past self below which verification sends a learner back to it."""
+
+Relation = Literal["past", "exploiter", "other", "scripted"]
+
+_LEARNED: Final[tuple[Relation, ...]] = ("past", "exploiter", "other")
+_OFFERED: Final[dict[Source, tuple[Relation, ...]]] = {
+    "past": ("past",),
+    "pfsp": _LEARNED,
+    "skill": _LEARNED,
+    "scripted": ("scripted",),
+}
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A member that looks for opponents. Raises `ConfigError` for values out of range."""
+
+    name: str
+    rating: float = quantity(1500.0, "points", 0, 1e4)
+    games: int = quantity(0, "games", 0, 2**53)  # against anybody
+
+    def __post_init__(self) -> None:
+        check_fields(self, "learner.")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A member that a learner may meet, seen from the learner. Raises `ConfigError` for values out of range."""
+
+    name: str
+    relation: Relation  # "past" for the learner's own past selves
+    rating: float = quantity(1500.0, "points", 0, 1e4)
+    games: int = quantity(0, "games", 0, 2**53)  # of the learner against it
+    score: float = quantity(0.0, "games", 0, 2**53)  # the learner's in them, summed
+
+    def __post_init__(self) -> None:
+        check_fields(self, "candidate.")
+        if self.score > self.games:
+            raise ConfigError(f"candidate.score: expected at most 1 a game, got {self.score} in {self.games}")
+
+    @property
+    def win_probability(self) -> float:
+        """The learner's against it by the rule of succession: 1/2 without games, never quite 0 or 1.
+
+        So that no opponent is written off for good after a single lucky win.
+        """
+        return (self.score + 1) / (self.games + 2)
+
+
+class Opponent(NamedTuple):
+    """Whom to meet, and why. The source "self" goes with the learner's own name."""
+
+    name: str
+    source: Source
+
+
+def pfsp_weights(win_probabilities: ArrayLike, weighting: Literal["hard", "var"] = "hard") -> NDArray[np.float64]:
+    """Shares of opponents by prioritised fictitious self-play.
+
+    Parameters
+    ----------
+    win_probabilities
+        (N,), the learner's against each, 0 to 1; NaN, where they have not met, counts as 1/2.
+    weighting
+        "hard", (1 - x)^2, prefers those that it loses to; "var", x (1 - x), those that are its equals.
+
+    Returns
+    -------
+    (N,) probabilities; all the same if none weighs anything.
+
+    Raises
+    ------
+    ConfigError
+        For probabilities out of range and for unknown weightings.
+    """
+    chances = np.asarray(win_probabilities, dtype=np.float64)
+    chances = np.where(np.isnan(chances), 0.5, chances)
+    if np.any((chances < 0) | (chances > 1)):
+        raise ConfigError(f"win probabilities: expected numbers from 0 to 1, got {win_probabilities!r}")
+    if weighting not in ("hard", "var"):
+        raise ConfigError(f"weighting: expected 'hard' or 'var', got {weighting!r}")
+    return _normalised((1 - chances) ** 2 if weighting == "hard" else chances * (1 - chances))
+
+
+def skill_weights(rating: float, ratings: ArrayLike, width: float = 200.0) -> NDArray[np.float64]:
+    """Shares of opponents by a bell curve of their ratings around the learner's.
+
+    Parameters
+    ----------
+    rating
+        The learner's, points.
+    ratings
+        (N,) the opponents', points.
+    width
+        Standard deviation of the curve, points, above 0.
+
+    Returns
+    -------
+    (N,) probabilities. Only their ratios follow the curve, so that somebody is found however far all are.
+
+    Raises
+    ------
+    ConfigError
+        For a width that is not above 0.
+    """
+    if not width > 0:
+        raise ConfigError(f"width: expected a number above 0 points, got {width!r}")
+    squares = ((np.asarray(ratings, dtype=np.float64) - rating) / width) ** 2 / 2
+    return _normalised(np.exp(np.min(squares, initial=np.inf) - squares))
+
+
+def neighbours(learner: Learner, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Whom a learner may meet for its rating: everybody, but a newcomer only its neighbours, or the nearest."""
+    if learner.games >= NEWCOMER_GAMES or not candidates:
+        return list(candidates)
+    distances = [abs(candidate.rating - learner.rating) for candidate in candidates]
+    reach = max(NEIGHBOURHOOD, min(distances))
+    return [candidate for candidate, distance in zip(candidates, distances, strict=True) if distance <= reach]
+
+
+def failing(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Whom a learner should meet again: exploiters that beat it, or else past selves that it has forgotten to beat.
+
+    `candidates` are in order of age, the oldest first. Towards the present a learner's past selves get harder, and that
+    is no forgetting: the last ones are left out as far as its win probability only falls.
+    """
+    exploiters = [each for each in candidates if each.relation == "exploiter" and each.win_probability < EXPLOITED]
+    if exploiters:
+        return exploiters
+    past = [each for each in candidates if each.relation == "past"]
+    chances = [each.win_probability for each in past]
+    rises = (index for index in range(len(past) - 1, 0, -1) if chances[index - 1] < chances[index])
+    return [each for each in past[: next(rises, -1) + 1] if each.win_probability < FORGOTTEN]
+
+
+def opponent_chances(
+    mixture: OpponentMixture, learner: Learner, candidates: Sequence[Candidate]
+) -> dict[Opponent, float]:
+    """The probability of each opponent, by source.
+
+    Parameters
+    ----------
+    mixture
+        The sources' weights.
+    learner
+        Who looks for opponents.
+    candidates
+        Whom it may meet, without itself, in order of age, the oldest first.
+
+    Returns
+    -------
+    Probabilities above 0 that sum to 1. A member that several sources offer is there once for each.
+
+    Raises
+    ------
+    ConfigError
+        If a name is there twice, and if no source with a weight has anybody to offer.
+    """
+    names = [learner.name, *(candidate.name for candidate in candidates)]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"candidates: expected different names, none the learner's, got {', '.join(names)}")
+    offers = {
+        source: _offer(source, mixture, learner, candidates) for source, share in mixture.weights.items() if share
+    }
+    total = sum(mixture.weights[source] for source, offer in offers.items() if offer)
+    if not total:
+        raise ConfigError(
+            f"the opponent mixture offers {learner.name!r} nobody: {', '.join(offers)} found no candidates"
+        )
+    return {
+        Opponent(name, source): mixture.weights[source] / total * chance
+        for source, offer in offers.items()
+        for name, chance in offer.items()
+        if chance > 0
+    }
+
+
+def draw(
+    mixture: OpponentMixture,
+    learner: Learner,
+    candidates: Sequence[Candidate],
+    generator: np.random.Generator,
+    count: int = 1,
+) -> list[Opponent]:
+    """Opponents for `count` battles, independent draws by `opponent_chances`; raises `ConfigError` as that does."""
+    chances = opponent_chances(mixture, learner, candidates)
+    shares = _normalised(np.array(list(chances.values())))
+    opponents = list(chances)
+    return [opponents[index] for index in generator.choice(len(opponents), check_integer("count", count), p=shares)]
+
+
+def _offer(
+    source: Source, mixture: OpponentMixture, learner: Learner, candidates: Sequence[Candidate]
+) -> dict[str, float]:
+    """The members that a source offers, with their shares; none if there are no such members."""
+    if source == "self":
+        return {learner.name: 1.0}
+    if source == "verification":
+        pool = failing(candidates)
+    else:
+        pool = [candidate for candidate in candidates if candidate.relation in _OFFERED[source]]
+    pool = neighbours(learner, pool)
+    if source == "past":
+        shares = _normalised(np.ones(len(pool)))
+    elif source == "skill":
+        shares = skill_weights(learner.rating, [each.rating for each in pool], mixture.skill_width)
+    else:
+        weighting = "hard" if source == "verification" else mixture.pfsp_weighting
+        shares = pfsp_weights([each.win_probability for each in pool], weighting)
+    return dict(zip((each.name for each in pool), shares.tolist(), strict=True))
+
+
+def _normalised(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = weights.sum()
+    return np.asarray(weights / total if total > 0 else np.full(len(weights), 1 / max(1, len(weights))))

@@ -1,0 +1,107 @@
+"""What learners are for in a league: whom they meet, when they leave a snapshot, and when they begin anew.
+
+The roles are AlphaStar's: Vinyals et al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning",
+2019, with its pseudocode. A main agent shall win against everybody. A main exploiter looks for the weaknesses of the
+main agent, a league exploiter for what everybody is weak against; both begin anew when they have found something, for
+they need not be good at anything else. A best response is trained against one member and leaves nothing: it tells how
+much can be won against that one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.league.matchmaking.opponents import Candidate, Learner, draw
+
+SELF: Final = "(self)"
+"""The learner as it is now, among its opponents; no member can be called that."""
+
+HOPELESS: Final = 0.1
+"""Win probability below which a main exploiter turns to the main agent's past selves, to learn from those first."""
+
+JUDGED: Final = 20
+"""Battles against an opponent from which on a win rate against it means something."""
+
+
+def choose_opponents(
+    settings: LeagueConfig,
+    learner: Learner,
+    candidates: Sequence[Candidate],
+    main: Sequence[str],
+    generator: np.random.Generator,
+    count: int,
+) -> list[str]:
+    """Who meets a learner in so many battles that begin, independent draws; `SELF` among them for itself.
+
+    Parameters
+    ----------
+    settings
+        The role, and the mixture of a main agent.
+    learner
+        Who looks for opponents.
+    candidates
+        Members that it may meet, the oldest first.
+    main
+        Those of them that are the main agent's snapshots, the oldest first.
+    generator
+        Of the draws.
+    count
+        Battles that begin.
+
+    Raises
+    ------
+    ConfigError
+        If there is nobody to meet: an exploiter needs a main agent, or anybody who has learned.
+    """
+    if settings.role == "best_response":
+        return [settings.target] * count
+    if settings.role == "main":
+        drawn = draw(settings.mixture, learner, candidates, generator, count)
+        return [SELF if each.source == "self" else each.name for each in drawn]
+    if settings.role == "main_exploiter":
+        if not main:
+            raise ConfigError("a main exploiter needs a main agent to exploit: the league has no snapshot of one")
+        snapshots = [each for each in candidates if each.name in main]
+        newest = snapshots[-1]
+        if newest.games < JUDGED or newest.win_probability >= HOPELESS or len(snapshots) == 1:
+            return [newest.name] * count
+        past = [dataclasses.replace(each, relation="past") for each in snapshots[:-1]]
+        mixture = OpponentMixture(self_play=0, pfsp=1, verification=0, pfsp_weighting="var")
+        return [each.name for each in draw(mixture, learner, past, generator, count)]
+    everybody = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
+    if not everybody:
+        raise ConfigError("a league exploiter needs members that have learned: the league has none")
+    mixture = OpponentMixture(self_play=0, pfsp=1, verification=0)
+    return [each.name for each in draw(mixture, learner, everybody, generator, count)]
+
+
+def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate]) -> bool:
+    """Whether a learner shall leave a snapshot.
+
+    Parameters
+    ----------
+    settings
+        The role and its numbers.
+    samples
+        That it has trained on since the last snapshot, or since it began.
+    met
+        Whom it has met since it began.
+    """
+    if samples < settings.snapshot_every or settings.role == "best_response":
+        return False
+    if settings.role == "main" or samples >= settings.patience * settings.snapshot_every:
+        return True
+    judged = [each for each in met if each.games >= JUDGED]
+    return bool(judged) and all(each.win_probability >= settings.beaten for each in judged)
+
+
+def begins_anew(settings: LeagueConfig, generator: np.random.Generator) -> bool:
+    """Whether a learner begins anew after a snapshot."""
+    chances = {"main_exploiter": 1.0, "league_exploiter": settings.restart}
+    return bool(generator.random() < chances.get(settings.role, 0.0))

@@ -1,0 +1,1 @@
+"""Matches of the league: planning, processes, Ray and replays."""

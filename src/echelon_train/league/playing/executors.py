@@ -1,0 +1,181 @@
+"""Who plays matches: processes of this machine here, those of a cluster in `ray_executor`.
+
+An executor plays every match at least once and records nothing. Whoever gets the matches records them, and a league
+counts one that comes twice once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import pickle
+import signal
+import threading
+import traceback
+from collections import Counter, deque
+from collections.abc import Generator, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Final, Protocol
+
+import torch
+
+from echelon_env.config.schema import check_integer
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.jobs import ATTEMPTS, Job, run_job, worker_name
+from echelon_train.league.store.records import PlayedMatch
+
+EXIT_SECONDS: Final = 5.0
+"""How long a worker that is ending may take, so that its own exit code is told."""
+
+
+class Executor(Protocol):
+    """Plays matches; to be closed when it is needed no more, by `contextlib.closing` for example."""
+
+    def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
+        """Play the matches of the league in a folder and yield each when it is over, in any order.
+
+        A match whose worker is killed is played again. Closing the generator ends what is being played.
+
+        Raises whatever `playing.jobs.run_job` raises, and LeagueError for a match whose workers were
+        killed `ATTEMPTS` times.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the workers."""
+        ...
+
+
+class LocalExecutor:
+    """Plays matches in processes of this machine, one thread each, or in this one.
+
+    Workers stay until it is closed, or this process ends. A script that uses several needs the usual
+    ``if __name__ == "__main__":``.
+
+    Parameters
+    ----------
+    processes
+        How many play at a time; one: this process itself.
+
+    Raises
+    ------
+    ConfigError
+        For an impossible number.
+    """
+
+    def __init__(self, processes: int = 1) -> None:
+        self._processes = check_integer("processes", processes)
+        self._idle: list[_Worker] = []
+
+    def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
+        """See `Executor.run`."""
+        if self._processes == 1:
+            for job in jobs:
+                yield run_job(path, job, worker_name())
+            return
+        waiting, killed = deque(jobs), Counter[str]()
+        busy: dict[object, tuple[_Worker, Job]] = {}  # by the worker's connection
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < self._processes:
+                    worker, job = self._idle.pop() if self._idle else _Worker(), waiting.popleft()
+                    worker.order(path, job)
+                    busy[worker.connection] = worker, job
+                for connection in wait([worker.connection for worker, _ in busy.values()]):
+                    worker, job = busy.pop(connection)
+                    answer = worker.answer()
+                    if answer is None:
+                        exit_code = worker.end(patience=EXIT_SECONDS)
+                        killed[job.uuid] += 1
+                        if killed[job.uuid] == ATTEMPTS:
+                            raise LeagueError(_given_up(job, exit_code))
+                        waiting.appendleft(job)
+                        continue
+                    self._idle.append(worker)
+                    if isinstance(answer, Exception):
+                        raise answer
+                    yield answer
+        finally:
+            for worker, _ in busy.values():
+                worker.end()
+
+    def close(self) -> None:
+        """See `Executor.close`."""
+        while self._idle:
+            self._idle.pop().end()
+
+
+class _Worker:
+    """A process that plays one match at a time."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork of a process with threads, as torch's, may hang
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        with _interrupts_ignored():
+            self._process.start()
+        theirs.close()  # else its end would not be noticed
+
+    def order(self, path: Path, job: Job) -> None:
+        """Let it play a match."""
+        with contextlib.suppress(OSError):  # it was killed: there will be no answer
+            self.connection.send((path, job))
+
+    def answer(self) -> PlayedMatch | Exception | None:
+        """The match that it played, or why it could not; None if it was killed."""
+        try:
+            answer: PlayedMatch | Exception = self.connection.recv()
+        except (EOFError, OSError):
+            return None
+        return answer
+
+    def end(self, patience: float = 0.0) -> int | None:
+        """Kill it, whatever it does, unless it ends by itself within so many seconds; returns its exit code."""
+        self._process.join(patience)
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+        return self._process.exitcode
+
+
+def _serve(connection: Connection) -> None:
+    """What a worker does until nobody is there any more to order matches."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            path, job = connection.recv()
+            connection.send(_answer(path, job))
+
+
+def _answer(path: Path, job: Job) -> PlayedMatch | Exception:
+    try:
+        return run_job(path, job, worker_name())
+    except Exception as error:
+        try:
+            error.add_note(f"{job}, in the worker {worker_name()}:\n{traceback.format_exc()}")
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            return RuntimeError(f"{job}: {traceback.format_exc()}")
+        return error
+
+
+def _given_up(job: Job, exit_code: int | None) -> str:
+    return (
+        f"{job}: given up, for {ATTEMPTS} processes that played it ended before they were done (the last with the exit "
+        f"code {exit_code}; -9 can mean too little memory)"
+    )
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Let processes that are started ignore Ctrl-C from their first moment; who started them ends them."""
+    if threading.current_thread() is not threading.main_thread():  # only that one may say so
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,130 @@
+"""Matches to be played: who, on what, and the playing itself, in whichever process."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import uuid as uuids
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.evaluate import Player, baseline, play_match
+from echelon_env.evaluate.stamps import battle_hash, document_hash
+from echelon_train.checkpoints.players import checkpoint_player
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.store.database import reading
+from echelon_train.league.store.members import Member, check_files, member_folder, read_members
+from echelon_train.league.store.records import PlayedMatch
+
+LOADED: Final = 16
+"""Policies that a process keeps at most: those that played last."""
+
+ATTEMPTS: Final = 3
+"""How often a match is begun at most, if the processes that play it are killed."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A match between two members of a league that is to be played."""
+
+    first: str  # name of the member
+    second: str
+    config: BattleConfig
+    scenario: str  # what to call the configuration
+    seeds: tuple[int, ...]  # of the maps, each to be played from both sides
+
+    @cached_property
+    def uuid(self) -> str:
+        """Of the match; it follows from all of the above, so that one that is ordered twice is still one match."""
+        content = {
+            "first": self.first,
+            "second": self.second,
+            "config": battle_hash(self.config),
+            "scenario": self.scenario,
+            "seeds": list(self.seeds),
+        }
+        return str(uuids.uuid5(uuids.NAMESPACE_OID, document_hash(content)))
+
+    def __str__(self) -> str:
+        return f"match {self.uuid} of {self.first!r} against {self.second!r}"
+
+
+@dataclass(frozen=True)
+class _Pin:
+    """What a policy's player follows from, wherever its files are."""
+
+    name: str = field(compare=False)
+    league: Path = field(compare=False)
+    weights_sha256: str
+    document_sha256: str
+    deterministic: bool
+
+
+def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
+    """Play a match of the league in a folder; nothing is recorded.
+
+    Parameters
+    ----------
+    path
+        The league.
+    job
+        The match.
+    worker
+        Who plays it, for the record.
+
+    Raises
+    ------
+    LeagueError
+        If there is no league, or a damaged one; for players that are no members, and for one whose files are missing or
+        altered.
+    ValueError
+        For seeds of maps that cannot be, as `play_match`.
+    """
+    with reading(path) as connection:
+        members = {member.name: member for member in read_members(connection)}
+    for name in (job.first, job.second):
+        if name not in members:
+            raise LeagueError(f"{job}: {name!r} is no member of the league")
+    return play_job(job, member_player(path, members[job.first]), member_player(path, members[job.second]), worker)
+
+
+def play_job(job: Job, first: Player, second: Player, worker: str) -> PlayedMatch:
+    """Play a match by its players. Raises as `play_match`."""
+    match = play_match(first, second, job.config, job.seeds, scenario=job.scenario)
+    return PlayedMatch(job.uuid, match, job.config, worker=worker)
+
+
+def member_player(league: Path, member: Member, *, deterministic: bool = False) -> Player:
+    """A member as a player of its name, that samples its actions unless it is to play the mode.
+
+    A policy's files are checked against the hashes that it joined with when it is loaded; the last `LOADED` stay so.
+    Raises LeagueError if they are missing or altered, and CheckpointError if this release cannot use them.
+    """
+    if member.weights_sha256 is None or member.document_sha256 is None:
+        return baseline(member.origin["level"])
+    pin = _Pin(member.name, league, member.weights_sha256, member.document_sha256, deterministic)
+    return as_member(_load(pin), member.name)
+
+
+def as_member(player: Player, name: str) -> Player:
+    """A checkpoint's player by the name of the member, known by its weights wherever these lie."""
+    identity: Mapping[str, str | int] = {key: value for key, value in player.identity.items() if key != "checkpoint"}
+    return replace(player, name=name, identity=identity)
+
+
+def worker_name() -> str:
+    """The machine and the process, for the record."""
+    return f"{platform.node()}:{os.getpid()}"
+
+
+@functools.lru_cache(maxsize=LOADED)
+def _load(pin: _Pin) -> Player:
+    problems = check_files(pin.league, pin.weights_sha256, pin.document_sha256)
+    if problems:
+        raise LeagueError(f"{pin.name!r} cannot be used: {'; '.join(problems)}")
+    return checkpoint_player(member_folder(pin.league, pin.weights_sha256), deterministic=pin.deterministic)

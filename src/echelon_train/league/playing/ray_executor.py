@@ -1,0 +1,102 @@
+"""Matches played on a cluster by Ray, https://ray.io, of the extra ``[ray]``."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.jobs import ATTEMPTS, Job, member_player, play_job, worker_name
+from echelon_train.league.store.members import Member, member_folder
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
+
+Files = Mapping[str, bytes]
+"""Of a policy, by name."""
+
+
+class RayExecutor:
+    """Plays matches by the workers of a Ray cluster, one thread each.
+
+    The workers need this package, of the same version, but not the league's folder: members' files travel to them, and
+    the matches back. Where this process is connected to a cluster already, that one is used.
+
+    Parameters
+    ----------
+    address
+        Of the cluster, as `ray.init` takes it; by default that of the environment variable ``RAY_ADDRESS`` or, without
+        one, a new local one.
+
+    Raises
+    ------
+    LeagueError
+        If Ray is not installed, or the cluster cannot be reached.
+    """
+
+    def __init__(self, address: str | None = None) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
+        self._ray = ray
+        self._connected = not ray.is_initialized()
+        if self._connected:
+            try:
+                ray.init(address=address, log_to_driver=False)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise LeagueError(f"Ray: cannot connect to {address or 'a cluster'}: {error}") from error
+
+    def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
+        """See `echelon_train.league.playing.executors.Executor.run`."""
+        errors = self._ray.exceptions
+        league = League.open(path)
+        members = {name: league.member(name) for job in jobs for name in (job.first, job.second)}
+        files = {name: self._ray.put(_read(league, member)) for name, member in members.items()}
+        play = self._ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_play)
+        pending: dict[Any, Job] = {}
+        for job in jobs:
+            sides = (members[job.first], members[job.second])
+            pending[play.remote(job, sides, files[job.first], files[job.second])] = job
+        try:
+            while pending:
+                ready, _ = self._ray.wait(list(pending))
+                for reference in ready:
+                    job = pending.pop(reference)
+                    try:
+                        played: PlayedMatch = self._ray.get(reference)
+                    except errors.RayTaskError as error:
+                        raise error.cause from error
+                    except errors.RayError as error:
+                        raise LeagueError(f"{job}: given up by Ray: {error}") from error
+                    yield played
+        finally:
+            for reference in pending:
+                self._ray.cancel(reference, force=True)
+
+    def close(self) -> None:
+        """See `playing.executors.Executor.close`; a cluster that was there before stays connected."""
+        if self._connected:
+            self._ray.shutdown()
+
+
+def _read(league: League, member: Member) -> Files:
+    if member.weights_sha256 is None:
+        return {}
+    folder = league.member_policy(member.name)
+    return {name: (folder / name).read_bytes() for name in (WEIGHTS_FILE, JSON_FILE)}
+
+
+def _play(job: Job, members: tuple[Member, Member], first: Files, second: Files) -> PlayedMatch:
+    """What a worker of the cluster does."""
+    with tempfile.TemporaryDirectory(prefix="echelon-") as temporary:
+        league = Path(temporary)
+        for member, files in zip(members, (first, second), strict=True):
+            if member.weights_sha256 is not None:
+                folder = member_folder(league, member.weights_sha256)
+                folder.mkdir(parents=True)
+                for name, content in files.items():
+                    (folder / name).write_bytes(content)
+        return play_job(job, member_player(league, members[0]), member_player(league, members[1]), worker_name())

@@ -1,0 +1,137 @@
+"""Matches played again from their record, to be checked or looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from echelon_env.evaluate import Match, Player, play_match, stamp
+from echelon_env.evaluate.film import film_battle
+from echelon_train.checkpoints.players import checkpoint_player
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.jobs import as_member, member_player
+from echelon_train.league.store.members import Member, check_files, member_folder
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
+
+DECISIVE: Final = {
+    "engine_hash": "the rules, the engine, or what players observe",
+    "opponents_hash": "the scripted players, or how players draw random numbers",
+}
+"""Of a match's stamp: with others, its battles take another course."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A match played again."""
+
+    played: PlayedMatch  # as it was recorded
+    match: Match  # as it came out now
+    cautions: tuple[str, ...]  # what is not as it was when it was recorded
+    different: tuple[int, ...]  # numbers of the battles that came out differently
+
+    @property
+    def same(self) -> bool:
+        """Whether every battle came out as it was recorded: its map, winner, reason, time, scores and survivors."""
+        return not self.different
+
+
+def replay(
+    league: League, uuid: str, *, force: bool = False, on_battles: Callable[[int], None] | None = None
+) -> Replay:
+    """Play a recorded match again, by the same members on the same maps.
+
+    Parameters
+    ----------
+    league
+        Where it is recorded.
+    uuid
+        Its uuid, or the beginning of it that no other has.
+    force
+        Whether to play also where its battles cannot be expected to come out the same.
+    on_battles
+        Called with the number of battles that are over so far, whenever it has grown.
+
+    Raises
+    ------
+    LeagueError
+        If there is no such match; without `force`, if the engine, the scripted players or a policy's files are not
+        those of the match, with all reasons.
+    CheckpointError
+        With `force`, for a policy whose files cannot be used at all.
+    """
+    played, (first, second), cautions = _prepare(league, uuid, force)
+    recorded = played.match
+    seeds = [battle.seed for battle in recorded.battles[::2]]
+    match = play_match(first, second, played.config, seeds, scenario=recorded.scenario, on_battles=on_battles)
+    pairs = zip(recorded.battles, match.battles, strict=True)
+    return Replay(played, match, cautions, tuple(before.number for before, after in pairs if before != after))
+
+
+def film(league: League, uuid: str, number: int, path: Path, *, force: bool = False) -> tuple[str, ...]:
+    """Play a battle of a recorded match again and write it as a GIF.
+
+    Parameters
+    ----------
+    league, uuid, force
+        As in `replay`.
+    number
+        Of the battle: twice the map's place, and one more for the one in which the first player is red.
+    path
+        The film's file.
+
+    Returns
+    -------
+    As `Replay.cautions`.
+
+    Raises
+    ------
+    LeagueError, CheckpointError
+        As `replay`; LeagueError for a battle that the match does not have.
+    OSError
+        If the file cannot be written.
+    """
+    played, (first, second), cautions = _prepare(league, uuid, force)
+    battles = played.match.battles
+    if number not in range(len(battles)):
+        raise LeagueError(f"match {played.uuid}: has the battles 0 to {len(battles) - 1}, got {number!r}")
+    battle = battles[number]
+    film_battle(path, first, second, played.config, seed=battle.seed, side=battle.side)
+    return cautions
+
+
+def _prepare(league: League, uuid: str, force: bool) -> tuple[PlayedMatch, tuple[Player, Player], tuple[str, ...]]:
+    played = league.match(uuid)
+    members = league.member(played.match.first), league.member(played.match.second)
+    present = stamp()
+    reasons = [f"{what} have changed since" for key, what in DECISIVE.items() if played.stamp.get(key) != present[key]]
+    altered = {member.name: _problems(league, member) for member in members}
+    reasons += [f"{name!r}: {problem}" for name, problems in altered.items() for problem in problems]
+    if reasons and not force:
+        raise LeagueError(f"match {played.uuid}: would not come out as it did: {'; '.join(reasons)}")
+    others = sorted((played.stamp.keys() | present.keys()) - DECISIVE.keys())
+    versions = [
+        f"{key}: {present.get(key)} now, {played.stamp.get(key)} then"
+        for key in others
+        if played.stamp.get(key) != present.get(key)
+    ]
+    first, second = (
+        _player(league, member, mode == "deterministic", checked=not altered[member.name])
+        for member, mode in zip(members, played.match.action_modes, strict=True)
+    )
+    return played, (first, second), (*reasons, *versions)
+
+
+def _problems(league: League, member: Member) -> list[str]:
+    if member.weights_sha256 is None or member.document_sha256 is None:
+        return []
+    return check_files(league.path, member.weights_sha256, member.document_sha256)
+
+
+def _player(league: League, member: Member, deterministic: bool, *, checked: bool) -> Player:
+    if checked or member.weights_sha256 is None:
+        return member_player(league.path, member, deterministic=deterministic)
+    player = checkpoint_player(member_folder(league.path, member.weights_sha256), deterministic=deterministic)
+    return as_member(player, member.name)

@@ -1,0 +1,1 @@
+"""Ratings and payoffs: functions from results of battles to strengths."""

@@ -1,0 +1,215 @@
+"""Glicko-2 ratings, by rating periods.
+
+Glickman, "Example of the Glicko-2 system", 2013, http://www.glicko.net/glicko/glicko2.pdf. Two things are added.
+Results that the model finds all but impossible make the published step 5 run away, so ratings, deviations, volatilities
+and the move of one period are kept within bounds. And a member's strength is only taken to change with time while it
+learns: a frozen policy is as strong as it was, so its deviation never grows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from scipy.optimize import brentq
+
+from echelon_env.config.schema import check_fields, quantity
+
+SCALE: Final = 173.7178
+"""Points of a rating per unit of Glicko-2's own scale, 400 / ln 10."""
+
+INITIAL_RATING: Final = 1500.0
+RATINGS: Final = (400.0, 4000.0)
+DEVIATIONS: Final = (45.0, 500.0)
+"""Bounds of the deviations that `rate` arrives at, points: one that falls further makes a rating deaf to results."""
+
+VOLATILITIES: Final = (0.01, 0.1)
+LARGEST_MOVE: Final = 700.0
+"""Points by which a rating may change in one period."""
+
+MOST_ITERATIONS: Final = 1000
+"""Of the search for a volatility."""
+
+TAU: Final = 0.5
+"""How fast volatilities change; Glickman recommends 0.3 to 1.2."""
+
+
+@dataclass(frozen=True)
+class Rating:
+    """How strong a member is, and how well that is known. Raises `ConfigError` for values out of range."""
+
+    rating: float = quantity(INITIAL_RATING, "points", *RATINGS)
+    deviation: float = quantity(350.0, "points", 0.0, DEVIATIONS[1])  # standard deviation of the rating
+    volatility: float = quantity(0.06, "per square root of a period", *VOLATILITIES)
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+
+
+def expected_score(first: Rating, second: Rating) -> float:
+    """Score, 0 to 1, that the first is expected to get in a game against the second.
+
+    The probability of a win with a draw counted as half of one, both deviations taken into account: Glickman, "The
+    Glicko system", 1999, equation 16.
+    """
+    spread = math.hypot(first.deviation, second.deviation) / SCALE
+    return _logistic(_damping(spread) * (first.rating - second.rating) / SCALE)
+
+
+def rate(
+    rating: Rating, opponents: Sequence[Rating], scores: Sequence[float], tau: float = TAU, *, drifting: bool = True
+) -> Rating:
+    """A member's rating after a period with games. The order of the games does not matter, to the last bit.
+
+    Parameters
+    ----------
+    rating
+        The member's, before the period.
+    opponents
+        One for each game, as they were before the period.
+    scores
+        The member's in each game, 0 to 1.
+    tau
+        How fast the volatility changes, 0.1 to 2.
+    drifting
+        Whether the member's strength changes with time, as Glickman assumes. If not, the volatility stays as it is and
+        adds nothing to the deviation.
+
+    Raises
+    ------
+    ValueError
+        Without games, with other than one score a game, and for a score or tau out of range.
+    """
+    _check_tau(tau)
+    if not opponents or len(opponents) != len(scores):
+        raise ValueError(
+            f"expected at least one game and a score of each, got {len(opponents)} opponents, {len(scores)} scores"
+        )
+    own, deviation, volatility = _internal(rating.rating), rating.deviation / SCALE, rating.volatility
+    gains, informations = [], []
+    for opponent, score in zip(opponents, scores, strict=True):
+        _check_score(score)
+        damping = _damping(opponent.deviation / SCALE)
+        ahead = damping * (own - _internal(opponent.rating))
+        gains.append(damping * (score - _logistic(ahead)))
+        informations.append(damping**2 * _logistic(ahead) * _logistic(-ahead))
+    gain, information = math.fsum(gains), math.fsum(informations)  # exact sums know no order
+    if drifting:
+        volatility = _new_volatility(volatility, deviation, gain, information, tau)
+        deviation = math.hypot(deviation, volatility)
+    variance = deviation**2 / (1 + deviation**2 * information)
+    move = _clamp(SCALE * variance * gain, (-LARGEST_MOVE, LARGEST_MOVE))
+    return Rating(
+        _clamp(rating.rating + move, RATINGS), _clamp(SCALE * math.sqrt(variance), DEVIATIONS), float(volatility)
+    )
+
+
+def without_games(rating: Rating) -> Rating:
+    """The rating of a member that learns, after a period in which it played no game: it is known less well."""
+    deviation = SCALE * math.hypot(rating.deviation / SCALE, rating.volatility)
+    return Rating(rating.rating, _clamp(deviation, DEVIATIONS), rating.volatility)
+
+
+def rate_period(
+    ratings: Mapping[str, Rating],
+    games: Iterable[tuple[str, str, float]],
+    *,
+    drifting: Collection[str] = (),
+    pinned: Collection[str] = (),
+    tau: float = TAU,
+) -> dict[str, Rating]:
+    """Everybody's ratings after a period, all computed from those before it.
+
+    Parameters
+    ----------
+    ratings
+        By member.
+    games
+        First member, second member, the first's score from 0 to 1, in any order.
+    drifting
+        Members whose strength changes with time, that is those that still learn. The deviations of others never grow.
+    pinned
+        Members that keep their ratings exactly, and so anchor the scale.
+    tau
+        See `rate`.
+
+    Raises
+    ------
+    ValueError
+        For members without a rating, games of a member against itself, and a score or tau out of range.
+    """
+    _check_tau(tau)
+    for name in (*drifting, *pinned):
+        _check_member(name, ratings)
+    met: dict[str, tuple[list[Rating], list[float]]] = {name: ([], []) for name in ratings}
+    for first, second, score in games:
+        _check_member(first, ratings)
+        _check_member(second, ratings)
+        _check_score(score)
+        if first == second:
+            raise ValueError(f"expected a game of two members, got {first!r} against itself")
+        for name, opponent, points in ((first, second, score), (second, first, 1 - score)):
+            met[name][0].append(ratings[opponent])
+            met[name][1].append(points)
+    after = dict(ratings)
+    for name in ratings.keys() - set(pinned):
+        opponents, scores = met[name]
+        if opponents:
+            after[name] = rate(ratings[name], opponents, scores, tau, drifting=name in drifting)
+        elif name in drifting:
+            after[name] = without_games(ratings[name])
+    return after
+
+
+def _check_tau(tau: float) -> None:
+    if not 0.1 <= tau <= 2:
+        raise ValueError(f"tau: expected a number from 0.1 to 2, got {tau!r}")
+
+
+def _check_score(score: float) -> None:
+    if not 0 <= score <= 1:
+        raise ValueError(f"score: expected a number from 0 to 1, got {score!r}")
+
+
+def _check_member(name: str, ratings: Mapping[str, Rating]) -> None:
+    if name not in ratings:
+        raise ValueError(f"expected a member that has a rating, got {name!r}")
+
+
+def _internal(rating: float) -> float:
+    return (rating - INITIAL_RATING) / SCALE
+
+
+def _damping(deviation: float) -> float:
+    """Glickman's g: how much less a result says if the opponent's rating is uncertain."""
+    return 1 / math.sqrt(1 + 3 * (deviation / math.pi) ** 2)
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-value))  # within the bounds of the ratings there is no overflow
+
+
+def _clamp(value: float, bounds: tuple[float, float]) -> float:
+    return min(max(value, bounds[0]), bounds[1])
+
+
+def _new_volatility(volatility: float, deviation: float, gain: float, information: float, tau: float) -> float:
+    """Step 5: where the likelihood of the period's results and the volatility's own inertia balance, within bounds."""
+    known = deviation**2 + 1 / information
+    excess = (gain / information) ** 2 - known
+    before = 2 * math.log(volatility)
+
+    def slope(logarithm: float) -> float:
+        """Of the logarithm of the posterior density, at the logarithm of a squared volatility."""
+        square = math.exp(logarithm)
+        return square * (excess - square) / (2 * (known + square) ** 2) - (logarithm - before) / tau**2
+
+    low, high = (2 * math.log(bound) for bound in VOLATILITIES)
+    if slope(low) <= 0:
+        return VOLATILITIES[0]
+    if slope(high) >= 0:
+        return VOLATILITIES[1]
+    root = brentq(slope, low, high, xtol=1e-12, maxiter=MOST_ITERATIONS)
+    return _clamp(math.exp(root / 2), VOLATILITIES)

@@ -1,0 +1,1 @@
+"""Training in the league: the learner, its opponents and their policies."""

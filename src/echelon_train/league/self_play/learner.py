@@ -1,0 +1,217 @@
+"""A learner's place in a league: whom it meets, how it fares against them, and what it leaves there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from echelon_env.config.schema import ConfigError
+from echelon_env.opponents import LEVELS
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.league import LeagueConfig
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.matchmaking.opponents import Candidate, Learner, Relation
+from echelon_train.league.matchmaking.roles import SELF, begins_anew, choose_opponents, snapshot_due
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.members import Member, read_candidate
+from echelon_train.league.store.names import check_name
+from echelon_train.league.store.registry import League
+from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.tensor_files import weights_of
+
+_MOST_SNAPSHOTS = 999_999
+
+WINDOW = 200
+"""Last battles against an opponent that tell how the learner fares against it."""
+
+
+class Seat:
+    """A learner in a league.
+
+    It sees the league as it was at the last `look`. How it fares it knows from its own battles in training, not from
+    matches: those are for ratings.
+
+    Parameters
+    ----------
+    league
+        The league.
+    settings
+        The learner's role.
+    seed
+        What opponents are drawn from, and whether it begins anew.
+
+    Raises
+    ------
+    LeagueError
+        If the league has no such member as a best response is to meet, or it is one that training cannot have; for an
+        agent after whom no member can be called.
+    """
+
+    def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
+        self.league, self.settings = league, settings
+        check_name(f"{settings.name}-{_MOST_SNAPSHOTS}")  # now, and not when the first snapshot is due
+        if settings.target and not _plays_in_training(league.member(settings.target)):
+            raise LeagueError(f"{settings.target!r}: nobody trains against it; expected a policy or one of {[*LEVELS]}")
+        self._seed = seed
+        self._draws = 0
+        self._since = 0  # samples at the last snapshot, or when it began anew
+        self._last: str | None = None  # its last snapshot's name, since it began
+        self._announced: int | None = None  # samples of the checkpoint that is to become a snapshot
+        self._scores: dict[str, deque[float]] = {}
+        self._self: BattlePolicy | None = None
+        self._parents: dict[str, str | None] = {}
+        self._members: list[Member] = []
+        self._ratings: dict[str, Rating] = {}
+        self._candidates: list[Candidate] = []
+
+    def look(self, policy: BattlePolicy) -> None:
+        """See who is in the league now, and take the learner's present weights for its own. Raises as `League` does."""
+        everybody = self.league.members()
+        self._parents = {member.name: member.parent for member in everybody}
+        self._members = [each for each in everybody if each.state == "active" and _plays_in_training(each)]
+        self._ratings = self.league.ratings()
+        self._judge()
+        if self._self is None:
+            self._self = build_policy(policy.network)
+            self._self.set_training_mode(False)
+        present = weights_of(policy)
+        for name, tensor in weights_of(self._self).items():
+            tensor.copy_(present[name])
+
+    def draw(self, count: int) -> Sequence[str]:
+        """Who plays the next battles that begin, so many. Raises `ConfigError` if there is nobody."""
+        generator = np.random.default_rng([self._seed, self._draws])
+        self._draws += count
+        main = [member.name for member in self._members if member.kind == "main"]
+        return choose_opponents(self.settings, self._learner(), self._candidates, main, generator, count)
+
+    def load(self, name: str) -> BattlePolicy:
+        """The policy of `SELF` or of a member. Raises LeagueError or CheckpointError, with the reason."""
+        if name != SELF:
+            return load_checkpoint(self.league.member_policy(name)).policy
+        if self._self is None:
+            raise LeagueError("the learner has not looked at the league yet")
+        return self._self
+
+    def note(self, opponent: str, outcome: int) -> None:
+        """Count a battle that the learner has won (1), drawn (0) or lost (-1)."""
+        self._scores.setdefault(opponent, deque(maxlen=WINDOW)).append((outcome + 1) / 2)
+
+    def due(self, samples: int) -> bool:
+        """Whether the learner shall leave a snapshot, after having trained on so many samples in all."""
+        self._judge()
+        met = [each for each in self._candidates if each.games]
+        return snapshot_due(self.settings, samples - self._since, met)
+
+    @property
+    def announced(self) -> int | None:
+        """Samples of the checkpoint that is to become a snapshot, if there is one."""
+        return self._announced
+
+    def announce(self, samples: int) -> None:
+        """Note that the checkpoint about to be saved, at so many samples, is to become a snapshot.
+
+        So a process that is killed before the league has it knows when it goes on.
+        """
+        self._announced = samples
+
+    def publish(self, checkpoint: Path) -> str:
+        """Make the checkpoint that was announced a member of the league, and return its name.
+
+        If its weights are a member's already, nothing is added. Raises as `League.add_checkpoint` does.
+        """
+        sha256 = read_candidate(checkpoint).weights_sha256
+        known = next((each.name for each in self.league.members() if each.weights_sha256 == sha256), None)
+        if known is not None:
+            return known
+        return self.league.add_checkpoint(
+            checkpoint, self.settings.role, self.settings.name, self._last, numbered=True
+        ).name
+
+    def published(self, name: str) -> None:
+        """Note that the league has the checkpoint that was announced, as the member of a name."""
+        if self._announced is not None:
+            self._since, self._announced, self._last = self._announced, None, name
+
+    def begins_anew(self) -> bool:
+        """Whether the learner shall begin anew after the snapshot that it has just left."""
+        return begins_anew(self.settings, np.random.default_rng([self._seed, self._since]))
+
+    def forget(self) -> None:
+        """Forget how the learner fared, and what it left: it begins anew."""
+        self._last = None
+        self._scores.clear()
+
+    def fared(self) -> dict[str, float]:
+        """Opponent -> the learner's score in the last battles against it, 0 to 1."""
+        return {name: float(np.mean(scores)) for name, scores in self._scores.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that what comes depends on but the league and the weights, as plain values, fit for JSON."""
+        return {
+            "draws": self._draws,
+            "since": self._since,
+            "last": self._last,
+            "announced": self._announced,
+            "scores": {name: list(scores) for name, scores in self._scores.items()},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
+            raise ConfigError(f"league: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
+        for name, optional in (("draws", False), ("since", False), ("announced", True)):
+            value = state[name]
+            if not (optional and value is None) and (type(value) is not int or value < 0):
+                raise ConfigError(f"league: {name}: expected an integer of at least 0, got {value!r}")
+        if not isinstance(state["last"], (str, type(None))):
+            raise ConfigError(f"league: last: expected the name of a member or nothing, got {state['last']!r}")
+        if state["last"] is not None and state["last"] not in {each.name for each in self.league.members()}:
+            raise ConfigError(f"league: {self.league.path} has no member {state['last']!r}, which this run has left")
+        scores = state["scores"]
+        if not isinstance(scores, Mapping) or not all(
+            isinstance(each, list) and len(each) <= WINDOW and all(score in (0.0, 0.5, 1.0) for score in each)
+            for each in scores.values()
+        ):
+            raise ConfigError(f"league: scores: expected up to {WINDOW} scores by opponent, got {scores!r}")
+        self._draws, self._since, self._last = state["draws"], state["since"], state["last"]
+        self._announced = state["announced"]
+        self._scores = {str(name): deque(each, maxlen=WINDOW) for name, each in scores.items()}
+
+    def _learner(self) -> Learner:
+        rating = self._ratings[self._last].rating if self._last in self._ratings else Rating().rating
+        return Learner(SELF, rating, sum(len(scores) for scores in self._scores.values()))
+
+    def _judge(self) -> None:
+        """See everybody in the light of the battles so far."""
+        ancestors, ancestor = set(), self._last
+        while ancestor is not None:
+            ancestors.add(ancestor)
+            ancestor = self._parents.get(ancestor)
+        self._candidates = [
+            Candidate(
+                member.name,
+                _relation(member, ancestors),
+                self._ratings[member.name].rating,
+                len(self._scores.get(member.name, ())),
+                sum(self._scores.get(member.name, ())),
+            )
+            for member in self._members
+        ]
+
+
+def _plays_in_training(member: Member) -> bool:
+    """Whether learners can meet a member: scripted levels they can, but not who idles or acts at random."""
+    return member.kind != "scripted" or member.name in LEVELS
+
+
+def _relation(member: Member, ancestors: Container[str]) -> Relation:
+    if member.kind == "scripted":
+        return "scripted"
+    if member.name in ancestors:
+        return "past"
+    return "exploiter" if member.kind.endswith("exploiter") else "other"

@@ -1,0 +1,207 @@
+"""Looking for damage in a league, and saying what it means."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from echelon_env.evaluate.stamps import document_hash
+from echelon_train.league.errors import DamagedLeagueError
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.champions import Promotion, read_promotions
+from echelon_train.league.store.database import DATABASE_FILE, check_integrity, writing
+from echelon_train.league.store.members import MEMBERS_FOLDER, check_files, read_members
+from echelon_train.league.store.periods import derive_all, read_periods, read_ratings
+from echelon_train.league.store.promotion import conservative_score
+from echelon_train.league.store.records import read_rows
+from echelon_train.league.store.registry import read_settings
+
+_RESTORE = "restore the league from an export"
+_REBUILD = "rebuild the ratings"
+_TOLERANCE = 1e-6  # points: another machine's logarithms may differ in the last bits, and be multiplied since
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a league that is not as it must be."""
+
+    subject: str  # what it is about
+    problem: str  # what is wrong, and what it means
+    remedy: str  # what to do
+
+
+def fsck(path: Path) -> list[Finding]:
+    """Look for damage in the league in a folder; nothing is changed. Others that want to write wait meanwhile.
+
+    Returns nothing for a sound league. Raises LeagueError for a folder that is no league, one of another version and
+    one that another process keeps locked, and OSError if the disk fails.
+    """
+    findings: list[Finding] = []
+    try:
+        with writing(path) as connection:  # not only reading: a member that is just being added would look foreign
+            for check in _CHECKS:
+                try:
+                    findings.extend(check(path, connection))
+                except (sqlite3.Error, DamagedLeagueError, ValueError, KeyError, TypeError) as error:
+                    findings.append(Finding(DATABASE_FILE, f"cannot be read to its end: {error}", _RESTORE))
+    except DamagedLeagueError as error:
+        findings.append(Finding(DATABASE_FILE, str(error), _RESTORE))
+    return list(dict.fromkeys(findings))
+
+
+def _check_database(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    for problem in check_integrity(connection):
+        yield Finding(DATABASE_FILE, problem, _RESTORE)
+    read_settings(path, connection)
+
+
+def _check_members(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    for member in read_members(connection):
+        if member.weights_sha256 is None or member.document_sha256 is None:
+            continue
+        for problem in check_files(path, member.weights_sha256, member.document_sha256):
+            remedy = (
+                f"copy the folder {member.weights_sha256[:12]}... from an export; until then the member cannot play"
+            )
+            yield Finding(f"member {member.name}", problem, remedy)
+    yield from _check_ids(connection, "members")
+
+
+def _check_folder(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    """Whether there is anything in the folder of the members that is no member."""
+    known = {row[0] for row in connection.execute("SELECT weights_sha256 FROM members")}
+    folder = path / MEMBERS_FOLDER
+    for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if entry.name not in known:
+            left = "left by a process that was killed while it added a member, or foreign"
+            yield Finding(str(entry), f"belongs to no member: {left}", "add the member again, or remove this")
+
+
+def _check_configs(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    for name, document in connection.execute("SELECT hash, document FROM configs"):
+        with contextlib.suppress(ValueError):
+            if document_hash(json.loads(document)) == name:
+                continue
+        yield Finding(f"config {name[:12]}", "altered: its SHA-256 is not the one that it came with", _RESTORE)
+
+
+def _check_matches(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    recorded = dict(connection.execute("SELECT uuid, content_sha256 FROM matches"))
+    for row in read_rows(connection):
+        pinned = recorded.pop(row.uuid)
+        with contextlib.suppress(ValueError):
+            if row.content_sha256 == pinned:
+                continue
+        yield Finding(f"match {row.uuid}", "altered: its SHA-256 is not the one that it was recorded with", _RESTORE)
+    for uuid in recorded:
+        yield Finding(f"match {uuid}", "orphaned: one of its players is no member", _RESTORE)
+    yield from _check_ids(connection, "matches")
+
+
+def _check_ids(connection: sqlite3.Connection, table: str) -> Iterator[Finding]:
+    """Whether rows are gone: ids are given one after the other, and none is given twice."""
+    (given,) = connection.execute(
+        "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?", (table,)
+    ).fetchone()
+    (there,) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
+    if there != given:
+        yield Finding(table, f"{given} have been recorded and {there} are there: some were deleted", _RESTORE)
+
+
+def _check_periods(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    last_match, last_member = 0, 0
+    newest = [
+        connection.execute(f"SELECT COALESCE(MAX(id), 0) FROM {name}").fetchone()[0] for name in ("matches", "members")
+    ]
+    for place, period in enumerate(read_periods(connection), 1):
+        subject = f"period {period.number}"
+        if period.number != place:
+            yield Finding(subject, f"comes where period {place} was expected: one is missing", _RESTORE)
+            return
+        if period.last_match < last_match or period.last_member < last_member:
+            yield Finding(subject, "ends before the period before it: they are out of order", _RESTORE)
+        if period.last_match > newest[0] or period.last_member > newest[1]:
+            yield Finding(subject, "names a match or a member that is not there", _RESTORE)
+        last_match, last_member = period.last_match, period.last_member
+
+
+def _check_ratings(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    """Whether the ratings are those that follow from the matches."""
+    derived = {}
+    try:
+        for number, ratings in derive_all(connection):
+            derived[number] = ratings
+    except ValueError as error:
+        yield Finding("periods", f"no ratings follow from them: {error}", _RESTORE)
+        return
+    for number, expected in derived.items():
+        try:
+            found = read_ratings(connection, number)
+        except ValueError as error:
+            yield Finding(f"ratings of period {number}", f"cannot be: {error}", _REBUILD)
+            continue
+        wrong = [name for name in expected.keys() | found.keys() if not _alike(name, expected, found)]
+        if wrong:
+            problem = f"do not follow from the matches: {', '.join(sorted(wrong)[:4])} ({len(wrong)} in all)"
+            yield Finding(f"ratings of period {number}", problem, _REBUILD)
+
+
+def _check_promotions(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
+    """Whether every champion was promoted for what the record says."""
+    champion = None
+    for reign in read_promotions(connection):
+        subject = f"promotion {reign.id} of {reign.member}"
+        if reign.previous != champion:
+            yield Finding(subject, f"succeeds {reign.previous} where {champion} was champion", _RESTORE)
+        champion = reign.member
+        if reign.validation is not None and not _is_validated(connection, reign):
+            problem = f"period {reign.period} has no validation match {reign.validation} of the two"
+            yield Finding(subject, problem, _RESTORE)
+        for name in _wrong_scores(connection, reign):
+            problem = f"the score of {name} does not follow from the ratings of period {reign.period}"
+            yield Finding(subject, problem, f"{_REBUILD}; if that does not help, {_RESTORE}")
+    yield from _check_ids(connection, "promotions")
+
+
+def _is_validated(connection: sqlite3.Connection, reign: Promotion) -> bool:
+    rows = read_rows(
+        connection,
+        "m.uuid = ? AND m.id <= (SELECT last_match FROM periods WHERE number = ?)",
+        (str(reign.validation), reign.period),
+    )
+    return [(row.first, row.second) for row in rows] == [(reign.member, reign.previous)]
+
+
+def _wrong_scores(connection: sqlite3.Connection, reign: Promotion) -> Iterator[str]:
+    """Which of the two has another conservative score than the recorded one."""
+    ratings = read_ratings(connection, reign.period)
+    for name, score in ((reign.member, reign.score), (reign.previous, reign.previous_score)):
+        if name is None or score is None:
+            continue
+        found = conservative_score(ratings[name], reign.k) if name in ratings else math.nan
+        if not math.isclose(found, score, rel_tol=0.0, abs_tol=_TOLERANCE * (1 + reign.k)):
+            yield name
+
+
+def _alike(name: str, expected: Mapping[str, Rating], found: Mapping[str, Rating]) -> bool:
+    if name not in expected or name not in found:
+        return False
+    pairs = zip(astuple(expected[name]), astuple(found[name]), strict=True)
+    return all(math.isclose(a, b, rel_tol=0.0, abs_tol=_TOLERANCE) for a, b in pairs)
+
+
+_CHECKS = (
+    _check_database,
+    _check_members,
+    _check_folder,
+    _check_configs,
+    _check_matches,
+    _check_periods,
+    _check_ratings,
+    _check_promotions,
+)

@@ -1,0 +1,172 @@
+"""Members of a league: scripted levels, and policies pinned by the hash of their weights.
+
+A policy's files are in ``members/<SHA-256 of its weights>/``, the two of a checkpoint without a training state. A
+folder is made before the database names it, so that a process that is killed in between leaves a folder too many and
+never one too few.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from echelon_env.storage.atomic import new_folder, write_bytes
+from echelon_train.checkpoints.checkpoint import (
+    JSON_FILE,
+    MAX_JSON_BYTES,
+    MAX_WEIGHTS_BYTES,
+    WEIGHTS_FILE,
+    find_checkpoint,
+    load_checkpoint,
+)
+from echelon_train.errors import CheckpointError
+from echelon_train.league.errors import LeagueError
+from echelon_train.tensor_files import read_file
+
+MEMBERS_FOLDER = "members"
+
+Kind = Literal["scripted", "main", "main_exploiter", "league_exploiter", "past"]
+"""What a member was made as; it never changes. ``past``: a policy that nobody was training any more when it joined."""
+
+State = Literal["active", "retired"]
+
+LEARNING_KINDS = "main", "league_exploiter"
+"""Of the snapshots of learners that go on from there; a main exploiter begins anew."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """Something that can be put on a side."""
+
+    id: int  # in the order in which they joined
+    name: str
+    kind: Kind
+    state: State
+    parent: str | None  # the member that it was trained from
+    age: int  # decisions that it was trained on
+    weights_sha256: str | None  # of policy.safetensors; None: scripted
+    document_sha256: str | None  # of checkpoint.json; None: scripted
+    created_at: str  # UTC
+    origin: Mapping[str, Any]
+    """Where it came from: ``level`` of a scripted one, ``checkpoint`` (a path) and ``opponent`` of others."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy that may become a member: the bytes of its files, checked."""
+
+    weights: bytes
+    document: bytes
+    weights_sha256: str
+    document_sha256: str
+    age: int
+    origin: Mapping[str, Any]
+
+
+def now() -> str:
+    """The time, UTC, ISO 8601 to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def read_members(connection: sqlite3.Connection) -> list[Member]:
+    """All members in the order in which they joined."""
+    rows = connection.execute(
+        "SELECT m.id, m.name, m.kind, m.state, p.name, m.age, m.weights_sha256, m.document_sha256, m.created_at,"
+        " m.origin FROM members m LEFT JOIN members p ON p.id = m.parent ORDER BY m.id"
+    )
+    return [Member(*[*row[:-1], json.loads(row[-1])]) for row in rows]
+
+
+def insert_member(connection: sqlite3.Connection, member: Member, parent: int | None) -> int:
+    """Add a member to a database and return its id; the one that it has, and the name of its parent, do not count."""
+    cursor = connection.execute(
+        "INSERT INTO members (name, kind, state, parent, age, weights_sha256, document_sha256, created_at, origin)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            member.name,
+            member.kind,
+            member.state,
+            parent,
+            member.age,
+            member.weights_sha256,
+            member.document_sha256,
+            member.created_at,
+            json.dumps(dict(member.origin)),
+        ),
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def check_kind(kind: str) -> Kind:
+    """The kind of a policy. Raises LeagueError if it is none."""
+    kinds = [each for each in get_args(Kind) if each != "scripted"]
+    if kind not in kinds:
+        raise LeagueError(f"kind: expected one of {', '.join(kinds)}, got {kind!r}")
+    return cast("Kind", kind)
+
+
+def read_candidate(path: Path) -> Candidate:
+    """Read the policy of a checkpoint, or of a run's last one, checking everything. Raises CheckpointError."""
+    folder = find_checkpoint(path)
+    checkpoint = load_checkpoint(folder)
+    weights = read_file(folder / WEIGHTS_FILE, MAX_WEIGHTS_BYTES)
+    document = json.loads(read_file(folder / JSON_FILE, MAX_JSON_BYTES))
+    weights_sha256 = hashlib.sha256(weights).hexdigest()
+    if weights_sha256 != document["weights_sha256"]:
+        raise CheckpointError(f"{folder}: was exchanged while it was read")
+    text = (json.dumps({**document, "training": None}, indent=2, allow_nan=False) + "\n").encode()
+    origin = {"checkpoint": str(folder.resolve()), "opponent": checkpoint.opponent}
+    return Candidate(weights, text, weights_sha256, hashlib.sha256(text).hexdigest(), checkpoint.steps, origin)
+
+
+def member_folder(league: Path, weights_sha256: str) -> Path:
+    """Where a policy's files are."""
+    return league / MEMBERS_FOLDER / weights_sha256
+
+
+def place_files(league: Path, candidate: Candidate) -> None:
+    """Put a policy's files into a league, whole or not at all, by a process that has the league's lock.
+
+    What was left of the same policy by a process that was killed is removed. Raises OSError.
+    """
+    folder = member_folder(league, candidate.weights_sha256)
+    for left in (*folder.parent.glob(folder.name), *folder.parent.glob(f".{folder.name}.*")):
+        shutil.rmtree(left)
+    with new_folder(folder) as temporary:
+        write_bytes(temporary / WEIGHTS_FILE, candidate.weights)
+        write_bytes(temporary / JSON_FILE, candidate.document)
+
+
+def check_files(league: Path, weights_sha256: str, document_sha256: str) -> list[str]:
+    """What is wrong with a policy's files in a league; nothing, if they are the ones that joined."""
+    folder = member_folder(league, weights_sha256)
+    if not folder.is_dir():
+        return [f"{folder}: the folder is missing"]
+    problems = [
+        f"{entry}: is no part of a member"
+        for entry in sorted(folder.iterdir())
+        if entry.name not in (WEIGHTS_FILE, JSON_FILE)
+    ]
+    pins = ((WEIGHTS_FILE, weights_sha256, MAX_WEIGHTS_BYTES), (JSON_FILE, document_sha256, MAX_JSON_BYTES))
+    for name, pinned, limit in pins:
+        if not (folder / name).is_file():
+            problems.append(f"{folder / name}: the file is missing")
+            continue
+        try:
+            found = hashlib.sha256(read_file(folder / name, limit)).hexdigest()
+        except CheckpointError as error:
+            problems.append(str(error))
+            continue
+        if found != pinned:
+            problems.append(
+                f"{folder / name}: altered: its SHA-256 is {found[:12]}..., it joined with {pinned[:12]}..."
+            )
+    return problems

@@ -1,0 +1,155 @@
+"""Rating periods: what ratings follow from, and the ratings that follow."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from echelon_env.config.schema import check_fields, quantity
+from echelon_env.evaluate import baseline
+from echelon_train.league.matchmaking.provisional import placed
+from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
+from echelon_train.league.store.members import LEARNING_KINDS, now
+from echelon_train.league.store.records import read_games
+
+ANCHOR_RATING = Rating(deviation=0.0)
+"""Of the anchor, whose strength is what the scale is measured from, so that there is no doubt about it."""
+
+
+@dataclass(frozen=True)
+class LeagueSettings:
+    """What a league's ratings depend on besides its matches. Raises ConfigError for what is impossible."""
+
+    anchor: str = "novice"  # scripted player that keeps its rating and so anchors the scale
+    tau: float = quantity(TAU, "", 0.1, 2.0, help="how fast volatilities change")
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+        baseline(self.anchor)
+
+
+@dataclass(frozen=True)
+class Period:
+    """A closed rating period: everything up to `last_match` that no period before it has."""
+
+    number: int  # from 1
+    last_match: int  # id; 0: there were no matches yet
+    last_member: int  # id; who joined later is not rated
+    tau: float
+    drifting: tuple[int, ...]  # ids of the members still learning
+    pinned: tuple[int, ...]  # ids of the members whose rating is given
+    closed_at: str = field(default_factory=now)  # UTC
+
+
+def last_period(connection: sqlite3.Connection) -> tuple[int, int]:
+    """The number of the period that was closed last, and the id of its last match; 0 and 0 before the first one."""
+    number, last_match = connection.execute("SELECT MAX(number), last_match FROM periods").fetchone()
+    return number or 0, last_match or 0
+
+
+def count_unrated(connection: sqlite3.Connection) -> int:
+    """How many matches no period has yet."""
+    found = connection.execute("SELECT COUNT(*) FROM matches WHERE id > ?", (last_period(connection)[1],))
+    return int(found.fetchone()[0])
+
+
+def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Period:
+    """The period to be closed now.
+
+    Still learning is the newest member of each of the `LEARNING_KINDS`, if it is active: whose learner has left another
+    one since, or begins anew after each, is frozen.
+    """
+    number = last_period(connection)[0] + 1
+    (last_match,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM matches").fetchone()
+    (last_member,) = connection.execute("SELECT MAX(id) FROM members").fetchone()
+    marks = ", ".join("?" * len(LEARNING_KINDS))
+    drifting = connection.execute(
+        f"SELECT id FROM members m WHERE kind IN ({marks}) AND state = 'active'"
+        " AND NOT EXISTS (SELECT 1 FROM members n WHERE n.kind = m.kind AND n.id > m.id) ORDER BY id",
+        LEARNING_KINDS,
+    )
+    pinned = connection.execute("SELECT id FROM members WHERE name = ?", (settings.anchor,))
+    return Period(
+        number,
+        last_match,
+        last_member,
+        settings.tau,
+        tuple(row[0] for row in drifting),
+        tuple(row[0] for row in pinned),
+    )
+
+
+def read_periods(connection: sqlite3.Connection) -> list[Period]:
+    """All periods in their order."""
+    rows = connection.execute(
+        "SELECT number, last_match, last_member, tau, drifting, pinned, closed_at FROM periods ORDER BY number"
+    )
+    return [Period(*[*row[:4], *(tuple(json.loads(ids)) for ids in row[4:6]), row[6]]) for row in rows]
+
+
+def insert_period(connection: sqlite3.Connection, period: Period) -> None:
+    """Add a period to a database."""
+    drifting, pinned = json.dumps(period.drifting), json.dumps(period.pinned)
+    row = (period.number, period.last_match, period.last_member, period.tau, drifting, pinned, period.closed_at)
+    connection.execute("INSERT INTO periods VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def derive(
+    connection: sqlite3.Connection, period: Period, before: Mapping[str, Rating], after_match: int
+) -> dict[str, Rating]:
+    """Everybody's ratings after a period, from those before it and its matches, which follow that of id `after_match`.
+
+    Newcomers are `placed` by all of their games; one that is still learning and did not play in the period does not
+    become more certain by that. Members come in the order in which they joined. Raises ValueError for a period that
+    does not fit the rest.
+    """
+    names: dict[int, str] = dict(
+        connection.execute("SELECT id, name FROM members WHERE id <= ? ORDER BY id", (period.last_member,))
+    )
+    missing = [number for number in (*period.drifting, *period.pinned) if number not in names]
+    if missing:
+        raise ValueError(f"period {period.number}: names members of the ids {missing}, whom it does not have")
+    pinned = [names[number] for number in period.pinned]
+    ratings = {name: before.get(name, ANCHOR_RATING if name in pinned else Rating()) for name in names.values()}
+    earlier, games = (
+        list(read_games(connection, *span)) for span in ((0, after_match), (after_match, period.last_match))
+    )
+    drifting = [names[number] for number in period.drifting]
+    rated = rate_period(ratings, games, drifting=drifting, pinned=pinned, tau=period.tau)
+    after = placed(rated, [*earlier, *games], pinned)
+    played = {name for game in games for name in game[:2]}
+    for name in drifting:
+        if name not in played and after[name].deviation < rated[name].deviation:
+            after[name] = dataclasses.replace(after[name], deviation=rated[name].deviation)
+    return after
+
+
+def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Rating]]]:
+    """The number of each period and everybody's ratings after it, from the matches alone. Raises as `derive`."""
+    ratings: dict[str, Rating] = {}
+    after_match = 0
+    for period in read_periods(connection):
+        ratings = derive(connection, period, ratings, after_match)
+        after_match = period.last_match
+        yield period.number, ratings
+
+
+def read_ratings(connection: sqlite3.Connection, period: int) -> dict[str, Rating]:
+    """Everybody's ratings after a period, as recorded."""
+    rows = connection.execute(
+        "SELECT m.name, r.rating, r.deviation, r.volatility FROM ratings r JOIN members m ON m.id = r.member"
+        " WHERE r.period = ? ORDER BY m.id",
+        (period,),
+    )
+    return {name: Rating(*numbers) for name, *numbers in rows}
+
+
+def insert_ratings(connection: sqlite3.Connection, period: int, ratings: Mapping[str, Rating]) -> None:
+    """Add everybody's ratings after a period to a database."""
+    connection.executemany(
+        "INSERT INTO ratings SELECT ?, id, ?, ?, ? FROM members WHERE name = ?",
+        [(period, each.rating, each.deviation, each.volatility, name) for name, each in ratings.items()],
+    )

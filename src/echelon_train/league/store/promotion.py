@@ -1,0 +1,212 @@
+"""Promotion: how a member becomes a league's champion, and what it has to show for it.
+
+A champion is succeeded by a member whose conservative score is higher, and which has met it in a validation match that
+it did not lose significantly. The ratings say who is stronger on the whole; but a candidate is looked at because its
+games went well, some of them by luck, and it may have its rating from others than the champion. Neither helps it in a
+match with the champion on maps that were drawn afterwards.
+
+A match is lost significantly if all of the interval of its score is below one half, by
+`echelon_env.evaluate.statistics.score_interval` and not by Wilson's: the two battles of a map are not independent. One
+map proves nothing, and three neither.
+
+Every candidate has one validation match against a champion's reign. Members do not change, so a second one would only
+be another throw of the dice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sqlite3
+import uuid as uuids
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from echelon_env.evaluate.statistics import Interval, map_scores, score_interval
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.champions import Promotion, insert_promotion, read_promotions
+from echelon_train.league.store.database import reading, writing
+from echelon_train.league.store.members import Member, read_members
+from echelon_train.league.store.periods import last_period, read_ratings
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
+
+EVEN_SCORE = 0.5
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What `promote` compared, and whether the candidate is the champion now."""
+
+    candidate: str
+    champion: str | None  # until now; None: there was none
+    k: float
+    score: float  # conservative scores after the last period, points
+    champion_score: float | None
+    validation: PlayedMatch | None
+    validation_score: Interval | None  # the candidate's, 0 to 1
+    promotion: Promotion | None  # None: refused
+
+    @property
+    def reason(self) -> str:
+        """Why it was promoted or refused, in one sentence."""
+        own = f"its score of {self.score:.1f} (rating - {self.k:g} x deviation)"
+        if self.champion_score is None or self.validation_score is None:
+            return f"{self.candidate!r} is the first champion, with {own}"
+        met = self.validation_score
+        match = f"its validation match ({met.estimate:.3f}, {met.low:.3f} to {met.high:.3f})"
+        if lost_significantly(met):
+            return f"{self.candidate!r} is refused: it lost {match} against {self.champion!r} significantly"
+        if self.promotion is None:
+            return (
+                f"{self.candidate!r} is refused: {own} is not above the {self.champion_score:.1f} of {self.champion!r}"
+            )
+        above = f"is above the {self.champion_score:.1f} of {self.champion!r}"
+        return f"{self.candidate!r} is champion: {own} {above}, and it did not lose {match} significantly"
+
+
+def conservative_score(rating: Rating, k: float = 1.0) -> float:
+    """A rating that a member has most probably, points: `k` deviations below its own."""
+    return rating.rating - k * rating.deviation
+
+
+def lost_significantly(score: Interval) -> bool:
+    """Whether a match was lost by more than chance explains, by the interval of its score (0 to 1)."""
+    return score.high < EVEN_SCORE
+
+
+def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch], k: float = 1.0) -> Decision:
+    """Make a member the champion if it has earned it.
+
+    The first champion needs a rating only. Whoever comes after it plays the validation match, the match is recorded, a
+    period is closed, and the two are compared. If it ends before its end, calling it again goes on with the match that
+    was recorded; for the champion itself it only says what it was promoted for. The match counts for the ratings,
+    whatever becomes of the candidate. If somebody else becomes champion meanwhile, it has to meet that one instead.
+
+    Parameters
+    ----------
+    league
+        It may be in use by others meanwhile.
+    name
+        A policy's, active.
+    play
+        Plays a match of the candidate (first) and the champion (second) on maps on which they have not met.
+    k
+        Deviations by which a score is below a rating, at least 0.
+
+    Raises
+    ------
+    ValueError
+        For an impossible `k`, and if `play` does not play that match.
+    LeagueError
+        For a member that is unknown, scripted, retired, or whose files are missing or altered; for the first one, if
+        no period has rated any game of it.
+    """
+    if not (math.isfinite(k) and k >= 0):
+        raise ValueError(f"k: expected a number of at least 0, got {k!r}")
+    league.member_policy(name)
+    _check_active(league.member(name))
+    reigns = league.promotions()
+    if not reigns:
+        return _decide(league, name, None, None, k) or promote(league, name, play=play, k=k)
+    reign = reigns[-1]
+    if reign.member == name:
+        return _told(league, reign)
+    validation = _validation(league, name, reign, play)
+    if not _is_rated(league, validation.uuid):
+        league.rate_matches()
+    return _decide(league, name, reign, validation, k) or promote(league, name, play=play, k=k)
+
+
+def _validation(league: League, name: str, reign: Promotion, play: Callable[[str, str], PlayedMatch]) -> PlayedMatch:
+    """The validation match of a candidate against a champion's reign, played and recorded unless it has been."""
+    members = league.member(name), league.member(reign.member)
+    space = uuids.uuid5(uuids.NAMESPACE_OID, "echelon-env validation match")
+    uuid = str(uuids.uuid5(space, f"{members[0].weights_sha256} {members[1].weights_sha256} {reign.id}"))
+    if _is_rated(league, uuid) is None:
+        played = dataclasses.replace(play(name, reign.member), uuid=uuid)
+        if (played.match.first, played.match.second) != (name, reign.member):
+            raise ValueError(
+                f"play: expected a match of {name!r} and {reign.member!r}, got one of {played.match.first!r} and "
+                f"{played.match.second!r}"
+            )
+        try:
+            league.record(played)
+        except LeagueError:
+            if _is_rated(league, uuid) is None:  # else another process has been faster
+                raise
+    return league.match(uuid)
+
+
+def _check_active(member: Member) -> None:
+    if member.state != "active":
+        raise LeagueError(f"{member.name!r} is retired: it cannot become champion")
+
+
+def _is_rated(league: League, uuid: str) -> bool | None:
+    """Whether a match is in a closed period; None: it has not been recorded."""
+    with reading(league.path) as connection:
+        last_match = last_period(connection)[1]
+        row = connection.execute("SELECT id FROM matches WHERE uuid = ?", (uuid,)).fetchone()
+    return None if row is None else bool(row[0] <= last_match)
+
+
+def _decide(
+    league: League, name: str, reign: Promotion | None, validation: PlayedMatch | None, k: float
+) -> Decision | None:
+    """Compare a candidate with the champion by the last ratings, and promote it or not, all in one transaction.
+
+    Returns None, and does nothing, if another reign has begun.
+    """
+    interval = _score(validation)
+    with writing(league.path) as connection:
+        reigns = read_promotions(connection)
+        if reigns and reigns[-1] != reign:
+            return None
+        period, ratings = _ratings(connection, name)
+        score = conservative_score(ratings[name], k)
+        champion, champion_score = None, None
+        promoted = True
+        if reign is not None and interval is not None:
+            champion, champion_score = reign.member, conservative_score(ratings[reign.member], k)
+            promoted = score > champion_score and not lost_significantly(interval)
+        promotion = None
+        if promoted:
+            uuid = None if validation is None else validation.uuid
+            promotion = Promotion(len(reigns) + 1, name, champion, uuid, period, k, score, champion_score)
+            insert_promotion(connection, promotion)
+    return Decision(name, champion, k, score, champion_score, validation, interval, promotion)
+
+
+def _ratings(connection: sqlite3.Connection, name: str) -> tuple[int, dict[str, Rating]]:
+    """The last period and everybody's ratings after it. Raises LeagueError if the candidate may not be compared."""
+    member = next(member for member in read_members(connection) if member.name == name)
+    _check_active(member)
+    period, last_match = last_period(connection)
+    played = connection.execute(
+        "SELECT 1 FROM matches WHERE ? IN (first, second) AND id <= ? LIMIT 1", (member.id, last_match)
+    )
+    if played.fetchone() is None:
+        raise LeagueError(f"{name!r} has no rating yet: no closed period has a game of it")
+    return period, read_ratings(connection, period)
+
+
+def _told(league: League, reign: Promotion) -> Decision:
+    """The decision that began a reign."""
+    validation = None if reign.validation is None else league.match(reign.validation)
+    return Decision(
+        candidate=reign.member,
+        champion=reign.previous,
+        k=reign.k,
+        score=reign.score,
+        champion_score=reign.previous_score,
+        validation=validation,
+        validation_score=_score(validation),
+        promotion=reign,
+    )
+
+
+def _score(validation: PlayedMatch | None) -> Interval | None:
+    """The candidate's score in a validation match."""
+    return None if validation is None else score_interval({None: map_scores(validation.match)})

@@ -1,0 +1,228 @@
+"""Matches as a league records them: with all that is needed to play them again, and to know them when they come twice.
+
+A match's content is what was played: players, configuration, maps, sides and results. Who played it, when, and with
+which versions is recorded beside it; a worker that plays a match again, since nobody heard of the first time, gets the
+same content.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid as uuids
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, check_seed
+from echelon_env.evaluate import Battle, Match, stamp
+from echelon_env.evaluate.matches import LOSS, TIE, WIN
+from echelon_env.evaluate.stamps import battle_hash, document_hash
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.store.members import Member, now, read_members
+
+_COLUMNS = tuple(each.name for each in fields(Battle) if each.name != "outcome")
+_PAIRS = ("scores", "survivors")  # of (first, second)
+
+
+@dataclass(frozen=True)
+class PlayedMatch:
+    """A match between two members, every map from both sides, and where it was played."""
+
+    uuid: str  # given by whoever ordered the match, the same however often it is played and delivered
+    match: Match  # its players' names are the members'
+    config: BattleConfig
+    learner: str | None = None  # which of the two learns from it, if one does
+    worker: str = ""  # who played it
+    stamp: Mapping[str, str] = field(default_factory=stamp)  # see `echelon_env.evaluate.stamp`
+    played_at: str = field(default_factory=now)  # UTC
+
+
+@dataclass(frozen=True)
+class Row:
+    """A match as the database has it, with the names of the members instead of their ids."""
+
+    uuid: str
+    first: str
+    second: str
+    learner: str | None
+    scenario: str
+    config: str  # hash
+    outcomes: str  # JSON
+    document: str  # JSON
+
+    @property
+    def content_sha256(self) -> str:
+        """Of everything but the uuid. Raises ValueError if the JSON is none."""
+        return document_hash(
+            {
+                "first": self.first,
+                "second": self.second,
+                "learner": self.learner,
+                "scenario": self.scenario,
+                "config": self.config,
+                "outcomes": json.loads(self.outcomes),
+                "document": json.loads(self.document),
+            }
+        )
+
+
+def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
+    """A match as the database is to have it. Raises LeagueError, with the reason, if it cannot be one of the league."""
+    match = played.match
+    where = f"match {played.uuid}"
+    _check_uuid(played.uuid)
+    _check_players(where, played, members)
+    _check_battles(where, match.battles)
+    if match.config_hash != battle_hash(played.config):
+        raise LeagueError(f"{where}: was not played with the configuration that came with it")
+    try:
+        document = {
+            "action_modes": list(match.action_modes),
+            "battles": {name: [getattr(battle, name) for battle in match.battles] for name in _COLUMNS},
+            "classes": [{name: dict(counts) for name, counts in of.items()} for of in match.classes],
+        }
+        outcomes, rest = _json([battle.outcome for battle in match.battles]), _json(document)
+    except (TypeError, ValueError) as error:
+        raise LeagueError(f"{where}: holds something that is no plain data: {error}") from error
+    return Row(
+        played.uuid, match.first, match.second, played.learner, match.scenario, match.config_hash, outcomes, rest
+    )
+
+
+def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence[str | int] = ()) -> list[Row]:
+    """The matches for which a condition holds, in the order in which they were recorded."""
+    rows = connection.execute(
+        "SELECT m.uuid, a.name, b.name, l.name, m.scenario, m.config, m.outcomes, m.document FROM matches m"
+        " JOIN members a ON a.id = m.first JOIN members b ON b.id = m.second LEFT JOIN members l ON l.id = m.learner"
+        f" WHERE {where} ORDER BY m.id",
+        values,
+    )
+    return [Row(*columns) for columns in rows]
+
+
+def read_matches(connection: sqlite3.Connection, where: str, values: Sequence[str | int]) -> list[PlayedMatch]:
+    """As `read_rows`, the inverse of `to_row`. Raises LeagueError for a configuration that only other releases know."""
+    members = {member.name: member for member in read_members(connection)}
+    configs = {
+        name: _config(name, document) for name, document in connection.execute("SELECT hash, document FROM configs")
+    }
+    beside = connection.execute(
+        f"SELECT m.worker, m.stamp, m.played_at FROM matches m WHERE {where} ORDER BY m.id", values
+    )
+    return [
+        PlayedMatch(row.uuid, _match(row, members), configs[row.config], row.learner, worker, json.loads(stamp), at)
+        for row, (worker, stamp, at) in zip(read_rows(connection, where, values), beside, strict=True)
+    ]
+
+
+def _config(name: str, document: str) -> BattleConfig:
+    try:
+        return BattleConfig.from_dict(json.loads(document))
+    except ConfigError as error:
+        raise LeagueError(f"config {name[:12]}: cannot be used by this release: {error}") from error
+
+
+def _match(row: Row, members: Mapping[str, Member]) -> Match:
+    """What tells its players from others is what pins the members."""
+    document = json.loads(row.document)
+    columns = dict(document["battles"])
+    columns |= {name: [tuple(pair) for pair in columns[name]] for name in _PAIRS}
+    columns["outcome"] = json.loads(row.outcomes)
+    battles = [Battle(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+    first, second = document["classes"]
+    return Match(
+        row.scenario,
+        row.first,
+        row.second,
+        tuple(document["action_modes"]),
+        tuple(battles),
+        (first, second),
+        row.config,
+        (_identity(members[row.first]), _identity(members[row.second])),
+    )
+
+
+def config_document(config: BattleConfig) -> str:
+    """A configuration as JSON, without the rewards, on which a battle's course does not depend."""
+    return _json({key: value for key, value in config.to_dict().items() if key != "rewards"})
+
+
+def game_scores(outcomes: str) -> list[float]:
+    """The first member's score of each map, the mean of its two battles: one of 0, 1/4, 1/2, 3/4, 1."""
+    values = json.loads(outcomes)
+    return [(2 + blue + red) / 4 for blue, red in zip(values[::2], values[1::2], strict=True)]
+
+
+def read_games(connection: sqlite3.Connection, after: int, last: int) -> Iterator[tuple[str, str, float]]:
+    """First member, second member and the first's score of every game in the matches of the ids (after, last]."""
+    rows = connection.execute(
+        "SELECT a.name, b.name, m.outcomes FROM matches m JOIN members a ON a.id = m.first"
+        " JOIN members b ON b.id = m.second WHERE m.id > ? AND m.id <= ? ORDER BY m.id",
+        (after, last),
+    )
+    for first, second, outcomes in rows:
+        for score in game_scores(outcomes):
+            yield first, second, score
+
+
+def read_map_games(connection: sqlite3.Connection) -> Iterator[tuple[str, str, float, int]]:
+    """First member, second member, the first's score and the map's seed of every game."""
+    rows = connection.execute(
+        "SELECT a.name, b.name, m.outcomes, m.document FROM matches m JOIN members a ON a.id = m.first"
+        " JOIN members b ON b.id = m.second ORDER BY m.id"
+    )
+    for first, second, outcomes, document in rows:
+        seeds = json.loads(document)["battles"]["seed"][::2]
+        for score, seed in zip(game_scores(outcomes), seeds, strict=True):
+            yield first, second, score, seed
+
+
+def _check_uuid(uuid: str) -> None:
+    try:
+        if str(uuids.UUID(uuid)) == uuid:
+            return
+    except (ValueError, AttributeError, TypeError):
+        pass
+    raise LeagueError(f"uuid: expected one like {str(uuids.UUID(int=0))!r}, got {uuid!r}")
+
+
+def _check_players(where: str, played: PlayedMatch, members: Mapping[str, Member]) -> None:
+    match = played.match
+    for name, identity in zip((match.first, match.second), match.identities, strict=True):
+        if name not in members:
+            raise LeagueError(f"{where}: {name!r} is no member of the league")
+        weights = identity.get("weights_sha256")
+        if weights is not None and weights != members[name].weights_sha256:
+            raise LeagueError(f"{where}: {name!r} played with other weights than those of the member of that name")
+    if match.first == match.second:
+        raise LeagueError(f"{where}: expected two members, got {match.first!r} against itself")
+    if played.learner not in (None, match.first, match.second):
+        raise LeagueError(f"{where}: learner: expected one of the two players or none, got {played.learner!r}")
+
+
+def _check_battles(where: str, battles: Sequence[Battle]) -> None:
+    """Every map from both sides, one after the other, all maps different."""
+    try:
+        well_formed = [(battle.number, battle.side) for battle in battles] == [(n, n % 2) for n in range(len(battles))]
+        maps = [[(check_seed(battle.seed), battle.map_hash) for battle in battles[side::2]] for side in (0, 1)]
+        complete = maps[0] == maps[1] and len(set(dict(maps[0]))) == len(maps[0]) > 0
+        decided = all(battle.outcome in (WIN, TIE, LOSS) for battle in battles)
+    except ValueError as error:
+        raise LeagueError(f"{where}: {error}") from error
+    if not (well_formed and complete and decided):
+        raise LeagueError(
+            f"{where}: expected two battles of each of at least one map, side 0 and then side 1, "
+            f"no map twice, and outcomes of {WIN}, {TIE} or {LOSS}"
+        )
+
+
+def _identity(member: Member) -> dict[str, str | int]:
+    if member.weights_sha256 is None:
+        return {}
+    return {"steps": member.age, "weights_sha256": member.weights_sha256}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

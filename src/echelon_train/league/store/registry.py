@@ -1,0 +1,412 @@
+"""The registry of a league: who its members are, what they played, and how strong that makes them.
+
+A league is a folder::
+
+    league.db                              SQLite, see schema.sql and `database`
+    members/<SHA-256 of the weights>/      policy.safetensors and checkpoint.json of each policy, see `members`
+
+What happened (members, matches, periods, promotions) is only ever added to, each time in one transaction; ratings are
+derived from it and can be made anew. Any number of processes may use a league at once. The order of what happened is
+that of the ids, never that of the clock.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from echelon_env.config.schema import build, nearest_name, to_plain
+from echelon_env.evaluate import BASELINES
+from echelon_env.storage.atomic import new_folder
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.champions import Promotion, read_champion, read_promotions
+from echelon_train.league.store.database import check_integrity, create_database, read_meta, reading, writing
+from echelon_train.league.store.members import (
+    MEMBERS_FOLDER,
+    Member,
+    check_files,
+    check_kind,
+    insert_member,
+    member_folder,
+    now,
+    place_files,
+    read_candidate,
+    read_members,
+)
+from echelon_train.league.store.names import check_name, memorable_name
+from echelon_train.league.store.periods import (
+    ANCHOR_RATING,
+    LeagueSettings,
+    count_unrated,
+    derive,
+    derive_all,
+    insert_period,
+    insert_ratings,
+    last_period,
+    next_period,
+    read_periods,
+    read_ratings,
+)
+from echelon_train.league.store.records import (
+    PlayedMatch,
+    config_document,
+    game_scores,
+    read_map_games,
+    read_matches,
+    to_row,
+)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A member's place in a league."""
+
+    member: Member
+    rating: Rating  # after the last period
+    games: int  # maps played, also those of matches that no period has yet
+    score: float  # mean over these, 0 to 1; NaN without any
+
+
+class League:
+    """A league in a folder; made by `create` and `open`. It keeps nothing open and may go to other processes.
+
+    Every method raises LeagueError for a league that is damaged, or that another process keeps locked for a minute, and
+    OSError where the disk is full or fails.
+    """
+
+    def __init__(self, path: Path, settings: LeagueSettings) -> None:
+        self.path = path
+        self.settings = settings
+
+    @classmethod
+    def create(cls, path: Path, settings: LeagueSettings | None = None) -> League:
+        """Make a league in a new folder, with the anchor as its only member. Raises FileExistsError, OSError."""
+        settings = settings or LeagueSettings()
+        with new_folder(path) as temporary:
+            (temporary / MEMBERS_FOLDER).mkdir()
+            create_database(temporary, json.dumps(to_plain(settings)))
+            cls(temporary, settings).add_scripted(settings.anchor)
+        return cls(path, settings)
+
+    @classmethod
+    def open(cls, path: Path) -> League:
+        """The league in a folder. Raises LeagueError, with the reason, if it is none, damaged or of another version."""
+        with reading(path) as connection:
+            problems = check_integrity(connection)
+            if problems:
+                raise DamagedLeagueError(f"{path}: damaged: {problems[0]}; fsck says more")
+            return cls(path, read_settings(path, connection))
+
+    def add_scripted(self, level: str) -> Member:
+        """Make a scripted player, one of `echelon_env.evaluate.BASELINES`, a member, by its name.
+
+        Raises LeagueError for an unknown one and for one that is a member already.
+        """
+        if level not in BASELINES:
+            raise LeagueError(f"unknown scripted player {level!r}{nearest_name(level, BASELINES)}")
+        with writing(self.path) as connection:
+            if level in _by_name(connection):
+                raise LeagueError(f"{level!r} is a member already")
+            member = Member(0, level, "scripted", "active", None, 0, None, None, now(), {"level": level})
+            return _member(connection, insert_member(connection, member, None))
+
+    def add_checkpoint(
+        self, path: Path, kind: str, name: str | None = None, parent: str | None = None, *, numbered: bool = False
+    ) -> Member:
+        """Make the policy of a checkpoint, or of a run's last one, a member; its files are copied.
+
+        Parameters
+        ----------
+        path
+            As `echelon_train.checkpoints.checkpoint.find_checkpoint` takes it.
+        kind
+            What it is: ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``.
+        name
+            What to call it; by default an adjective and an animal that follow from the weights.
+        parent
+            Name of the member that it was trained from, if there is one.
+        numbered
+            Whether the name is to be completed by the first number that makes it a new one, from 1.
+
+        Raises
+        ------
+        CheckpointError
+            For a checkpoint that is missing, foreign or damaged.
+        LeagueError
+            If the same weights are a member already, or the name is; for an impossible kind or name, or a parent that
+            is no member.
+        """
+        checked_kind = check_kind(kind)
+        candidate = read_candidate(path)
+        with writing(self.path) as connection:
+            members = _by_name(connection)
+            for other in members.values():
+                if other.weights_sha256 == candidate.weights_sha256:
+                    raise LeagueError(f"{path}: its weights are those of the member {other.name!r}")
+            if numbered:
+                name = next(each for n in itertools.count(1) if (each := f"{name}-{n}") not in members)
+            if name is not None:
+                check_name(name)
+            if name in members:
+                raise LeagueError(f"name {name!r}: is that of another member")
+            parent_id = None if parent is None else _known(members, parent).id
+            member = Member(
+                id=0,
+                name=name or memorable_name(candidate.weights_sha256, members),
+                kind=checked_kind,
+                state="active",
+                parent=parent,
+                age=candidate.age,
+                weights_sha256=candidate.weights_sha256,
+                document_sha256=candidate.document_sha256,
+                created_at=now(),
+                origin=candidate.origin,
+            )
+            member = _member(connection, insert_member(connection, member, parent_id))
+            place_files(self.path, candidate)
+        return member
+
+    def retire(self, name: str) -> None:
+        """Take a member out of play; its matches stay, and one that is under way may still be recorded.
+
+        Retiring twice changes nothing. Raises LeagueError for an unknown member, the anchor and the champion.
+        """
+        with writing(self.path) as connection:
+            member = _known(_by_name(connection), name)
+            if name == self.settings.anchor:
+                raise LeagueError(f"{name!r} is the anchor, from which all ratings are measured: it cannot retire")
+            if name == read_champion(connection):
+                raise LeagueError(f"{name!r} is the champion: it cannot retire before another one is promoted")
+            connection.execute("UPDATE members SET state = 'retired' WHERE id = ?", (member.id,))
+
+    def members(self) -> list[Member]:
+        """All members in the order in which they joined."""
+        with reading(self.path) as connection:
+            return read_members(connection)
+
+    def member(self, name: str) -> Member:
+        """A member by its name. Raises LeagueError for an unknown one."""
+        with reading(self.path) as connection:
+            return _known(_by_name(connection), name)
+
+    def champion(self) -> Member | None:
+        """The member that was promoted last; None before the first promotion."""
+        with reading(self.path) as connection:
+            name = read_champion(connection)
+            return None if name is None else _by_name(connection)[name]
+
+    def promotions(self) -> list[Promotion]:
+        """All promotions in their order; `promotion.promote` makes them."""
+        with reading(self.path) as connection:
+            return read_promotions(connection)
+
+    def member_policy(self, name: str) -> Path:
+        """The checkpoint of a member, for `load_checkpoint` and `checkpoint_player`, after checking its hashes.
+
+        Raises LeagueError for an unknown member, a scripted one, and one whose files are missing or altered.
+        """
+        member = self.member(name)
+        if member.weights_sha256 is None or member.document_sha256 is None:
+            raise LeagueError(f"{name!r} is scripted: it has no policy")
+        problems = check_files(self.path, member.weights_sha256, member.document_sha256)
+        if problems:
+            raise LeagueError(f"{name!r} cannot be used: {'; '.join(problems)}")
+        return member_folder(self.path, member.weights_sha256)
+
+    def record(self, played: PlayedMatch) -> bool:
+        """Record a match for good.
+
+        Returns whether it is new: the same match with the same uuid again changes nothing. Raises LeagueError for
+        another match with a uuid that there is already, for one that is there already with another uuid, players that
+        are no members, and what is no whole match.
+        """
+        with writing(self.path) as connection:
+            members = _by_name(connection)
+            row = to_row(played, members)
+            content = row.content_sha256
+            before = connection.execute("SELECT content_sha256 FROM matches WHERE uuid = ?", (row.uuid,)).fetchone()
+            if before is not None:
+                if before[0] != content:
+                    raise LeagueError(f"match {row.uuid}: has been recorded already, with another content")
+                return False
+            same = connection.execute("SELECT uuid FROM matches WHERE content_sha256 = ?", (content,)).fetchone()
+            if same is not None:
+                raise LeagueError(f"match {row.uuid}: is match {same[0]} played again: it would be counted twice")
+            document = config_document(played.config)
+            connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (row.config, document))
+            connection.execute(
+                "INSERT INTO matches (uuid, first, second, learner, scenario, config, outcomes, document,"
+                " content_sha256, stamp, worker, played_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    row.uuid,
+                    members[row.first].id,
+                    members[row.second].id,
+                    None if row.learner is None else members[row.learner].id,
+                    row.scenario,
+                    row.config,
+                    row.outcomes,
+                    row.document,
+                    content,
+                    json.dumps(dict(played.stamp)),
+                    played.worker,
+                    played.played_at,
+                ),
+            )
+            return True
+
+    def matches(self, member: str | None = None, opponent: str | None = None) -> list[PlayedMatch]:
+        """The matches in the order in which they were recorded: all, a member's, or those of two members."""
+        names = [name for name in (member, opponent) if name is not None]
+        with reading(self.path) as connection:
+            members = _by_name(connection)
+            ids = [_known(members, name).id for name in names]
+            return read_matches(connection, " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1", ids)
+
+    def match(self, uuid: str) -> PlayedMatch:
+        """A match by its uuid, or by the beginning of it that no other has. Raises LeagueError if there is none."""
+        with reading(self.path) as connection:
+            found = read_matches(connection, "substr(m.uuid, 1, ?) = ?", [len(uuid), uuid])
+        if len(found) != 1:
+            raise LeagueError(f"match {uuid!r}: expected the uuid of a match or its beginning, {len(found)} have it")
+        return found[0]
+
+    def pair_scores(self) -> dict[tuple[str, str], list[float]]:
+        """(first, second) -> the first's scores of all their games, as `payoffs` takes them.
+
+        Of two members, the one that joined first comes first. A game is a map of a match, its score the mean of the two
+        battles: one of 0, 1/4, 1/2, 3/4 and 1.
+        """
+        with reading(self.path) as connection:
+            return _pair_scores(connection)
+
+    def games(self) -> list[tuple[str, str, float, int]]:
+        """First member, second member, the first's score and the map's seed of every game, as they were recorded."""
+        with reading(self.path) as connection:
+            return list(read_map_games(connection))
+
+    def unrated_matches(self) -> int:
+        """How many matches no period has yet."""
+        with reading(self.path) as connection:
+            return count_unrated(connection)
+
+    def close_period(self) -> int:
+        """Rate everybody by the matches since the last period, in one transaction. Returns the period's number.
+
+        A period without matches only makes the ratings of those still learning less certain.
+        """
+        with writing(self.path) as connection:
+            return self._close_period(connection)
+
+    def rate_matches(self) -> bool:
+        """Close a period if there are matches that none has yet, and say whether; of several processes one does."""
+        with writing(self.path) as connection:
+            new = count_unrated(connection) > 0
+            if new:
+                self._close_period(connection)
+        return new
+
+    def _close_period(self, connection: sqlite3.Connection) -> int:
+        period = next_period(connection, self.settings)
+        last, after_match = last_period(connection)
+        before = read_ratings(connection, last)
+        insert_period(connection, period)
+        insert_ratings(connection, period.number, derive(connection, period, before, after_match))
+        return period.number
+
+    def ratings(self, period: int | None = None) -> dict[str, Rating]:
+        """Ratings by member, in the order in which they joined.
+
+        After a period those who were members then; by default after the last one, with those who joined since. Raises
+        LeagueError for a period that there is not.
+        """
+        with reading(self.path) as connection:
+            if period is None:
+                return self._latest(connection)
+            closed, _ = last_period(connection)
+            if period not in range(1, closed + 1):
+                raise LeagueError(f"period {period}: expected one of the {closed} that are closed, from 1")
+            return read_ratings(connection, period)
+
+    def history(self) -> dict[int, dict[str, Rating]]:
+        """Period -> everybody's ratings after it."""
+        with reading(self.path) as connection:
+            return {period.number: read_ratings(connection, period.number) for period in read_periods(connection)}
+
+    def standings(self) -> list[Standing]:
+        """All members, the strongest first."""
+        with reading(self.path) as connection:
+            points: dict[str, list[float]] = {}
+            for (first, second), scores in _pair_scores(connection).items():
+                points.setdefault(first, []).extend(scores)
+                points.setdefault(second, []).extend(1.0 - score for score in scores)
+            members, ratings = _by_name(connection), self._latest(connection)
+        means = {name: sum(scores) / len(scores) for name, scores in points.items()}
+        standings = [
+            Standing(member, ratings[name], len(points.get(name, ())), means.get(name, math.nan))
+            for name, member in members.items()
+        ]
+        return sorted(standings, key=lambda each: -each.rating.rating)
+
+    def rebuild(self) -> int:
+        """Make all ratings anew from members, matches and periods. Returns how many of them were others before."""
+        with writing(self.path) as connection:
+            before = _all_ratings(connection)
+            connection.execute("DELETE FROM ratings")
+            try:
+                for number, ratings in derive_all(connection):
+                    insert_ratings(connection, number, ratings)
+            except ValueError as error:
+                raise LeagueError(f"{self.path}: {error}; fsck says more") from error
+            after = _all_ratings(connection)
+        return sum(before.get(key) != after.get(key) for key in before.keys() | after.keys())
+
+    def _latest(self, connection: sqlite3.Connection) -> dict[str, Rating]:
+        rated = read_ratings(connection, last_period(connection)[0])
+        unrated = {self.settings.anchor: ANCHOR_RATING}
+        return {name: rated.get(name, unrated.get(name, Rating())) for name in _by_name(connection)}
+
+
+def read_settings(path: Path, connection: sqlite3.Connection) -> LeagueSettings:
+    """The settings of the league in a folder. Raises LeagueError if they cannot be."""
+    try:
+        settings: LeagueSettings = build(LeagueSettings, json.loads(read_meta(connection)["settings"]), "settings.")
+    except (KeyError, ValueError) as error:
+        raise DamagedLeagueError(f"{path}: damaged: its settings cannot be read ({error})") from error
+    return settings
+
+
+def _pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], list[float]]:
+    scores: dict[tuple[str, str], list[float]] = {}
+    names = {member.id: member.name for member in read_members(connection)}
+    for first, second, outcomes in connection.execute("SELECT first, second, outcomes FROM matches ORDER BY id"):
+        games = game_scores(outcomes)
+        pair = names[first], names[second]
+        if first > second:
+            pair, games = pair[::-1], [1.0 - score for score in games]
+        scores.setdefault(pair, []).extend(games)
+    return scores
+
+
+def _by_name(connection: sqlite3.Connection) -> dict[str, Member]:
+    return {member.name: member for member in read_members(connection)}
+
+
+def _known(members: Mapping[str, Member], name: str) -> Member:
+    if name not in members:
+        raise LeagueError(f"no member {name!r}{nearest_name(name, members)}")
+    return members[name]
+
+
+def _member(connection: sqlite3.Connection, number: int) -> Member:
+    return next(member for member in read_members(connection) if member.id == number)
+
+
+def _all_ratings(connection: sqlite3.Connection) -> dict[tuple[int, int], tuple[float, ...]]:
+    rows = connection.execute("SELECT period, member, rating, deviation, volatility FROM ratings")
+    return {(period, member): tuple(numbers) for period, member, *numbers in rows}

@@ -1,0 +1,352 @@
+"""Recurrent PPO on chunks of sequences: sb3-contrib's RecurrentPPO with another way of collecting and training."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal
+
+import torch
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.utils import FloatSchedule
+from torch import Tensor
+
+from echelon_train.errors import NonFiniteError
+from echelon_train.policy.observation_normalizer import ObservationNormalizer
+from echelon_train.policy.sequences import (
+    CnnLstmPolicy,
+    MlpLstmPolicy,
+    MultiInputLstmPolicy,
+    SequencePolicy,
+)
+from echelon_train.ppo import distributed
+from echelon_train.ppo.buffer import write_batch
+from echelon_train.ppo.collector import ChunkCollector
+from echelon_train.ppo.losses import Losses, Weights, losses, recurrent_states, state_tensors
+from echelon_train.ppo.normalize import ReturnNormalizer, normalized
+from echelon_train.ppo.observations import at, flat
+from echelon_train.ppo.saving import PlainSaving
+from echelon_train.ppo.update_log import UpdateLog, explained_variance
+from echelon_train.tensor_files import weights_of
+
+MOST_SKIPPED = 5
+"""Minibatches in a row whose gradient may not be finite before training stops."""
+
+DIAGNOSED = 256
+"""Samples that the policy's diagnostics are of, few because they cost a pass of their own."""
+
+NumberOrSchedule = float | Callable[[float], float]
+"""A number, or a function of the share of the run that is left."""
+
+
+class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
+    """Recurrent PPO for many rows: chunks of sequences in random order, each run through the LSTM in one call.
+
+    It takes any VecEnv and is used as stable-baselines3's algorithms are. Parameters that RecurrentPPO has mean what
+    they mean there, but:
+
+    Parameters
+    ----------
+    policy
+        A `SequencePolicy` class, or ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"`` or ``"MultiInputLstmPolicy"``.
+    n_steps, batch_size
+        Multiples of `chunk`; a minibatch has at most as many samples as a rollout.
+    normalize_advantage
+        True: over all acting samples of a rollout (not of a minibatch). ``"by_group"``: within the policy's groups.
+    vf_coef, clip_range_vf
+        With `return_std` they are about normalised returns: the critic's loss is in units of the returns' variance,
+        the clip range in standard deviations.
+    ent_coef
+        A number or a schedule.
+    chunk
+        Steps of the sequences that the LSTM is trained on, each from a recurrent state that was stored in the rollout.
+    burn_in
+        Steps at the beginning of a chunk that only warm the LSTM up, unless an episode begins there: they enter no
+        loss, but gradients of later losses flow back through them.
+    accumulate
+        Parts in which a minibatch's gradient is computed, to save memory.
+    return_std
+        First guess of the returns' standard deviation: the critic predicts them in terms of their running mean and
+        deviation, see `ReturnNormalizer`. None: it predicts the returns themselves.
+    recompute_advantages
+        Whether values, recurrent states and advantages are computed anew before every pass but the first; the values
+        that truncated episodes were bootstrapped with are not.
+    auxiliary_coef
+        Weight of the loss of predicting the next observation, for policies that do.
+    critic_lr_scale
+        Learning rate of what the critic has for itself, as a multiple of the actor's.
+    deterministic
+        On CUDA: the same numbers in every run, at some cost; policies then encode in float32 rather than bfloat16.
+
+    Raises
+    ------
+    ValueError
+        For a parameter that is impossible by itself or together with the others, naming it, and for a policy that is no
+        `SequencePolicy`.
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        "MlpLstmPolicy": MlpLstmPolicy,
+        "CnnLstmPolicy": CnnLstmPolicy,
+        "MultiInputLstmPolicy": MultiInputLstmPolicy,
+    }
+
+    clip_range: Any
+    clip_range_vf: Any
+
+    def __init__(
+        self,
+        policy: str | type[SequencePolicy],
+        env: Any,
+        *args: Any,
+        normalize_advantage: bool | Literal["by_group"] = True,
+        ent_coef: NumberOrSchedule = 0.0,
+        chunk: int = 16,
+        burn_in: int = 0,
+        accumulate: int = 1,
+        return_std: float | None = 1.0,
+        recompute_advantages: bool = False,
+        auxiliary_coef: float = 0.0,
+        critic_lr_scale: float = 1.0,
+        deterministic: bool = False,
+        _init_setup_model: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(policy, env, *args, _init_setup_model=False, **kwargs)
+        self.normalize_advantage = normalize_advantage
+        self.ent_coef = FloatSchedule(ent_coef)
+        self.chunk, self.burn_in, self.accumulate = chunk, burn_in, accumulate
+        self.return_std, self.recompute_advantages = return_std, recompute_advantages
+        self.auxiliary_coef, self.critic_lr_scale = auxiliary_coef, critic_lr_scale
+        self.deterministic = deterministic
+        self.skipped_minibatches = 0
+        """Minibatches so far whose gradient was not finite."""
+        self.skipped_in_a_row = 0
+        """Those since the last one whose gradient was."""
+        self.before_rollout: Callable[[], object] = lambda: None
+        """Called before every rollout, and so after the update that follows the last one."""
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        self._check_numbers(self.n_envs)
+        self._setup_lr_schedule()
+        if self.seed is not None:
+            self.set_random_seed(distributed.rank_seed(self.seed))
+        elif distributed.rank():
+            torch.seed()  # torch begins with the same numbers in every process
+        if self.device.type == "cuda":
+            _set_up_cuda(self.deterministic)
+        self.policy = self.policy_class(
+            self.observation_space, self.action_space, self.lr_schedule, **self.policy_kwargs
+        ).to(self.device)
+        if not isinstance(self.policy, SequencePolicy):
+            raise ValueError(f"policy: expected a SequencePolicy, got {type(self.policy).__name__}")
+        if self.device.type == "cuda" and not self.deterministic:
+            self.policy.encoding_dtype = torch.bfloat16
+        if self.return_std is not None:
+            self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
+        self._share_out_parameters()
+        distributed.broadcast_tensors([*self.policy.parameters(), *self.policy.buffers()])
+        self.clip_range = FloatSchedule(self.clip_range)
+        self.clip_range_vf = None if self.clip_range_vf is None else FloatSchedule(self.clip_range_vf)
+        if self.env is not None:  # without one it only predicts
+            self._make_room()
+
+    def _check_numbers(self, num_rows: int) -> None:
+        """Raise ValueError for a parameter that is impossible by itself or together with the others."""
+        samples = self.n_steps * num_rows
+        chunks = isinstance(self.chunk, int) and self.chunk >= 1
+        return_std, target_kl, clip_range_vf = self.return_std, self.target_kl, self.clip_range_vf
+        for name, valid, expected in (
+            ("use_sde", not self.use_sde, "False: state-dependent exploration is not supported"),
+            ("chunk", chunks, "an integer of at least 1"),
+            ("n_steps", chunks and self.n_steps >= 1 and self.n_steps % self.chunk == 0, f"a multiple of {self.chunk}"),
+            (
+                "batch_size",
+                chunks and self.chunk <= self.batch_size <= samples and self.batch_size % self.chunk == 0,
+                f"a multiple of chunk {self.chunk} up to the {samples} samples of a rollout",
+            ),
+            ("burn_in", 0 <= self.burn_in < self.chunk, f"0 to {self.chunk - 1}, less than a chunk"),
+            ("accumulate", self.accumulate >= 1, "at least 1"),
+            ("n_epochs", self.n_epochs >= 1, "at least 1"),
+            ("gamma", 0 <= self.gamma <= 1, "0 to 1"),
+            ("gae_lambda", 0 <= self.gae_lambda <= 1, "0 to 1"),
+            ("max_grad_norm", self.max_grad_norm > 0, "more than 0"),
+            ("target_kl", target_kl is None or target_kl > 0, "None or more than 0"),
+            (
+                "clip_range_vf",
+                clip_range_vf is None or callable(clip_range_vf) or clip_range_vf > 0,
+                "None, a schedule or more than 0",
+            ),
+            ("return_std", return_std is None or 0 < return_std < math.inf, "None or a finite number above 0"),
+            ("auxiliary_coef", self.auxiliary_coef >= 0, "at least 0"),
+            ("critic_lr_scale", 0 <= self.critic_lr_scale < math.inf, "a finite number of at least 0"),
+            ("normalize_advantage", self.normalize_advantage in (True, False, "by_group"), "True, False or 'by_group'"),
+        ):
+            if not valid:
+                raise ValueError(f"{name}: expected {expected}, got {getattr(self, name)!r}")
+
+    def _share_out_parameters(self) -> None:
+        """Let the critic's own parameters have another learning rate, if they shall."""
+        if self.critic_lr_scale == 1.0:
+            return
+        critic = self.policy.critic_parameters()
+        own = {id(parameter) for parameter in critic}
+        actor = [parameter for parameter in self.policy.parameters() if id(parameter) not in own]
+        self.policy.optimizer = self.policy.optimizer_class(
+            [{"params": actor}, {"params": critic}], lr=self.lr_schedule(1), **self.policy.optimizer_kwargs
+        )
+
+    def begin_anew(self, weights: Mapping[str, Tensor]) -> None:
+        """Take other weights, as `weights_of` names them, and forget what came of training; the environment goes on.
+
+        Counts and schedules go on, too.
+        """
+        for name, tensor in weights_of(self.policy).items():
+            if name in weights:
+                tensor.copy_(weights[name])
+        if self.return_std is not None:
+            self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
+        self.policy.optimizer.state.clear()
+        for state in state_tensors(self._last_lstm_states, self._critic_lstm):
+            state.zero_()
+
+    def train(self) -> None:
+        """Update the policy from the rollout in the buffer.
+
+        What is logged of the minibatches (losses, ``entropy``, ``approx_kl``, ``clip_fraction``, ``grad_norm``) is of
+        the samples of all processes; what is logged of the rollout (``explained_variance``, standard deviations,
+        ``acting``, the policy's diagnostics) is of this process's own.
+        """
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        for group in self.policy.optimizer.param_groups[1:]:
+            group["lr"] *= self.critic_lr_scale
+        remaining = self._current_progress_remaining
+        weights = Weights(
+            self.clip_range(remaining),
+            self.ent_coef(remaining),
+            self.vf_coef,
+            self.auxiliary_coef,
+            None if self.clip_range_vf is None else self.clip_range_vf(remaining),
+        )
+        buffer = self.rollout_buffer
+        counted = buffer.counted()
+        self._normalize_returns(counted)
+        explained = explained_variance(buffer.values[counted], buffer.returns[counted])
+        log, stopped = UpdateLog(), False
+        for epoch in range(self.n_epochs):
+            if epoch and self.recompute_advantages:
+                self._recompute()
+            advantages = self._normalized_advantages(counted)
+            for chunks in buffer.minibatches(self.batch_size // self.chunk):
+                parts = self._gradient(chunks, advantages, counted, weights)
+                norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+                if not bool(torch.isfinite(norm) & torch.isfinite(parts.total)):
+                    self._skip(chunks, advantages, counted)
+                    continue
+                self.skipped_in_a_row = 0
+                log.add(parts, norm)
+                if self.target_kl is not None and float(parts.approx_kl) > 1.5 * self.target_kl:
+                    stopped = True
+                    break
+                self.policy.optimizer.step()
+            self._n_updates += 1
+            if stopped:
+                break
+        self.policy.optimizer.zero_grad()
+        self._observe()
+        self._record(log, weights, explained)
+
+    def _gradient(self, chunks: Tensor, advantages: Tensor, counted: Tensor, weights: Weights) -> Losses:
+        """Compute the gradient of a minibatch's loss, in all processes; returns its losses over all of them."""
+        buffer = self.rollout_buffer
+        acting, all_counted = distributed.all_reduce_sum(buffer.counts(chunks, counted)).clamp_min(1.0).unbind()
+        self.policy.optimizer.zero_grad()
+        results = []
+        for part in chunks.tensor_split(min(self.accumulate, len(chunks))):
+            batch = buffer.batch(part, advantages, counted)
+            result = losses(self.policy, batch, self.policy.return_normalizer, weights, acting, all_counted)
+            result.total.backward()  # type: ignore[no-untyped-call]
+            results.append(torch.stack([number.detach().float() for number in result]))
+        return Losses(*distributed.all_reduce_gradients(self.policy.parameters(), torch.stack(results).sum(0).unbind()))
+
+    def _normalize_returns(self, counted: Tensor) -> None:
+        normalizer = self.policy.return_normalizer
+        if normalizer is None:
+            return
+        returns = self.rollout_buffer.returns[counted].double()
+        sums = torch.stack([returns.new_tensor(float(len(returns))), returns.sum(), (returns**2).sum()])
+        count, total, squares = distributed.all_reduce_sum(sums).unbind()
+        normalizer.update(total / count, squares / count, self.policy.value_net)
+
+    def _normalized_advantages(self, counted: Tensor) -> Tensor:
+        """The advantages (T, N) as the policy's loss takes them."""
+        buffer = self.rollout_buffer
+        if not self.normalize_advantage:
+            return buffer.advantages
+        groups = None
+        if self.normalize_advantage == "by_group":
+            found = self.policy.groups(flat(buffer.observations))
+            groups = None if found is None else found.view_as(buffer.acting)
+        return normalized(buffer.advantages, buffer.acting & counted, groups, self.policy.num_groups)
+
+    def _skip(self, chunks: Tensor, advantages: Tensor, counted: Tensor) -> None:
+        """Leave a minibatch out whose gradient is not finite; stop if there have been too many in a row."""
+        self.skipped_minibatches += 1
+        self.skipped_in_a_row += 1
+        self.policy.optimizer.zero_grad()
+        if self.skipped_in_a_row < MOST_SKIPPED:
+            return
+        file = write_batch(self.rollout_buffer.batch(chunks, advantages, counted), self.logger.dir)
+        raise NonFiniteError(
+            f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; "
+            f"the last of them is in {file}"
+        )
+
+    def _observe(self) -> None:
+        """Let the policy take note of what the acting rows of all processes saw."""
+        buffer = self.rollout_buffer
+        normalizers = [module for module in self.policy.modules() if isinstance(module, ObservationNormalizer)]
+        with distributed.sync_running_stats(normalizers):
+            for step in range(0, buffer.num_steps, buffer.chunk):
+                part = slice(step, step + buffer.chunk)
+                self.policy.observe(flat(at(buffer.observations, part)), buffer.acting[part].flatten())
+
+    def _record(self, log: UpdateLog, weights: Weights, explained: float) -> None:
+        buffer, record = self.rollout_buffer, self.logger.record
+        for name, number in log.means().items():
+            record(f"train/{name}", number)
+        record("train/explained_variance", explained)
+        for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
+            acted = tensor[buffer.acting]
+            record(f"train/{name}_std", float(acted.std(correction=0)) if len(acted) else 0.0)
+        for name, number in self._diagnostics().items():
+            record(f"train/{name}", number)
+        record("train/clip_range", weights.clip_range)
+        record("train/entropy_weight", weights.entropy)
+        record("train/acting", float(buffer.acting.float().mean()))
+        record("train/skipped_minibatches", self.skipped_minibatches)
+        record("train/n_updates", self._n_updates, exclude="tensorboard")
+
+    @torch.no_grad()
+    def _diagnostics(self) -> dict[str, float]:
+        """What the policy says of about `DIAGNOSED` samples from all over the rollout."""
+        buffer = self.rollout_buffer
+        count = min(max(1, DIAGNOSED // self.chunk), buffer.num_chunks)
+        chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
+        batch = buffer.batch(chunks, buffer.advantages, buffer.counted())
+        states = recurrent_states(batch.states)
+        numbers: dict[str, float] = self.policy.diagnostics(batch.observations, states, batch.sequences)
+        return numbers
+
+
+def _set_up_cuda(deterministic: bool) -> None:
+    """Let CUDA look for the fastest kernels, or take such as give the same numbers every time."""
+    torch.backends.cudnn.benchmark = not deterministic
+    torch.backends.cudnn.deterministic = deterministic
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # an LSTM's sums depend on it
+        torch.use_deterministic_algorithms(True, warn_only=True)

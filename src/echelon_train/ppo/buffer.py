@@ -1,0 +1,186 @@
+"""The rollout buffer: what every row saw, did and got, cut into chunks that the LSTM is trained on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import safetensors.torch
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from echelon_env.storage.atomic import write_bytes
+from echelon_train.policy.sequences import Observations, Sequences
+from echelon_train.ppo import observations
+
+
+class Batch(NamedTuple):
+    """S samples of a minibatch: first those of acting rows, so that they need not be copied to be by themselves."""
+
+    observations: Observations  # (S, ...)
+    actions: Tensor  # (S, ...) raw ones
+    old_values: Tensor  # (S,)
+    old_log_probs: Tensor  # (S,)
+    advantages: Tensor  # (S,) normalised
+    returns: Tensor  # (S,)
+    acting: Tensor  # (S,) bool: samples of the policy's loss
+    counted: Tensor  # (S,) bool: samples of the critic's loss
+    states: tuple[Tensor, ...]  # (layers, n, units) each
+    sequences: Sequences
+
+
+class ChunkBuffer:
+    """T steps of N rows as tensors (T, N, ...), allocated once, with LSTM states at the beginnings of chunks only.
+
+    Parameters
+    ----------
+    num_steps
+        T.
+    num_rows
+        N.
+    chunk
+        Steps L of a chunk, a divisor of T.
+    burn_in
+        Steps at the beginning of a chunk that enter no loss, unless an episode begins there.
+    observation_space
+        Space of a row's observations: a plain one, or a Dict of plain ones.
+    action_shape, action_dtype
+        Of a row's raw action.
+    states
+        Tensors (layers, N, units) like those of the recurrent state.
+    device
+        Where the tensors are.
+    """
+
+    def __init__(
+        self,
+        num_steps: int,
+        num_rows: int,
+        chunk: int,
+        burn_in: int,
+        observation_space: spaces.Space,  # type: ignore[type-arg]
+        action_shape: tuple[int, ...],
+        action_dtype: torch.dtype,
+        states: tuple[Tensor, ...],
+        device: torch.device,
+    ) -> None:
+        self.num_steps, self.num_rows, self.chunk, self.burn_in = num_steps, num_rows, chunk, burn_in
+        self.device = device
+        shape = (num_steps, num_rows)
+
+        def room(*tail: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.zeros(*shape, *tail, dtype=dtype, device=device)
+
+        self.observations = observations.room(observation_space, shape, device)
+        self.actions = room(*action_shape, dtype=action_dtype)
+        self.rewards, self.values, self.log_probs = room(), room(), room()
+        self.advantages, self.returns, self.bootstraps = room(), room(), room()
+        self.episode_starts, self.ends, self.acting = (room(dtype=torch.bool) for _ in range(3))
+        self.states = tuple(
+            torch.zeros(num_steps // chunk, *state.shape, dtype=state.dtype, device=device) for state in states
+        )
+
+    def store_states(self, step: int, states: tuple[Tensor, ...]) -> None:
+        """Keep the recurrent states before a step, if it begins a chunk."""
+        if step % self.chunk == 0:
+            for kept, state in zip(self.states, states, strict=True):
+                kept[step // self.chunk].copy_(state)
+
+    @property
+    def num_chunks(self) -> int:
+        """Chunks of all rows; chunk `c * N + row` begins at step `c * L`."""
+        return self.num_steps // self.chunk * self.num_rows
+
+    def counted(self) -> Tensor:
+        """(T, N) bool: the samples that enter a loss; the others only warm the LSTM up."""
+        counted = torch.ones_like(self.ends)
+        if self.burn_in:
+            by_chunk = self.episode_starts.view(-1, self.chunk, self.num_rows)
+            begun = by_chunk.cumsum(1) > 0
+            begun[:, self.burn_in :] = True
+            counted = begun.view(self.num_steps, self.num_rows)
+        return counted
+
+    def counts(self, chunks: Tensor, counted: Tensor) -> Tensor:
+        """(2,) float32: how many samples of some chunks enter the policy's and the critic's loss."""
+        masks = torch.stack([self.acting & counted, counted]).view(2, -1, self.chunk, self.num_rows)
+        return masks.sum(2).flatten(1)[:, chunks.to(self.device)].sum(1).float()
+
+    def minibatches(self, chunks_at_once: int) -> Iterator[Tensor]:
+        """The numbers of all chunks in random order, (n,) int64 at a time; the last ones may be fewer."""
+        yield from torch.split(torch.randperm(self.num_chunks), chunks_at_once)
+
+    def batch(self, chunks: Tensor, advantages: Tensor, counted: Tensor) -> Batch:
+        """The samples of some chunks.
+
+        Parameters
+        ----------
+        chunks
+            (n,) int64 on the CPU, their numbers.
+        advantages
+            (T, N), normalised.
+        counted
+            (T, N) bool, see `counted`.
+        """
+        steps = torch.arange(self.chunk)[:, None] + (chunks // self.num_rows) * self.chunk
+        rows = (chunks % self.num_rows).expand(self.chunk, -1)
+        index = (steps * self.num_rows + rows).flatten().to(self.device)
+
+        def take(tensor: Tensor) -> Tensor:
+            return tensor.flatten(0, 1).index_select(0, index)
+
+        sequences, sources = self._cut(take(self.episode_starts).view(self.chunk, -1))
+        order = take(self.acting).argsort(descending=True, stable=True)
+        sequences = sequences._replace(place=order if sequences.place is None else sequences.place[order])
+        index = index[order]
+        counts = take(counted)
+        chunk_index, row_index = (chunks // self.num_rows).to(self.device), (chunks % self.num_rows).to(self.device)
+        return Batch(
+            observations.each(take, self.observations),
+            take(self.actions),
+            take(self.values),
+            take(self.log_probs),
+            take(advantages),
+            take(self.returns),
+            take(self.acting) & counts,
+            counts,
+            tuple(state[chunk_index, :, row_index].transpose(0, 1)[:, sources].contiguous() for state in self.states),
+            sequences,
+        )
+
+    def _cut(self, episode_starts: Tensor) -> tuple[Sequences, Tensor]:
+        """Cut chunks (L, n) where an episode begins inside; also the chunk (n',) whose state each sequence starts from.
+
+        A piece after a cut becomes a sequence of its own after the n others; its state is masked.
+        """
+        length, count = episode_starts.shape
+        inside = episode_starts.clone()
+        inside[0] = False
+        if not bool(inside.any()):
+            sources = torch.arange(count, device=self.device)
+            return Sequences(length, count, episode_starts[0].float(), None), sources
+        pieces = inside.t().flatten().cumsum(0).view(count, length).t()  # cuts so far, chunk by chunk
+        before = torch.cat([pieces.new_zeros(1), pieces[-1, :-1]])  # cuts in earlier chunks
+        cut_step, cut_chunk = inside.t().nonzero(as_tuple=True)[::-1]
+        number = torch.where(pieces > before, count + pieces - 1, torch.arange(count, device=self.device))
+        first = torch.cat([torch.zeros(count, dtype=torch.int64, device=self.device), cut_step])
+        total = len(first)
+        step = torch.arange(length, device=self.device)[:, None] - first[number]
+        starts = torch.cat([episode_starts[0].float(), torch.ones(len(cut_step), device=self.device)])
+        sources = torch.cat([torch.arange(count, device=self.device), cut_chunk])
+        return Sequences(length, total, starts, (step * total + number).flatten()), sources
+
+
+def write_batch(batch: Batch, folder: str | None) -> Path:
+    """Write a minibatch as safetensors, for a person to look into; returns the file, in `folder` or a temporary one."""
+    observations = batch.observations if isinstance(batch.observations, dict) else {"observation": batch.observations}
+    tensors = {f"observations.{name}": part for name, part in observations.items()}
+    others = batch._replace(observations={})._asdict()
+    tensors |= {name: part for name, part in others.items() if isinstance(part, Tensor)}
+    tensors |= {f"states.{number}": state for number, state in enumerate(batch.states)}
+    file = Path(folder or tempfile.mkdtemp()) / "nonfinite_minibatch.safetensors"
+    write_bytes(file, safetensors.torch.save({name: part.cpu().contiguous() for name, part in tensors.items()}))
+    return file

@@ -1,0 +1,193 @@
+"""Collecting rollouts: many rows at once into chunks, with the value of what came after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from sb3_contrib import RecurrentPPO
+from sb3_contrib.common.recurrent.type_aliases import RNNStates
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.utils import check_for_correct_spaces
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+from echelon_train.policy.sequences import Observations
+from echelon_train.ppo import distributed
+from echelon_train.ppo.buffer import ChunkBuffer
+from echelon_train.ppo.gae import advantages_and_returns
+from echelon_train.ppo.losses import recurrent_states, state_tensors
+from echelon_train.ppo.observations import at, put, tensors_of, to_device
+
+
+class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
+    """The half of `EchelonRecurrentPPO` that plays: it fills a `ChunkBuffer`, advantages and returns included."""
+
+    chunk: int
+    burn_in: int
+    num_timesteps: int
+    rollout_buffer: ChunkBuffer
+    _last_lstm_states: RNNStates
+    _critic_lstm: bool
+    before_rollout: Callable[[], object]
+
+    def _check_numbers(self, num_rows: int) -> None:
+        raise NotImplementedError
+
+    def set_env(self, env: Any, force_reset: bool = True) -> None:
+        """As stable-baselines3's; a model that was loaded without an environment gets room for rollouts here."""
+        super().set_env(env, force_reset)
+        if not hasattr(self, "rollout_buffer"):
+            self._make_room()
+
+    def replace_env(self, env: VecEnv) -> None:
+        """Begin anew in another environment; the weights, the optimizer's state and all counters stay as they are.
+
+        It may have another number of rows. The old environment is left open. Raises ValueError, with nothing changed,
+        for one that does not fit the policy or the algorithm's parameters.
+        """
+        env = self._wrap_env(env, self.verbose)
+        check_for_correct_spaces(env, self.observation_space, self.action_space)
+        self._check_numbers(env.num_envs)
+        self.n_envs = env.num_envs  # the policy knows nothing of rows; only what is set here does
+        self.set_env(env)
+        self._make_room()
+        self._last_obs = env.reset()
+        self._last_episode_starts = np.ones(self.n_envs, np.bool_)
+        for buffer in (self.ep_info_buffer, self.ep_success_buffer):
+            if buffer is not None:  # as before the first `learn`
+                buffer.clear()
+
+    def collect_rollouts(self, env: Any, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int) -> bool:
+        """Call `before_rollout`, then collect a rollout in whatever environment it has left.
+
+        Returns False if a callback wants to stop, here or in another process. Time steps are counted for rows that act.
+        """
+        self.before_rollout()
+        self.policy.set_training_mode(False)
+        started = self.num_timesteps
+        callback.on_rollout_start()
+        complete = self._collect(callback)
+        progress = distributed.all_reduce_sum(
+            torch.tensor([self.num_timesteps - started, int(not complete)], dtype=torch.float64)
+        )
+        self.num_timesteps = started + int(progress[0])
+        if progress[1] > 0:
+            return False
+        with torch.no_grad():
+            last_values = self._values(self._on_device(self._last_obs), self._last_lstm_states, self._starts())
+        self._estimate(last_values)
+        callback.on_rollout_end()
+        return True
+
+    def _collect(self, callback: BaseCallback) -> bool:
+        """Fill the buffer; False if a callback wanted to stop."""
+        env, buffer, policy = self.env, self.rollout_buffer, self.policy
+        buffer.bootstraps.zero_()
+        for n_steps in range(buffer.num_steps):
+            buffer.store_states(n_steps, state_tensors(self._last_lstm_states, self._critic_lstm))
+            observations, starts = self._on_device(self._last_obs), self._starts()
+            with torch.no_grad():
+                actions, values, log_probs, lstm_states = policy(observations, self._last_lstm_states, starts)
+                acting = policy.acting(observations)
+                clipped_actions = policy.environment_actions(actions).cpu().numpy()
+            put(buffer.observations, n_steps, observations)  # before the environment may write over them
+            new_obs, rewards, dones, infos = env.step(clipped_actions)
+            living = env.num_envs if acting is None else int(acting.sum())
+            self.num_timesteps += living
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return False
+            buffer.actions[n_steps] = actions.view(buffer.actions[n_steps].shape)
+            buffer.rewards[n_steps] = torch.as_tensor(rewards)
+            buffer.values[n_steps] = self._denormalized(values.flatten())
+            buffer.log_probs[n_steps] = log_probs
+            buffer.acting[n_steps] = True if acting is None else acting
+            buffer.episode_starts[n_steps] = starts > 0
+            buffer.ends[n_steps] = torch.as_tensor(dones)
+            self._last_obs, self._last_episode_starts, self._last_lstm_states = new_obs, dones, lstm_states
+            ended = np.flatnonzero(dones)
+            if len(ended):
+                self._update_info_buffer([infos[row] for row in ended], dones[ended])
+                self._bootstrap(n_steps, ended, infos)
+        return True
+
+    def _bootstrap(self, step: int, ended: np.ndarray[Any, Any], infos: list[dict[str, Any]]) -> None:
+        """Keep the values of the final observations of the episodes that were truncated in a step."""
+        cut = [row for row in ended if infos[row].get("TimeLimit.truncated", False)]
+        cut = [row for row in cut if infos[row].get("terminal_observation") is not None]
+        if not cut:
+            return
+        final = [infos[row]["terminal_observation"] for row in cut]
+        stacked = (
+            {name: np.stack([each[name] for each in final]) for name in self.observation_space}
+            if isinstance(self.observation_space, spaces.Dict)
+            else np.stack(final)
+        )
+        rows = torch.as_tensor(cut, device=self.device)
+        states = tuple(state[:, rows] for state in state_tensors(self._last_lstm_states, self._critic_lstm))
+        with torch.no_grad():
+            goes_on = torch.zeros(len(cut), device=self.device)
+            observations = to_device(tensors_of(self.observation_space, stacked), self.device)
+            self.rollout_buffer.bootstraps[step, rows] = self._values(observations, recurrent_states(states), goes_on)
+
+    def _estimate(self, last_values: Tensor) -> None:
+        """Compute the rollout's advantages and returns from its values."""
+        buffer = self.rollout_buffer
+        buffer.advantages[:], buffer.returns[:] = advantages_and_returns(
+            buffer.rewards, buffer.values, last_values, buffer.ends, buffer.bootstraps, self.gamma, self.gae_lambda
+        )
+
+    def _values(self, observations: Observations, states: RNNStates, starts: Tensor) -> Tensor:
+        """Values (rows,) of observations, in terms of returns."""
+        return self._denormalized(self.policy.predict_values(observations, states.vf, starts).flatten())
+
+    def _denormalized(self, predictions: Tensor) -> Tensor:
+        normalizer = self.policy.return_normalizer
+        return predictions if normalizer is None else normalizer.denormalize(predictions)
+
+    def _starts(self) -> Tensor:
+        return torch.as_tensor(self._last_episode_starts, dtype=torch.float32, device=self.device)
+
+    def _on_device(self, observations: Any) -> Observations:
+        return to_device(tensors_of(self.observation_space, observations), self.device)
+
+    @torch.no_grad()
+    def _recompute(self) -> None:
+        """Compute values, recurrent states at chunk starts, advantages and returns anew with the present weights.
+
+        The values of what truncated episodes ended with stay as they were in the rollout: those observations are not
+        kept, for memory, and an update moves a value by little.
+        """
+        buffer, policy = self.rollout_buffer, self.policy
+        states = recurrent_states(tuple(state[0].clone() for state in buffer.states))
+        for step in range(buffer.num_steps):
+            buffer.store_states(step, state_tensors(states, self._critic_lstm))
+            starts = buffer.episode_starts[step].float()
+            # the most probable actions, for they draw no random numbers
+            _, values, _, states = policy(at(buffer.observations, step), states, starts, deterministic=True)
+            buffer.values[step] = self._denormalized(values.flatten())
+        last_values = self._values(self._on_device(self._last_obs), states, self._starts())
+        self._estimate(last_values)
+
+    def _make_room(self) -> None:
+        """The recurrent states and the buffer for as many rows as the environment has."""
+        lstm = self.policy.lstm_actor
+        zeros = torch.zeros(lstm.num_layers, self.n_envs, lstm.hidden_size, device=self.device)
+        self._critic_lstm = self.policy.lstm_critic is not None
+        self._last_lstm_states = recurrent_states(tuple(zeros.clone() for _ in range(4 if self._critic_lstm else 2)))
+        shape, dtype = self.policy.raw_action()
+        self.rollout_buffer = ChunkBuffer(
+            self.n_steps,
+            self.n_envs,
+            self.chunk,
+            self.burn_in,
+            self.observation_space,
+            shape,
+            dtype,
+            state_tensors(self._last_lstm_states, self._critic_lstm),
+            self.device,
+        )

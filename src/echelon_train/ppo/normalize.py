@@ -1,0 +1,93 @@
+"""Normalisation of returns, in the manner of PopArt, and of advantages."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from echelon_train.ppo import distributed
+
+RATE = 0.05
+"""Share of the newest rollout in the moments of returns."""
+
+LEAST_STD = 1e-4
+"""Below it returns count as equal."""
+
+
+class ReturnNormalizer(nn.Module):
+    """Running mean and standard deviation of returns; the critic predicts returns in their terms.
+
+    When they move, the critic's last layer is rescaled so that what it predicts stays the same (van Hasselt et al.,
+    "Learning values across many orders of magnitude", 2016). The moments start from a guess rather than from the first
+    rollouts: before an episode has ended, its returns say little of what they will be.
+
+    Parameters
+    ----------
+    initial_std
+        The guess; the mean begins at 0.
+    """
+
+    def __init__(self, initial_std: float = 1.0) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.mean_square: Tensor
+        self.register_buffer("mean", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("mean_square", torch.full((), initial_std**2, dtype=torch.float64))
+
+    @property
+    def std(self) -> Tensor:
+        """() float64: standard deviation of returns."""
+        return (self.mean_square - self.mean**2).clamp_min(LEAST_STD**2).sqrt()
+
+    def normalize(self, returns: Tensor) -> Tensor:
+        """Returns, of any shape, in terms of the moments."""
+        return ((returns - self.mean) / self.std).to(returns.dtype)
+
+    def denormalize(self, predictions: Tensor) -> Tensor:
+        """The inverse of `normalize`."""
+        return (predictions * self.std + self.mean).to(predictions.dtype)
+
+    @torch.no_grad()
+    def update(self, mean: Tensor, mean_square: Tensor, last_layer: nn.Linear) -> None:
+        """Take in the moments of a rollout's returns, () each; keep what the critic's last layer predicts.
+
+        Moments that are not finite are ignored.
+        """
+        if not bool(torch.isfinite(mean) & torch.isfinite(mean_square)):
+            return
+        old_mean, old_std = self.mean.clone(), self.std
+        self.mean += RATE * (mean.double() - self.mean)
+        self.mean_square += RATE * (mean_square.double() - self.mean_square)
+        weight, bias = last_layer.weight, last_layer.bias
+        weight.copy_(weight.double() * (old_std / self.std))
+        bias.copy_((bias.double() * old_std + old_mean - self.mean) / self.std)
+
+
+def normalized(advantages: Tensor, chosen: Tensor, groups: Tensor | None = None, num_groups: int = 1) -> Tensor:
+    """Advantages with mean 0 and standard deviation 1 over all chosen samples of all processes, or within their groups.
+
+    Parameters
+    ----------
+    advantages
+        (T, N).
+    chosen
+        (T, N) bool: the samples whose moments they are; all are normalised by these. What is not finite never counts.
+    groups
+        (T, N) int64 from 0 to `num_groups` - 1. None: all are in one.
+    num_groups
+        How many there are.
+
+    Returns
+    -------
+    (T, N) float32.
+    """
+    chosen = chosen & torch.isfinite(advantages)
+    groups = torch.zeros_like(chosen, dtype=torch.int64) if groups is None else groups
+    kept = torch.where(chosen, advantages.double(), 0.0)
+    sums = torch.zeros(3, num_groups, dtype=torch.float64, device=advantages.device)
+    for row, numbers in enumerate((chosen.double(), kept, kept**2)):
+        sums[row].index_add_(0, groups.flatten(), numbers.flatten())
+    count, total, squares = distributed.all_reduce_sum(sums).unbind()
+    mean = total / count.clamp_min(1.0)
+    variance = (squares - count * mean**2).clamp_min(0.0) / (count - 1.0).clamp_min(1.0)
+    return ((advantages - mean[groups]) / (variance.sqrt()[groups] + 1e-8)).float()

@@ -1,0 +1,241 @@
+"""What a model needs to go on as if it had never stopped: tensors and plain values, no pickle.
+
+It is taken between two iterations. Weights are not part of it; everything that an update or a rollout depends on
+besides is: the optimizer, the recurrent states, the last observations, all streams of random numbers, and the
+environment, which must be able to tell its own, of all rows at once (`state_arrays` and `restore_arrays`, as
+`BattleVecEnv` has them).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from echelon_train.errors import CheckpointError
+from echelon_train.policy.sequences import SequencePolicy
+from echelon_train.ppo.losses import recurrent_states, state_tensors
+
+if TYPE_CHECKING:
+    from echelon_train.ppo.algorithm import EchelonRecurrentPPO
+
+_COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "skipped_minibatches", "skipped_in_a_row")
+_WORDS = 624  # of a Mersenne Twister's state
+_INFO_BUFFERS = ("ep_info_buffer", "ep_success_buffer")
+
+
+def training_state(model: EchelonRecurrentPPO) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The model's state besides its weights: tensors on the CPU, and values that are fit for JSON.
+
+    Raises CheckpointError if the environment cannot tell its state, with the reason.
+    """
+    tensors = {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(model.policy).items()}
+    states = state_tensors(model._last_lstm_states, model._critic_lstm)
+    tensors |= {f"lstm.{number}": state for number, state in enumerate(states)}
+    last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
+    tensors |= {f"last.{name}": torch.as_tensor(array) for name, array in last.items()}
+    tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
+    tensors |= {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
+    env = _with_state(model.env)
+    try:
+        arrays = env.state_arrays()
+    except ValueError as error:
+        raise CheckpointError(f"the environment cannot tell its state: {error}") from error
+    tensors |= {f"env.{name}": torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+    numpy_state: Any = np.random.get_state(legacy=True)  # noqa: NPY002
+    values = {name: getattr(model, name) for name in _COUNTERS}
+    values |= {name: [_plain(each) for each in getattr(model, name) or ()] for name in _INFO_BUFFERS}
+    values["numpy"] = [int(numpy_state[2]), int(numpy_state[3]), float(numpy_state[4])]
+    values["python"] = random.getstate()[2]
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, values
+
+
+def restore_training_state(
+    model: EchelonRecurrentPPO, tensors: Mapping[str, Tensor], values: Mapping[str, Any]
+) -> None:
+    """Let a model that was made in the same way go on from a `training_state`.
+
+    Raises CheckpointError if it does not fit the model, which is then not to be used any more.
+    """
+    env = _with_state(model.env)
+    env_arrays = {name[4:]: tensor.numpy() for name, tensor in tensors.items() if name.startswith("env.")}
+    own = {name: tensor for name, tensor in tensors.items() if not name.startswith("env.")}
+    if model._last_obs is None:
+        model._last_obs = model.env.reset()
+        model._last_episode_starts = np.ones(model.n_envs, np.bool_)
+    _check_tensors(own, _expected(model))
+    optimizer = {name[10:]: tensor for name, tensor in own.items() if name.startswith("optimizer.")}
+    check_optimizer(model.policy, optimizer)
+    _check_values(values)
+    try:
+        env.restore_arrays(env_arrays)
+    except ValueError as error:
+        raise CheckpointError(f"the environment does not take its state: {error}") from error
+    restore_optimizer(model.policy, optimizer)
+    count = len(state_tensors(model._last_lstm_states, model._critic_lstm))
+    model._last_lstm_states = recurrent_states(
+        tuple(own[f"lstm.{number}"].to(model.device, copy=True) for number in range(count))
+    )
+    last = {name[5:]: tensor.numpy().copy() for name, tensor in own.items() if name.startswith("last.")}
+    model._last_obs = last if isinstance(model._last_obs, dict) else last["observation"]
+    model._last_episode_starts = own["episode_starts"].numpy().astype(np.bool_)
+    for name in _COUNTERS:
+        setattr(model, name, values[name])
+    for name in _INFO_BUFFERS:
+        setattr(model, name, deque(values[name], maxlen=model._stats_window_size))
+    try:
+        _restore_random(model.device, own, values)
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        raise CheckpointError(f"training state: streams of random numbers: {error}") from error
+
+
+def _with_state(env: Any) -> Any:
+    """The environment, if it is one that tells its state itself. Raises CheckpointError.
+
+    One that passes the question on, to environments of single rows or to one that it wraps, leaves out its own state.
+    """
+    if not all(hasattr(type(env), name) for name in ("state_arrays", "restore_arrays")):
+        raise CheckpointError(
+            f"the environment cannot tell its state: {type(env).__name__} has no state_arrays and restore_arrays of "
+            "its own, for all rows at once"
+        )
+    return env
+
+
+def _restore_random(device: torch.device, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
+    position, has_gauss, cached = values["numpy"]
+    words = tensors["random.numpy"].numpy().view(np.uint32)
+    np.random.set_state(("MT19937", words, position, has_gauss, cached))  # noqa: NPY002
+    random.setstate((3, tuple(tensors["random.python"].tolist()), values["python"]))
+    torch.set_rng_state(tensors["random.torch"])
+    if device.type == "cuda" and "random.cuda" in tensors:
+        torch.cuda.set_rng_state(tensors["random.cuda"], device)
+
+
+def _random_tensors(device: torch.device) -> dict[str, Tensor]:
+    numpy_state: Any = np.random.get_state(legacy=True)  # noqa: NPY002
+    streams = {
+        "torch": torch.get_rng_state(),
+        "numpy": torch.from_numpy(np.asarray(numpy_state[1], np.uint32).view(np.int32).copy()),
+        "python": torch.tensor(random.getstate()[1], dtype=torch.int64),
+    }
+    if device.type == "cuda":
+        streams["cuda"] = torch.cuda.get_rng_state(device)
+    return streams
+
+
+def optimizer_tensors(policy: SequencePolicy) -> dict[str, Tensor]:
+    """The tensors of a policy's optimizer, named by parameter; none of a parameter that has not been updated yet."""
+    state = policy.optimizer.state
+    return {
+        f"{name}.{key}": torch.as_tensor(value)
+        for name, parameter in policy.named_parameters()
+        for key, value in state.get(parameter, {}).items()
+    }
+
+
+def restore_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> None:
+    """Give every parameter its part of checked `optimizer_tensors`, on the parameter's device."""
+    optimizer = policy.optimizer
+    optimizer.state.clear()
+    parameters = dict(policy.named_parameters())
+    together = any(group.get("fused") or group.get("capturable") for group in optimizer.param_groups)
+    for name, tensor in tensors.items():
+        owner, _, key = name.rpartition(".")
+        # as torch does it: only a fused optimizer has its step counts where the parameters are
+        device = "cpu" if key == "step" and not together else parameters[owner].device
+        optimizer.state[parameters[owner]][key] = tensor.to(device, copy=True)
+
+
+def _expected(model: EchelonRecurrentPPO) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+    """Shape and dtype of every tensor of the model's state but the environment's and the optimizer's."""
+    states = state_tensors(model._last_lstm_states, model._critic_lstm)
+    tensors = {f"lstm.{number}": state for number, state in enumerate(states)}
+    last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
+    tensors |= {f"last.{name}": torch.as_tensor(array) for name, array in last.items()}
+    tensors["episode_starts"] = torch.zeros(model.n_envs, dtype=torch.uint8)
+    tensors |= {f"random.{name}": stream for name, stream in _random_tensors(torch.device("cpu")).items()}
+    return {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in tensors.items()}
+
+
+def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, tuple[tuple[int, ...], torch.dtype]]) -> None:
+    found = {name for name in tensors if not name.startswith("optimizer.") and name != "random.cuda"}
+    if found != expected.keys():
+        raise CheckpointError(
+            f"training state: missing or unknown tensors: {', '.join(sorted(found ^ expected.keys())[:4])}"
+        )
+    for name, (shape, dtype) in expected.items():
+        tensor = tensors[name]
+        if tuple(tensor.shape) != shape or tensor.dtype != dtype:
+            raise CheckpointError(
+                f"training state: {name!r}: expected {shape} {dtype}, got {tuple(tensor.shape)} {tensor.dtype}"
+            )
+        if not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(f"training state: {name!r} holds values that are not finite")
+
+
+def check_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> None:
+    """Raise CheckpointError unless parameters have all that the optimizer keeps, or nothing yet."""
+    parameters = dict(policy.named_parameters())
+    expected = _kept_by(policy.optimizer)
+    owners = {name.rpartition(".")[0] for name in tensors}
+    names = {f"{owner}.{key}" for owner in owners & parameters.keys() for key in expected}
+    if names != tensors.keys():
+        raise CheckpointError(
+            f"training state: optimizer: missing or unknown: {', '.join(sorted(names ^ tensors.keys())[:4])}"
+        )
+    for name, tensor in tensors.items():
+        owner, _, key = name.rpartition(".")
+        like = parameters[owner] if expected[key].shape else expected[key]
+        if tensor.shape != like.shape or tensor.dtype != like.dtype or not bool(torch.isfinite(tensor).all()):
+            raise CheckpointError(
+                f"training state: optimizer: {name!r}: expected finite {tuple(like.shape)} {like.dtype}, "
+                f"got {tuple(tensor.shape)} {tensor.dtype}"
+            )
+
+
+def _kept_by(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """What an optimizer such as this one keeps of a parameter (1,) after its first update."""
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    parameter.grad = torch.zeros(1)
+    group = {**optimizer.param_groups[0], "params": [parameter]}
+    probe = type(optimizer)([group])  # type: ignore[call-arg]  # its other arguments are in the group
+    probe.step()
+    return {key: torch.as_tensor(value) for key, value in probe.state[parameter].items()}
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    """The values are JSON from a file, so they can be anything."""
+    for name in _COUNTERS:
+        if type(values.get(name)) is not int or values[name] < 0:
+            raise CheckpointError(
+                f"training state: {name}: expected an integer of at least 0, got {values.get(name)!r}"
+            )
+    for name in _INFO_BUFFERS:
+        if not isinstance(values.get(name), list):
+            raise CheckpointError(f"training state: {name}: expected a list, got {values.get(name)!r}")
+    for episode in values["ep_info_buffer"]:
+        if not isinstance(episode, dict) or not all(isinstance(episode.get(key), (int, float)) for key in ("r", "l")):
+            raise CheckpointError(f"training state: ep_info_buffer: expected numbers 'r' and 'l', got {episode!r}")
+    for success in values["ep_success_buffer"]:
+        if not isinstance(success, (int, float)):
+            raise CheckpointError(f"training state: ep_success_buffer: expected numbers, got {success!r}")
+    numbers = values.get("numpy")
+    if not isinstance(numbers, list) or [type(each) for each in numbers] != [int, int, float]:
+        raise CheckpointError(f"training state: numpy: expected two integers and a float, got {numbers!r}")
+    if not 0 <= numbers[0] <= _WORDS:  # NumPy would read beyond its words
+        raise CheckpointError(f"training state: numpy: expected a position from 0 to {_WORDS}, got {numbers[0]}")
+    if values.get("python") is not None and not isinstance(values.get("python"), float):
+        raise CheckpointError(f"training state: python: expected a number or null, got {values.get('python')!r}")
+
+
+def _plain(value: Any) -> Any:
+    """An entry of SB3's episode statistics as JSON has it."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,99 @@
+"""What a run is put together from: its maps, its battles, its policy and its algorithm."""
+
+from __future__ import annotations
+
+from echelon_env import ConfigError, MapPool
+from echelon_env.opponents import PolicyLike
+from echelon_train.ppo import EchelonRecurrentPPO, distributed
+from echelon_train.checkpoints.checkpoint import weights_of
+from echelon_train.config.train import MOST_MAPS, TrainConfig
+from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.vec_env import BattleVecEnv, training_pool
+
+
+def training_maps(config: TrainConfig) -> MapPool | None:
+    """The maps that a plain run or a stage trains on; None if every battle has a map of its own.
+
+    Maps of a directory are made here, all of them. Raises `ConfigError` for a directory of recipes that cannot be used.
+    """
+    pool = training_pool(config.maps or None, config.battle, config.seed)
+    if pool is not None and isinstance(config.maps, str):
+        if len(pool) > MOST_MAPS:
+            raise ConfigError(f"maps: expected at most {MOST_MAPS} recipes in {config.maps!r}, got {len(pool)}", "maps")
+        for number in range(len(pool)):
+            _ = pool[number]  # better that it fails now than when a battle first has the map
+    return pool
+
+
+def make_env(
+    config: TrainConfig, moves: int = 0, state_mechs: int | None = None, opponent: PolicyLike | None = None
+) -> BattleVecEnv:
+    """The battles of a plain run, or of a stage after a number of moves: a stage that comes again has new ones.
+
+    They are against `opponent`, or the run's scripted level.
+
+    Each of several processes that train together has battles of its own.
+
+    `state_mechs` are those that the global state of a central critic has room for; the battle's by default.
+    """
+    central = config.network.critic == "central"
+    return BattleVecEnv(
+        config.battle,
+        config.battles,
+        opponent=config.opponent if opponent is None else opponent,
+        seed=distributed.rank_seed(config.seed) + moves * 2**32,  # beyond any run's seed
+        num_threads=config.threads,
+        maps=training_maps(config),
+        regenerate=config.regenerate,
+        central=central,
+        state_mechs=state_mechs if central else None,
+    )
+
+
+def initial_policy(config: TrainConfig) -> BattlePolicy:
+    """The policy that a run starts from: random weights that follow from the run's seed."""
+    return build_policy(config.network, config.seed)
+
+
+def _fewest_rows(config: TrainConfig) -> int:
+    """Learner mechs of the stage that has the fewest: every stage has minibatches of the same size."""
+    stages = 1 if config.curriculum is None else len(config.curriculum.scenarios)
+    return min(stage.battles * len(stage.battle.blue) for stage in map(config.stage, range(stages)))
+
+
+def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonRecurrentPPO:
+    """The algorithm of a run, with `initial_policy`'s weights."""
+    ppo = config.ppo
+    model = EchelonRecurrentPPO(
+        BattlePolicy,
+        env,
+        learning_rate=ppo.learning_rate,
+        n_steps=ppo.rollout_steps,
+        batch_size=min(ppo.minibatch, _fewest_rows(config) * ppo.rollout_steps),
+        n_epochs=ppo.epochs,
+        gamma=ppo.gamma,
+        gae_lambda=ppo.gae_lambda,
+        clip_range=ppo.clip_range,
+        normalize_advantage="by_group" if ppo.normalize_advantages == "by_class" else ppo.normalize_advantages == "all",
+        ent_coef=ppo.entropy_weight,
+        vf_coef=ppo.value_weight,
+        max_grad_norm=ppo.max_grad_norm,
+        target_kl=ppo.target_kl or None,
+        chunk=ppo.chunk,
+        burn_in=ppo.burn_in,
+        accumulate=ppo.accumulate,
+        return_std=ppo.return_std if ppo.normalize_returns else None,
+        recompute_advantages=ppo.recompute_advantages,
+        auxiliary_coef=ppo.auxiliary_weight,
+        critic_lr_scale=ppo.critic_learning_rate,
+        deterministic=config.deterministic,
+        policy_kwargs={"network": config.network},
+        seed=config.seed,
+        device=device,
+    )
+    initial = weights_of(initial_policy(config))
+    for name, tensor in weights_of(model.policy).items():
+        if name in initial:  # the return normaliser is the algorithm's
+            tensor.copy_(initial[name])
+    distributed.broadcast_tensors(weights_of(model.policy).values())  # the last bits of initial weights hang on the processor
+    return model

@@ -1,0 +1,21 @@
+"""What happens beside learning: statistics, curriculum, league, progress, curves, evaluations, checkpoints, ends."""
+
+from echelon_train.runs.callbacks.checkpointing import CheckpointCallback
+from echelon_train.runs.callbacks.curriculum import CurriculumCallback
+from echelon_train.runs.callbacks.curves import CurvesCallback
+from echelon_train.runs.callbacks.evaluation import EvaluationCallback
+from echelon_train.runs.callbacks.league import LeagueCallback
+from echelon_train.runs.callbacks.progress import ProgressCallback
+from echelon_train.runs.callbacks.statistics import BattleStatistics
+from echelon_train.runs.callbacks.stopping import StopCallback
+
+__all__ = [
+    "BattleStatistics",
+    "CheckpointCallback",
+    "CurriculumCallback",
+    "CurvesCallback",
+    "EvaluationCallback",
+    "LeagueCallback",
+    "ProgressCallback",
+    "StopCallback",
+]

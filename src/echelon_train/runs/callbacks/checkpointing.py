@@ -1,0 +1,57 @@
+"""Checkpoints during training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from echelon_env.config.schema import ConfigError
+
+
+class CheckpointCallback(BaseCallback):  # type: ignore[misc]
+    """Saves between two iterations: at the start, whenever enough samples have come since, and before the run stops.
+
+    Parameters
+    ----------
+    every
+        Samples between two checkpoints; 0 saves at the start and the end only.
+    save
+        Saves the run as it is, given the samples that it has trained on, and returns the folder.
+    stopping
+        Whether the run ends before the coming rollout.
+    """
+
+    def __init__(self, every: int, save: Callable[[int], Path], stopping: Callable[[], bool]) -> None:
+        super().__init__()
+        self._every = every
+        self._save = save
+        self._stopping = stopping
+        self._due = 0
+        self.saved = Path()
+        """Folder of the last checkpoint."""
+        self.saved_steps = 0
+        """Samples that its policy has trained on."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """When the next checkpoint is due, in samples."""
+        return {"due": self._due}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        if not isinstance(state, Mapping) or state.keys() != {"due"} or type(state["due"]) is not int:
+            raise ConfigError(f"checkpoints: expected an integer 'due', got {state!r}")
+        self._due = state["due"]
+
+    def _on_rollout_start(self) -> None:
+        steps = self.model.num_timesteps  # a callback's own count lacks the samples of other processes
+        due = steps >= self._due and (self._every or steps == 0)
+        if due:
+            self._due = steps + self._every
+        if due or self._stopping():
+            self.saved, self.saved_steps = self._save(steps), steps
+
+    def _on_step(self) -> bool:
+        return True

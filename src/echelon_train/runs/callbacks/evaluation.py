@@ -1,0 +1,78 @@
+"""Periodic evaluation on unseen maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.runs.evaluation import Evaluation
+
+
+class EvaluationCallback(BaseCallback):  # type: ignore[misc]
+    """Evaluates at the start, at the end, and between two iterations once enough samples have come; logs the result.
+
+    Parameters
+    ----------
+    every
+        Samples between two evaluations.
+    evaluate
+        Evaluates the policy as it is.
+    keep
+        Called after an evaluation with a higher win rate than any before in the same stage of a curriculum.
+    moves
+        Changes of the stage so far.
+    stopping
+        Whether the run is being stopped: then an evaluation waits until it goes on.
+    """
+
+    def __init__(
+        self,
+        every: int,
+        evaluate: Callable[[], Evaluation],
+        keep: Callable[[], None],
+        moves: Callable[[], int],
+        stopping: Callable[[], bool],
+    ) -> None:
+        super().__init__()
+        self._every, self._evaluate, self._keep, self._moves, self._stopping = every, evaluate, keep, moves, stopping
+        self._due = 0
+        self._best, self._best_moves = -1.0, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """When the next evaluation is due, in samples; the best win rate, -1 before the first; its stage's moves."""
+        return {"due": self._due, "best": self._best, "moves": self._best_moves}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        valid = isinstance(state, Mapping) and state.keys() == self.state_dict().keys()
+        if not valid or [type(state[name]) for name in ("due", "best", "moves")] != [int, float, int]:
+            raise ConfigError(f"evaluations: expected integers 'due' and 'moves' and a float 'best', got {state!r}")
+        if state["due"] < 0 or state["moves"] < 0 or not math.isfinite(state["best"]):
+            raise ConfigError(f"evaluations: expected finite numbers, got {state!r}")
+        self._due, self._best, self._best_moves = state["due"], state["best"], state["moves"]
+
+    def _on_rollout_start(self) -> None:
+        if self.model.num_timesteps >= self._due and not self._stopping():
+            self._due = self.model.num_timesteps + self._every
+            self._record()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        if not self._stopping():
+            self._record()
+
+    def _record(self) -> None:
+        result = self._evaluate()
+        for name, share in (("win", result.wins), ("draw", result.draws), ("loss", result.losses)):
+            self.logger.record(f"eval/{name}_rate", share.estimate)
+        self.logger.record("eval/win_rate_low", result.wins.low)
+        self.logger.record("eval/win_rate_high", result.wins.high)
+        if result.wins.estimate > self._best or self._moves() != self._best_moves:
+            self._best, self._best_moves = float(result.wins.estimate), self._moves()
+            self._keep()

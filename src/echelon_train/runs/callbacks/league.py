@@ -1,0 +1,120 @@
+"""Training in a league: opponents' results, the league's news before every rollout, snapshots, and new beginnings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from stable_baselines3.common.callbacks import BaseCallback
+
+from echelon_env.evaluate import training_seed
+from echelon_train.ppo import distributed
+from echelon_train.runs.callbacks.statistics import finished_battles
+from echelon_train.config.train import TrainConfig
+from echelon_train.league.self_play.opponent_pool import Lineup
+from echelon_train.league.store.registry import League
+from echelon_train.league.matchmaking.roles import SELF
+from echelon_train.league.self_play.learner import Seat
+from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.tensor_files import weights_of
+
+
+class LeagueCallback(BaseCallback):  # type: ignore[misc]
+    """Keeps a learner's `Seat`, and leaves its snapshots in the league.
+
+    Before every rollout the learner looks at the league, and its present self, as an opponent, takes its weights.
+
+    Parameters
+    ----------
+    config
+        The run.
+    device
+        Where opponents act.
+    save
+        Saves the run as it is, given the samples that it has trained on, and returns the checkpoint's folder.
+    last_checkpoint
+        The folder of the run's last checkpoint.
+    console
+        Where to tell of snapshots.
+
+    Raises
+    ------
+    LeagueError
+        If there is no league in the run's place for it, with the reason.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        device: str,
+        save: Callable[[int], Path],
+        last_checkpoint: Callable[[], Path],
+        console: Console,
+    ) -> None:
+        super().__init__()
+        self._config = config
+        self._save, self._last_checkpoint = save, last_checkpoint
+        self._console = console
+        settings = config.league
+        self._seat = Seat(League.open(Path(settings.path)), settings, distributed.rank_seed(config.seed))
+        self.opponents = Lineup(
+            config.battle, self._seat.draw, self._seat.load, seed=config.seed, device=device, cache=settings.cache
+        )
+        """Who plays the other team."""
+
+    def look(self, policy: BattlePolicy) -> None:
+        """See who is in the league now; the learner's present self, as an opponent, takes the policy's weights."""
+        self._seat.look(policy)
+        self.opponents.refresh(SELF)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Of the learner's `Seat`."""
+        return self._seat.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        self._seat.load_state_dict(state)
+
+    def finish(self, checkpoint: Path) -> None:
+        """Leave the run's last checkpoint in the league, if a snapshot is due."""
+        if distributed.broadcast_object(lambda: self._seat.due(self.model.num_timesteps)):
+            self._seat.announce(self.model.num_timesteps)
+            self._publish(checkpoint)
+
+    def _on_rollout_start(self) -> None:
+        steps = self.model.num_timesteps
+        if self._seat.announced is not None:  # by a process that was stopped before it could publish, or just after
+            self._publish(self._last_checkpoint())
+        elif distributed.broadcast_object(lambda: self._seat.due(steps)):
+            self._seat.announce(steps)
+            self._publish(self._save(steps))
+        self.look(self.model.policy)
+
+    def _on_step(self) -> bool:
+        for infos in finished_battles(self.training_env, self.locals["infos"]):
+            self._seat.note(infos[0]["opponent"], infos[0]["outcome"])
+        return True
+
+    def _on_rollout_end(self) -> None:
+        fared = self._seat.fared()
+        self.logger.record("league/opponents", len(set(self.opponents.names)))
+        if fared:
+            self.logger.record("league/mean_score", float(np.mean(list(fared.values()))))
+            self.logger.record("league/worst_score", min(fared.values()))
+
+    def _publish(self, checkpoint: Path) -> None:
+        name = distributed.broadcast_object(lambda: self._seat.publish(checkpoint))
+        self._seat.published(name)
+        anew = distributed.broadcast_object(self._seat.begins_anew)
+        self._console.print(
+            f"League: left {name!r} at {self.model.num_timesteps:,} decisions{', and begin anew' if anew else ''}",
+            markup=False,
+        )
+        if anew:
+            self._seat.forget()
+            # new weights follow from the run's seed and how far it is
+            seed = training_seed(self._config.seed, 0, self.model.num_timesteps)
+            self.model.begin_anew(weights_of(build_policy(self._config.network, seed)))

@@ -1,0 +1,232 @@
+"""The progress display: a panel on a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean as mean
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+from stable_baselines3.common.callbacks import BaseCallback
+
+from echelon_train.runs.callbacks.statistics import BattleStatistics
+
+_TREND = 12  # characters of a trend, each of as many updates as it takes for all that are remembered
+_REMEMBERED = 16 * _TREND
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_REFRESHES = 1.0  # of the panel, per second
+_RATE_WINDOW = 30.0  # s that the rate looks back on, or one update
+_LINE_SECONDS, _LINE_SHARE, _LINE_AT_LEAST = 30.0, 0.01, 600.0  # when the next line is due; see _line_is_due
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A metric of the logger, as the display has it."""
+
+    metric: str
+    label: str
+    short: str  # in a line; empty: not there
+    form: str
+    sign: float = 1.0
+
+    def text(self, value: float) -> str:
+        """The value in the metric's form."""
+        return format(self.sign * value, self.form).replace("%", " %")
+
+
+SHOWN = (
+    Shown("battle/win_rate", "win rate", "win", ".0%"),
+    Shown("train/approx_kl", "KL", "kl", ".4f"),
+    Shown("eval/win_rate", "evaluated", "eval", ".0%"),
+    Shown("train/clip_fraction", "clip fraction", "", ".1%"),
+    Shown("battle/return", "return", "return", ".2f"),
+    Shown("train/entropy_loss", "entropy", "entropy", ".2f", -1.0),
+    Shown("train/learning_rate", "learning rate", "", ".1e"),
+    Shown("train/explained_variance", "expl. variance", "ev", ".2f"),
+)
+"""What is shown, row by row of two columns."""
+
+
+class ProgressCallback(BaseCallback):  # type: ignore[misc]
+    """Shows how far a run is, how fast, the time left, and how learning goes.
+
+    On a terminal it is a panel that follows the run; elsewhere it is a line now and then. Values are those of the
+    model's logger and of the battles, so that metrics that an algorithm does not log are left out.
+
+    Parameters
+    ----------
+    total
+        Samples of the whole run.
+    statistics
+        Where the win rate and the return come from.
+    console
+        Where to draw.
+    """
+
+    def __init__(self, total: int, statistics: BattleStatistics, console: Console) -> None:
+        super().__init__()
+        self._total = total
+        self._statistics = statistics
+        self._console = console
+        self._values: dict[str, deque[float]] = {shown.metric: deque(maxlen=_REMEMBERED) for shown in SHOWN}
+        self._stage = ""
+        self._live: Live | None = None
+        self._start, self._began = 0, 0.0  # in samples, in seconds
+        self._marks: deque[tuple[float, int]] = deque()  # (seconds, samples) at the beginnings of rollouts
+        self._printed = (0.0, 0)  # (seconds, samples) at the last line
+
+    def close(self) -> None:
+        """Stop drawing."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _on_training_start(self) -> None:
+        self._start, self._began = self.model.num_timesteps, time.monotonic()
+        self._printed = (self._began, self.model.num_timesteps)
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            # drawn by a thread, so that time goes on in updates and evaluations
+            self._live = Live(get_renderable=self._panel, console=self._console, refresh_per_second=_REFRESHES)
+            self._live.start(refresh=True)
+
+    def _on_rollout_start(self) -> None:
+        now = time.monotonic()
+        self._marks.append((now, self.model.num_timesteps))
+        while len(self._marks) > 2 and now - self._marks[1][0] > _RATE_WINDOW:
+            self._marks.popleft()
+        self._collect("train/")
+
+    def _on_step(self) -> bool:
+        if self._live is None and self._line_is_due(time.monotonic()):
+            self._print_line()
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self._collect("eval/")  # evaluated since the last rollout, by a callback that may come after this one
+        for name, value in (("win_rate", self._statistics.win_rate), ("return", self._statistics.mean_return)):
+            if value is not None:
+                self._values[f"battle/{name}"].append(value)
+        self._stage = str(self.logger.name_to_value.get("curriculum/scenario", ""))
+
+    def _on_training_end(self) -> None:
+        self._collect("train/", "eval/")
+        if self._live is None:
+            self._print_line()
+        self.close()
+
+    def _collect(self, *prefixes: str) -> None:
+        """Take over what the logger holds until it is written, at a rollout's end."""
+        for metric, values in self._values.items():
+            if metric.startswith(prefixes) and metric in self.logger.name_to_value:
+                values.append(float(self.logger.name_to_value[metric]))
+
+    def _line_is_due(self, now: float) -> bool:
+        """Whether it is time for a line: 30 s or more after the last, for every hundredth of the run, or 10 minutes."""
+        seconds, samples = now - self._printed[0], self.model.num_timesteps - self._printed[1]
+        return seconds >= _LINE_SECONDS and (samples >= _LINE_SHARE * self._total or seconds >= _LINE_AT_LEAST)
+
+    def _print_line(self) -> None:
+        self._printed = (time.monotonic(), self.model.num_timesteps)
+        self._console.print(self._line(), highlight=False, markup=False, soft_wrap=True)
+
+    def _rate(self) -> float | None:
+        """Samples per second of late, updates included; None before the first update."""
+        if len(self._marks) < 2:
+            return None
+        (began, before), (ended, after) = self._marks[0], self._marks[-1]
+        return (after - before) / max(ended - began, 1e-9)
+
+    def _seconds_left(self) -> float | None:
+        """By the mean rate so far, evaluations included."""
+        done: int = self.model.num_timesteps - self._start
+        if not done or len(self._marks) < 2:
+            return None
+        return max(self._total - self._start - done, 0) * (time.monotonic() - self._began) / done
+
+    def _share(self) -> str:
+        return f"{100 * min(self.model.num_timesteps / self._total, 1):.0f} %"
+
+    def _samples(self) -> str:
+        return f"{_short(self.model.num_timesteps)}/{_short(self._total)}"
+
+    def _line(self) -> str:
+        rate, left = self._rate(), self._seconds_left()
+        parts = [f"{self._share():>5}", self._samples()]
+        if rate is not None:
+            parts.append(f"{rate:,.0f}/s")
+        if left is not None:
+            parts.append(f"left {_clock(left)}")
+        if self._stage:
+            parts.append(self._stage)
+        for shown in SHOWN:
+            values = self._values[shown.metric]
+            if shown.short and values:
+                parts.append(f"{shown.short} {shown.text(values[-1])}")
+        return "  ".join(parts)
+
+    def _panel(self) -> RenderableType:
+        rate, left = self._rate(), self._seconds_left()
+        elapsed = _clock(time.monotonic() - self._began)
+        facts = Table.grid(expand=True, padding=(0, 2, 0, 0))
+        facts.add_column(ratio=1)
+        for _ in range(4):
+            facts.add_column(justify="right", no_wrap=True)
+        facts.add_row(
+            ProgressBar(total=self._total, completed=min(self.model.num_timesteps, self._total)),
+            Text(self._share(), "bold"),
+            self._samples(),
+            Text("" if rate is None else f"{rate:,.0f}/s", "green"),
+            Text(elapsed if left is None else f"{elapsed}, {_clock(left)} left", "cyan"),
+        )
+        title = Text(self._stage or "training", "bold")
+        return Panel(Group(facts, Text(), self._table()), title=title, title_align="left", border_style="dim")
+
+    def _table(self) -> Table:
+        table = Table.grid(expand=True, padding=(0, 1, 0, 0))
+        for _ in range(2):
+            table.add_column(style="dim", no_wrap=True, ratio=1)
+            table.add_column(style="bold", justify="right", no_wrap=True, min_width=7)
+            table.add_column(style="blue", no_wrap=True, width=_TREND + 1)
+        cells = [self._cells(shown) for shown in SHOWN]
+        for left, right in zip(cells[::2], cells[1::2], strict=True):
+            table.add_row(*left, *right)
+        return table
+
+    def _cells(self, shown: Shown) -> tuple[str, str, str]:
+        values = list(self._values[shown.metric])
+        if not values:
+            return shown.label, "-", ""
+        trend = "" if self._console.options.ascii_only else _sparkline([shown.sign * value for value in values])
+        return shown.label, shown.text(values[-1]), trend
+
+
+def _sparkline(values: Sequence[float]) -> str:
+    """A trend of at most `_TREND` characters, from the lowest of its values to the highest."""
+    size = -(-len(values) // _TREND)
+    means = [mean(values[start : start + size]) for start in range(0, len(values), size)]
+    low, high = min(means), max(means)
+    if not high > low:
+        return _BLOCKS[0] * len(means)
+    return "".join(_BLOCKS[round((mean - low) / (high - low) * (len(_BLOCKS) - 1))] for mean in means)
+
+
+def _short(number: int) -> str:
+    """A number in at most six characters: 950, 43.2k, 1.25M, 20M, 3G."""
+    for size, suffix in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.3g}{suffix}"
+    return str(number)
+
+
+def _clock(seconds: float) -> str:
+    """A duration as 0:07, 12:30, 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

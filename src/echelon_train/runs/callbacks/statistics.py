@@ -1,0 +1,111 @@
+"""How the last training battles went."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from echelon_env.config.schema import ConfigError
+
+WINDOW = 100
+"""Battles that the running statistics look back on."""
+
+
+_VALID: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "outcomes": ("outcomes of -1, 0 or 1", lambda value: type(value) is int and value in (-1, 0, 1)),
+    "returns": ("finite numbers", lambda value: type(value) is float and math.isfinite(value)),
+    "lengths": ("integers of at least 1", lambda value: type(value) is int and value >= 1),
+}
+"""What the battles' figures in a state can be."""
+
+
+def finished_battles(env: VecEnv, infos: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """The rows' infos of every battle of a `BattleVecEnv` that ended in a step."""
+    team_size = env.get_attr("team_size", 0)[0]
+    for row in range(0, len(infos), team_size):
+        if "outcome" in infos[row]:
+            yield infos[row : row + team_size]
+
+
+class BattleStatistics(BaseCallback):  # type: ignore[misc]
+    """Outcomes, returns and lengths of the last `WINDOW` battles of the present environment, logged once a rollout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._env: VecEnv | None = None
+        self._outcomes: deque[int] = deque(maxlen=WINDOW)
+        self._returns: deque[float] = deque(maxlen=WINDOW)
+        self._lengths: deque[int] = deque(maxlen=WINDOW)
+        self.num_battles = 0
+
+    @property
+    def win_rate(self) -> float | None:
+        """Share of the last battles that were won; None before the first."""
+        return self._share(1)
+
+    @property
+    def mean_return(self) -> float | None:
+        """Mean return of a mech over the last battles; None before the first."""
+        return float(np.mean(self._returns)) if self._returns else None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What has been counted, as plain values, fit for JSON."""
+        return {
+            "num_battles": self.num_battles,
+            "outcomes": list(self._outcomes),
+            "returns": list(self._returns),
+            "lengths": list(self._lengths),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict`, in an environment that goes on, too.
+
+        Raises `ConfigError`, with nothing changed, for one that cannot be.
+        """
+        if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
+            raise ConfigError(f"statistics: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
+        count = state["num_battles"]
+        if type(count) is not int or count < 0:
+            raise ConfigError(f"statistics: num_battles: expected an integer of at least 0, got {count!r}")
+        window = min(count, WINDOW)
+        for name, (expected, valid) in _VALID.items():
+            values = state[name]
+            if not isinstance(values, list) or len(values) > window or not all(map(valid, values)):
+                raise ConfigError(f"statistics: {name}: expected up to {window} {expected}, got {values!r}")
+        if len({len(state[name]) for name in _VALID}) > 1:
+            raise ConfigError("statistics: expected as many outcomes as returns and lengths")
+        self.num_battles = count
+        for battles, name in ((self._outcomes, "outcomes"), (self._returns, "returns"), (self._lengths, "lengths")):
+            battles.clear()
+            battles.extend(state[name])
+
+    def _on_rollout_start(self) -> None:
+        if self._env is not None and self._env is not self.training_env:
+            for battles in (self._outcomes, self._returns, self._lengths):
+                battles.clear()
+        self._env = self.training_env
+
+    def _on_step(self) -> bool:
+        for infos in finished_battles(self.training_env, self.locals["infos"]):
+            self._outcomes.append(infos[0]["outcome"])
+            self._returns.append(float(np.mean([info["episode"]["r"] for info in infos])))
+            self._lengths.append(infos[0]["episode"]["l"])
+            self.num_battles += 1
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self.logger.record("battle/count", self.num_battles)
+        if self._outcomes:
+            for name, outcome in (("win", 1), ("draw", 0), ("loss", -1)):
+                self.logger.record(f"battle/{name}_rate", self._share(outcome))
+            self.logger.record("battle/return", self.mean_return)
+            self.logger.record("battle/length", float(np.mean(self._lengths)))
+
+    def _share(self, outcome: int) -> float | None:
+        return self._outcomes.count(outcome) / len(self._outcomes) if self._outcomes else None

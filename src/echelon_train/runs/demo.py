@@ -1,0 +1,95 @@
+"""The demonstration: a policy that knows nothing becomes one that wins, in a few minutes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from echelon_env.storage.atomic import write_json
+from echelon_env.evaluate import Battle, Player, baseline
+from echelon_train.runs.building import initial_policy
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.train import TrainConfig
+from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
+from echelon_env.evaluate.film import film_battle
+from echelon_train.checkpoints.players import network_player
+from echelon_train.runs.plots import save_learning_curve
+from echelon_train.runs.run import TrainResult
+from echelon_train.runs.folder import claim_folder, read_metrics
+from echelon_train.runs.training import train
+
+EVALUATION_SEED = 1_000_000
+"""Seed of the demonstration's two evaluations."""
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demonstration showed, and where it is."""
+
+    before: Evaluation
+    after: Evaluation
+    training: TrainResult
+    curve: Path  # PNG
+    film: Path  # GIF
+    filmed: Battle  # of the second evaluation
+
+
+def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: float, num_battles: int) -> DemoResult:
+    """Evaluate a run's initial policy, train it, and evaluate it again: same opponent, maps and action mode.
+
+    Parameters
+    ----------
+    config
+        The run.
+    out
+        New folder for the run and the pictures.
+    console
+        Where to say what goes on.
+    max_seconds
+        Time that training may take.
+    num_battles
+        Battles of each evaluation, an even number.
+
+    Raises
+    ------
+    ConfigError
+        For an impossible number of battles.
+    RunFolderError, OSError
+        If the folder cannot be used.
+    KeyboardInterrupt
+        After Ctrl-C during training, once its checkpoint is saved.
+    """
+    check_battles(num_battles)
+    claim_folder(out)
+
+    def judge(player: Player) -> Evaluation:
+        console.print(f"Evaluating the {player.name} policy: {num_battles} battles on unseen maps ...")
+        return evaluate(
+            player,
+            config.opponent,
+            config.battle,
+            num_battles=num_battles,
+            seed=EVALUATION_SEED,
+            num_threads=config.threads,
+        )
+
+    before = judge(network_player("untrained", initial_policy(config), config.network))
+    console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions, at most {max_seconds:.0f} s ...")
+    training = train(config, out, console=console, max_seconds=max_seconds)
+    console.print(f"Checkpoint: {training.checkpoint}")
+    if training.interrupted:
+        raise KeyboardInterrupt
+    checkpoint = load_checkpoint(training.checkpoint)
+    trained = network_player("trained", checkpoint.policy, config.network, trained_maps=checkpoint.trained_maps)
+    after = judge(trained)
+    write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
+    curve, film = out / "learning_curve.png", out / "battle.gif"
+    evaluations = [(0, before), (training.steps, after)]
+    save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against {config.opponent!r}")
+    filmed = max(after.match.battles, key=lambda battle: battle.outcome)  # the first that was won, if one was
+    console.print(f"Filming battle {filmed.number} ...")
+    opponent = baseline(config.opponent, EVALUATION_SEED)
+    film_battle(film, trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
+    return DemoResult(before, after, training, curve, film, filmed)

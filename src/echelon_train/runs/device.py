@@ -1,0 +1,35 @@
+"""The device that a policy runs on."""
+
+from __future__ import annotations
+
+import torch
+
+from echelon_train.ppo import distributed
+from echelon_train.errors import DeviceError
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device of a name: ``cpu``, ``cuda``, ``cuda:<n>``, or ``auto`` (CUDA where there is one).
+
+    Of several processes that train together each has a CUDA device of its own, so that ``cuda`` is that of the process.
+
+    Raises DeviceError if there is no such device, or if several processes would have the same one.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda"):
+        raise DeviceError(f"unknown device {name!r} (valid: auto, cpu, cuda, cuda:<number>)")
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise DeviceError("device 'cuda': this machine or this build of torch has no CUDA; use --device cpu")
+        if distributed.world_size() > 1:
+            if device.index is not None:
+                raise DeviceError(f"device {name!r}: several processes train together; 'cuda' gives each its own")
+            device = torch.device("cuda", distributed.local_rank())
+        if device.index is not None and device.index >= torch.cuda.device_count():
+            raise DeviceError(f"device {device}: this machine has {torch.cuda.device_count()} CUDA devices")
+    return device

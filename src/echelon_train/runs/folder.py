@@ -1,0 +1,211 @@
+"""The folder of a training run.
+
+::
+
+    run.json        the resolved configuration, and what else the run follows from
+    lock            empty; held by the process that trains
+    diff.patch      what the checkout had changed since its commit, if it had
+    metrics.jsonl   one line of metrics per update
+    curves.png      the same as a picture
+    tensorboard/    the same for TensorBoard
+    wandb/          the same for Weights & Biases, if asked for
+    checkpoints/    see `checkpoint`
+    last.json       the name of the newest checkpoint
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from echelon_env.storage.atomic import free_path, write_bytes, write_json
+from echelon_env.evaluate import validation_seed
+from echelon_env.config.schema import ConfigError
+from echelon_train.checkpoints.checkpoint import LAST_FILE
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import RunFolderError
+from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
+
+if sys.platform != "win32":
+    import fcntl
+
+RUN_FILE = "run.json"
+LOCK_FILE = "lock"
+METRICS_FILE = "metrics.jsonl"
+DIFF_FILE = "diff.patch"
+MOST_DIFF = 2**20
+"""Bytes that a patch is kept up to; what is larger holds data, and no change to the code."""
+
+
+def claim_folder(path: Path) -> None:
+    """Make an empty folder that can be written.
+
+    Raises RunFolderError if it holds anything already, and OSError if it cannot be made or written.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    if any(each.name != LOCK_FILE for each in path.iterdir()):
+        raise RunFolderError(f"{path} is not empty; choose another folder, or remove it: runs are never overwritten")
+    with tempfile.TemporaryFile(dir=path):
+        pass
+
+
+@contextlib.contextmanager
+def occupied(path: Path) -> Iterator[None]:
+    """Keep other processes from training in a folder, and let a run happen there in the block.
+
+    The system itself releases the lock when the process ends, however it ends, so that the file which it is on may
+    stay. Windows and some network file systems have no such locks; there nothing keeps others out. An OSError in the
+    block that names no file (a full disk) is made to name the folder.
+
+    Raises RunFolderError if another process trains there, and OSError if the folder cannot be written.
+    """
+    with (path / LOCK_FILE).open("ab") as file:
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunFolderError(f"{path}: another process is training in this folder") from None
+            except OSError:
+                pass  # the file system has no locks
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or str(path)
+            raise
+
+
+@contextlib.contextmanager
+def run_folder(path: Path, config: TrainConfig, wandb: str | None = None) -> Iterator[None]:
+    """Claim a run's folder, write into it what the run follows from, and let the run happen in the block.
+
+    A run that fails before its first checkpoint leaves no folder, so that it can be tried again. `wandb` is the project
+    of Weights & Biases that it is logged to. Raises as `claim_folder` and `occupied`.
+    """
+    claim_folder(path)
+    with occupied(path):
+        claim_folder(path)  # another process may have come first, and be gone again
+        try:
+            seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
+            facts = {"config": config.to_dict(), "seeds": seeds, "wandb": wandb, **_circumstances(path), "resumed": []}
+            write_json(path / RUN_FILE, facts)
+            yield
+        except BaseException:
+            if not (path / LAST_FILE).exists():
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+
+
+def read_run_config(path: Path) -> TrainConfig:
+    """The configuration of the run in a folder. Raises RunFolderError where there is none, or it cannot be used."""
+    document = _read_document(path)
+    try:
+        return TrainConfig.from_dict(document["config"])
+    except (KeyError, ConfigError) as error:
+        reason = error if isinstance(error, ConfigError) else "holds no configuration"
+        raise RunFolderError(f"{path / RUN_FILE}: {reason}") from None
+
+
+def read_wandb(path: Path) -> str | None:
+    """The project of Weights & Biases that the run in a folder is logged to; None for none. Raises RunFolderError."""
+    project = _read_document(path).get("wandb")
+    if project is not None and not isinstance(project, str):
+        raise RunFolderError(f"{path / RUN_FILE}: wandb: expected the name of a project or null, got {project!r}")
+    return project
+
+
+def record_resume(path: Path, config: TrainConfig, steps: int, wandb: str | None = None) -> None:
+    """Write into a run's folder that the run goes on from `steps` samples, here and now.
+
+    The configuration takes the place of the old one, as a run may be extended, and so does the project `wandb`. Raises
+    RunFolderError, OSError.
+    """
+    document = _read_document(path)
+    document["config"] = config.to_dict()
+    document["wandb"] = wandb
+    document["resumed"] = [*document.get("resumed", []), {"steps": steps, **_circumstances(path)}]
+    write_json(path / RUN_FILE, document)
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines of a run's metrics, each a dict from a metric's name to its value.
+
+    A last line that was not written to its end, when the run was killed, is left out. Raises OSError, and
+    RunFolderError for a file that holds something else.
+    """
+    lines = (path / METRICS_FILE).read_text().split("\n")[:-1]  # what follows the last line's end is no line
+    metrics = []
+    for number, line in enumerate(lines, 1):
+        try:
+            metrics.append(json.loads(line))
+        except ValueError as error:
+            raise RunFolderError(f"{path / METRICS_FILE}:{number}: expected a line of JSON: {error}") from None
+        if not isinstance(metrics[-1], dict) or type(metrics[-1].get("time/total_timesteps")) is not int:
+            raise RunFolderError(f"{path / METRICS_FILE}:{number}: expected an integer 'time/total_timesteps'")
+    return metrics
+
+
+def rewind_metrics(path: Path, steps: int) -> None:
+    """Remove a run's metrics of beyond `steps` samples, which come again when the run goes on from there.
+
+    A run that ended has written a second line for its last number of samples; what is in it comes again, too. Raises as
+    `read_metrics`, but not for a run that has no metrics yet.
+    """
+    if not (path / METRICS_FILE).exists():
+        return
+    kept: dict[int, dict[str, Any]] = {}
+    for line in read_metrics(path):
+        if line["time/total_timesteps"] <= steps:
+            kept.setdefault(line["time/total_timesteps"], line)
+    write_bytes(path / METRICS_FILE, "".join(f"{json.dumps(line)}\n" for line in kept.values()).encode())
+
+
+def differences_from(path: Path, config: TrainConfig) -> list[str]:
+    """What is not as it was when a run began or last went on, and could change its numbers.
+
+    That is the versions of packages, the commit of the checkout, the machine and, of the configuration with which the
+    run shall go on, the device and the threads of the network. Raises RunFolderError.
+    """
+    document = _read_document(path)
+    before = [document, *document.get("resumed", [])][-1]
+    names = ("device", "torch_threads")
+    now = {**package_versions(), "git commit": git_commit(), "machine": machine()}
+    now |= {name: getattr(config, name) for name in names}
+    then = {**before.get("packages", {}), "git commit": before.get("git_commit"), "machine": before.get("machine")}
+    then |= {name: getattr(read_run_config(path), name) for name in names}
+    return [f"{name}: {then[name]} then, {now[name]} now" for name in now if name in then and then[name] != now[name]]
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    file = path / RUN_FILE
+    try:
+        document = json.loads(file.read_text())
+    except FileNotFoundError:
+        raise RunFolderError(f"{path} is no training run: it has no {RUN_FILE}") from None
+    except ValueError as error:
+        raise RunFolderError(f"{file}: expected JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise RunFolderError(f"{file}: expected an object, got {type(document).__name__}")
+    return document
+
+
+def _circumstances(path: Path) -> dict[str, Any]:
+    """What a run or a part of it follows from beside its configuration; the checkout's changes become a file."""
+    diff = git_diff()
+    file = free_path(path / DIFF_FILE) if 0 < len(diff) <= MOST_DIFF else None
+    if file:
+        write_bytes(file, diff)
+    return {
+        "started": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "command": sys.argv,
+        "git_commit": git_commit(),
+        "git_diff": {"bytes": len(diff), "file": file and file.name},
+        "packages": package_versions(),
+        "machine": machine(),
+    }

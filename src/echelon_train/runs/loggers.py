@@ -1,0 +1,140 @@
+"""Where a run's metrics go: lines of JSON, TensorBoard, and Weights & Biases if asked for."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.logger import JSONOutputFormat, KVWriter, Logger, TensorBoardOutputFormat
+from torch.utils.tensorboard.writer import SummaryWriter
+
+from echelon_env.storage.atomic import write_bytes
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import TrainError
+from echelon_train.runs.folder import METRICS_FILE, rewind_metrics
+
+WANDB_FILE = "wandb.id"
+"""Holds the name under which Weights & Biases knows a run, so that a continued run goes on there, too."""
+
+
+def check_wandb() -> None:
+    """Raise TrainError, saying what to install, where the package of Weights & Biases is missing."""
+    _import_wandb()
+
+
+def open_logger(run: Path, config: TrainConfig, *, resumed_at: int | None = None, wandb: str | None = None) -> Logger:
+    """A logger for SB3's `set_logger` that writes a run's metrics into its folder; to be closed at the end.
+
+    Parameters
+    ----------
+    run
+        The run's folder.
+    config
+        The run, for Weights & Biases.
+    resumed_at
+        Samples after which a run goes on: metrics of later ones are removed first. None for a new run.
+    wandb
+        Project of Weights & Biases to log to as well; None for none. ``WANDB_MODE=offline`` keeps it on this machine.
+
+    Raises
+    ------
+    TrainError
+        If Weights & Biases is asked for and missing, or does not let the run begin.
+    OSError
+        If the folder cannot be written.
+    """
+    outputs: list[KVWriter] = []
+    if wandb is not None:
+        outputs.append(WandbOutput(run, config, wandb))  # first, as it is the one that can fail
+    if resumed_at is not None:
+        rewind_metrics(run, resumed_at)
+    outputs.append(_JSONLines(run / METRICS_FILE))
+    outputs.append(_TensorBoard(run / "tensorboard", None if resumed_at is None else resumed_at + 1))
+    return Logger(str(run), outputs)
+
+
+class _JSONLines(JSONOutputFormat):  # type: ignore[misc]
+    """SB3's, which would begin a file anew that is there already, and write what is no JSON: NaN, Infinity."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("a")
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Write a line, with null for numbers that are not finite."""
+        values = {key: None if _is_not_finite(value) else value for key, value in key_values.items()}
+        super().write(values, key_excluded, step)
+
+
+class _TensorBoard(TensorBoardOutputFormat):  # type: ignore[misc]
+    """SB3's, which knows no `purge_step`: the first step of which older values do not count."""
+
+    def __init__(self, folder: Path, purge_step: int | None) -> None:
+        self.writer = SummaryWriter(str(folder), purge_step=purge_step)
+        self._is_closed = False
+
+
+class WandbOutput(KVWriter):  # type: ignore[misc]
+    """Numbers and texts of a run's metrics for Weights & Biases, under the name of the run's folder.
+
+    Parameters
+    ----------
+    run
+        The run's folder. A run that was logged before goes on where it was.
+    config
+        The run, shown beside its metrics.
+    project
+        The project.
+
+    Raises
+    ------
+    TrainError
+        If the package is missing, or does not let the run begin: without an account, say.
+    """
+
+    def __init__(self, run: Path, config: TrainConfig, project: str) -> None:
+        wandb = _import_wandb()
+        known = run / WANDB_FILE
+        identity = known.read_text() if known.exists() else None
+        try:
+            self._run = wandb.init(
+                project=project,
+                name=run.name,
+                id=identity,
+                resume=None if identity is None else "allow",
+                dir=str(run),
+                config=config.to_dict(),
+                settings=wandb.Settings(console="off"),  # it would record every frame of the progress display
+            )
+        except wandb.Error as error:
+            raise TrainError(f"Weights & Biases: {error}; WANDB_MODE=offline needs no account") from None
+        write_bytes(known, self._run.id.encode())
+
+    def write(self, key_values: dict[str, Any], key_excluded: Mapping[str, tuple[str, ...]], step: int = 0) -> None:
+        """Send what is not excluded, and not known there already from before the run was killed and went on."""
+        if step < self._run.step:
+            return
+        values = {
+            key: value
+            for key, value in key_values.items()
+            if "wandb" not in (key_excluded[key] or ()) and isinstance(value, (int, float, str, np.number))
+        }
+        self._run.log(values, step=step)
+
+    def close(self) -> None:
+        """Send what is left."""
+        self._run.finish()
+
+
+def _is_not_finite(value: Any) -> bool:
+    return isinstance(value, (float, np.floating)) and not math.isfinite(value)
+
+
+def _import_wandb() -> Any:
+    try:
+        return importlib.import_module("wandb")
+    except ModuleNotFoundError:
+        raise TrainError('--wandb needs wandb: pip install "echelon-env[wandb]"') from None

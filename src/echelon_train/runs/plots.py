@@ -1,0 +1,256 @@
+"""Pictures of how runs went, drawn without a display."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, PercentFormatter
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
+
+from echelon_env.storage.atomic import write_bytes
+from echelon_train.runs.callbacks.statistics import WINDOW
+from echelon_train.runs.evaluation import Evaluation
+from echelon_train.runs.folder import read_metrics
+
+Metrics = Sequence[dict[str, Any]]
+
+CURVES_FILE = "curves.png"
+_STEPS = "time/total_timesteps"
+_SAMPLES = "samples (decisions of learner mechs)"
+_DPI = 120
+_SMOOTHED = 50  # points of a curve from which on a running mean is drawn over it
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A metric of a run over the samples."""
+
+    metric: str
+    title: str
+    sign: float = 1.0
+    scale: str = "linear"
+
+
+_CURVES = (
+    _Curve("battle/return", "return of a mech per battle"),
+    _Curve("train/entropy_loss", "entropy, nats", sign=-1.0),
+    _Curve("train/approx_kl", "KL divergence of an update, nats"),
+    _Curve("train/explained_variance", "explained variance"),
+    _Curve("train/value_loss", "value loss", scale="log"),
+    _Curve("train/learning_rate", "learning rate"),
+    _Curve("time/fps", "samples/s, mean so far"),
+)
+
+
+def save_run_curves(run: Path) -> Path:
+    """Draw what a run's metrics say into ``curves.png`` in its folder.
+
+    Win rates in training and in evaluations, return, entropy, KL divergence, explained variance, value loss, learning
+    rate and speed, as far as the run has logged them; a curriculum's changes of stage are marked.
+
+    Returns
+    -------
+    The picture's path.
+
+    Raises
+    ------
+    OSError, RunFolderError
+        If the metrics cannot be read, or the picture cannot be written.
+    """
+    metrics = read_metrics(run)
+    curves = [curve for curve in _CURVES if _points(metrics, curve.metric)[0].size]
+    figure = _figure((13, 6))
+    figure.suptitle(run.resolve().name, fontweight="bold")
+    places = figure.subplots(2, 4).ravel()
+    _draw_win_rates(places[0], metrics)
+    for axes, curve in zip(places[1:], curves, strict=False):
+        steps, values = _points(metrics, curve.metric)
+        _draw(axes, steps, curve.sign * values)
+        axes.set_yscale(curve.scale)
+        axes.set_title(curve.title, fontsize="medium", loc="left")
+    for axes in places[: len(curves) + 1]:
+        _finish(axes)
+        _mark_stages(axes, metrics, named=axes is places[0])
+    for axes in places[len(curves) + 1 :]:
+        axes.set_visible(False)
+    figure.supxlabel(_SAMPLES, fontsize="medium")
+    path = run / CURVES_FILE
+    _save(path, figure)
+    return path
+
+
+def save_comparison(
+    path: Path,
+    runs: Mapping[str, Sequence[Metrics]],
+    metric: str,
+    along: str = _STEPS,
+    along_label: str = _SAMPLES,
+) -> None:
+    """Draw a metric of several groups of runs into one PNG: each group's median, and its single runs thin.
+
+    Parameters
+    ----------
+    path
+        The picture's file.
+    runs
+        Lines of the metrics of runs that differ in their seed only, by the group's label.
+    metric
+        Name of the metric, such as ``battle/win_rate``.
+    along, along_label
+        Name of the metric of the horizontal axis, and what it says there. A median is over the part that all runs of a
+        group have.
+
+    Raises
+    ------
+    ValueError
+        For a run that has not logged the metrics together.
+    OSError
+        If the picture cannot be written.
+    """
+    figure = _figure((8, 4.5))
+    axes = figure.subplots()
+    for number, (label, group) in enumerate(runs.items()):
+        curves = [_points(metrics, metric, along) for metrics in group]
+        for steps, values in curves:
+            if not steps.size:
+                raise ValueError(f"a run of {label!r} has logged no {metric!r}")
+            axes.plot(steps, values, color=f"C{number}", linewidth=0.8, alpha=0.45)
+        first, last = max(steps[0] for steps, _ in curves), min(steps[-1] for steps, _ in curves)
+        grid = np.unique(np.concatenate([steps for steps, _ in curves]))
+        grid = grid[(first <= grid) & (grid <= last)]
+        median = np.median([np.interp(grid, steps, values) for steps, values in curves], axis=0)
+        seeds = f", median of {len(curves)} seeds" if len(curves) > 1 else ""
+        axes.plot(grid, median, color=f"C{number}", linewidth=2.2, label=f"{label}{seeds}")
+    kind, _, name = metric.partition("/")
+    axes.set(xlabel=along_label, ylabel=f"{name.replace('_', ' ')} ({kind})")
+    if name.endswith(("win_rate", "draw_rate", "loss_rate", "success_rate")):
+        _scale_as_share(axes)
+    axes.legend(frameon=False)
+    _finish(axes)
+    _save(path, figure)
+
+
+def save_learning_curve(
+    path: Path, metrics: Metrics, evaluations: Sequence[tuple[int, Evaluation]], title: str
+) -> None:
+    """Draw a run's win rate and return over the samples into a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture's file.
+    metrics
+        Lines of the run's metrics.
+    evaluations
+        (samples, evaluation) pairs, drawn with their intervals.
+    title
+        Above the picture.
+    """
+    figure = _figure((8, 6))
+    rates, returns = figure.subplots(2, 1, sharex=True)
+    _draw(rates, *_points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
+    if evaluations:
+        wins = [evaluation.wins for _, evaluation in evaluations]
+        bounds = np.array([[each.estimate, each.low, each.high] for each in wins])
+        label = f"{len(evaluations[0][1].match.battles)} battles on unseen maps, 95 % interval"
+        _draw_intervals(rates, np.array([steps for steps, _ in evaluations]), bounds, label)
+    rates.set(ylabel="win rate", title=title)
+    _scale_as_share(rates)
+    _add_legend(rates)
+    _draw(returns, *_points(metrics, "battle/return"))
+    returns.set(ylabel="mean return of a battle", xlabel=_SAMPLES)
+    for axes in (rates, returns):
+        _finish(axes)
+    _save(path, figure)
+
+
+def _figure(size: tuple[float, float]) -> Figure:
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(path: Path, figure: Figure) -> None:
+    """Write a PNG whole or not at all: somebody may be looking at the one before."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=_DPI)
+    write_bytes(path, picture.getvalue())
+
+
+def _table(metrics: Metrics, *names: str) -> NDArray[np.float64]:
+    """(n, names): the values of metrics, of the lines that have them all as finite numbers."""
+    rows = [[line[name] for name in names] for line in metrics if all(name in line for name in names)]
+    table = np.array(rows, np.float64).reshape(-1, len(names))
+    finite: NDArray[np.float64] = table[np.isfinite(table).all(axis=1)]
+    return finite
+
+
+def _points(metrics: Metrics, name: str, along: str = _STEPS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(samples, values) of a metric."""
+    steps, values = _table(metrics, along, name).T
+    return steps, values
+
+
+def _draw(axes: Axes, steps: NDArray[np.float64], values: NDArray[np.float64], label: str | None = None) -> None:
+    """A curve; one of many points is pale, with its running mean."""
+    size = len(values) // _SMOOTHED
+    if size > 1:
+        axes.plot(steps, values, color="C0", linewidth=0.8, alpha=0.35)
+        values = uniform_filter1d(values, size, mode="nearest")
+    if len(values):
+        axes.plot(steps, values, color="C0", linewidth=1.6, marker="." if len(values) == 1 else None, label=label)
+
+
+def _draw_intervals(axes: Axes, steps: NDArray[np.float64], bounds: NDArray[np.float64], label: str) -> None:
+    """Estimates with their intervals; `bounds` is (n, 3): estimate, low, high."""
+    middle, low, high = bounds.T
+    axes.errorbar(
+        steps, middle, yerr=[middle - low, high - middle], fmt="o", markersize=4, capsize=3, color="C3", label=label
+    )
+
+
+def _draw_win_rates(axes: Axes, metrics: Metrics) -> None:
+    _draw(axes, *_points(metrics, "battle/win_rate"), label=f"training, last {WINDOW} battles")
+    evaluations = _table(metrics, _STEPS, "eval/win_rate", "eval/win_rate_low", "eval/win_rate_high")
+    if evaluations.size:
+        _draw_intervals(axes, evaluations[:, 0], evaluations[:, 1:], "evaluation, 95 % interval")
+    axes.set_title("win rate", fontsize="medium", loc="left")
+    _scale_as_share(axes)
+    _add_legend(axes)
+
+
+def _add_legend(axes: Axes) -> None:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="small", frameon=False)
+
+
+def _scale_as_share(axes: Axes) -> None:
+    axes.set_ylim(-0.03, 1.03)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+
+
+def _finish(axes: Axes) -> None:
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _mark_stages(axes: Axes, metrics: Metrics, named: bool) -> None:
+    """Lines where a curriculum changes its stage, if wanted with the names of the scenarios that begin there."""
+    stages = [(line[_STEPS], line["curriculum/scenario"]) for line in metrics if "curriculum/scenario" in line]
+    for (_, before), (steps, name) in itertools.pairwise(stages):
+        if name != before:
+            axes.axvline(steps, color="0.6", linewidth=0.8, linestyle=":")
+            if named:
+                place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "rotation": 90, "va": "top"}
+                axes.text(steps, 0.98, f"{name} ", fontsize=7, color="0.4", **place)

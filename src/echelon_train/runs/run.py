@@ -1,0 +1,348 @@
+"""A run in the making: the algorithm, its environment, and the callbacks around them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+
+from echelon_env.storage.atomic import write_json
+from echelon_env.evaluate import validation_seed
+from echelon_train.ppo import distributed
+from echelon_train.ppo.joint_state import joint_state, own_state
+from echelon_train.ppo.training_state import restore_training_state, training_state
+from echelon_train.runs.building import build_model, make_env
+from echelon_train.runs.callbacks import (
+    BattleStatistics,
+    CheckpointCallback,
+    CurriculumCallback,
+    CurvesCallback,
+    EvaluationCallback,
+    LeagueCallback,
+    ProgressCallback,
+    StopCallback,
+)
+from echelon_train.checkpoints.checkpoint import (
+    BEST_FILE,
+    Checkpoint,
+    TrainingState,
+    checkpoint_name,
+    find_checkpoint,
+    save_in_run,
+)
+from echelon_train.config.train import CHANGEABLE, TrainConfig
+from echelon_train.errors import CheckpointError, RunFolderError
+from echelon_train.runs.evaluation import Evaluation, evaluate
+from echelon_train.checkpoints.players import network_player
+from echelon_train.runs.plots import CURVES_FILE, save_run_curves
+from echelon_train.runs.folder import RUN_FILE
+from echelon_train.tensor_files import weights_of
+
+LEAGUE = "league"
+"""What a checkpoint calls the opponents of a policy that trained in a league."""
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """How a run ended."""
+
+    checkpoint: Path  # folder of the last checkpoint
+    steps: int  # samples that the policy trained on
+    interrupted: bool  # by a signal
+    done: bool  # whether all of the run's steps are done, so that nothing is left to go on with
+
+
+class Run:
+    """A run that can learn, be saved between two iterations, and be restored.
+
+    Parameters
+    ----------
+    config
+        The run.
+    out
+        Its folder.
+    device
+        Name of the device to train on.
+    console
+        Where to draw and to say things.
+    max_seconds
+        Time after which it stops; None for no limit.
+    go_on
+        Asked after every evaluation, with the samples so far, whether the run shall go on; None: it shall.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        out: Path,
+        device: str,
+        console: Console,
+        max_seconds: float | None,
+        go_on: Callable[[int, Evaluation], bool] | None = None,
+    ) -> None:
+        self._config, self._out, self._console = config, out, console
+        self._go_on = go_on
+        stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
+        self._state_mechs = max(stage.num_mechs for stage in stages)
+        self._left_behind: frozenset[str] = frozenset()  # content hashes of the maps of stages that are over
+        self._best: int | None = None  # samples of the best checkpoint that was evaluated
+        self._pending: _Pending = {}  # what was logged, but not yet written, when a run that goes on was saved
+        self._league = None
+        if config.league.path:
+            self._league = LeagueCallback(config, device, self.save, lambda: find_checkpoint(out), console)
+        opponents = None if self._league is None else self._league.opponents
+        env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents)
+        self.model = build_model(config, env, device)
+        if self._league is not None:
+            self._league.look(self.model.policy)
+        self.model.before_rollout = self._prepare_rollout
+        self._curriculum = CurriculumCallback(config, console)
+        self._statistics = BattleStatistics()
+        self._stop = StopCallback(console, max_seconds)
+        self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
+        self._evaluations = EvaluationCallback(
+            config.eval_every,
+            self._judge,
+            self._keep_best,
+            lambda: self._curriculum.moves,
+            lambda: self._stop.stopping,
+        )
+        self._progress = ProgressCallback(config.steps, self._statistics, console)
+        self._curves = CurvesCallback(self.draw_curves)
+
+    def learn(self, logger: Logger) -> TrainResult:
+        """Train until the steps are done or something stops it, and save. Metrics go to the logger.
+
+        Battles and rollouts are logged as the first process of a distributed run sees its own, and so are evaluations,
+        which it plays alone; what is logged of updates is of the samples of all processes where it is a sum or a mean
+        over minibatches, and else of the first one's.
+
+        Raises
+        ------
+        NonFiniteError
+            When the gradients of several minibatches in a row were not finite.
+        CheckpointError
+            For weights that are not finite when they are to be saved.
+        OSError
+            If the run's folder cannot be written. What was saved before stays as it is, and the run can go on from it.
+        """
+        callbacks: list[BaseCallback] = [self._statistics, self._curriculum, self._stop, self._checkpoints]
+        if self._config.eval_every:
+            callbacks.append(self._evaluations)
+        if self._league is not None:
+            callbacks.append(self._league)
+        callbacks.append(self._curves)
+        callbacks.append(self._progress)  # the last, so that it sees what the others have logged
+        model = self.model
+        model.set_logger(logger)
+        for name, (number, exclude) in self._pending.items():
+            logger.record(name, number, exclude)
+        self._name_best()  # again, where the run was killed before it could
+        remaining = max(self._config.steps - model.num_timesteps, 0)
+        with self._stop:
+            try:
+                model.learn(remaining, callback=callbacks, reset_num_timesteps=False)
+            finally:
+                self._progress.close()
+            if self._stop.stopping:  # saved before the rollout that was broken off
+                steps = self._checkpoints.saved_steps
+                return TrainResult(self._checkpoints.saved, steps, self._stop.interrupted, done=False)
+            checkpoint = self.save(model.num_timesteps)
+            if self._league is not None:
+                self._league.finish(checkpoint)
+            model.logger.record("time/total_timesteps", model.num_timesteps, exclude="tensorboard")
+            model.logger.dump(model.num_timesteps)  # what came after the last rollout: its update, an evaluation
+            return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted, done=True)
+
+    def save(self, steps: int) -> Path:
+        """Write a checkpoint that the run can be resumed from; returns its folder.
+
+        All processes of a distributed run call it, and the first one writes. Raises as `save_in_run`.
+        """
+        tensors, values = training_state(self.model)
+        values |= {
+            "curriculum": self._curriculum.state_dict(),
+            "statistics": self._statistics.state_dict(),
+            "evaluations": self._evaluations.state_dict(),
+            "checkpoints": self._checkpoints.state_dict(),
+            "best": self._best,
+            "left_behind": sorted(self._left_behind),
+            "league": None if self._league is None else self._league.state_dict(),
+            "pending": _written(self.model.logger),
+            "config": self._config.to_dict(),
+        }
+        checkpoint = Checkpoint(
+            self.model.policy,
+            self._config.network,
+            self._curriculum.config.battle,
+            self._opponent,
+            steps,
+            self._trained_maps(),
+        )
+        state = TrainingState(*joint_state(tensors, values))
+        return distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
+
+    def restore(self, checkpoint: Checkpoint, state: TrainingState) -> None:
+        """Go on from a checkpoint of the same run, in a `Run` that has not learnt yet.
+
+        Raises CheckpointError if it does not fit: another configuration but for `CHANGEABLE` settings, other weights,
+        an environment that does not take its state, another number of processes, or damage. The run cannot be used
+        then, as a part of it may have been restored.
+        """
+        tensors, values = own_state(state.tensors, state.values)
+        try:
+            _check_same_run(values["config"], self._config)
+            self._curriculum.load_state_dict(values["curriculum"])
+            self._statistics.load_state_dict(values["statistics"])
+            self._evaluations.load_state_dict(values["evaluations"])
+            self._checkpoints.load_state_dict(values["checkpoints"])
+            self._best = values["best"]
+            if self._best is not None and type(self._best) is not int:
+                raise ValueError(f"best: expected an integer or null, got {self._best!r}")
+            self._left_behind = frozenset(str(each) for each in values["left_behind"])
+            self._pending = _read_pending(values["pending"])
+        except KeyError as error:
+            raise CheckpointError(f"training state: {error} is missing") from error
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(f"training state: {error}") from error
+        expected = {
+            "network": self._config.network,
+            "battle": self._curriculum.config.battle,
+            "opponent": self._opponent,
+            "steps": values.get("num_timesteps"),
+        }
+        for name, value in expected.items():
+            if getattr(checkpoint, name) != value:
+                raise CheckpointError(f"checkpoint: {name}: expected {value}, got {getattr(checkpoint, name)}")
+        if self._curriculum.moves:
+            self._change_env()
+        theirs, ours = weights_of(checkpoint.policy), weights_of(self.model.policy)
+        if theirs.keys() != ours.keys():
+            raise CheckpointError(f"weights: missing or unknown: {', '.join(sorted(theirs.keys() ^ ours.keys())[:4])}")
+        for name, tensor in ours.items():
+            tensor.copy_(theirs[name])
+        if self._league is not None:
+            self._league.look(self.model.policy)
+        restore_training_state(self.model, tensors, values)
+        if self._league is not None:
+            self._league.load_state_dict(values["league"])  # now, for battles that began just above had opponents drawn
+
+    def draw_curves(self) -> None:
+        """Draw the metrics that have been written so far; a picture that cannot be written is no reason to stop."""
+        if distributed.rank() > 0:
+            return
+        try:
+            save_run_curves(self._out)
+        except (OSError, RunFolderError) as error:
+            self._console.print(f"{CURVES_FILE} cannot be drawn: {error}", markup=False)
+
+    def close(self) -> None:
+        """Stop drawing, and the environment's threads. It may be called twice, and after an error; nothing is saved."""
+        self._progress.close()
+        self.model.get_env().close()
+
+    @property
+    def _opponent(self) -> str:
+        """Whom the policy trains against, as a checkpoint says it."""
+        return self._config.opponent if self._league is None else LEAGUE
+
+    def _prepare_rollout(self) -> None:
+        """Change the stage if that is decided, and let the reward follow its schedules."""
+        if self._config.curriculum is not None:  # the first process's battles decide for all
+            self._curriculum.load_state_dict(distributed.broadcast_object(self._curriculum.state_dict))
+        if self._curriculum.advance():
+            self._left_behind |= self._trained_maps() or frozenset()
+            self._change_env()
+        remaining = 1.0 - self.model.num_timesteps / self._config.steps
+        rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
+        self.model.get_env().env_method("set_rewards", rewards)
+
+    def _change_env(self) -> None:
+        self.model.get_env().close()
+        self.model.replace_env(make_env(self._curriculum.config, self._curriculum.moves, self._state_mechs))
+
+    def _trained_maps(self) -> frozenset[str] | None:
+        pool = self.model.get_env().get_attr("battles", 0)[0].engine.maps
+        if pool is None:
+            return None
+        every = distributed.gather_objects(pool.content_hashes | self._left_behind)
+        return distributed.broadcast_object(lambda: frozenset().union(*every))
+
+    def _judge(self) -> Evaluation:
+        trained_maps = self._trained_maps()
+        found = distributed.broadcast_object(
+            lambda: evaluate(
+                network_player("policy", self.model.policy, self._config.network, trained_maps=trained_maps),
+                self._config.opponent,
+                self._curriculum.config.battle,
+                num_battles=self._config.eval_battles,
+                seed=validation_seed(self._config.seed),
+                num_threads=self._config.threads,
+            )
+        )
+        go_on = self._go_on
+        if go_on is not None and not distributed.broadcast_object(lambda: go_on(self.model.num_timesteps, found)):
+            self._stop.end()
+        return found
+
+    def _keep_best(self) -> None:
+        """Save the policy that has just been evaluated as the run's best."""
+        self._best = self.model.num_timesteps
+        self.save(self._best)
+        self._name_best()
+
+    def _name_best(self) -> None:
+        if self._best is not None and distributed.rank() == 0:
+            write_json(self._out / BEST_FILE, {"checkpoint": checkpoint_name(self._best), "steps": self._best})
+
+
+_Pending = dict[str, tuple[float, tuple[str, ...]]]
+"""Numbers by the name of a metric, and where they shall not be written."""
+
+
+def _written(logger: Logger) -> dict[str, Any]:
+    """The numbers that a logger has yet to write, fit for JSON, which has none that are not finite."""
+    numbers = {name: value for name, value in logger.name_to_value.items() if isinstance(value, (int, float))}
+    return {
+        name: [value if math.isfinite(value) else str(float(value)), list(logger.name_to_excluded[name] or ())]
+        for name, value in numbers.items()
+    }
+
+
+def _read_pending(pending: Any) -> _Pending:
+    """The inverse of `_written`. Raises TypeError or ValueError."""
+    if not isinstance(pending, Mapping):
+        raise TypeError(f"pending: expected an object, got {pending!r}")
+    return {
+        name: (float(value) if isinstance(value, str) else value + 0, tuple(map(str, exclude)))
+        for name, (value, exclude) in pending.items()
+    }
+
+
+def _check_same_run(kept: Any, config: TrainConfig) -> None:
+    """Raise ValueError unless a run goes on with the configuration of its checkpoint, but for what is `CHANGEABLE`."""
+    then, now = _flat(kept), _flat(config.to_dict())
+    fixed = [name for name in now if name not in CHANGEABLE]
+    if not isinstance(config.maps, str):  # else the state of the battles says what their maps are
+        fixed.append("maps")
+    changed = [name for name in fixed if then.get(name) != now[name]]
+    if changed or then.keys() != now.keys():
+        name = [*changed, *sorted(then.keys() ^ now.keys())][0]
+        raise ValueError(
+            f"{name} was {then.get(name)!r} when the checkpoint was made, and is {now.get(name)!r} in {RUN_FILE}: "
+            "a run goes on as it was"
+        )
+
+
+def _flat(plain: Any, name: str = "") -> dict[str, Any]:
+    """The values of nested objects by dotted names."""
+    if not isinstance(plain, Mapping):
+        return {name: list(plain) if isinstance(plain, tuple) else plain}
+    parts = [_flat(part, f"{name}.{key}" if name else str(key)) for key, part in plain.items()]
+    return {key: value for part in parts for key, value in part.items()}

@@ -1,0 +1,319 @@
+"""Sweeps: many runs whose settings Optuna proposes, by any number of processes at once.
+
+A sweep is a folder. ``study.journal`` is Optuna's record of it, and ``trial-0000`` and so on are the runs; a process
+that is killed loses its trial only, which is done again. What is made greatest is the win rate in the last evaluation
+of a run, on the maps that runs are evaluated on while they go: those of `echelon evaluate` remain for a final
+judgement. Processes keep out of each other's way by locks of Unix.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+from rich.console import Console
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import NonFiniteError, TrainError
+from echelon_train.runs.evaluation import Evaluation
+from echelon_train.config.files import load_run_config
+from echelon_train.runs.training import train
+
+JOURNAL_FILE = "study.journal"
+_LOCKS = "locks"
+_NAME = "sweep"
+_SETUP, _FAILURE = "setup", "failure"  # attributes of the study, and of trials that cannot be done
+_STARTUP = 5  # trials that none is broken off before
+
+State = Literal["complete", "pruned", "failed", "running"]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is tried for a setting of the run config: a range of numbers, or some values."""
+
+    key: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    integer: bool = False
+    choices: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Search:
+        """Read ``KEY=LOW:HIGH``, ``KEY=log:LOW:HIGH`` (evenly in the logarithm) or ``KEY=A,B,C``.
+
+        A range between two integers is one of integers. Raises `ConfigError`.
+        """
+        key, _, space = text.partition("=")
+        if key and "," in space and all(space.split(",")):
+            return cls(key, choices=tuple(space.split(",")))
+        *kind, low, high = space.split(":") if space.count(":") in (1, 2) else ("", "", "")
+        try:
+            if not key or kind not in ([], ["log"]):
+                raise ValueError
+            ends = float(low), float(high)
+        except ValueError:
+            expected = "KEY=LOW:HIGH, KEY=log:LOW:HIGH or KEY=A,B,C"
+            raise ConfigError(f"--search: expected {expected}, got {text!r}") from None
+        least = 0.0 if kind else float("-inf")
+        if not least < ends[0] < ends[1] < float("inf"):
+            above = " above 0" if kind else ""
+            raise ConfigError(f"--search {key}: expected LOW < HIGH{above}, got {low} and {high}")
+        integer = all(_is_integer(end) for end in (low, high))
+        return cls(key, *ends, log=bool(kind), integer=integer)
+
+    def suggest(self, trial: optuna.Trial) -> str:
+        """A value for a trial, as the run config takes it."""
+        if self.choices:
+            return str(trial.suggest_categorical(self.key, self.choices))
+        if self.integer:
+            return str(trial.suggest_int(self.key, int(self.low), int(self.high), log=self.log))
+        return repr(trial.suggest_float(self.key, self.low, self.high, log=self.log))
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Values at its ends, or all of them."""
+        ends = (str(int(end)) if self.integer else repr(end) for end in (self.low, self.high))
+        return self.choices or tuple(ends)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A run of a sweep."""
+
+    number: int
+    state: State
+    win_rate: float | None  # in its last evaluation; None if there was none
+    settings: dict[str, Any]
+    run: Path
+    failure: str | None  # why it could not be done
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The trials of a sweep, the best first, then those without a result."""
+
+    trials: list[Trial]
+    interrupted: bool  # by a signal, in this process
+
+
+def sweep(
+    source: str | Path,
+    overrides: Mapping[str, str],
+    searches: Sequence[Search],
+    out: Path,
+    *,
+    trials: int = 20,
+    prune: bool = True,
+    console: Console | None = None,
+) -> Sweep:
+    """Do trials until a sweep has so many, alone or beside other processes that were called in the same way.
+
+    Parameters
+    ----------
+    source, overrides
+        The run config and what is changed in it for all trials, see `load_run_config`. Its `seed` is every trial's, so
+        that they have the same maps and battles.
+    searches
+        What is tried, of other keys than the overrides.
+    out
+        Folder of the sweep, new or to go on with.
+    trials
+        Trials that the sweep shall have, done and in progress, by all processes.
+    prune
+        Whether trials are broken off at an evaluation with a win rate below the median of the others at that point.
+    console
+        Where to draw the trials' progress.
+
+    Returns
+    -------
+    All trials of the sweep so far. After SIGINT or SIGTERM the trial in progress is the next one to be done again.
+
+    Raises
+    ------
+    ConfigError
+        For an impossible run config, or a search that leads to one by itself.
+    TrainError
+        If the folder holds a sweep of something else.
+    OSError
+        If it cannot be written.
+    """
+    config = _checked(source, overrides, searches)
+    setup = {"config": config.to_dict(), "searches": [dataclasses.asdict(each) for each in searches]}
+    (out / _LOCKS).mkdir(parents=True, exist_ok=True)
+    with _quiet():
+        study = _open(out, json.loads(json.dumps(setup)), prune)
+        interrupted = False
+        while not interrupted:
+            with contextlib.ExitStack() as held:
+                trial = _next(study, out, trials, held)
+                if trial is None:
+                    break
+                interrupted = _do(study, trial, source, overrides, searches, out, console)
+        return Sweep(_trials(study, out), interrupted)
+
+
+def _checked(source: str | Path, overrides: Mapping[str, str], searches: Sequence[Search]) -> TrainConfig:
+    """The run config, after it has been tried with the ends of every search. Raises ConfigError."""
+    config = load_run_config(source, overrides)
+    if not config.eval_every:
+        raise ConfigError("eval_every: a sweep needs evaluations, got 0", "eval_every")
+    if not searches:
+        raise ConfigError("a sweep needs something to search: --search KEY=LOW:HIGH")
+    keys = [*overrides, *(each.key for each in searches)]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"--search {twice}: is set or searched already")
+    for each in searches:
+        for value in each.examples:
+            load_run_config(source, {**overrides, each.key: value})
+    return config
+
+
+def _open(out: Path, setup: Mapping[str, Any], prune: bool) -> optuna.Study:
+    """The study of a sweep's folder. Raises TrainError if it is of something else."""
+    storage = JournalStorage(JournalFileBackend(str(out / JOURNAL_FILE)))
+    with _exclusive(out / _LOCKS / "all"):
+        study = optuna.create_study(storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True)
+        kept = study.user_attrs.get(_SETUP)
+        if kept is None:
+            study.set_user_attr(_SETUP, setup)
+        elif kept != setup:
+            raise TrainError(f"{out} holds a sweep of another run config or with another search; choose another folder")
+    # each time others, so that processes do not propose the same
+    study.sampler = optuna.samplers.TPESampler(seed=len(study.get_trials(deepcopy=False)))
+    study.pruner = optuna.pruners.MedianPruner(_STARTUP) if prune else optuna.pruners.NopPruner()
+    return study
+
+
+def _next(study: optuna.Study, out: Path, wanted: int, held: contextlib.ExitStack) -> optuna.Trial | None:
+    """A trial to do, whose lock is held until the stack closes; None if there are as many as are wanted."""
+    with _exclusive(out / _LOCKS / "all"):
+        for running in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            with contextlib.suppress(BlockingIOError), _exclusive(_lock(out, running.number), wait=False):
+                _give_back(study, running)  # whoever did it is gone
+        if sum(map(_counts, study.get_trials(deepcopy=False))) >= wanted:
+            return None
+        trial = study.ask()
+        held.enter_context(_exclusive(_lock(out, trial.number), wait=False))
+        return trial
+
+
+def _do(
+    study: optuna.Study,
+    trial: optuna.Trial,
+    source: str | Path,
+    overrides: Mapping[str, str],
+    searches: Sequence[Search],
+    out: Path,
+    console: Console | None,
+) -> bool:
+    """Do a trial; whether it was interrupted."""
+    found: list[float] = []
+
+    def go_on(_: int, evaluation: Evaluation) -> bool:
+        found.append(evaluation.wins.estimate)
+        trial.report(found[-1], len(found) - 1)
+        return not trial.should_prune()
+
+    chosen = {each.key: each.suggest(trial) for each in searches}
+    try:
+        config = load_run_config(source, {**overrides, **chosen})
+        result = train(config, _run(out, trial.number), console=console, go_on=go_on)
+    except (ConfigError, NonFiniteError) as error:
+        trial.set_user_attr(_FAILURE, str(error))
+        study.tell(trial, state=TrialState.FAIL)
+        return False
+    except BaseException:
+        _give_back(study, trial)
+        raise
+    if result.interrupted:
+        _give_back(study, trial)
+    elif result.done:
+        study.tell(trial, found[-1])
+    else:
+        study.tell(trial, state=TrialState.PRUNED)
+    return result.interrupted
+
+
+def _give_back(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> None:
+    """Have a trial that was not brought to its end done again, as another one."""
+    study.tell(trial.number, state=TrialState.FAIL)
+    if trial.params:
+        study.enqueue_trial(dict(trial.params))
+
+
+def _counts(trial: FrozenTrial) -> bool:
+    """Whether a trial is in progress or was brought to an end."""
+    lost = trial.state == TrialState.FAIL and _FAILURE not in trial.user_attrs
+    return not lost and trial.state != TrialState.WAITING
+
+
+def _trials(study: optuna.Study, out: Path) -> list[Trial]:
+    """The trials that count, the best first."""
+    found = [_trial(each, out) for each in study.get_trials() if _counts(each)]
+    return sorted(found, key=lambda each: (-1.0 if each.win_rate is None else -each.win_rate, each.number))
+
+
+def _trial(trial: FrozenTrial, out: Path) -> Trial:
+    states: dict[TrialState, State] = {
+        TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed",
+    }  # fmt: skip
+    last = trial.intermediate_values.get(max(trial.intermediate_values, default=0))
+    return Trial(
+        trial.number,
+        states.get(trial.state, "running"),
+        last,
+        trial.params,
+        _run(out, trial.number),
+        trial.user_attrs.get(_FAILURE),
+    )
+
+
+def _run(out: Path, number: int) -> Path:
+    return out / f"trial-{number:04d}"
+
+
+def _lock(out: Path, number: int) -> Path:
+    return out / _LOCKS / f"{number:04d}"
+
+
+def _is_integer(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        int(text)
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold a lock that the system releases when the process ends, however it does.
+
+    Raises BlockingIOError where another process holds it, unless that is waited for.
+    """
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without Optuna's own reports."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

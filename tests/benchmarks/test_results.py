@@ -1,0 +1,222 @@
+"""Results of the benchmark: files of them, goals, and the page and picture that show them."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT))  # the benchmarks are no installed package
+
+from benchmarks.goals import GOALS, HOLDS, MISSED, UNKNOWN, Goal, table_of_goals  # noqa: E402
+from benchmarks.machine import commit_in_words, describe  # noqa: E402
+from benchmarks.picture import PANELS, picture  # noqa: E402
+from benchmarks.results import TABLES, Results, read_results  # noqa: E402
+from benchmarks.tables import Table  # noqa: E402
+
+from benchmarks import __main__ as command  # noqa: E402
+from benchmarks import page, regression  # noqa: E402
+
+
+@pytest.fixture
+def published():
+    return read_results(page.PUBLISHED)
+
+
+class TestResults:
+    @pytest.fixture
+    def data(self, tmp_path, published):
+        published.write(tmp_path / "results.json")
+        return json.loads((tmp_path / "results.json").read_text())
+
+    def refused(self, tmp_path, data, match):
+        (tmp_path / "damaged.json").write_text(json.dumps(data))
+        with pytest.raises(ValueError, match=match) as caught:
+            read_results(tmp_path / "damaged.json")
+        assert "damaged.json holds no results" in str(caught.value)
+
+    @pytest.mark.parametrize("cell", [float("nan"), float("inf"), "x", [1.0], True])
+    def test_cells_that_are_no_finite_numbers_are_refused(self, tmp_path, data, cell):
+        data["sections"]["phases"][0]["rows"]["movement"][0] = cell
+        self.refused(tmp_path, data, r"row 'movement': expected finite numbers")
+
+    @pytest.mark.parametrize(
+        ("section", "tables", "match"),
+        [
+            ("faces", [], "section 'faces': expected novices, random, got no tables"),
+            ("speed", [], "section 'speed': expected none but faces"),
+        ],
+    )
+    def test_other_sections_are_refused(self, tmp_path, data, section, tables, match):
+        data["sections"][section] = tables
+        self.refused(tmp_path, data, match)
+
+    def test_other_tables_are_refused(self, tmp_path, data):
+        data["sections"]["phases"][0]["name"] = "parts"
+        self.refused(tmp_path, data, "section 'phases': expected phases, got parts")
+
+    def test_a_sweep_without_its_rate_is_refused(self, tmp_path, data):
+        data["sections"]["scaling"][0]["rows"] = {}
+        self.refused(tmp_path, data, "table 'mechs': expected a row")
+
+    def test_a_table_without_columns_is_refused(self, tmp_path, data):
+        data["sections"]["phases"][0] |= {"columns": [], "rows": {"movement": []}}
+        self.refused(tmp_path, data, "table 'phases': expected columns")
+
+    def test_another_machine_is_refused(self, tmp_path, data):
+        del data["machine"]["processor"]
+        self.refused(tmp_path, data, "missing: processor")
+
+    def test_every_section_has_tables_that_are_expected(self):
+        assert tuple(TABLES) == tuple(command.SECTIONS)
+
+    def test_the_published_ones_are_whole(self, published):
+        assert set(published.sections) == set(TABLES)
+
+    def test_are_read_as_they_were_written(self, tmp_path):
+        table = Table("t", "T", "s", ("x",), {"a": (1.0,), "b": (None,)}, ("Note.",))
+        results = Results(describe(), 3, {"peers": {"peers": dataclasses.replace(table, name="peers")}})
+        results.write(tmp_path / "results.json")
+        assert read_results(tmp_path / "results.json") == results
+        assert results.number("peers", "peers", "a", "x") == 1.0
+        assert results.number("peers", "peers", "c", "x") is None
+        assert results.number("other", "t", "a", "x") is None
+
+    def test_a_missing_commit_is_put_into_words(self):
+        assert [commit_in_words(name) for name in ("abc+", None)] == ["commit abc+", "outside of a checkout"]
+
+    def test_the_machine_is_named(self):
+        assert describe().keys() >= {
+            "processor",
+            "cores",
+            "system",
+            "python",
+            "numpy",
+            "numba",
+            "commit",
+            "date",
+            "load",
+        }
+
+    @pytest.mark.parametrize("text", ["", "[]", '{"schema": 99}', '{"schema": 1}', '{"schema": 1, "machine": 1}'])
+    def test_other_files_are_refused(self, tmp_path, text):
+        (tmp_path / "other.json").write_text(text)
+        with pytest.raises(ValueError, match=r"other\.json holds no results"):
+            read_results(tmp_path / "other.json")
+
+    def test_a_missing_file_is_named(self, tmp_path):
+        with pytest.raises(ValueError, match=r"none\.json: No such file"):
+            read_results(tmp_path / "none.json")
+
+
+class TestGoals:
+    @pytest.mark.parametrize(
+        ("measured", "floor", "verdict"),
+        [(None, 100.0, UNKNOWN), (80.0, None, HOLDS), (79.0, None, MISSED), (79.0, 150.0, MISSED)],
+    )
+    def test_the_least_holds_or_not(self, measured, floor, verdict):
+        assert Goal("g", 100, 80, lambda results: None).holds(measured, floor) == verdict
+
+    def test_a_near_floor_counts(self):
+        assert Goal("g", 100, 80, lambda results: None).holds(60.0, 75.0) == "floor / 1.25"
+
+    def test_some_figures_are_not_to_be_exceeded(self):
+        goal = Goal("g", 1, 2, lambda results: None, at_most=True)
+        assert [goal.holds(value, None) for value in (0.5, 2.0, 2.1)] == [HOLDS, HOLDS, MISSED]
+
+    def test_what_was_not_measured_is_open(self):
+        table = table_of_goals(Results({}, 1, {}))
+        assert {table.cell(goal.name, "holds") for goal in GOALS} == {UNKNOWN}
+
+    def test_every_goal_is_looked_up_where_the_sections_put_it(self, published):
+        found = []
+
+        class Looked(Results):
+            def number(self, section, table, row, column):
+                found.append(row in self.sections[section][table].rows)
+                return 1.0
+
+        looked = Looked(published.machine, 1, published.sections)
+        assert all(goal.measured(looked) for goal in GOALS)
+        assert all(found)
+        assert len(found) > len(GOALS)
+
+
+class TestPage:
+    def test_is_that_of_the_published_results(self, published):
+        text = page.PAGE.read_text()
+        assert page.filled(text, published) == text, "run 'python -m benchmarks.page'"
+
+    def test_says_the_tolerance(self):
+        assert f"more than {100 * regression.SLOWER:.0f} %" in " ".join(page.PAGE.read_text().split())
+
+    def test_marks_are_filled_again(self):
+        text = "<!-- benchmark: goals -->\nyesterday\n<!-- end -->\nkept\n<!-- benchmark: faces -->\n<!-- end -->\n"
+        new = page.filled(text, Results({}, 1, {}))
+        assert "yesterday" not in new
+        assert "kept" in new
+        assert page.NOT_MEASURED in new
+        assert page.filled(new, Results({}, 1, {})) == new
+
+    def test_an_unknown_mark_is_an_error(self):
+        with pytest.raises(ValueError, match="got 'speed'"):
+            page.filled("<!-- benchmark: speed -->\n<!-- end -->", Results({}, 1, {}))
+
+    def test_every_section_is_on_it(self):
+        marked = {name for _, name, _ in page.MARKED.findall(page.PAGE.read_text())}
+        assert marked == {"machine", "goals", *TABLES}
+
+    def test_picture(self, published):
+        assert picture(published).startswith(b"\x89PNG")
+
+    def test_no_picture_of_nothing(self):
+        assert PANELS
+        with pytest.raises(ValueError, match="expected results of one of"):
+            picture(Results({}, 1, {}))
+
+
+class TestPublishing:
+    @pytest.fixture
+    def files(self, monkeypatch, tmp_path, published):  # `published` is read first, where it lies
+        """The page, its picture and its results as they would be written."""
+        paths = {name: tmp_path / name.lower() for name in ("PAGE", "PICTURE", "PUBLISHED")}
+        for name, path in paths.items():
+            monkeypatch.setattr(page, name, path)
+            path.write_text(
+                "<!-- benchmark: machine -->\nold\n<!-- end -->\n<!-- benchmark: resets -->\n<!-- end -->\n"
+            )
+        published.write(paths["PUBLISHED"])
+        return paths
+
+    def test_whole_results_replace_all_three(self, tmp_path, files, published):
+        whole = Results(published.machine | {"date": "tomorrow"}, 7, published.sections)
+        whole.write(tmp_path / "new.json")
+        assert page.main([str(tmp_path / "new.json")]) == 0
+        assert read_results(files["PUBLISHED"]) == whole
+        assert files["PICTURE"].read_bytes().startswith(b"\x89PNG")
+        assert "reset on a map of a pool" in files["PAGE"].read_text()
+
+    def test_sections_of_a_run_take_the_place_of_those_that_there_are(self, tmp_path, files, published):
+        costs = published.sections["resets"]["costs"]
+        other = dataclasses.replace(costs, notes=("measured again",))
+        sections = {"resets": published.sections["resets"] | {"costs": other}}
+        machine = published.machine | {"processor": "Z80", "date": "tomorrow"}
+        Results(machine, 3, sections).write(tmp_path / "new.json")
+        assert page.main([str(tmp_path / "new.json")]) == 0
+        after = read_results(files["PUBLISHED"])
+        assert after.sections == published.sections | sections and list(after.sections) == list(published.sections)
+        assert (after.machine, after.later["resets"]["date"]) == (published.machine, "tomorrow")
+        text = files["PAGE"].read_text()
+        assert "measured again" in text
+        assert "In a run of its own, resets: Z80, " in text and ", tomorrow; load" in text
+
+    def test_results_that_cannot_be_drawn_leave_all_as_it_was(self, tmp_path, capsys, files, published):
+        table = published.sections["scaling"]["batch"]
+        words = tuple(f"number {column}" for column in table.columns)
+        published.sections["scaling"]["batch"] = dataclasses.replace(table, columns=words)
+        published.write(tmp_path / "new.json")
+        assert page.main([str(tmp_path / "new.json")]) == 2
+        assert "number 1" in capsys.readouterr().err
+        assert all("old" in files[name].read_text() for name in ("PAGE", "PICTURE"))

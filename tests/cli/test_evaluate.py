@@ -1,0 +1,251 @@
+import contextlib
+import errno
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from cli.test_dispatch import fail, run_without_train
+from echelon_env import make_config
+from echelon_env.cli import evaluate as cli_evaluate
+from echelon_env.cli import ladder, main, tournament
+from echelon_env.evaluate import Player, baseline, evaluation_seed, load_suite, report
+from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
+from echelon_env.evaluate.tables import format_share, shorten
+from echelon_env.layout.actions import ACTION_DIM
+
+TINY = """
+description = "A duel that is over after a few decisions."
+blue = ["medium"]
+red = ["medium"]
+max_steps = 12
+[terrain]
+size = 48
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """The file of a scenario."""
+    path = tmp_path / "tiny.toml"
+    path.write_text(TINY)
+    return str(path)
+
+
+def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict:
+    return json.loads(printed([*arguments, "--json"], capsys))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate"], "PLAYER"),
+        (["evaluate", "nowhere"], "nowhere: no such file or folder"),
+        (["evaluate", "novic"], "did you mean 'novice'"),
+        (["evaluate", "untraind"], "did you mean 'untrained'"),
+        (["evaluate", "random", "--opponent", "novic"], "did you mean 'novice'"),
+        (["evaluate", "random", "--scenario", "dule"], "did you mean 'duel'"),
+        (["evaluate", "random", "--battles", "none"], "--battles"),
+        (["evaluate", "random", "--battles", "0"], "--battles"),
+        (["evaluate", "random", "--battles", "5"], "expected an even number"),
+        (["evaluate", "random", "random"], "random is named twice"),
+        (["evaluate", "random", "novice", "--opponent", "trivial"], "--opponent"),
+        (["evaluate", "random", "--scenario", "duel", "duel"], "expected different names"),
+        (["evaluate", "random", "--seed", str(2**63)], "expected an integer below 2**63"),
+        (["evaluate", "random", "--seed", "-1"], "at least 0"),
+        (["evaluate", "random", "--suite", "echelon-eval-v1", "--scenario", "duel", "duel"], "got duel twice"),
+        (["ladder", "--scenario", "duel", "duel"], "got duel twice"),
+        (["evaluate", "random", "--suite", "echelon-eval"], "did you mean 'echelon-eval-v1'"),
+        (["evaluate", "random", "--suite", "echelon-eval-v1", "--opponent", "trivial"], "--opponent"),
+        (["evaluate", "random", "--suite", "echelon-eval-v1", "--seed", "1"], "--seed"),
+        (["evaluate", "random", "--suite", "echelon-eval-v1", "--scenario", "dule"], "did you mean 'duel'"),
+        (["evaluate", "random", "--suite", "echelon-eval-v1", "--battles", "202"], "has 200 in"),
+        (["ladder", "--scenario", "dule"], "did you mean 'duel'"),
+        (["ladder", "--battles", "3"], "expected an even number"),
+        (["ladder", "--battles", "1000"], "has 200 in"),
+    ],
+)
+def test_bad_command_lines_say_why_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in fail(arguments, capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["evaluate", "random"], ["ladder"]])
+def test_a_report_is_never_overwritten(command, capsys, tmp_path):
+    (tmp_path / "precious").write_text("")
+    assert "is not an empty folder" in fail([*command, "--out", str(tmp_path)], capsys)
+    assert "is not an empty folder" in fail([*command, "--out", str(tmp_path / "precious")], capsys)
+
+
+@pytest.mark.parametrize("command", [["evaluate", "random"], ["ladder"]])
+def test_a_report_that_cannot_be_written_is_refused_before_play(command, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(tournament, "play_all", lambda *arguments: pytest.fail("played"))
+    (tmp_path / "file").write_text("")
+    assert "is not a folder" in fail([*command, "--out", str(tmp_path / "file" / "report")], capsys)
+    monkeypatch.setattr(tournament.os, "access", lambda path, mode: path != tmp_path)
+    assert "is not writable" in fail([*command, "--out", str(tmp_path / "new" / "report")], capsys)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_the_outcome_is_printed_though_the_report_cannot_be_written(tiny, tmp_path, monkeypatch, capsys):
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(report, "write_report", full)
+    out = ["--out", str(tmp_path / "report")]
+    assert main(["evaluate", "idle", "--scenario", tiny, "--battles", "2", *out]) == 2
+    printed = capsys.readouterr()
+    assert "score" in printed.out
+    assert "No space left" in printed.err
+
+
+def test_the_report_is_written_though_nobody_reads_the_outcome(tiny, tmp_path, monkeypatch):
+    def gone(*arguments: object, **options: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(tournament, "print", gone, raising=False)
+    out = tmp_path / "report"
+    with contextlib.suppress(BrokenPipeError):
+        main(["evaluate", "idle", "--scenario", tiny, "--battles", "2", "--out", str(out)])
+    assert (out / REPORT_FILE).exists()
+
+
+def test_a_policy_whose_actions_are_not_finite_is_told_on(tiny, monkeypatch, capsys):
+    class Broken:
+        def reset(self, mask: np.ndarray) -> None:
+            pass
+
+        def act(self, observations: np.ndarray) -> np.ndarray:
+            return np.full((len(observations), ACTION_DIM), np.nan, np.float32)
+
+    broken = Player("broken", "scripted", lambda config, noise: Broken())
+    monkeypatch.setattr(
+        cli_evaluate,
+        "make_player",
+        lambda name, seed, deterministic=False: baseline(name) if name == "idle" else broken,
+    )
+    assert main(["evaluate", "idle", "--opponent", "broken", "--scenario", tiny, "--battles", "2"]) == 0
+    printed = capsys.readouterr()
+    line = f"broken: {2 * 12 * ACTION_DIM:,} entries of its actions not finite, played as 0"
+    assert line in printed.out.splitlines()
+    assert f"echelon: {line}" in printed.err.splitlines()
+
+
+def test_a_folder_without_a_checkpoint_is_one_line(tmp_path, capsys):
+    assert "neither a checkpoint" in fail(["evaluate", str(tmp_path)], capsys)
+    (tmp_path / "checkpoint.json").write_text("{}")
+    assert "not an Echelon checkpoint" in fail(["evaluate", str(tmp_path)], capsys)
+
+
+def test_one_player_meets_the_opponent(tiny, capsys):
+    arguments = ["evaluate", "random", "--opponent", "trivial", "--scenario", tiny, "--battles", "4", "--seed", "3"]
+    lines = printed(arguments, capsys).splitlines()
+    assert lines[0] == "random (uniform actions) against trivial, 4 battles, seed 3"
+    assert lines[1] == "on 2 maps"
+    assert "95%" in lines[2]
+    assert [line.split()[0] for line in lines[3:]] == ["win", "draw", "loss", "score"]
+    report = printed_json(arguments, capsys)
+    (match,) = report["matches"]
+    assert (match["first"], match["second"], match["scenario"]) == ("random", "trivial", tiny)
+    assert report["scenarios"][tiny]["seeds"] == [evaluation_seed(3, 0), evaluation_seed(3, 1)]
+    assert report["scenarios"][tiny]["config"]["max_steps"] == 12
+    for line in lines[3:]:
+        name, share = line.split(maxsplit=1)
+        assert share == format_share(match[name])
+
+
+def test_the_defaults_are_a_duel_with_a_novice(capsys):
+    (match,) = printed_json(["evaluate", "idle", "--battles", "2"], capsys)["matches"]
+    assert (match["second"], match["scenario"]) == ("novice", "duel")
+
+
+def test_several_players_meet_one_another(tiny, capsys):
+    arguments = ["evaluate", "idle", "random", "trivial", "--scenario", tiny, "duel-open", "--battles", "2"]
+    report = printed_json(arguments, capsys)
+    pairings = [(match["scenario"], match["first"], match["second"]) for match in report["matches"]]
+    pairs = [("idle", "random"), ("idle", "trivial"), ("random", "trivial")]
+    assert pairings == [(scenario, *pair) for scenario in (tiny, "duel-open") for pair in pairs]
+    assert report["suite"] is None
+    text = printed(arguments, capsys)
+    assert f"{shorten(tiny, 18)}: mean score" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_several_players_skirmish_by_default(monkeypatch):
+    def stop(pairings: list, fields: list[tournament.Field], num_threads: int) -> None:
+        (field,) = fields
+        assert (field.name, field.config, len(field.seeds)) == ("skirmish", make_config("skirmish"), 100)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tournament, "play_all", stop)
+    assert main(["evaluate", "idle", "random"]) == 130
+
+
+def test_a_suite_is_played_against_its_opponents(capsys, tmp_path):
+    suite = load_suite("echelon-eval-v1")
+    out = tmp_path / "report"
+    arguments = ["evaluate", "idle", "trivial", "--suite", suite.name, "--scenario", "duel", "--battles", "2"]
+    text = printed([*arguments, "--out", str(out)], capsys)
+    assert f"suite {suite.name} ({suite.hash[:12]}), a part of it" in text
+    assert max(len(line) for line in text.splitlines() if str(out) not in line) <= 80
+    assert {path.name for path in out.iterdir()} == {REPORT_FILE, MATRIX_FILE, INTERVALS_FILE}
+    report = json.loads((out / REPORT_FILE).read_text())
+    met = {(match["first"], match["second"]) for match in report["matches"]}
+    expected = {(player, rival) for player in ("idle", "trivial") for rival in suite.opponents if player != rival}
+    assert met == expected
+    assert report["suite"] == {"name": suite.name, "hash": suite.hash, "complete": False}
+    assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
+
+
+def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
+    monkeypatch.setattr(ladder, "BASELINES", ("idle", "random", "trivial"))
+    arguments = ["ladder", "--scenario", "duel", "--battles", "2"]
+    report = printed_json(arguments, capsys)
+    met = [(match["first"], match["second"]) for match in report["matches"]]
+    assert met == [("trivial", "random"), ("trivial", "idle"), ("random", "idle")]
+    suite = load_suite("echelon-eval-v1")
+    assert report["suite"]["hash"] == suite.hash
+    assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
+
+
+def test_without_the_extra_scripted_players_meet_and_networks_say_what_to_install(tiny, tmp_path):
+    out = tmp_path / "report"
+    result = run_without_train("evaluate", "idle", "trivial", "--scenario", tiny, "--battles", "2", "--out", str(out))
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.endswith('echelon: no pictures without matplotlib: pip install "echelon-env[train]"\n')
+    assert [path.name for path in out.iterdir()] == [REPORT_FILE]
+    for name in ("untrained", str(tmp_path)):
+        result = run_without_train("evaluate", name)
+        assert result.returncode == 2
+        assert 'pip install "echelon-env[train]"' in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_leaves_nothing(tiny, tmp_path, monkeypatch, capsys):
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tournament, "play_match", interrupt)
+    out = tmp_path / "new"
+    assert main(["evaluate", "idle", "--scenario", tiny, "--out", str(out)]) == 130
+    assert capsys.readouterr().err == "echelon: interrupted\n"
+    assert not out.exists()
+
+
+def test_progress_is_shown_on_a_terminal_only(tiny, monkeypatch, capsys):
+    arguments = ["evaluate", "idle", "--scenario", tiny, "--battles", "4"]
+    assert main(arguments) == 0
+    assert "battles" not in capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(arguments) == 0
+    shown = capsys.readouterr().err.split("\r")
+    assert f"4 of 4 battles, 0:00:00 left: idle v novice in {tiny}"[:79].ljust(79) in shown
+    assert max(map(len, shown)) < 80
+    assert shown[-2:] == [" " * 79, ""]

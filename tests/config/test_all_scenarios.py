@@ -1,0 +1,24 @@
+"""The official checkers, and our own, on every scenario that comes with the package."""
+
+import pytest
+
+from echelon_env import BattleEnv, parallel_env, scenarios
+from echelon_env.testing import check_parallel_env
+from support.checkers import check_gymnasium, check_pettingzoo
+from support.environments import FORMS
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("forms", FORMS, ids=str)
+@pytest.mark.parametrize("scenario", scenarios())
+def test_official_checkers_in_every_form(scenario, forms):
+    check_pettingzoo(8, scenario=scenario, max_steps=4, maps=1, **forms)
+    for control in ("pilot", "team"):
+        check_gymnasium(BattleEnv(scenario, control=control, max_steps=4, maps=1, **forms), **forms)
+
+
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+@pytest.mark.parametrize("scenario", scenarios())
+def test_our_own_checker(scenario, dead_agents):
+    check_parallel_env(lambda: parallel_env(scenario, max_cycles=6, dead_agents=dead_agents))

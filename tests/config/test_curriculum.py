@@ -1,0 +1,181 @@
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from echelon_env import ConfigError, make_config
+from echelon_env.config.curriculum import Curriculum, Move, Progress, make_curriculum
+
+DUELS = make_curriculum(["duel-open", "duel-cover", "duel"])
+RULES = st.tuples(st.integers(1, 12), st.integers(-1, 12), st.integers(0, 12)).filter(lambda rule: rule[1] < rule[2])
+"""Windows, and thresholds as numbers of won battles; those above the window stand for it."""
+
+
+def rule_of(window: int, demote: int, promote: int) -> Curriculum:
+    low, high = min(demote, window - 1), min(promote, window)
+    return make_curriculum(DUELS, window=window, demote=max(low / window, -1.0), promote=max(high, low + 1) / window)
+
+
+@given(RULES, st.lists(st.booleans(), max_size=150))
+def test_the_rule_is_what_it_says(rule, outcomes):
+    """Against a model that keeps all outcomes of the stage and judges with integers."""
+    curriculum = rule_of(*rule)
+    window = curriculum.window
+    most_to_demote, least_to_promote = round(curriculum.demote * window), round(curriculum.promote * window)
+    progress = Progress(curriculum)
+    stage, since = 0, []
+    for won in outcomes:
+        since.append(won)
+        wins = sum(since[-window:])
+        expected = None
+        if len(since) >= window and wins >= least_to_promote and stage < 2:
+            expected = Move(stage + 1, wins / window, len(since))
+        elif len(since) >= window and wins <= most_to_demote and stage > 0 and curriculum.demote >= 0:
+            expected = Move(stage - 1, wins / window, len(since))
+        assert progress.record(won) == expected
+        if expected is not None:
+            stage, since = expected.stage, []
+        assert (progress.stage, progress.battles) == (stage, len(since))
+        assert progress.scenario is curriculum.scenarios[stage]
+        kept = since[-window:]
+        assert progress.win_rate == (sum(kept) / len(kept) if kept else None)
+
+
+@given(RULES, st.lists(st.booleans(), max_size=100))
+def test_moves_are_rare_and_small(rule, outcomes):
+    """Never before the window is full, never two stages at once."""
+    curriculum = rule_of(*rule)
+    progress = Progress(curriculum)
+    stage, last = 0, 0
+    for number, won in enumerate(outcomes, start=1):
+        move = progress.record(won)
+        if move is not None:
+            assert number - last >= curriculum.window
+            assert abs(move.stage - stage) == 1
+            stage, last = move.stage, number
+
+
+@given(st.integers(2, 40), st.data())
+def test_between_the_thresholds_nothing_moves(window, data):
+    """A window that is always won k times of n, strictly between the thresholds, keeps the stage for ever."""
+    wins = data.draw(st.integers(1, window - 1))
+    curriculum = make_curriculum(DUELS, window=window, demote=(wins - 1) / window, promote=(wins + 1) / window)
+    progress = Progress(curriculum)
+    assert progress.record(True) is None
+    progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    pattern = data.draw(st.permutations([True] * wins + [False] * (window - wins)))
+    assert not any(progress.record(won) for won in pattern * 5)  # a period of the window's length
+    assert progress.stage == 1
+
+
+@pytest.mark.parametrize(("wins", "stage"), [(69, 1), (70, 2), (31, 1), (30, 0)])
+def test_thresholds_are_inclusive(wins, stage):
+    progress = Progress(DUELS)
+    progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    for number in range(100):
+        assert progress.stage == 1
+        progress.record(number < wins)
+    assert progress.stage == stage
+
+
+def test_the_ends_have_no_beyond():
+    progress = Progress(make_curriculum(["duel-open", "duel"], window=3))
+    for _ in range(9):
+        assert progress.record(False) is None
+    moves = [progress.record(True) for _ in range(9)]
+    assert [move for move in moves if move] == [Move(1, 1.0, 12)]
+    assert (progress.battles, progress.win_rate) == (6, 1.0)
+
+
+@given(RULES, st.lists(st.booleans(), max_size=60), st.lists(st.booleans(), max_size=30))
+def test_progress_goes_on_from_its_state(rule, before, after):
+    first = Progress(rule_of(*rule))
+    for won in before:
+        first.record(won)
+    state = json.loads(json.dumps(first.state_dict()))
+    second = Progress(first.curriculum)
+    second.load_state_dict(state)
+    assert [first.record(won) for won in after] == [second.record(won) for won in after]
+    assert first.state_dict() == second.state_dict()
+
+
+GOOD_STATE = {"stage": 1, "battles": 2, "won": [True, False]}
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        (None, "expected a mapping with the keys"),
+        ({}, "expected a mapping with the keys"),
+        (GOOD_STATE | {"wins": 1}, "expected a mapping with the keys"),
+        (GOOD_STATE | {"stage": 3}, "stage: expected an integer from 0 to 2, got 3"),
+        (GOOD_STATE | {"stage": -1}, "stage: expected an integer from 0 to 2"),
+        (GOOD_STATE | {"stage": True}, "stage: expected an integer"),
+        (GOOD_STATE | {"won": [1, 0]}, "won: expected a list of booleans"),
+        (GOOD_STATE | {"won": "TF"}, "won: expected a list of booleans"),
+        (GOOD_STATE | {"battles": 3}, "2 outcomes cannot be what a window of 100 keeps of 3 battles"),
+        (GOOD_STATE | {"battles": -2}, "cannot be"),
+        (GOOD_STATE | {"battles": 101, "won": [True] * 101}, "101 outcomes cannot be what a window of 100"),
+    ],
+)
+def test_a_foreign_state_changes_nothing(state, message):
+    progress = Progress(DUELS)
+    progress.record(True)
+    kept = progress.state_dict()
+    with pytest.raises(ConfigError, match=message):
+        progress.load_state_dict(state)
+    assert progress.state_dict() == kept
+    progress.load_state_dict(GOOD_STATE)
+    assert progress.state_dict() == GOOD_STATE
+
+
+@pytest.mark.parametrize("won", [1, -1, 0.5, None, "yes"])
+def test_an_outcome_is_no_win(won):
+    with pytest.raises(TypeError, match="expected a boolean"):
+        Progress(DUELS).record(won)
+
+
+def test_numpy_booleans_are_booleans():
+    progress = Progress(DUELS)
+    progress.record(np.True_)
+    json.dumps(progress.state_dict())
+
+
+def test_what_stands_for_a_curriculum(tmp_path):
+    file = tmp_path / "lesson.toml"
+    file.write_text('description = "mine"\nblue = ["light"]\nred = ["light"]\n')
+    config = make_config("duel", max_steps=9)
+    curriculum = make_curriculum(["duel-open", file, str(file), config, config.to_dict()], promote=1)
+    assert [s.name for s in curriculum.scenarios] == ["duel-open", "lesson", "lesson", "stage 3", "stage 4"]
+    assert curriculum.scenarios[3].config == curriculum.scenarios[4].config == config
+    assert curriculum.promote == 1.0
+    assert make_curriculum(curriculum) is curriculum
+    assert make_curriculum(json.loads(json.dumps(curriculum.to_dict()))) == curriculum
+    assert make_curriculum(curriculum, window=7).window == 7
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: make_curriculum([]), "at least one scenario"),
+        (lambda: make_curriculum("duel"), "a sequence of scenarios, got 'duel'"),
+        (lambda: make_curriculum(3), "a sequence of scenarios, got 3"),
+        (lambda: make_curriculum(["duel", "skirmsh"]), "did you mean 'skirmish'"),
+        (lambda: make_curriculum(["duel", 3]), "expected a scenario's name or file"),
+        (lambda: make_curriculum(DUELS, promot=1), "did you mean 'promote'"),
+        (lambda: make_curriculum(DUELS, window=0), "window"),
+        (lambda: make_curriculum(DUELS, window=2.5), "window"),
+        (lambda: make_curriculum(DUELS, promote=1.1), "promote"),
+        (lambda: make_curriculum(DUELS, promote=math.nan), "promote"),
+        (lambda: make_curriculum(DUELS, promote=0.3), "demote: expected a win rate below promote"),
+        (lambda: make_curriculum(DUELS, demote=0.9), r"below promote \(0.7\), got 0.9"),
+        (lambda: Curriculum(scenarios=("duel",)), r"scenarios\[0\]"),
+        (lambda: Curriculum.from_dict({"scenarios": [{"name": "x"}]}), r"scenarios\[0\]"),
+    ],
+)
+def test_impossible_curricula(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()

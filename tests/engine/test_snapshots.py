@@ -1,0 +1,123 @@
+"""What an engine's state is kept as; that battles go on from it is tested with the training environment."""
+
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine, ControlledBattles, MapPool, make_config
+from echelon_env.engine.snapshots import engine_arrays, restore_engine
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.storage.arrays import as_bytes, from_bytes
+
+CONFIG = make_config("skirmish", terrain={"size": 56}, max_steps=30)
+
+
+def fought(num_threads=1, **arguments):
+    engine = BattleEngine(CONFIG, 3, num_threads, **arguments)
+    engine.reset([4, 5, 2**64 - 1])
+    noise = np.random.default_rng(2)
+    for _ in range(12):
+        engine.step(noise.uniform(-1, 1, (3, 10, ACTION_DIM)).astype(np.float32))
+    return engine
+
+
+@pytest.mark.parametrize("arguments", [{}, {"maps": 2}])
+def test_a_restored_engine_has_the_same_bytes(arguments):
+    engine = fought(**arguments)
+    iz, iy, ix = np.argwhere(engine.state.voxels[1] > 0)[1000]
+    engine.state.voxels[1, iz, iy, ix] = 0  # as if it had been shot away
+    for name in ("opaque", "solid", "hazard"):
+        engine.state.columns[name][1, iy, ix] &= ~np.uint32(1 << iz)
+    restored = BattleEngine(CONFIG, 3, **arguments)
+    restore_engine(restored, engine_arrays(engine))
+    before, after = engine.snapshot(), restored.snapshot()
+    assert [name for name in before if before[name].tobytes() != after[name].tobytes()] == []
+    assert [restored.terrain(b).content_hash for b in range(3)] == [engine.terrain(b).content_hash for b in range(3)]
+
+
+VALUES = {
+    "mechs.contacts": ("mechs", "contacts", 10),
+    "mechs.target": ("mechs", "target", -2),
+    "mechs.mech_class": ("mechs", "mech_class", 100),
+    "mechs.x": ("mechs", "x", 1e9),
+    "mechs.heat": ("mechs", "heat", np.nan),
+    "projectiles.weapon": ("projectiles", "weapon", 99),
+    "battles.num_projectiles": ("battles", "num_projectiles", 10**6),
+    "teams.quarter_turns": ("teams", "quarter_turns", 4),
+}
+
+
+@pytest.mark.parametrize("case", VALUES)
+def test_values_that_no_battle_can_have_are_refused(case):
+    """An index beyond an array would let compiled code write anywhere."""
+    name, field, value = VALUES[case]
+    engine, target = fought(), fought()
+    arrays = engine_arrays(engine)
+    records = from_bytes(arrays[name], engine.snapshot()[name])
+    records[field].flat[0] = value
+    if records[field].flat[0] != value and value == value:
+        records[field][:] = value
+    arrays[name] = as_bytes(records)
+    before = target.snapshot()
+    with pytest.raises(ValueError, match=case):
+        restore_engine(target, arrays)
+    assert all(array.tobytes() == before[key].tobytes() for key, array in target.snapshot().items())
+
+
+def test_materials_that_there_are_not_are_refused():
+    arrays = engine_arrays(fought())
+    arrays["voxels_at"], arrays["voxels_bytes"] = np.array([7]), np.array([200], np.uint8)
+    with pytest.raises(ValueError, match=r"voxels.*got 0 to 200"):
+        restore_engine(fought(), arrays)
+
+
+def test_states_of_other_pools_are_refused():
+    arrays = engine_arrays(fought(maps=2))
+    for maps, text in ((None, "battles with maps of their own"), (MapPool(CONFIG, [1, 2]), r"MapPool\(2 maps")):
+        with pytest.raises(ValueError, match=f"expected those of {text}.* got those of other maps"):
+            restore_engine(BattleEngine(CONFIG, 3, maps=maps), arrays)
+
+
+@pytest.mark.parametrize("control", ["pilot", "all"])
+def test_battles_with_any_control_go_on(control):
+    def make(seed):
+        return ControlledBattles(CONFIG, 2, control=control, opponent={"novice": 1, "expert": 1}, pilot=1, seed=seed)
+
+    def walk(battles, steps):
+        noise = np.random.default_rng(1)
+        shape = (steps, 2, battles.num_controlled, ACTION_DIM)
+        return [battles.step(actions)[0].tobytes() for actions in noise.uniform(-1, 1, shape).astype(np.float32)]
+
+    battles, again = make(3), make(3)
+    battles.reset([1, 2], side=[1, 0])
+    walk(battles, 6)
+    arrays = battles.state_arrays()
+    seen = again.restore_arrays(arrays)
+    assert seen.tobytes() == battles.observations.tobytes()
+    assert again.own.tolist() == battles.own.tolist()
+    assert walk(again, 15) == walk(battles, 15)
+    if control == "all":
+        return
+    other = make(4)
+    other.reset([1, 2])
+    before = {name: array.tobytes() for name, array in other.state_arrays().items()}
+    arrays = {**arrays, "opponent.seed": np.array([4], np.uint64)}  # as its opponent's, unlike its team-mate's
+    with pytest.raises(ValueError, match=r"Scripted.*seed: expected 5, got 4"):
+        other.restore_arrays(arrays)
+    assert {name: array.tobytes() for name, array in other.state_arrays().items()} == before
+
+
+def test_recalled_maps_count_as_made_and_must_be_the_same():
+    pool = MapPool(CONFIG, [3, 4, 5])
+    first = pool[0].content_hash
+    other = MapPool(CONFIG, [3, 4, 5])
+    other.recall(pool.made)
+    assert other.made == pool.made == {3: first}
+    assert other.content_hashes == {first}
+    with pytest.raises(ValueError, match="seed 9 is none of the pool's 3"):
+        other.recall({4: "0" * 64, 9: "0" * 64})
+    with pytest.raises(ValueError, match="seed 3: expected a map with the content hash"):
+        other.recall({4: "0" * 64, 3: "0" * 64})
+    assert other.made == {3: first}
+    other.recall({4: "0" * 64})
+    with pytest.raises(ValueError, match="recipe of seed 4"):
+        _ = other[1]

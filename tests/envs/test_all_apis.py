@@ -1,0 +1,286 @@
+"""What holds for all environments alike: one trajectory for the same seed and actions, and how episodes end."""
+
+import numpy as np
+import pytest
+from gymnasium.spaces import flatten
+
+from echelon_env import (
+    BattleBatchEnv,
+    BattleEnv,
+    BattleVectorEnv,
+    ConfigError,
+    ControlledBattles,
+    CurriculumEnv,
+    CurriculumParallelEnv,
+    env,
+    parallel_env,
+)
+from echelon_env.layout.actions import ACTION_DIM
+from support.environments import FIGHT, SEED, Replay, record, stack
+
+FORMS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict")]
+LIFE = ["terminate", "persist"]
+BLUE, RED = slice(0, 5), slice(5, 10)
+OTHER_SEED = 8
+
+
+@pytest.fixture(scope="module")
+def recordings():
+    return {(form, life): record(form, dead_agents=life) for form, _ in FORMS for life in LIFE}
+
+
+def vector_bytes(observation, space):
+    """The bytes of an observation as one float32 vector."""
+    return np.asarray(flatten(space, observation), np.float32).tobytes()
+
+
+def pick(tree, *index):
+    """One agent's part of a batch of observations."""
+    return {name: array[index] for name, array in tree.items()} if isinstance(tree, dict) else tree[index]
+
+
+@pytest.mark.parametrize("life", LIFE)
+@pytest.mark.parametrize(("form", "seen_as"), FORMS)
+def test_the_parallel_env_and_the_cycle_walk_the_engines_trajectory(recordings, form, seen_as, life):
+    recording = recordings[form, life]
+    assert recording.engine.statistics["deaths"].sum() > 0
+    kwargs = FIGHT | {"observation": seen_as, "action": form, "dead_agents": life}
+    parallel, cycle = parallel_env(**kwargs), env(**kwargs)
+    space = parallel.observation_space("blue_0")
+    row = {agent: i for i, agent in enumerate(parallel.possible_agents)}
+    observations, _ = parallel.reset(seed=SEED)
+    cycle.reset(seed=SEED)
+    for agent, observation in observations.items():
+        start = recording.start[row[agent]].tobytes()
+        assert vector_bytes(observation, space) == vector_bytes(cycle.observe(agent), space) == start
+    for decision in recording.decisions:
+        acting = parallel.agents
+        observations, rewards, *flags, _ = parallel.step({a: decision.actions[row[a]] for a in acting})
+        for agent in acting:
+            assert cycle.agent_selection == agent
+            cycle.step(decision.actions[row[agent]])
+        for agent in acting:
+            i = row[agent]
+            expected = decision.observations[i].tobytes()
+            assert vector_bytes(observations[agent], space) == vector_bytes(cycle.observe(agent), space) == expected
+            assert rewards[agent] == cycle.rewards[agent] == decision.rewards[i]
+            expected_flags = [decision.terminated[i], decision.truncated[i]]
+            assert [flag[agent] for flag in flags] == expected_flags
+            assert [cycle.terminations[agent], cycle.truncations[agent]] == expected_flags
+        while cycle.agents and (cycle.terminations[cycle.agent_selection] or cycle.truncations[cycle.agent_selection]):
+            cycle.step(None)
+    assert parallel.agents == cycle.agents == []
+
+
+@pytest.mark.parametrize("copy", [True, False])
+@pytest.mark.parametrize("life", LIFE)
+@pytest.mark.parametrize(("form", "seen_as"), FORMS)
+def test_the_batch_walks_the_engines_trajectory(recordings, form, seen_as, life, copy):
+    recording = recordings[form, life]
+    envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=seen_as, action=form, dead_agents=life, copy=copy)
+    space = envs.single_observation_space
+    observations, _ = envs.reset(seed=[OTHER_SEED, SEED])
+    for m in range(10):
+        assert vector_bytes(pick(observations, 1, m), space) == recording.start[m].tobytes()
+    for decision in recording.decisions:
+        observations, rewards, terminated, truncated, _ = envs.step(stack([decision.actions] * 2, axes=2))
+        for m in range(10):
+            assert vector_bytes(pick(observations, 1, m), space) == decision.observations[m].tobytes()
+        np.testing.assert_array_equal(rewards[1], decision.rewards)
+        np.testing.assert_array_equal(terminated[1], decision.terminated)
+        np.testing.assert_array_equal(truncated[1], decision.truncated)
+
+
+def team_form(form, actions):
+    """The actions of a team's mechs as the one action of the team."""
+    return stack(actions) if form == "dict" else np.concatenate(actions)
+
+
+def team_reward(components):
+    """The sum, in order and in float32, of the components' means over a team (n, K)."""
+    total = np.float32(0)
+    for mean in components.mean(axis=0):
+        total += mean
+    return total
+
+
+@pytest.mark.parametrize(("form", "seen_as"), FORMS)
+def test_a_team_against_the_recorded_other_walks_the_engines_trajectory(recordings, form, seen_as):
+    recording = recordings[form, "persist"]
+    decisions = recording.decisions
+    forms = {"observation": seen_as, "action": form}
+    single = BattleEnv(**FIGHT, **forms, control="team", opponent=Replay([d.vectors[RED] for d in decisions]))
+    envs = BattleVectorEnv(
+        **FIGHT, **forms, num_envs=2, control="team",
+        opponent=Replay([np.concatenate([0 * d.vectors[RED], d.vectors[RED]]) for d in decisions]),
+    )  # fmt: skip
+    observation, _ = single.reset(seed=SEED)
+    observations, _ = envs.reset(seed=[OTHER_SEED, SEED])
+    for m in range(5):
+        expected = recording.start[m].tobytes()
+        assert mech_bytes(observation, m, single) == mech_bytes(pick(observations, 1), m, single) == expected
+    for decision in decisions:
+        action = team_form(form, decision.actions[BLUE])
+        both = {name: np.stack([part] * 2) for name, part in action.items()} if form == "dict" else [action] * 2
+        observation, reward, *flags, _ = single.step(action)
+        observations, rewards, terminated, truncated, _ = envs.step(both)
+        for m in range(5):
+            expected = decision.observations[m].tobytes()
+            assert mech_bytes(observation, m, single) == mech_bytes(pick(observations, 1), m, single) == expected
+        assert reward == rewards[1] == team_reward(decision.components[BLUE])
+        assert flags == [terminated[1], truncated[1]] == [decision.terminated[0], decision.truncated[0]]
+
+
+def mech_bytes(observation, mech, team):
+    """The bytes of one mech's part of a team's observation as a float32 vector."""
+    if isinstance(observation, dict):
+        parts = [np.ravel(stream[mech]) for stream in observation.values()]
+        return np.concatenate(parts).tobytes()
+    return observation.reshape(len(team.mechs), -1)[mech].tobytes()
+
+
+@pytest.mark.parametrize("life", LIFE)
+def test_a_pilot_among_the_recorded_others_walks_the_engines_trajectory(recordings, life):
+    recording = recordings["continuous", life]
+    pilot = BattleEnv(
+        **FIGHT, dead_agents=life, pilot=2, side=1,
+        teammate=Replay([d.vectors[[5, 6, 8, 9]] for d in recording.decisions]),
+        opponent=Replay([d.vectors[BLUE] for d in recording.decisions]),
+    )  # fmt: skip
+    observation, _ = pilot.reset(seed=SEED)
+    assert observation.tobytes() == recording.start[7].tobytes()
+    for decision in recording.decisions:
+        observation, reward, *flags, _ = pilot.step(decision.vectors[7])
+        assert observation.tobytes() == decision.observations[7].tobytes()
+        assert reward == decision.rewards[7]
+        assert flags == [decision.terminated[7], decision.truncated[7]]
+        if any(flags):
+            break
+    assert any(flags)
+
+
+# How a battle is brought to its end in the next decision, and what comes of it: terminated, reason, blue's outcome.
+
+
+def win_the_zone(engine):
+    engine.state.teams["score"][:, 0] = engine.config.zone.score_to_win
+
+
+def kill_red(engine):
+    engine.state.mechs["alive"][:, 5:] = 0
+    engine.state.teams["mechs_alive"][:, 1] = 0
+
+
+def let_time_pass(engine):
+    engine.state.battles["step_count"] = engine.config.max_steps - 1
+
+
+ENDINGS = {
+    "zone control": (win_the_zone, {}, (True, "zone_control", 1)),
+    "elimination": (kill_red, {}, (True, "elimination", 1)),
+    "time limit": (let_time_pass, {}, (False, "time_limit", 0)),
+    "time limit that terminates": (let_time_pass, {"time_limit": "terminate"}, (True, "time_limit", 0)),
+    "cycles": (let_time_pass, {"max_steps": 99, "max_cycles": 99, "time_limit": "terminate"}, (True, "time_limit", 0)),
+    "max_cycles": (lambda engine: None, {"max_cycles": 1}, (False, None, None)),
+}
+
+
+def end_parallel(arrange, **kwargs):
+    face = parallel_env("skirmish", **kwargs)
+    face.reset(seed=1)
+    arrange(face._engine)
+    _, _, terminations, truncations, infos = face.step({a: np.zeros(ACTION_DIM, np.float32) for a in face.agents})
+    return [(terminations[a], truncations[a], infos[a]) for a in terminations]
+
+
+def end_cycle(arrange, **kwargs):
+    face = env("skirmish", **kwargs)
+    face.reset(seed=1)
+    arrange(face.unwrapped._engine)
+    for _ in range(10):
+        face.step(np.zeros(ACTION_DIM, np.float32))
+    return [(face.terminations[a], face.truncations[a], face.infos[a]) for a in sorted(face.agents)]
+
+
+def end_batch(arrange, **kwargs):
+    face = BattleBatchEnv("skirmish", 2, **kwargs)
+    face.reset(seed=1)
+    arrange(face._battles.engine)
+    _, _, terminated, truncated, infos = face.step(np.zeros(face.action_space.shape, np.float32))
+    return [(terminated[b, m], truncated[b, m], ending(infos, b, m)) for b in range(2) for m in range(5)]
+
+
+def ending(infos, battle, *mech):
+    """What a batch's infos say about the end of a battle."""
+    if "outcome" not in infos:
+        return {}
+    assert infos["_outcome"][battle, *mech]
+    assert infos["_reason"][battle]
+    return {"outcome": infos["outcome"][battle, *mech], "reason": infos["reason"][battle]}
+
+
+def end_single(arrange, **kwargs):
+    face = BattleEnv("skirmish", **kwargs)
+    face.reset(seed=1)
+    arrange(face._battles.engine)
+    _, _, terminated, truncated, info = face.step(np.zeros(face.action_space.shape, np.float32))
+    return [(terminated, truncated, info)]
+
+
+def end_vector(arrange, **kwargs):
+    face = BattleVectorEnv("skirmish", 2, **kwargs)
+    face.reset(seed=1)
+    arrange(face._battles.engine)
+    _, _, terminated, truncated, infos = face.step(np.zeros(face.action_space.shape, np.float32))
+    return [(terminated[b], truncated[b], ending(infos, b)) for b in range(2)]
+
+
+END = [
+    *((end, {"dead_agents": life}) for end in (end_parallel, end_cycle, end_batch) for life in LIFE),
+    *((end, {"control": control}) for end in (end_single, end_vector) for control in ("pilot", "team")),
+]
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+@pytest.mark.parametrize(("end", "kwargs"), END, ids=lambda value: getattr(value, "__name__", str(value)))
+def test_battles_end_in_every_face_as_they_should(end, kwargs, name):
+    arrange, overrides, (terminated, reason, outcome) = ENDINGS[name]
+    ends = end(arrange, **kwargs, **overrides)
+    assert ends
+    assert not any(was_terminated and was_truncated for was_terminated, was_truncated, _ in ends)
+    assert ends[0][2].get("outcome") == outcome
+    for was_terminated, was_truncated, info in ends[:5]:  # of several agents blue's; red's may have left
+        assert (was_terminated, was_truncated) == (terminated, not terminated)
+        assert info.get("reason") == reason
+
+
+EVERY_MECH = (parallel_env, env, BattleBatchEnv, CurriculumParallelEnv)
+WITH_POLICIES = (BattleEnv, BattleVectorEnv, CurriculumEnv, ControlledBattles)
+FACES = EVERY_MECH + WITH_POLICIES
+FORMED = tuple(make for make in FACES if make is not ControlledBattles)
+
+
+@pytest.mark.parametrize(
+    ("makers", "wrong", "right"),
+    [
+        (FACES, "max_step", "max_steps"),
+        (FACES, "map", "maps"),
+        (FORMED, "observations", "observation"),
+        (FORMED, "max_cycle", "max_cycles"),
+        (WITH_POLICIES, "oponent", "opponent"),
+        ((BattleVectorEnv, BattleBatchEnv), "num_env", "num_envs"),
+    ],
+)
+def test_a_mistyped_argument_is_answered_with_the_right_one(makers, wrong, right):
+    for make in makers:
+        with pytest.raises(ConfigError, match=f"^unknown argument '{wrong}'; did you mean '{right}'. .*{right}"):
+            make(["duel"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel", **{wrong: 1})
+
+
+@pytest.mark.parametrize("name", ["opponent", "teammate"])
+@pytest.mark.parametrize("make", EVERY_MECH)
+def test_where_every_mech_is_the_callers_nobody_else_plays(make, name):
+    with pytest.raises(
+        ConfigError, match=f"^unknown argument '{name}'; all mechs are the caller's here, see BattleEnv"
+    ):
+        make(["duel"] if make is CurriculumParallelEnv else "duel", **{name: "novice"})

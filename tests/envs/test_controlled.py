@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+from echelon_env import ConfigError, ControlledBattles
+from echelon_env.layout.actions import ACTION_DIM
+
+
+def play(battles, steps, seeds):
+    observations = battles.reset(seeds)
+    rows = []
+    for _ in range(steps):
+        observations, rewards, *_ = battles.step(np.zeros((*observations.shape[:2], ACTION_DIM), np.float32))
+        rows.append((observations.copy(), rewards.copy()))
+    return rows
+
+
+def test_the_side_decides_which_rows_are_the_learners():
+    battles = ControlledBattles("duel", 2, opponent="trivial", side=[0, 1], dead_agents="persist")
+    battles.reset([3, 3])
+    assert battles.own.tolist() == [[0], [1]]
+    assert battles.side.tolist() == [0, 1]
+    mechs = battles.engine.state.mechs["place"]
+    assert mechs[0, 0] == mechs[1, 0]  # the seed decides which corner blue holds
+
+
+def test_results_do_not_depend_on_the_batch():
+    alone = play(ControlledBattles("skirmish", 1, opponent="novice", side=1), 60, [8])
+    among = play(ControlledBattles("skirmish", 5, opponent="novice", side=[0, 0, 1, 1, 0]), 60, [1, 2, 8, 4, 5])
+    for (observations, rewards), (all_observations, all_rewards) in zip(alone, among, strict=True):
+        np.testing.assert_array_equal(observations[0], all_observations[2])
+        np.testing.assert_array_equal(rewards[0], all_rewards[2])
+
+
+def test_sides_can_change_with_a_reset():
+    battles = ControlledBattles("skirmish", 2, opponent="novice")
+    battles.reset([1, 2])
+    battles.reset([3, 4], np.array([False, True]), side=[1, 1])
+    assert battles.side.tolist() == [0, 1]
+    assert battles.own[:, 0].tolist() == [0, 5]
+
+
+def test_who_won():
+    battles = ControlledBattles("duel", 3, opponent="trivial", side=[0, 1, 0], max_steps=1, time_limit="terminate")
+    battles.reset([1, 2, 3])
+    battles.engine.state.teams["score"][:, 0] = 5, 5, 0
+    battles.step(np.zeros((3, 1, ACTION_DIM), np.float32))
+    assert battles.battle_over.all()
+    assert battles.learner_won.tolist() == [1, -1, 0]
+
+
+class WrongShape:
+    def reset(self, mask):
+        pass
+
+    def act(self, observations):
+        return np.zeros((len(observations), 3), np.float32)
+
+
+def test_bad_input():
+    with pytest.raises(ConfigError, match="need the same side in every battle"):
+        ControlledBattles("duel", 2, blue=("scout", "scout"), side=[0, 1])
+    with pytest.raises(ConfigError, match=r"side: expected 0 or 1, or \(2,\) of them"):
+        ControlledBattles("duel", 2, side=[0, 1, 0])
+    battles = ControlledBattles("duel", 1, opponent=WrongShape())
+    battles.reset([1])
+    with pytest.raises(
+        ValueError, match=rf"actions of the opponent .*WrongShape.*: expected shape \(1, {ACTION_DIM}\), got \(1, 3\)"
+    ):
+        battles.step(np.zeros((1, 1, ACTION_DIM), np.float32))
+    with pytest.raises(ValueError, match=rf"expected shape \(1, 1, {ACTION_DIM}\), got"):
+        battles.step(np.zeros((1, ACTION_DIM), np.float32))
+
+
+def test_every_mech_can_be_the_learners():
+    """Then there is nobody else to act, and the arrays are the engine's, in its order."""
+    battles = ControlledBattles("skirmish", 2, control="all", blue=("scout", "heavy"))
+    assert battles.num_controlled == 7
+    assert battles.own.tolist() == [list(range(7))] * 2
+    assert battles.teams.tolist() == [[0, 0, 1, 1, 1, 1, 1]] * 2
+    observations = battles.reset([1, 2])
+    buffer = battles.engine.out.observations
+    np.testing.assert_array_equal(observations, buffer)
+    assert not np.shares_memory(observations, buffer)
+    returned = battles.step(np.zeros((2, 7, ACTION_DIM), np.float32))
+    for array, output in zip(returned, ("observations", "rewards", "terminated", "truncated"), strict=True):
+        np.testing.assert_array_equal(array, getattr(battles.engine.out, output))
+        assert not np.shares_memory(array, getattr(battles.engine.out, output))
+    with pytest.raises(ValueError, match=rf"expected shape \(2, 7, {ACTION_DIM}\), got"):
+        battles.step(np.zeros((2, 5, ACTION_DIM), np.float32))
+    views = ControlledBattles("duel", control="all", copy=False)
+    assert views.reset([1]) is views.engine.out.observations
+    with pytest.raises(ConfigError, match="copy=False needs control 'all'"):
+        ControlledBattles("duel", control="team", copy=False)
+
+
+def test_teams_of_the_learners_rows():
+    battles = ControlledBattles("skirmish", 2, control="team", side=[0, 1])
+    assert battles.teams.tolist() == [[0] * 5, [1] * 5]
+    assert ControlledBattles("skirmish", 1, control="pilot", side=1, pilot=2).teams.tolist() == [[1]]

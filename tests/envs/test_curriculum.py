@@ -1,0 +1,319 @@
+import copy
+import dataclasses
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+from stable_baselines3.common.env_checker import check_env as sb3_check_env
+
+from echelon_env import BattleEnv, ConfigError, make_config, opponents, parallel_env
+from echelon_env.config.curriculum import Curriculum, Progress, make_curriculum
+from echelon_env.config.scenario import ScenarioLike
+from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
+from echelon_env.envs.parallel import BattleParallelEnv
+from echelon_env.layout.actions import ACTION_DIM
+
+DUELS = make_curriculum(["duel-open", "duel-cover", "duel"])
+
+
+def hasty(*scenarios: ScenarioLike) -> Curriculum:
+    """A curriculum that moves on after every battle, whatever its outcome."""
+    return make_curriculum(scenarios, window=1, promote=0.0, demote=-1.0)
+
+
+def play_on(env: CurriculumEnv, player: opponents.Policy, observation: np.ndarray) -> dict:
+    """Play the battle in progress to its end and return the last info."""
+    done = False
+    player.reset(np.ones(1, np.bool_))
+    while not done:
+        observation, _, terminated, truncated, info = env.step(player.act(observation[None])[0])
+        done = terminated or truncated
+        assert done == ("stage" in info) == ("scenario" in info)
+    return info
+
+
+def act(env):
+    return {agent: np.zeros(ACTION_DIM, np.float32) for agent in env.agents}
+
+
+def test_official_checkers():
+    with warnings.catch_warnings():  # SB3 advises against long vectors for its CNN policies
+        warnings.simplefilter("ignore")
+        for control, scenarios in (("pilot", ("duel-open", "skirmish")), ("team", ("pair-city", "pair-city"))):
+            env = CurriculumEnv(hasty(*scenarios), control=control, max_steps=5)
+            check_env(env)
+            sb3_check_env(env)
+
+    def make() -> CurriculumParallelEnv:
+        return CurriculumParallelEnv(hasty("skirmish", "duel-open", "hunt"), max_steps=5)
+
+    with warnings.catch_warnings():  # the test expects all possible agents in every battle
+        warnings.filterwarnings("ignore", "No agents present but not all possible_agents")
+        parallel_api_test(make(), num_cycles=40)
+    parallel_seed_test(make)
+
+
+def test_wins_lead_on_and_losses_back():
+    curriculum = make_curriculum(["duel-open", "duel"], window=2, promote=1.0, demote=0.0)
+    small = {"zone": {"score_to_win": 2.0}, "terrain": {"size": 32}, "max_steps": 60}
+    env = CurriculumEnv(curriculum, opponent="novice", **small)
+    player = opponents.make("novice", 5, env.config)
+    model = Progress(curriculum)
+    outcomes, stages = [], []
+    for battle in range(24):
+        observation, start = env.reset(seed=0 if battle == 0 else None)
+        assert (start["stage"], start["scenario"]) == (model.stage, model.scenario.name)
+        assert env.config == make_config(model.scenario.config, **small)
+        end = play_on(env, player, observation)
+        assert (end["stage"], end["scenario"]) == (start["stage"], start["scenario"])
+        model.record(end["outcome"] > 0)
+        assert env.progress.state_dict() == model.state_dict()
+        outcomes.append(end["outcome"])
+        stages.append(end["stage"])
+    assert {1, -1} <= set(outcomes)
+    assert set(np.diff(stages)) == {-1, 0, 1}
+
+
+def test_a_draw_and_a_dead_pilot_are_no_wins():
+    env = CurriculumEnv(DUELS, max_steps=3)
+    env.reset(seed=0)
+    for _ in range(3):
+        *_, info = env.step(np.zeros(ACTION_DIM, np.float32))
+    assert info["outcome"] == 0
+    assert env.progress.state_dict()["won"] == [False]
+    env = CurriculumEnv(["skirmish"])
+    env.reset(seed=0)
+    engine = env._env._battles.engine
+    engine.state.columns["opaque"] = engine.state.columns["solid"] = 0
+    pilot, enemy = engine.state.mechs[0, 0], engine.state.mechs[0, 6]
+    pilot["x"], pilot["y"], pilot["armour"] = 50, 50, 1e-9
+    enemy["x"], enemy["y"], enemy["yaw"], enemy["facing_x"], enemy["facing_y"] = 45, 50, 0, 1, 0
+    engine.step(np.zeros((1, 10, ACTION_DIM), np.float32))  # let them see each other
+    *_, terminated, _, info = env.step(np.zeros(ACTION_DIM, np.float32))
+    assert terminated
+    assert "outcome" not in info
+    assert env.progress.state_dict()["won"] == [False]
+
+
+def test_an_abandoned_battle_counts_for_nothing():
+    env = CurriculumEnv(hasty("duel-open", "duel"), max_steps=3)
+    parallel = CurriculumParallelEnv(hasty("duel-open", "duel"), max_steps=3)
+    for _ in range(3):
+        env.reset()
+        parallel.reset()
+        for _ in range(2):
+            env.step(np.zeros(ACTION_DIM, np.float32))
+            parallel.step(act(parallel))
+    for progress in (env.progress, parallel.progress):
+        assert (progress.stage, progress.battles) == (0, 0)
+
+
+def test_a_seed_restarts_the_battles_and_not_the_progress():
+    """A stage's battles after a seed are `BattleEnv`'s after that seed, also when others come between."""
+    kwargs = {"max_steps": 2, "maps": 5, "regenerate": 2}
+    env = CurriculumEnv(hasty("duel-open", "duel"), **kwargs)
+    plain = {name: BattleEnv(name, **kwargs) for name in ("duel-open", "duel")}
+
+    def expect(name: str, seed: int, battle: int) -> tuple[bytes, int]:
+        observation, info = plain[name].reset(seed=seed)
+        for _ in range(battle):
+            observation, info = plain[name].reset()
+        return observation.tobytes(), info["map_seed"]
+
+    def begin(seed: int | None = None) -> tuple[bytes, int]:
+        observation, info = env.reset(seed=seed)
+        return observation.tobytes(), info["map_seed"]
+
+    assert begin(7) == expect("duel-open", 7, 0)
+    assert begin() == expect("duel-open", 7, 1)
+    env.progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    assert begin() == expect("duel", 7, 0)
+    assert [begin()[1], begin()[1]] == [expect("duel", 7, 1)[1], expect("duel", 7, 2)[1]]
+    env.progress.load_state_dict({"stage": 0, "battles": 0, "won": []})
+    assert begin() == expect("duel-open", 7, 2)
+    env.progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    assert begin(8) == expect("duel", 8, 0)
+    assert env.progress.stage == 1
+    parallel = CurriculumParallelEnv(["duel", "duel-open"], **kwargs)
+    assert parallel.reset(seed=7)[0]["blue_0"].tobytes() == expect("duel", 7, 0)[0]
+    assert parallel.reset()[0]["blue_0"].tobytes() == expect("duel", 7, 1)[0]
+    assert not np.array_equal(CurriculumEnv(DUELS).reset()[0], CurriculumEnv(DUELS).reset()[0])
+
+
+@pytest.mark.parametrize("make", [CurriculumEnv, CurriculumParallelEnv])
+def test_a_bad_seed_changes_nothing(make):
+    env, twin = make(DUELS), make(DUELS)
+    for one in (env, twin):
+        one.reset(seed=3)
+    with pytest.raises(ValueError, match="seed: expected an integer"):
+        env.reset(seed=-1)
+    np.testing.assert_equal(env.reset()[0], twin.reset()[0])
+
+
+def test_the_same_seed_plays_the_same_curriculum():
+    walks = []
+    for _ in range(2):
+        env = CurriculumEnv(hasty("duel-open", "skirmish", "duel"), max_steps=4, opponent="novice")
+        noise = np.random.default_rng(0)
+        walk = [env.reset(seed=5)[0].tobytes()]
+        for _ in range(20):
+            observation, reward, terminated, truncated, info = env.step(noise.uniform(-1, 1, ACTION_DIM))
+            walk.append((observation.tobytes(), reward, terminated, truncated, str(info)))
+            if terminated or truncated:
+                walk.append(env.reset()[0].tobytes())
+        walks.append(walk)
+    assert walks[0] == walks[1]
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_go_on_alike(duplicate):
+    env = CurriculumEnv(hasty("duel-open", "duel"), max_steps=3)
+    env.reset(seed=1)
+    env.step(np.zeros(ACTION_DIM, np.float32))
+    twin = duplicate(env)
+    for one in (env, twin):
+        one.step(np.zeros(ACTION_DIM, np.float32))
+        one.step(np.zeros(ACTION_DIM, np.float32))
+    (first, info), (second, other) = env.reset(), twin.reset()
+    np.testing.assert_array_equal(first, second)
+    assert info["stage"] == other["stage"] == 1
+    assert env.progress is not twin.progress
+
+
+def test_a_team_needs_one_size():
+    with pytest.raises(ConfigError, match=r"stage 1: control 'team' needs .* got one of 5 after one of 1"):
+        CurriculumEnv(["duel", "skirmish"], control="team")
+    assert CurriculumEnv(["duel-open", "duel"], control="team").config.dead_agents == "persist"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: CurriculumEnv(["skirmish", "duel"], pilot=3),
+            r"stage 1 \(duel\): pilot: expected a place in a roster",
+        ),
+        (lambda: CurriculumEnv(DUELS, gravity=3), "unknown argument 'gravity'"),
+        (lambda: CurriculumEnv(DUELS, scenario="duel"), "unknown argument 'scenario'"),
+        (lambda: CurriculumParallelEnv(DUELS, sid=1), "unknown argument 'sid'; did you mean 'side'"),
+        (lambda: CurriculumEnv(DUELS, render_mode="rgb"), "unknown render_mode 'rgb'"),
+        (lambda: CurriculumEnv("duel"), "a sequence of scenarios"),
+        (lambda: CurriculumParallelEnv(DUELS, side=2), "side: expected 0 or 1, got 2"),
+        (lambda: CurriculumParallelEnv(DUELS, max_cycles=0), "max_cycles"),
+    ],
+)
+def test_bad_arguments(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
+
+
+def test_agents_are_those_of_the_stage():
+    hunt = dataclasses.replace(make_config("hunt"), blue=("heavy", "medium"), red=("light",) * 4)
+    env = CurriculumParallelEnv(hasty("duel-open", hunt, "skirmish"), max_steps=2)
+    assert env.possible_agents == [f"{team}_{i}" for team in ("blue", "red") for i in range(5)]
+    assert env.agents == []
+    for scenario, blue, red in (("duel-open", 1, 1), ("stage 1", 2, 4), ("skirmish", 5, 5), ("skirmish", 5, 5)):
+        observations, infos = env.reset()
+        assert env.agents == list(observations) == list(infos)
+        assert env.agents == [f"blue_{i}" for i in range(blue)] + [f"red_{i}" for i in range(red)]
+        assert {info["scenario"] for info in infos.values()} == {scenario}
+        assert (len(env.config.blue), len(env.config.red)) == (blue, red)
+        for agent, observation in observations.items():
+            assert env.observation_space(agent).contains(observation)
+            assert env.action_space(agent).contains(np.zeros(ACTION_DIM, np.float32))
+        while env.agents:
+            *_, infos = env.step(act(env))
+        assert {info["scenario"] for info in infos.values()} == {scenario}
+
+
+def test_the_stages_environment_tells_of_the_battle_in_play():
+    env = CurriculumParallelEnv(hasty("duel-open", "skirmish"), max_steps=2)
+    pilot = CurriculumEnv(hasty("duel-open", "skirmish"), max_steps=2)
+    with pytest.raises(ResetNeeded):
+        env.state()
+    action = np.full(ACTION_DIM, 0.5, np.float32)
+    widths = []
+    for scenario in ("duel-open", "skirmish"):
+        env.reset(seed=4)
+        pilot.reset(seed=4)
+        plain = BattleParallelEnv(scenario, max_steps=2)
+        plain.reset(seed=4)
+        assert env.state_space == plain.state_space
+        for team in (0, 1):
+            np.testing.assert_array_equal(env.state(team), plain.state(team))
+        last = env.agents[-1]
+        assert env.explain_action(last, action) == plain.explain_action(last, action)
+        assert env.describe_observation(last) == plain.describe_observation(last)
+        assert env.describe_action(last) == plain.describe_action(last)
+        assert pilot.explain_action(action) == plain.explain_action("blue_0", action)
+        assert pilot.describe_observation() == plain.describe_observation("blue_0")
+        assert pilot.describe_action() == plain.describe_action("blue_0")
+        widths.append(env.state_space.shape[0])
+        for _ in range(2):
+            env.step(act(env))
+            pilot.step(action)
+    assert widths[0] < widths[1]
+
+
+def test_the_wins_of_one_side_count():
+    """Blue walks to the zone of a small map and wins; red stands still."""
+    won = {}
+    for side in (0, 1):
+        env = CurriculumParallelEnv(["duel"], side=side, terrain={"size": 32}, zone={"score_to_win": 2.0})
+        walker = opponents.make("novice", 0, env.config)
+        walker.reset(np.ones(1, np.bool_))
+        observations, _ = env.reset(seed=0)
+        while env.agents:
+            actions = act(env) | {"blue_0": walker.act(observations["blue_0"][None])[0]}
+            observations, *_, infos = env.step(actions)
+        assert infos["blue_0"]["outcome"] == 1
+        won[side] = env.progress.state_dict()["won"]
+    assert won == {0: [True], 1: [False]}
+
+
+def test_max_cycles_ends_an_episode_without_a_win():
+    env = CurriculumParallelEnv(hasty("duel-open", "duel"), max_cycles=2)
+    env.reset()
+    env.step(act(env))
+    *_, infos = env.step(act(env))
+    assert "outcome" not in infos["blue_0"]
+    assert env.progress.stage == 1
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human", None])
+@pytest.mark.parametrize("make", [CurriculumEnv, CurriculumParallelEnv])
+def test_pictures_are_of_the_stage(make, mode):
+    env = make(hasty("duel-open", "duel"), render_mode=mode, max_steps=1)
+    plain = (BattleEnv if make is CurriculumEnv else parallel_env)("duel", render_mode=mode, max_steps=1)
+    env.reset(seed=0)
+    env.step(np.zeros(ACTION_DIM, np.float32) if make is CurriculumEnv else act(env))
+    env.reset(seed=4)
+    plain.reset(seed=4)
+    np.testing.assert_array_equal(env.render(), plain.render())
+    env.close()
+    plain.close()
+
+
+def test_many_at_once_each_make_their_own_way():
+    envs = SyncVectorEnv([lambda: CurriculumEnv(hasty("duel-open", "duel"), max_steps=2) for _ in range(3)])
+    envs.reset(seed=0)
+    envs.envs[1].progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
+    for _ in range(3):
+        _, _, _, _, infos = envs.step(np.zeros((3, ACTION_DIM), np.float32))
+    assert infos["stage"].tolist() == [1, 1, 1]
+    assert [env.progress.battles for env in envs.envs] == [0, 1, 0]
+    envs.close()
+
+
+@pytest.mark.parametrize("vectorize", [SyncVectorEnv, AsyncVectorEnv])
+def test_many_at_once_as_the_documentation_says(vectorize):
+    envs = vectorize([lambda: CurriculumEnv(["duel-open", "duel-cover"]) for _ in range(2)])
+    _, infos = envs.reset()
+    assert infos["stage"].tolist() == [0, 0]
+    envs.step(envs.action_space.sample())
+    envs.close()

@@ -1,0 +1,230 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import RecordEpisodeStatistics
+from gymnasium.wrappers.vector import DictInfoToList
+from gymnasium.wrappers.vector import RecordEpisodeStatistics as VectorRecordEpisodeStatistics
+
+from echelon_env import BattleBatchEnv, BattleEnv, BattleVectorEnv, parallel_env
+from echelon_env.config.battle import REWARD_COMPONENTS
+from echelon_env.engine.state import EVENT_KINDS
+from echelon_env.envs.infos import STATISTIC_NAMES, Event
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.spaces.actions import MASK_SIZE, MULTI_DISCRETE_SIZES, split_mask
+from support.environments import FIGHT, SEED, record
+
+ALWAYS = {
+    "alive", "bad_actions", "reward_components", "own_share", "enemy_share", "own_score", "enemy_score",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def recording():
+    return record("continuous")
+
+
+def play(env, recording):
+    """The infos of every agent in every decision of a recorded battle, beside the decision and the rewards."""
+    _, infos = env.reset(seed=SEED)
+    assert all(set(info) - {"events"} == ALWAYS | {"map_seed"} for info in infos.values())
+    for decision in recording.decisions:
+        row = {agent: i for i, agent in enumerate(env.possible_agents)}
+        _, rewards, terminations, truncations, infos = env.step({a: decision.vectors[row[a]] for a in env.agents})
+        ended = {agent for agent in infos if terminations[agent] or truncations[agent]}
+        yield decision, rewards, infos, ended
+
+
+def test_what_an_agents_info_holds(recording):
+    env = parallel_env(**FIGHT)
+    returns = dict.fromkeys(env.possible_agents, 0.0)
+    engine = env._engine
+    row = {agent: i for i, agent in enumerate(env.possible_agents)}
+    deaths = 0
+    for number, (_, rewards, infos, ended) in enumerate(play(env, recording), 1):
+        for agent, info in infos.items():
+            returns[agent] += rewards[agent]
+            own = int(agent.startswith("red"))
+            teams = engine.state.teams[0]
+            assert info["alive"] == bool(engine.alive[0, row[agent]])
+            assert (info["own_share"], info["enemy_share"]) == (teams["share"][own], teams["share"][1 - own])
+            assert (info["own_score"], info["enemy_score"]) == (teams["score"][own], teams["score"][1 - own])
+            assert tuple(info["reward_components"]) == REWARD_COMPONENTS
+            assert {type(component) for component in info["reward_components"].values()} == {np.float32}
+            assert sum(info["reward_components"].values()) == rewards[agent]
+            over = {"outcome", "reason"} if engine.battle_over[0] else set()
+            assert set(info) == ALWAYS | over | ({"episode_statistics"} if agent in ended else set())
+            if agent in ended:
+                statistics = info["episode_statistics"]
+                assert (statistics["r"], statistics["l"]) == (pytest.approx(returns[agent], abs=1e-9), number)
+                counted = engine.statistics[0, row[agent]]
+                assert {name: statistics[name] for name in STATISTIC_NAMES} == {n: counted[n] for n in STATISTIC_NAMES}
+                deaths += statistics["deaths"]
+    assert deaths > 0
+    assert set(infos) == ended
+    assert {info["outcome"] for info in infos.values()} == {1, -1}
+    winner = "blue" if engine.winner[0] == 0 else "red"
+    assert all((info["outcome"] == 1) == agent.startswith(winner) for agent, info in infos.items())
+
+
+def test_events_have_names(recording):
+    env = parallel_env(**FIGHT, events=True)
+    kinds = set()
+    names, weapons = set(env.possible_agents), {weapon.name for weapon in env.config.catalog.weapons}
+    for _, _, infos, _ in play(env, recording):
+        events = infos[next(iter(infos))]["events"]
+        recorded = env._engine.events(0)
+        assert len(events) == len(recorded)
+        for event, record_ in zip(events, recorded, strict=True):
+            assert isinstance(event, Event)
+            assert event.kind == EVENT_KINDS[record_["kind"]]
+            assert event.actor == (None if record_["actor"] < 0 else env.possible_agents[record_["actor"]])
+            assert {event.actor, event.target} <= names | {None}
+            assert (event.weapon is None) == (record_["weapon"] < 0)
+            assert event.weapon in weapons | {None}
+            assert (event.amount, event.tick) == (record_["amount"], record_["tick"])
+            assert event.position == (record_["x"], record_["y"], record_["z"])
+            kinds.add(event.kind)
+    assert {"shot", "hit", "death"} <= kinds
+    shots = [event for event in events if event.kind == "shot"]
+    assert all(event.actor is not None and event.weapon is not None for event in shots)
+
+
+def test_masks_are_as_samplers_take_them():
+    env = parallel_env("skirmish", action="multi_discrete")
+    _, infos = env.reset(seed=0)
+    flat = env.action_masks()
+    for agent, info in infos.items():
+        mask = info["action_mask"]
+        assert [part.shape for part in mask] == [(size,) for size in MULTI_DISCRETE_SIZES]
+        assert all(part.dtype == np.int8 for part in mask)
+        assert env.action_space(agent).contains(env.action_space(agent).sample(mask))
+        np.testing.assert_array_equal(np.concatenate(mask), flat[agent])
+        assert flat[agent].dtype == np.bool_
+    envs = BattleVectorEnv("skirmish", 2, control="team", action="multi_discrete")
+    _, infos = envs.reset(seed=0)
+    assert [envs.single_action_space.sample(mask).shape for mask in infos["action_mask"]] == [(60,)] * 2
+    assert envs.action_masks().shape == (2, 5 * MASK_SIZE)
+    np.testing.assert_array_equal([np.concatenate(mask) for mask in infos["action_mask"]], envs.action_masks())
+    batch = BattleBatchEnv("skirmish", 2, action="multi_discrete")
+    _, infos = batch.reset(seed=0)
+    assert [part.shape for part in infos["action_mask"]] == [(2, 10, size) for size in MULTI_DISCRETE_SIZES]
+    np.testing.assert_array_equal(np.concatenate(infos["action_mask"], axis=-1), batch.action_masks())
+    np.testing.assert_array_equal(batch.action_masks()[0, 0], flat["blue_0"])
+
+
+@pytest.mark.parametrize("form", ["flat", "dict"])
+def test_masks_can_be_part_of_the_observation(form):
+    kwargs = {"observation": form, "action": "multi_discrete", "mask_in_observation": True}
+    env = parallel_env("skirmish", **kwargs)
+    team = BattleEnv("skirmish", control="team", **kwargs)
+    envs = BattleVectorEnv("skirmish", 2, control="team", **kwargs)
+    batch = BattleBatchEnv("skirmish", 2, **kwargs)
+    observations, infos = env.reset(seed=0)
+    for agent, observation in observations.items():
+        assert env.observation_space(agent).contains(observation)
+        for seen, told in zip(observation["action_mask"], infos[agent]["action_mask"], strict=True):
+            np.testing.assert_array_equal(seen, told)
+    observation, _ = team.reset(seed=0)
+    assert team.observation_space.contains(observation)
+    np.testing.assert_array_equal(np.concatenate(observation["action_mask"]), team.action_masks())
+    np.testing.assert_array_equal(
+        np.concatenate(observation["action_mask"]).reshape(5, -1),
+        [env.action_masks()[f"blue_{i}"] for i in range(5)],
+    )
+    for face in (envs, batch):
+        observations, _ = face.reset(seed=0)
+        assert face.observation_space.contains(observations)
+        np.testing.assert_array_equal(np.concatenate(observations["action_mask"], axis=-1), face.action_masks())
+    assert len(split_mask(team.action_masks())) == 5 * len(MULTI_DISCRETE_SIZES)
+
+
+def same(first, second):
+    """Assert that two trees of infos are equal, in their keys too."""
+    if isinstance(first, dict):
+        assert set(first) == set(second)
+        for key in first:
+            same(first[key], second[key])
+    elif isinstance(first, Event):
+        assert first == second
+    elif isinstance(first, (tuple, list)):
+        assert len(first) == len(second)
+        for one, other in zip(first, second, strict=True):
+            same(one, other)
+    else:
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"control": "team"},
+        {"control": "pilot", "action": "multi_discrete", "mask_in_observation": True, "events": True},
+        {"control": "team", "observation": "dict", "action": "dict", "max_cycles": 4},
+    ],
+    ids=["team", "pilot, choices", "team, dicts"],
+)
+def test_vector_infos_are_those_of_gymnasiums_own_vector_env(mode, kwargs):
+    kwargs = {"scenario": "skirmish", "terrain": {"size": 50}, "opponent": "trivial", "max_steps": 6} | kwargs
+    ours = BattleVectorEnv(num_envs=2, autoreset_mode=mode, **kwargs)
+    theirs = SyncVectorEnv([lambda: BattleEnv(**kwargs)] * 2, autoreset_mode=mode)
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    to_list = DictInfoToList(ours)._convert_info_to_list
+    assert ours.reset(seed=4)[1].keys() == theirs.reset(seed=4)[1].keys()
+    ours.reset(seed=4)
+    theirs.reset(seed=4)
+    done = np.zeros(2, np.bool_)
+    for _ in range(15):
+        if mode == AutoresetMode.DISABLED and done.any():
+            first, second = (face.reset(options={"reset_mask": done.copy()})[1] for face in (ours, theirs))
+            same(to_list(first), to_list(second))
+        actions = ours.action_space.sample()
+        (*first, infos), (*second, other) = ours.step(actions), theirs.step(actions)
+        same(first, second)
+        same(to_list(infos), to_list(other))
+        done = first[2] | first[3]
+
+
+def test_gymnasiums_statistics_agree_with_ours():
+    env = RecordEpisodeStatistics(gymnasium.make("echelon/Duel-v0", opponent="trivial", max_steps=9))
+    env.reset(seed=0)
+    done = False
+    while not done:
+        _, _, terminated, truncated, info = env.step(env.action_space.sample())
+        done = terminated or truncated
+    assert info["episode"]["r"] == pytest.approx(info["episode_statistics"]["r"], abs=1e-9)
+    assert info["episode"]["l"] == info["episode_statistics"]["l"] == 9
+    for mode in AutoresetMode:
+        envs = VectorRecordEpisodeStatistics(BattleVectorEnv("duel", 2, max_steps=4, autoreset_mode=mode))
+        envs.reset(seed=0)
+        for _ in range(4):
+            *_, infos = envs.step(envs.action_space.sample())
+        told = infos["final_info"] if mode == AutoresetMode.SAME_STEP else infos
+        np.testing.assert_allclose(infos["episode"]["r"], told["episode_statistics"]["r"], atol=1e-9)
+        assert told["episode_statistics"]["l"].tolist() == infos["episode"]["l"].tolist() == [4, 4]
+
+
+def test_bad_actions_are_counted_and_told():
+    envs = BattleBatchEnv("duel", 1)
+    envs.reset(seed=0)
+    actions = np.zeros((1, 2, ACTION_DIM), np.float32)
+    actions[0, 1, :3] = np.nan
+    *_, infos = envs.step(actions)
+    assert infos["bad_actions"].tolist() == [[0, 3]]
+    *_, infos = envs.step(np.zeros_like(actions))
+    assert infos["bad_actions"].tolist() == [[0, 0]]
+
+
+def test_what_is_written_into_infos_changes_nothing():
+    envs, twin = BattleBatchEnv("duel", 2, max_steps=4), BattleBatchEnv("duel", 2, max_steps=4)
+    infos, others = envs.reset(seed=0)[1], twin.reset(seed=0)[1]
+    for _ in range(12):
+        same(infos, others)
+        for value in infos.values():
+            for array in value.values() if isinstance(value, dict) else [value]:
+                array[...] = 0
+        actions = np.zeros((2, 2, ACTION_DIM), np.float32)
+        (*first, infos), (*second, others) = envs.step(actions), twin.step(actions)
+        same(first, second)

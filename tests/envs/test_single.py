@@ -1,0 +1,222 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+import echelon_env
+from echelon_env import ConfigError, make_config, opponents
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.spaces.describe import describe_action, describe_observation
+from echelon_env.spaces.explain import explain_action
+from support.checkers import check_gymnasium
+from support.environments import FORMS
+
+
+@pytest.mark.parametrize("name", ["Duel", "Skirmish", "Battle", "Company"])
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_official_checkers(name, control):
+    check_gymnasium(gymnasium.make(f"echelon/{name}-v0", control=control, max_steps=30).unwrapped)
+
+
+@pytest.mark.parametrize("control", ["pilot", "team"])
+@pytest.mark.parametrize("forms", FORMS, ids=str)
+def test_official_checkers_in_every_form(forms, control):
+    env = gymnasium.make("echelon/PairCity-v0", control=control, max_steps=12, **forms).unwrapped
+    check_gymnasium(env, **forms)
+
+
+def test_the_module_prefix_registers():
+    assert gymnasium.make("echelon_env:echelon/Duel-v0").spec.id == "echelon/Duel-v0"
+
+
+def test_a_pilot_flies_one_mech_and_a_team_all():
+    pilot = gymnasium.make("echelon/Skirmish-v0", control="pilot", pilot=3)
+    team = gymnasium.make("echelon/Skirmish-v0", control="team")
+    assert pilot.observation_space.shape == (OBSERVATION_DIM,)
+    assert pilot.action_space.shape == (ACTION_DIM,)
+    assert team.observation_space.shape == (5 * OBSERVATION_DIM,)
+    assert team.action_space.shape == (5 * ACTION_DIM,)
+    alone, _ = pilot.reset(seed=4)
+    together, _ = team.reset(seed=4)
+    np.testing.assert_array_equal(alone, together.reshape(5, -1)[3])
+
+
+def test_the_pilots_death_terminates():
+    env = gymnasium.make("echelon/Skirmish-v0").unwrapped
+    env.reset(seed=0)
+    engine = env._battles.engine
+    engine.state.columns["opaque"] = engine.state.columns["solid"] = 0
+    pilot, enemy = engine.state.mechs[0, 0], engine.state.mechs[0, 6]
+    pilot["x"], pilot["y"], pilot["armour"] = 50, 50, 1e-9
+    enemy["x"], enemy["y"], enemy["yaw"], enemy["facing_x"], enemy["facing_y"] = 45, 50, 0, 1, 0
+    env._battles.engine.step(np.zeros((1, 10, ACTION_DIM), np.float32))  # let them see each other
+    observation, _reward, terminated, truncated, info = env.step(np.zeros(ACTION_DIM, np.float32))
+    assert info["alive"] == 0
+    assert (terminated, truncated) == (True, False)
+    assert "outcome" not in info  # the battle goes on without the pilot
+    seen = observation.copy()
+    seen[STREAMS["objective"].part] = 0
+    assert not seen.any()
+    assert info["reward_components"]["death"] == -1
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_space.sample())
+
+
+def test_the_teams_reward_is_the_mean_and_the_end_is_reported():
+    env = gymnasium.make("echelon/Skirmish-v0", control="team", time_limit="terminate", max_steps=50).unwrapped
+    env.reset(seed=0)
+    done = False
+    while not done:
+        _, reward, terminated, truncated, info = env.step(env.action_space.sample())
+        assert reward == sum(info["reward_components"].values())
+        done = terminated or truncated
+    assert terminated
+    assert info["outcome"] in (-1, 0, 1)
+    assert info["reason"] == "time_limit"
+
+
+def test_a_team_never_ends_with_its_first_death_whatever_the_configuration_said():
+    env = echelon_env.BattleEnv(make_config("skirmish", max_steps=9), control="team")
+    assert env.config.dead_agents == "persist"
+    assert env.config.max_steps == 9
+    pilot = echelon_env.BattleEnv(make_config("skirmish", dead_agents="persist"))
+    assert pilot.config.dead_agents == "persist"
+
+
+def test_seeds_name_battles_and_battles_follow_from_them():
+    env = gymnasium.make("echelon/Duel-v0")
+    first = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
+    second = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert len({o.tobytes() for o in first}) == 3
+
+
+SHARED = opponents.make("novice")
+
+
+class Charge:
+    """A user's own policy: full throttle."""
+
+    def reset(self, mask):
+        self.rows = len(mask)
+
+    def act(self, observations):
+        actions = np.zeros((len(observations), ACTION_DIM), np.float32)
+        actions[:, 0] = 1
+        return actions
+
+
+def test_opponents_can_be_policies():
+    env = gymnasium.make("echelon/Skirmish-v0", control="team", opponent=Charge()).unwrapped
+    env.reset(seed=0)
+    start = env._battles.engine.state.mechs[["x", "y"]][0].copy()
+    for _ in range(8):
+        env.step(np.zeros(env.action_space.shape, np.float32))
+    end = env._battles.engine.state.mechs[0]
+    moved = np.hypot(end["x"] - start["x"], end["y"] - start["y"])
+    assert (moved[:5] == 0).all()
+    assert (moved[5:] > 2).all()
+
+
+def test_an_opponent_can_be_a_plain_function_and_each_may_be_shared():
+    rows = []
+
+    def stand_still(observations):
+        rows.append(len(observations))
+        return np.zeros((len(observations), ACTION_DIM))
+
+    env = echelon_env.BattleEnv("skirmish", opponent=stand_still, teammate=stand_still)
+    env.reset(seed=0)
+    env.step(np.zeros(ACTION_DIM, np.float32))
+    assert sorted(rows) == [4, 5]
+    lazy = echelon_env.BattleEnv("duel", opponent=lambda observations: np.zeros((len(observations), ACTION_DIM)))
+    lazy.reset(seed=0)
+    assert np.isfinite(lazy.step(lazy.action_space.sample())[1])
+    wrong = echelon_env.BattleEnv("duel", opponent=lambda observations: [0.0])
+    wrong.reset(seed=0)
+    with pytest.raises(ValueError, match=r"actions of the opponent .*lambda.*: expected shape .*, got \(1,\)"):
+        wrong.step(np.zeros(ACTION_DIM, np.float32))
+
+
+def test_a_mechs_part_of_an_action_is_explained():
+    env = echelon_env.BattleEnv("skirmish", control="team", side=1)
+    assert env.mechs == tuple(f"red_{i}" for i in range(5))
+    env.reset(seed=0)
+    action = env.action_space.sample()
+    engine, names = env._battles.engine, echelon_env.parallel_env("skirmish").possible_agents
+    for mech in range(5):
+        part = action[mech * ACTION_DIM : (mech + 1) * ACTION_DIM]
+        assert env.explain_action(action, mech) == explain_action(engine, 0, 5 + mech, part, names)
+    classes = {mech_class.name: mech_class for mech_class in env.config.mech_classes}
+    assert env.describe_observation(4) == describe_observation(classes["scout"])
+    assert env.describe_action() == describe_action(classes["heavy"])
+    for mech in (-1, 5, "red_0", 0.0, True, None):
+        for ask in (env.describe_action, env.describe_observation, lambda mech: env.explain_action(action, mech)):
+            with pytest.raises(ValueError, match=rf"mech: expected 0 to 4, a place in \('red_0', .*\), got {mech!r}$"):
+                ask(mech)
+    assert env.describe_action(np.int64(4)) == describe_action(classes["scout"])
+    pilot = echelon_env.BattleEnv("skirmish", pilot=4)
+    with pytest.raises(ResetNeeded):
+        pilot.explain_action(np.zeros(ACTION_DIM, np.float32))
+    pilot.reset(seed=0)
+    assert pilot.explain_action(np.zeros(ACTION_DIM, np.float32))
+    assert pilot.describe_action() == describe_action(classes["scout"])
+
+
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_max_cycles_truncate_and_the_battle_is_left(control):
+    env = echelon_env.BattleEnv("skirmish", control=control, max_cycles=2)
+    for _ in range(2):
+        env.reset(seed=0)
+        assert env.step(env.action_space.sample())[2:4] == (False, False)
+        *_, terminated, truncated, info = env.step(env.action_space.sample())
+        assert (terminated, truncated) == (False, True)
+        assert info["episode_statistics"]["l"] == 2
+        assert "outcome" not in info
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"opponent": "novise"}, "unknown opponent 'novise'; did you mean 'novice'"),
+        (
+            {"opponent": 3},
+            "expected a level's name, weights of levels, an object with reset and act, or a function, got 3",
+        ),
+        ({"teammate": opponents.Scripted}, "teammate: expected a level's name, weights"),
+        ({"opponent": {"novise": 1}}, "opponent: unknown opponent 'novise'; did you mean 'novice'?"),
+        ({"teammate": "ace"}, "unknown teammate 'ace'"),
+        ({"opponent": SHARED, "teammate": SHARED}, "opponent and teammate are one object"),
+        ({"control": "team", "dead_agents": "terminate"}, "control 'team' needs dead_agents 'persist'"),
+        ({"pilot": 0.0}, "pilot: expected an integer of at least 0"),
+        ({"control": "squad"}, "unknown control 'squad'"),
+        ({"control": "all"}, "unknown control 'all'"),
+        ({"observation": "vector"}, "unknown observation 'vector'"),
+        ({"action": "discrete"}, "unknown action 'discrete'"),
+        ({"mask_in_observation": True}, "mask_in_observation needs action 'multi_discrete'"),
+        ({"max_cycles": 0}, "max_cycles: expected an integer of at least 1"),
+        ({"pilot": 7}, "pilot: expected a place in a roster of 1, got 7"),
+        ({"side": 2}, "side: expected 0 or 1"),
+        ({"gravity": 3}, "unknown argument 'gravity'"),
+        ({"seed": 3}, "unknown argument 'seed'"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        gymnasium.make("echelon/Duel-v0", **arguments)
+
+
+def test_bad_steps():
+    env = echelon_env.BattleEnv("duel")
+    with pytest.raises(ResetNeeded):
+        env.step(np.zeros(ACTION_DIM, np.float32))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=rf"action: expected shape \({ACTION_DIM},\), got \({ACTION_DIM + 1},\)"):
+        env.step(np.zeros(ACTION_DIM + 1, np.float32))
+    _, reward, _, _, info = env.step(np.full(ACTION_DIM, np.nan, np.float32))
+    assert info["bad_actions"] == ACTION_DIM
+    assert np.isfinite(reward)

@@ -1,0 +1,81 @@
+"""What the documentation shows is run, and what it lists is current."""
+
+import doctest
+import importlib
+import importlib.util
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import echelon_env
+from echelon_env.cli.dispatch import COMMANDS, main
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def python_blocks(*pages):
+    for page in pages:
+        for i, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
+            yield pytest.param(code, id=f"{page.name}-{i}")
+
+
+@pytest.mark.parametrize("code", [*python_blocks(ROOT / "README.md")])
+def test_code_blocks_of_the_readme_run_by_themselves(code, tmp_path):
+    result = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("code", [*python_blocks(*PAGES[1:])])
+def test_code_blocks_run(code, tmp_path, monkeypatch):
+    """In this process, for starting one takes longer than most of them."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "block", "exec"), {"__name__": "__main__"})
+
+
+def command_lines():
+    """Every command line of `echelon` in a block of a page."""
+    for page in PAGES:
+        for block in re.findall(r"^```\w*\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True) if line.startswith("echelon ") else []
+                if words:
+                    yield pytest.param(words[1:], id=f"{page.name}: {' '.join(words[:3])}")
+
+
+@pytest.mark.parametrize("words", [*command_lines()])
+def test_commands_take_what_the_pages_give_them(words, monkeypatch):
+    """They are run by other tests, or take hours."""
+    monkeypatch.setattr(importlib.import_module(COMMANDS[words[0]]), "run", lambda args: 0)
+    assert main(words) == 0
+
+
+def test_generated_pages_are_current():
+    for name, text in load(ROOT / "docs" / "generate.py").PAGES.items():
+        assert (ROOT / "docs" / name).read_text() == text, f"docs/{name}: run 'make docs'"
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_doctests():
+    modules = [name for _, name, _ in pkgutil.walk_packages(echelon_env.__path__, "echelon_env.")]
+    results = [doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS) for name in modules]
+    assert sum(result.attempted for result in results) > 0
+    assert sum(result.failed for result in results) == 0

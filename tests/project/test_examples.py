@@ -1,0 +1,76 @@
+"""The examples run from top to bottom, without warnings and with output."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+SHORT = {
+    "random_battle.py": ["--decisions=20"],
+    "scripted_battle.py": ["--scenario=duel-open", "--decisions=20"],
+    "single_pilot.py": [],
+    "vector_loop.py": ["--decisions=250"],
+    "cleanrl_ppo.py": ["--steps=2048", "--envs=8", "--battles=4"],
+    "supersuit_pipeline.py": ["--battles=1", "--steps=1280"],
+    "custom_reward.py": ["--decisions=20"],
+    "custom_scenario.py": [],
+}
+"""Arguments with which each example is short."""
+
+OTHERS = {"torchrl_rollout.py", "rllib_ppo.py"}
+"""Examples that need libraries of their own: tests/interop runs them."""
+
+
+def run(name, arguments, folder):
+    """Run an example with warnings as errors; what it prints."""
+    command = [sys.executable, "-W", "error", EXAMPLES / name, *arguments]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}  # torch's threads are slow where other tests run beside them
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_every_example_is_run():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == SHORT.keys() | OTHERS
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_example_runs(name, tmp_path):
+    assert run(name, SHORT[name], tmp_path)
+
+
+@pytest.mark.slow
+def test_cleanrl_ppo_learns(tmp_path):
+    output = run("cleanrl_ppo.py", ["--steps=200000"], tmp_path)
+    before, after = (float(line.split(":")[1]) for line in output.splitlines() if line.startswith("won "))
+    assert before <= 0.1 and after >= 0.7
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    return nbformat.read(EXAMPLES / "quickstart.ipynb", as_version=4)
+
+
+def test_notebook_is_stored_without_outputs(notebook):
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs and cell.execution_count is None
+
+
+def test_notebook_runs(notebook, tmp_path):
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    # the first run on a machine says that it compiles; everything else on stderr is a warning
+    complaints = [output.text for output in outputs if output.get("name") == "stderr"]
+    assert all(text == "echelon_env: compiling kernels (first run only)\n" for text in complaints), complaints
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    printed = "".join(output.text for output in outputs if output.get("name") == "stdout")
+    assert "refused" in printed  # what an action cannot do is explained
+    assert float(printed.rpartition("novice against trivial:")[2]) >= 0.7

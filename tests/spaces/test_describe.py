@@ -1,0 +1,80 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine
+from echelon_env.config.catalog import DEFAULT_CATALOG, HEAVY, SCOUT
+from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, feature_names, observation_bounds
+from echelon_env.spaces.actions import BLOCKS, PARTS, action_masks, split_mask
+from echelon_env.spaces.describe import describe_action, describe_observation
+from support.fights import CONFIGS, fight
+
+
+def test_every_entry_of_an_observation_is_described():
+    described = describe_observation()
+    low, high = observation_bounds()
+    assert [feature.index for feature in described] == list(range(OBSERVATION_DIM))
+    assert [feature.name for feature in described] == feature_names()
+    np.testing.assert_array_equal([feature.low for feature in described], low)
+    np.testing.assert_array_equal([feature.high for feature in described], high)
+    assert all(feature.meaning and feature.filled for feature in described)
+    contacts = STREAMS["contacts"]
+    third = described[contacts.start + 2 * contacts.row_width]
+    assert (third.stream, third.row, third.name) == ("contacts", 2, "contacts.2.direction_forward")
+    cell = described[STREAMS["ego_map"].start + 5]
+    assert (cell.stream, cell.row, cell.name) == ("ego_map", 2, "ego_map.2.hazard")
+
+
+def test_every_entry_of_an_action_is_described():
+    described = describe_action()
+    assert [(entry.index, entry.name, entry.meaning) for entry in described] == [
+        (entry.value, entry.name.lower(), entry.meaning) for entry in Action
+    ]
+    assert {(entry.low, entry.high) for entry in described} == {(ACTION_LOW, ACTION_HIGH)}
+    assert [entry.block for entry in described] == [block.name for block in BLOCKS for _ in block.entries]
+    assert all(entry.available for entry in described)
+
+
+def test_a_class_lacks_what_its_suite_lacks():
+    empty = [feature.name for feature in describe_observation(SCOUT) if not feature.filled]
+    assert empty == ["self.cooldown_secondary", "self.cooldown_tertiary", "self.has_secondary", "self.has_tertiary"]
+    empty = {feature.name.rsplit(".", 1)[0] for feature in describe_observation(HEAVY) if not feature.filled}
+    rows = {f"{stream}.{row}" for stream in ("contacts", "contacts_mask") for row in range(5, 12)}
+    assert empty == {"self"} | rows
+    assert [entry.name for entry in describe_action(HEAVY) if not entry.available] == ["jet", "ecm", "eccm"]
+    assert [entry.name for entry in describe_action(SCOUT) if not entry.available] == ["secondary", "tertiary"]
+    turret = replace(SCOUT, top_speed=0.0, turn_rate=0.0)
+    lacking = [entry.name for entry in describe_action(turret) if not entry.available]
+    assert lacking == ["throttle", "strafe", "turn", "secondary", "tertiary"]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_what_a_class_lacks_is_never_there(name):
+    engine = BattleEngine(CONFIGS[name], 2)
+    classes = engine.config.mech_classes
+    seen = np.zeros((len(classes), OBSERVATION_DIM), bool)
+    masks = np.zeros((len(classes), action_masks(engine).shape[-1]), bool)
+    kinds = engine.state.mechs["mech_class"]
+    for seed in range(4):
+        for _ in fight(engine, seed):
+            for kind in range(len(classes)):
+                seen[kind] |= (engine.out.observations[kinds == kind] != 0).any(axis=0)
+                masks[kind] |= (action_masks(engine)[kinds == kind] != 0).any(axis=0)
+    for kind, mech_class in enumerate(classes):
+        filled = np.array([feature.filled for feature in describe_observation(mech_class)])
+        assert not (seen[kind] & ~filled).any()
+        available = {entry.name for entry in describe_action(mech_class) if entry.available}
+        for part, allowed in zip(PARTS, split_mask(masks[kind]), strict=True):
+            for choice, values in enumerate(part.values):
+                used = {entry.name.lower() for entry, value in zip(part.entries, values, strict=True) if value}
+                assert not allowed[choice] or choice == part.neutral or used <= available
+
+
+def test_banned_weapons_are_lacking():
+    engine = BattleEngine("duel", 1, banned_weapons=("laser",))
+    mech_class = engine.config.mech_classes[DEFAULT_CATALOG.class_index("medium")]
+    names = [entry.name for entry in describe_action(mech_class) if not entry.available]
+    assert names == ["jet", "primary", "ecm", "eccm"]
+    assert "self.has_primary" in [feature.name for feature in describe_observation(mech_class) if not feature.filled]

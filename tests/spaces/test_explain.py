@@ -1,0 +1,306 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from echelon_env import BattleEngine
+from echelon_env.config.catalog import MOUNTS, WATER
+from echelon_env.engine.state import NO_MECH, SHOT
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, PARTS, action_masks, read_action, split_mask
+from echelon_env.spaces.explain import ActionPart, explain_action
+from oracles.configs import small_config
+from oracles.situations import set_voxels
+from support.fights import CONFIGS, fight, traces_removed
+
+HEAVY, MEDIUM, SCOUT, ENEMY, OTHER = 0, 1, 4, 6, 7
+NAMES = [f"{team}_{i}" for team in ("blue", "red") for i in range(5)]
+
+ENTRIES = {
+    "motion": [Action.THROTTLE, Action.STRAFE],
+    "jet": [Action.JET],
+    "turn": [Action.TURN],
+    **{mount: [Action[mount.upper()]] for mount in MOUNTS},
+    "vent": [Action.VENT],
+    "target": list(Action)[Action.TARGET_0 : Action.TARGET_4 + 1],
+    "electronics": [Action.ECM, Action.ECCM],
+    "display": list(Action)[Action.DISPLAY_NEAREST : Action.DISPLAY_DAMAGED + 1],
+    "comm": list(Action)[Action.COMM_0 : Action.COMM_7 + 1],
+}
+"""The parts of an explanation, in order, with their entries of the action."""
+
+
+def vector(**entries):
+    result = np.zeros(ACTION_DIM, np.float32)
+    for name, value in entries.items():
+        result[Action[name.upper()]] = value
+    return result
+
+
+@pytest.fixture(scope="module")
+def bare():
+    engine = BattleEngine(small_config(), 1)
+    engine.reset([1])
+    set_voxels(engine.state, 0, np.zeros_like(engine.state.voxels[0]))
+    return engine, engine.snapshot()
+
+
+@pytest.fixture
+def engine(bare):
+    """Bare ground; a heavy, a medium and a scout face two red mediums, which are in their contact rows 0 and 2."""
+    engine, start = bare
+    engine.restore(start)
+    mechs = engine.state.mechs[0]
+    for row, x, y in ((HEAVY, 30, 26), (MEDIUM, 30, 30), (SCOUT, 30, 36), (ENEMY, 36, 30), (OTHER, 37, 33)):
+        mechs["x"][row], mechs["y"][row] = x, y
+        mechs["yaw"][row], mechs["facing_x"][row], mechs["facing_y"][row] = 0, 1, 0
+        mechs["contacts"][row] = NO_MECH
+        mechs["contacts"][row][[0, 2]] = ENEMY, OTHER
+    return engine
+
+
+def explain(engine, mech, **entries):
+    """The parts of an explanation by name."""
+    parts = {part.name: part for part in explain_action(engine, 0, mech, vector(**entries), NAMES)}
+    assert list(parts)[: len(ENTRIES)] == list(ENTRIES)
+    return parts
+
+
+def refusal(engine, mech, name, **entries):
+    part = explain(engine, mech, **entries)[name]
+    assert part.refused is None or part.effect == "nothing"
+    return part.refused
+
+
+def test_doing_nothing_is_explained_as_nothing(engine):
+    for part in explain_action(engine, 0, SCOUT, np.zeros(ACTION_DIM), NAMES):
+        assert part.refused is None
+        assert part.effect == ("sorts the next contact table by distance" if part.name == "display" else "nothing")
+
+
+def test_parts_read_well():
+    assert str(ActionPart("turn", "turn 1", "turns", None)) == "turn: turn 1 -> turns"
+    assert str(ActionPart("jet", "jet 1", "nothing", "dead")) == "jet: jet 1 -> refused: dead"
+
+
+def test_motion_tells_the_speed_that_results(engine):
+    mech, start = engine.state.mechs[0, SCOUT], engine.snapshot()
+    for wear, entries, told in (
+        ({}, {"throttle": 0.5}, "walks forward at 3.50 m/s"),
+        ({}, {"throttle": -1, "strafe": 1}, "walks backward and left at 7.00 m/s"),
+        ({}, {"strafe": -9}, "walks right at 7.00 m/s"),
+        ({"legs": 0}, {"throttle": 1}, "walks forward at 2.80 m/s (its legs leave 40%)"),
+        ({"fallen": 4}, {"throttle": 1}, "walks forward at 7.00 m/s, once it stands in 0.2 s"),
+    ):
+        engine.restore(start)
+        for name, value in wear.items():
+            mech[name] = value
+        assert explain(engine, SCOUT, **entries)["motion"].effect == told
+        engine.step(np.where(np.arange(10)[:, None] == SCOUT, vector(**entries), 0)[None])
+        assert f"{np.hypot(mech['vx'], mech['vy']):.2f} m/s" in told
+
+
+def test_motion_tells_what_the_ground_leaves(engine):
+    voxels = np.zeros_like(engine.state.voxels[0])
+    voxels[0] = WATER
+    set_voxels(engine.state, 0, voxels)
+    engine.step(np.zeros((1, 10, ACTION_DIM)))
+    engine.state.mechs["legs"][0, SCOUT] = 0
+    told = explain(engine, SCOUT, throttle=1)["motion"].effect
+    assert told == "walks forward at 1.68 m/s (the ground leaves 60%, its legs leave 40%)"
+
+
+def test_who_has_no_speed_cannot_move():
+    engine = BattleEngine(CONFIGS["lame"], 1)
+    engine.reset([1])
+    assert refusal(engine, SCOUT, "motion", strafe=1) == "it cannot walk"
+    assert refusal(engine, SCOUT, "turn", turn=1) == "it cannot turn"
+
+
+def test_jets_and_turns(engine):
+    assert explain(engine, SCOUT, jet=0.5)["jet"].effect == "thrust of 9.00 m/s2 against gravity's 9.81, 10 heat/s"
+    assert refusal(engine, HEAVY, "jet", jet=1) == "no jump jets"
+    assert explain(engine, SCOUT, jet=-1)["jet"].effect == "nothing"
+    assert explain(engine, SCOUT, turn=0.5)["turn"].effect == "turns counter-clockwise at 0.90 rad/s"
+    assert explain(engine, HEAVY, turn=-2)["turn"].effect == "turns clockwise at 0.60 rad/s"
+
+
+def test_a_mount_names_the_target_that_it_would_take(engine):
+    part = explain(engine, MEDIUM, primary=1)["primary"]
+    assert (part.asked, part.effect) == ("fire laser", "fires laser at red_1, 6.0 m away")
+    assert explain(engine, MEDIUM, primary=1, target_2=1)["primary"].effect == "fires laser at red_2, 7.6 m away"
+    assert explain(engine, MEDIUM, primary=1, target_1=1)["primary"].effect == "fires laser at red_1, 6.0 m away"
+    engine.state.mechs["cooldown"][0, MEDIUM] = 3
+    part = explain(engine, MEDIUM, primary=1)["primary"]
+    assert part.effect == "fires laser at red_1, 6.0 m away, ready in 0.15 s"
+    engine.state.mechs["facing_x"][0, MEDIUM] = -1
+    assert refusal(engine, MEDIUM, "primary", primary=1) == "no valid target now"
+    part = explain(engine, MEDIUM, tertiary=1)["tertiary"]
+    assert part.effect == "fires autocannon level and straight ahead, ready in 0.15 s"
+
+
+def test_a_mount_says_why_it_cannot_fire(engine):
+    mech = engine.state.mechs[0, MEDIUM]
+    assert refusal(engine, SCOUT, "secondary", secondary=1) == "no weapon on this mount"
+    assert refusal(engine, MEDIUM, "primary", primary=1, vent=1) == "it holds fire while venting"
+    mech["cooldown"] = 6
+    assert refusal(engine, MEDIUM, "primary", primary=1) == "cooling down for 0.3 s yet"
+    mech["cooldown"], mech["charges"] = 0, 0
+    assert refusal(engine, MEDIUM, "special", special=1) == "out of charges"
+    assert refusal(engine, MEDIUM, "primary", primary=1) is None
+    mech["fallen"] = 6
+    assert refusal(engine, MEDIUM, "primary", primary=1) == "on the ground for 0.3 s yet"
+    mech["shutdown"], mech["heat"] = 1, 130
+    assert refusal(engine, MEDIUM, "primary", primary=1) == "shut down by heat, for longer than the decision"
+    mech["fallen"], mech["heat"] = 0, 81
+    assert explain(engine, MEDIUM, primary=1)["primary"].effect.endswith("6.0 m away, if it restarts in time")
+
+
+def test_vent_and_electronics(engine):
+    assert explain(engine, SCOUT, vent=1)["vent"].effect == "sheds 26 heat/s instead of 13, holds fire"
+    assert explain(engine, SCOUT, ecm=1)["electronics"].effect == "radiates ECM (3 heat/s)"
+    part = explain(engine, SCOUT, ecm=1, eccm=0.1)["electronics"]
+    assert (part.asked, part.effect) == ("ECM and ECCM", "radiates ECCM, which wins (2 heat/s)")
+    assert refusal(engine, HEAVY, "electronics", ecm=1) == "it carries none"
+    engine.state.mechs["shutdown"][0, SCOUT], engine.state.mechs["heat"][0, SCOUT] = 1, 110
+    assert refusal(engine, SCOUT, "electronics", ecm=1) == "shut down by heat, for longer than the decision"
+    assert refusal(engine, SCOUT, "display", display_damaged=1) == "shut down by heat, for longer than the decision"
+    assert refusal(engine, SCOUT, "vent", vent=1) is None
+
+
+def test_targets_are_named(engine):
+    part = explain(engine, MEDIUM, target_0=0.5, target_2=1)["target"]
+    assert (part.asked, part.effect) == ("contact row 2", "prefers red_2, 7.6 m away")
+    assert refusal(engine, MEDIUM, "target", target_1=1) == "the row is empty"
+    assert explain(engine, MEDIUM, target_1=-1)["target"].asked == "nothing"
+    engine.state.mechs["cooldown"][0, MEDIUM] = 99
+    assert refusal(engine, MEDIUM, "target", target_0=1) == "no weapon can fire in this decision"
+
+
+def test_a_row_beyond_the_suite_is_named():
+    engine = BattleEngine(CONFIGS["odd"], 1)
+    engine.reset([1])
+    scout = engine.config.blue.index("scout")
+    part = explain_action(engine, 0, scout, vector(target_1=1), [""] * engine.num_mechs)[list(ENTRIES).index("target")]
+    assert part.refused == "its suite has 1 rows"
+
+
+def test_display_and_messages(engine):
+    part = explain(engine, SCOUT, display_dangerous=1)["display"]
+    assert (part.asked, part.effect) == ("sort contacts by danger", "sorts the next contact table by danger")
+    part = explain(engine, MEDIUM, comm_1=0.25)["comm"]
+    assert part.asked == "message 0, 0.25, 0, 0, 0, 0, 0, 0"
+    assert part.effect == "heard by blue_0, blue_2, blue_3, blue_4"
+    mechs = engine.state.mechs[0]
+    mechs["alive"][[0, 2, 3, 4]] = 0
+    assert explain(engine, MEDIUM, comm_1=1)["comm"].effect == "heard by nobody: no living pack-mate"
+    mechs["shutdown"][MEDIUM] = 1
+    assert refusal(engine, MEDIUM, "comm", comm_1=1) == "shut down: it sends nothing"
+
+
+def test_entries_that_are_not_finite_are_counted(engine):
+    parts = explain(engine, SCOUT, throttle=np.nan, comm_7=-np.inf, turn=1)
+    assert str(parts["entries"]) == "entries: throttle nan, comm_7 -inf -> refused: not finite"
+    assert str(parts["motion"]) == "motion: throttle nan, strafe 0 -> nothing"
+    assert "entries" not in explain(engine, SCOUT, turn=1)
+
+
+EVERYTHING = np.ones(ACTION_DIM, np.float32)
+
+
+@pytest.mark.parametrize("why", ["dead", "the battle is over"])
+def test_the_dead_and_who_has_no_battle_are_refused_everything(engine, why):
+    if why == "dead":
+        engine.state.mechs["alive"][0, SCOUT] = 0
+    else:
+        engine.state.battles["over"] = 1
+    wishes = EVERYTHING.copy()
+    wishes[Action.DISPLAY_NEAREST] = 0
+    assert [part.refused for part in explain_action(engine, 0, SCOUT, wishes, NAMES)] == [why] * len(ENTRIES)
+
+
+def test_nothing_is_changed(engine):
+    before, wishes = engine.snapshot(), EVERYTHING.copy()
+    wishes[3] = np.nan
+    copy = wishes.copy()
+    explain_action(engine, 0, MEDIUM, wishes, NAMES)
+    np.testing.assert_array_equal(wishes, copy)
+    for name, array in engine.snapshot().items():
+        assert array.tobytes() == before[name].tobytes()
+
+
+def test_bad_input_is_named(engine):
+    with pytest.raises(IndexError, match="battle: expected 0 to 0, got 1"):
+        explain_action(engine, 1, 0, EVERYTHING, NAMES)
+    with pytest.raises(IndexError, match="mech: expected 0 to 9, got -1"):
+        explain_action(engine, 0, -1, EVERYTHING, NAMES)
+    with pytest.raises(ValueError, match=r"action: expected shape \(27,\), got \(16,\)"):
+        explain_action(engine, 0, 0, np.zeros(16), NAMES)
+    with pytest.raises(ValueError, match="names: expected 10, got 9"):
+        explain_action(engine, 0, 0, EVERYTHING, NAMES[1:])
+
+
+def part_of(choice_part):
+    return "motion" if choice_part.name in ("throttle", "strafe") else choice_part.name
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@settings(deadline=None, derandomize=True, max_examples=4)
+@given(seed=st.integers(0, 2**32))
+def test_what_masks_forbid_is_refused(name, seed):
+    engine = BattleEngine(CONFIGS[name], 1)
+    names = [""] * engine.num_mechs
+    for rng in fight(engine, seed):
+        for mech, mask in enumerate(action_masks(engine)[0]):
+            choices = rng.integers(0, MULTI_DISCRETE_SIZES)
+            parts = explain_action(engine, 0, mech, read_action("multi_discrete", choices), names)
+            refused = {part.name for part in parts if part.refused is not None}
+            for part, allowed, choice in zip(PARTS, split_mask(mask), choices, strict=True):
+                assert allowed[choice] or part_of(part) in refused
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@settings(deadline=None, derandomize=True, max_examples=4)
+@given(seed=st.integers(0, 2**32))
+def test_what_is_refused_does_nothing(name, seed):
+    engine = BattleEngine(CONFIGS[name], 1)
+    names = [""] * engine.num_mechs
+    for rng in fight(engine, seed):
+        wanted = rng.uniform(-1, 1, (engine.num_mechs, ACTION_DIM)).astype(np.float32)
+        possible = wanted.copy()
+        for mech in range(engine.num_mechs):
+            for part in explain_action(engine, 0, mech, wanted[mech], names):
+                if part.refused not in (None, "no valid target now"):  # there may be one before the decision ends
+                    possible[mech, ENTRIES[part.name]] = 0
+        assert (possible != wanted).any()
+        start = engine.snapshot()
+        outcomes = []
+        for actions in (wanted, possible):
+            engine.step(actions[None])
+            outcomes.append(traces_removed(engine, "message"))
+            engine.restore(start)
+        assert outcomes[0] == outcomes[1]
+
+
+def test_shots_go_where_they_were_said_to_go(engine):
+    """On bare ground, where nobody moves before the first shots."""
+    mechs, start = engine.state.mechs[0], engine.snapshot()
+    wishes, shots, aimed = vector(**dict.fromkeys(MOUNTS, 1.0), target_0=1), 0, 0
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        engine.restore(start)
+        mechs["x"], mechs["y"], mechs["yaw"] = rng.uniform((26, 26, -3), (38, 38, 3), (10, 3)).T
+        mechs["facing_x"], mechs["facing_y"] = np.cos(mechs["yaw"]), np.sin(mechs["yaw"])
+        mech = int(rng.integers(10))
+        mechs["contacts"][mech, 0] = rng.choice(np.flatnonzero(mechs["team"] != mechs["team"][mech]))
+        told = {part.asked: part.effect for part in explain_action(engine, 0, mech, wishes, NAMES)}
+        tick = engine.state.battles["tick"][0]
+        engine.step(np.where(np.arange(10)[:, None] == mech, wishes, 0)[None])
+        events = engine.events(0)
+        for event in events[(events["kind"] == SHOT) & (events["tick"] == tick)]:
+            weapon = engine.config.catalog.weapons[event["weapon"]].name
+            aim = "level and straight ahead" if event["target"] == NO_MECH else f"at {NAMES[event['target']]}, "
+            assert told[f"fire {weapon}"].startswith(f"fires {weapon} {aim}")
+            shots += 1
+            aimed += event["target"] != NO_MECH
+    assert shots > aimed > 20

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Dict, MultiBinary, Tuple, flatten, flatten_space
+
+from echelon_env import BattleEngine
+from echelon_env.config.scenario import scenarios
+from echelon_env.config.schema import ConfigError
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, observation_bounds
+from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, action_masks, split_mask
+from echelon_env.spaces.observations import format_observations, observation_space
+
+ROWS = 12
+"""Mechs of the battle that is looked at; where there are fewer, some twice."""
+
+
+def observe(scenario):
+    """(ROWS, D) observations of a battle that has just begun."""
+    engine = BattleEngine(scenario, 1)
+    return np.resize(engine.reset([3])[0], (ROWS, OBSERVATION_DIM))
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    return observe("skirmish")
+
+
+def test_spaces_of_one_mech():
+    flat, streams = observation_space("flat"), observation_space("dict")
+    low, high = observation_bounds()
+    assert flat == Box(low, high, dtype=np.float32)
+    assert isinstance(streams, Dict)
+    assert list(streams) == list(STREAMS)
+    assert {name: space.shape for name, space in streams.items()} == {
+        "self": (48,),
+        "objective": (11,),
+        "contacts": (12, 23),
+        "contacts_mask": (12,),
+        "squad": (9, 14),
+        "squad_mask": (9,),
+        "intel": (8, 13),
+        "intel_mask": (8,),
+        "comm": (5, 13),
+        "comm_mask": (5,),
+        "ego_map": (11, 11, 2),
+        "battle_map": (8, 8, 2),
+    }
+    assert all(space.dtype == np.float32 for space in streams.values())
+    assert flatten_space(streams) == flat
+
+
+def test_spaces_of_a_team():
+    low, _ = observation_bounds()
+    flat, streams = observation_space("flat", 3), observation_space("dict", 3)
+    np.testing.assert_array_equal(flat.low, np.tile(low, 3))
+    assert streams["ego_map"].shape == (3, 11, 11, 2)
+    np.testing.assert_array_equal(streams["self"].low, np.tile(low[STREAMS["self"].part], (3, 1)))
+
+
+@pytest.mark.parametrize("name", scenarios())
+def test_the_flat_form_is_the_concatenation_of_the_dict_form(name):
+    flat, streams = observation_space("flat"), observation_space("dict")
+    for vector in observe(name):
+        observation = format_observations("dict", vector)
+        assert flat.contains(format_observations("flat", vector))
+        assert streams.contains(observation)
+        np.testing.assert_array_equal(flatten(streams, observation), vector)
+        np.testing.assert_array_equal(np.concatenate([array.ravel() for array in observation.values()]), vector)
+
+
+@pytest.mark.parametrize("form", ["flat", "dict"])
+def test_batches_have_leading_axes(form, vectors):
+    batch = format_observations(form, vectors.reshape(3, 4, -1))
+    for place, index in ((1, (0, 1)), (7, (1, 3))):
+        single = format_observations(form, vectors[place])
+        if form == "flat":
+            np.testing.assert_array_equal(batch[index], single)
+        else:
+            assert list(batch) == list(single)
+            for name, array in single.items():
+                np.testing.assert_array_equal(batch[name][index], array)
+
+
+@pytest.mark.parametrize("form", ["flat", "dict"])
+def test_a_team_is_one_observation(form, vectors):
+    teams = vectors.reshape(4, 3, -1)
+    one, batch = format_observations(form, teams[1], 3), format_observations(form, teams, 3)
+    assert observation_space(form, 3).contains(one)
+    if form == "flat":
+        np.testing.assert_array_equal(one, np.concatenate(teams[1]))
+        np.testing.assert_array_equal(batch[1], one)
+    else:
+        mechs = [format_observations(form, vector) for vector in teams[1]]
+        for name, array in one.items():
+            np.testing.assert_array_equal(array, [mech[name] for mech in mechs])
+            np.testing.assert_array_equal(batch[name][1], array)
+
+
+@pytest.mark.parametrize("form", ["flat", "dict"])
+@pytest.mark.parametrize("mechs", [None, 5])
+def test_masked_observations_hold_the_mask(form, mechs):
+    engine = BattleEngine("skirmish", 1)
+    rows = engine.reset([1])[0, 0] if mechs is None else engine.reset([1])[0, :5]
+    masks = action_masks(engine)[0, 0] if mechs is None else action_masks(engine)[0, :5].ravel()
+    space = observation_space(form, mechs, masked=True)
+    assert list(space) == ["observation", "action_mask"]
+    assert space["observation"] == observation_space(form, mechs)
+    assert space["action_mask"] == Tuple([MultiBinary(size) for size in MULTI_DISCRETE_SIZES * (mechs or 1)])
+    assert space.contains({"observation": format_observations(form, rows, mechs), "action_mask": split_mask(masks)})
+
+
+def test_an_unknown_form_is_named():
+    with pytest.raises(ConfigError, match=r"unknown observation 'vector' \(valid: dict, flat\)"):
+        observation_space("vector")
+    with pytest.raises(ConfigError, match=r"unknown observation 'Dict'; did you mean 'dict'\?"):
+        format_observations("Dict", np.zeros(OBSERVATION_DIM, np.float32))

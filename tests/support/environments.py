@@ -1,0 +1,107 @@
+"""Recorded battles in every form of actions, for tests that compare the environments with the engine."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from echelon_env import BattleEngine, opponents
+from echelon_env.layout.actions import ACTION_DIM, Action
+from echelon_env.spaces.actions import PARTS, read_action
+from support.playing import scripted_actions
+
+FORMS = [
+    {"observation": observation, "action": action, "mask_in_observation": masked}
+    for observation in ("flat", "dict")
+    for action, masked in (
+        ("continuous", False), ("dict", False), ("multi_discrete", False), ("multi_discrete", True),
+    )
+]  # fmt: skip
+"""Every form in which agents can see and act, as arguments of the environments."""
+
+SEED = 3
+FIGHT = {"scenario": "skirmish", "terrain": {"size": 50}, "max_steps": 80}
+"""A battle on a small map, with deaths within its time."""
+
+
+class Decision(NamedTuple):
+    """A decision of a recorded battle with M mechs."""
+
+    actions: list  # (M) in the recorded form
+    vectors: np.ndarray  # (M, A) that they stand for
+    observations: np.ndarray  # (M, D) that came of it
+    rewards: np.ndarray  # (M,)
+    components: np.ndarray  # (M, K)
+    terminated: np.ndarray  # (M,)
+    truncated: np.ndarray  # (M,)
+
+
+class Recording(NamedTuple):
+    """A battle from its beginning to its end."""
+
+    start: np.ndarray  # (M, D)
+    decisions: list[Decision]
+    engine: BattleEngine
+
+
+def in_form(form: str, vector: np.ndarray) -> object:
+    """An action of the form that comes near to a vector (A,)."""
+    if form == "continuous":
+        return vector
+    if form == "dict":
+        target = vector[Action.TARGET_0 : Action.TARGET_4 + 1]
+        return {
+            "motion": vector[: Action.TURN + 1],
+            "triggers": (vector[Action.PRIMARY : Action.VENT + 1] > 0).astype(np.int8),
+            "target": int(target.argmax()) + 1 if target.max() > 0 else 0,
+            "electronics": 2 if vector[Action.ECCM] > 0 else int(vector[Action.ECM] > 0),
+            "display": 1,
+            "comm": np.linspace(-1, 1, 8, dtype=np.float32),
+        }
+    return np.array([_nearest(np.array(part.values), vector[list(part.entries)]) for part in PARTS])
+
+
+def _nearest(values: np.ndarray, wanted: np.ndarray) -> int:
+    """The choice whose values come nearest to what is wanted, as far as the part can express it."""
+    return int(np.abs(values - np.clip(wanted, values.min(axis=0), values.max(axis=0))).sum(axis=1).argmin())
+
+
+def record(form: str, **overrides: object) -> Recording:
+    """A battle between novices whose actions are brought into a form."""
+    engine = BattleEngine(**(FIGHT | overrides))
+    players = (opponents.make("novice", 0, engine.config), opponents.make("novice", 1, engine.config))
+    start = engine.reset([SEED])[0].copy()
+    decisions = []
+    while not engine.battle_over[0]:
+        actions = [in_form(form, vector) for vector in scripted_actions(engine, players)[0]]
+        vectors = np.stack([read_action(form, action) for action in actions])
+        out = engine.step(vectors[None])
+        observations, rewards, terminated, truncated = (array[0].copy() for array in out)
+        components = engine.reward_components[0].copy()
+        decisions.append(Decision(actions, vectors, observations, rewards, components, terminated, truncated))
+    return Recording(start, decisions, engine)
+
+
+class Replay:
+    """A policy that plays recorded actions: (rows, A) for each decision."""
+
+    def __init__(self, decisions: list[np.ndarray]) -> None:
+        self.decisions = decisions
+        self.count = 0
+
+    def reset(self, mask: np.ndarray) -> None:
+        self.count = 0
+
+    def act(self, observations: np.ndarray) -> np.ndarray:
+        played = self.decisions[self.count] if self.count < len(self.decisions) else self.decisions[-1] * 0
+        self.count += 1
+        assert played.shape == (len(observations), ACTION_DIM)
+        return played
+
+
+def stack(actions: list, axes: int = 1) -> object:
+    """Actions of one form put together along new leading axes: a list of them, or a list of lists with `axes` 2."""
+    rows = actions if axes == 2 else [actions]
+    if isinstance(rows[0][0], dict):
+        stacked = {name: np.array([[action[name] for action in row] for row in rows]) for name in rows[0][0]}
+        return stacked if axes == 2 else {name: array[0] for name, array in stacked.items()}
+    return np.array(rows) if axes == 2 else np.array(rows)[0]

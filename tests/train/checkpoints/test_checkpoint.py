@@ -1,0 +1,220 @@
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from echelon_train.checkpoints import checkpoint as module
+from echelon_train.checkpoints.checkpoint import (
+    JSON_FILE,
+    LAST_FILE,
+    MAX_JSON_BYTES,
+    WEIGHTS_FILE,
+    Checkpoint,
+    find_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+    save_in_run,
+    weights_of,
+)
+from echelon_train.config.train import NetworkConfig
+from echelon_train.errors import CheckpointError
+from echelon_train.policy import build_policy
+from train.small import small_battle
+
+NETWORK = NetworkConfig(width=8, head=8)
+
+
+def example(seed: int = 0, steps: int = 100) -> Checkpoint:
+    return Checkpoint(build_policy(NETWORK, seed), NETWORK, small_battle(), "novice", steps)
+
+
+@pytest.fixture
+def saved(tmp_path) -> Path:
+    save_checkpoint(tmp_path / "saved", example())
+    return tmp_path / "saved"
+
+
+def edit(folder: Path, **changes: object) -> None:
+    """Change keys of a checkpoint's JSON."""
+    (folder / JSON_FILE).write_text(json.dumps({**json.loads((folder / JSON_FILE).read_text()), **changes}))
+
+
+def remove(folder: Path, key: str) -> None:
+    document = json.loads((folder / JSON_FILE).read_text())
+    del document[key]
+    (folder / JSON_FILE).write_text(json.dumps(document))
+
+
+def put_weights(folder: Path, data: bytes) -> None:
+    """Replace the weights, with a JSON that vouches for them."""
+    (folder / WEIGHTS_FILE).write_bytes(data)
+    edit(folder, weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
+
+
+def change_weights(folder: Path, change) -> None:
+    weights = safetensors.torch.load_file(folder / WEIGHTS_FILE)
+    change(weights)
+    put_weights(folder, safetensors.torch.save(weights))
+
+
+def as_type(weights: dict[str, torch.Tensor], dtype: torch.dtype) -> None:
+    weights["value_net.bias"] = weights["value_net.bias"].to(dtype)
+
+
+def test_what_is_saved_is_loaded(saved):
+    loaded, original = load_checkpoint(saved), example()
+    assert (loaded.network, loaded.battle) == (original.network, original.battle)
+    assert (loaded.opponent, loaded.steps) == ("novice", 100)
+    for name, tensor in weights_of(original.policy).items():
+        assert torch.equal(weights_of(loaded.policy)[name], tensor)
+    assert not loaded.policy.training
+
+
+def test_the_json_says_where_it_comes_from(saved):
+    document = json.loads((saved / JSON_FILE).read_text())
+    assert document["weights_sha256"] == hashlib.sha256((saved / WEIGHTS_FILE).read_bytes()).hexdigest()
+    assert {"python", "torch", "sb3-contrib", "echelon-env"} <= document["packages"].keys()
+    assert document["battle"] == small_battle().to_dict()
+    assert "git_commit" in document
+
+
+def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("unpickled")
+
+    monkeypatch.setattr("pickle.loads", refuse)
+    monkeypatch.setattr("pickle.load", refuse)
+    monkeypatch.setattr("torch.load", refuse)
+    load_checkpoint(saved)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (shutil.rmtree, "no such file"),
+        (lambda f: (f / WEIGHTS_FILE).unlink(), "cannot be read"),
+        (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes()[:-100]), "truncated"),
+        (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes() + b"x"), "truncated or foreign"),
+        (lambda f: put_weights(f, b""), "no valid safetensors"),
+        (lambda f: put_weights(f, b"PK\x03\x04 a zip, perhaps a pickle"), "no valid safetensors"),
+        (lambda f: put_weights(f, (f / WEIGHTS_FILE).read_bytes()[:-100]), "no valid safetensors"),
+        (lambda f: (f / JSON_FILE).write_text("{"), "no valid JSON"),
+        (lambda f: (f / JSON_FILE).write_text("[]"), "expected a JSON object"),
+        (lambda f: (f / JSON_FILE).write_bytes(b"\xff\xfe"), "no valid JSON"),
+        (lambda f: (f / JSON_FILE).write_text("[" * 100_000), "no valid JSON"),
+        (lambda f: (f / JSON_FILE).write_text('{"a": 1}'), "not an Echelon checkpoint"),
+        (lambda f: (f / JSON_FILE).write_text(" " * MAX_JSON_BYTES + "{}"), "larger than"),
+        (lambda f: edit(f, version=9), "format version 9"),
+        (lambda f: edit(f, version="1"), "format version '1'"),
+        (lambda f: remove(f, "steps"), "'steps' is missing"),
+        (lambda f: edit(f, steps="many"), "'steps' has the wrong type str"),
+        (lambda f: edit(f, steps=True), "'steps' has the wrong type bool"),
+        (lambda f: edit(f, observation_layout="0" * 64), "observation layout 000000000000 differs"),
+        (lambda f: edit(f, action_layout="0" * 64), "action layout"),
+        (lambda f: edit(f, battle={"blu": ["medium"]}), "did you mean 'blue'"),
+        (lambda f: edit(f, network={"width": 10**12}), "network.width"),
+        (lambda f: edit(f, network={"depth": 3}), "network.depth"),
+        (lambda f: edit(f, network={"width": 16, "head": 8}), r"expected \(.*\) torch.float32, got \("),
+        (lambda f: change_weights(f, lambda w: w.pop("value_net.bias")), "missing or unknown tensors: value_net.bias"),
+        (lambda f: change_weights(f, lambda w: w.update(extra=torch.zeros(1))), "unknown tensors: extra"),
+        (
+            lambda f: change_weights(f, lambda w: w["value_net.bias"].fill_(float("nan"))),
+            "'value_net.bias' holds values",
+        ),
+        (lambda f: change_weights(f, lambda w: w["value_net.bias"].fill_(float("inf"))), "not finite"),
+        (
+            lambda f: change_weights(f, lambda w: as_type(w, torch.float64)),
+            "got .* torch.float64",
+        ),
+        (
+            lambda f: change_weights(f, lambda w: as_type(w, torch.float8_e4m3fn)),
+            "torch.float8",
+        ),
+        (lambda f: (f / WEIGHTS_FILE).write_bytes(bytes(1 << 20)), "larger than the"),
+    ],
+)
+def test_a_bad_checkpoint_is_refused_with_the_reason(saved, damage, reason):
+    damage(saved)
+    with pytest.raises(CheckpointError, match=reason):
+        load_checkpoint(saved)
+
+
+@pytest.mark.parametrize("position", [0, 9, 200, -1])
+def test_a_flipped_byte_is_noticed(saved, position):
+    data = bytearray((saved / WEIGHTS_FILE).read_bytes())
+    data[position] ^= 0xFF
+    (saved / WEIGHTS_FILE).write_bytes(bytes(data))
+    with pytest.raises(CheckpointError, match="SHA-256"):
+        load_checkpoint(saved)
+
+
+def test_oversized_weights_are_not_read(saved, monkeypatch):
+    monkeypatch.setattr(module, "MAX_WEIGHTS_BYTES", 1000)
+    with pytest.raises(CheckpointError, match="larger than the 1000 bytes"):
+        load_checkpoint(saved)
+
+
+def test_what_could_not_be_read_again_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_JSON_BYTES", 1000)
+    with pytest.raises(CheckpointError, match=r"checkpoint\.json: would be larger than the 1000 bytes"):
+        save_checkpoint(tmp_path / "checkpoint", example())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+    bad = example()
+    weights_of(bad.policy)["value_net.bias"].fill_(float("nan"))
+    with pytest.raises(CheckpointError, match="not finite"):
+        save_checkpoint(tmp_path / "bad", bad)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_crash_while_saving_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+    save_in_run(tmp_path, example(steps=1))
+
+    def fail(source, target):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(OSError, match="no space left"):
+        save_in_run(tmp_path, example(steps=2))
+    assert load_checkpoint(tmp_path).steps == 1
+    assert [entry.name for entry in (tmp_path / "checkpoints").iterdir()] == ["0000000001"]
+
+
+def test_a_run_leads_to_its_last_checkpoint(tmp_path):
+    first = save_in_run(tmp_path, example(steps=1))
+    second = save_in_run(tmp_path, example(steps=2))
+    assert find_checkpoint(tmp_path) == second
+    assert find_checkpoint(first) == first
+    assert save_in_run(tmp_path, example(steps=2)) == second
+
+
+def test_a_checkpoint_is_never_overwritten(saved):
+    with pytest.raises(FileExistsError):
+        save_checkpoint(saved, example(seed=1))
+
+
+@pytest.mark.parametrize("name", ["../saved", "", ".", "..", 3, None, "a/b"])
+def test_the_last_checkpoint_lies_inside_the_run(tmp_path, saved, name):
+    (tmp_path / LAST_FILE).write_text(json.dumps({"checkpoint": name}))
+    with pytest.raises(CheckpointError, match="expected the name of a checkpoint"):
+        load_checkpoint(tmp_path)
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="neither a checkpoint"):
+        load_checkpoint(tmp_path)
+
+
+def test_the_working_folder_can_be_a_run(tmp_path, saved, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CheckpointError, match="neither a checkpoint"):
+        find_checkpoint(Path("."))
+    monkeypatch.chdir(saved)
+    assert find_checkpoint(Path(".")) == Path(".")

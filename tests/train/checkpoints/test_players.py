@@ -1,0 +1,232 @@
+import dataclasses
+import hashlib
+import itertools
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from echelon_env import make_config, opponents
+from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, play_match
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.spaces.actions import BLOCKS
+from echelon_env.storage.atomic import write_json
+from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, load_checkpoint
+from echelon_train.checkpoints.players import (
+    BLOCK,
+    NetworkPlayer,
+    checkpoint_player,
+    network_player,
+    untrained_player,
+)
+from echelon_train.errors import CheckpointError
+from train.small import NETWORK, lively_policy, small_battle
+
+DUEL = small_battle(max_steps=8)
+TEAMS = small_battle("skirmish", max_steps=4)
+UNEVEN = make_config(DUEL, blue=("medium", "scout", "medium"), red=("light",))
+SEEDS = [evaluation_seed(5, index) for index in range(2 * BLOCK + 3)]
+
+
+def lively(deterministic: bool = False) -> Player:
+    return network_player("lively", lively_policy(), NETWORK, deterministic=deterministic)
+
+
+def recorded(player: Player, seen: dict[tuple[int, int], list[np.ndarray]]) -> Player:
+    """The player, with everything that it does in a battle, by (seed of the battle, rows of its team)."""
+
+    def make(config, noise):
+        policy = player.make(config, noise)
+        stock = policy.act
+
+        def act(observations):
+            actions = stock(observations)
+            for seed, rows in zip(noise.seeds, np.split(actions, len(noise.seeds)), strict=True):
+                seen.setdefault((seed, noise.team_size), []).append(rows.tobytes())
+            return actions
+
+        policy.act = act
+        return policy
+
+    return dataclasses.replace(player, make=make)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("config", [DUEL, TEAMS, UNEVEN], ids=["duel", "teams", "uneven"])
+def test_a_result_depends_on_nothing_beside_it(deterministic, config):
+    """To the bit of every action, whatever is played beside a battle, in whatever place, by however many threads."""
+    match_of, actions_of = [], []
+    for seeds, batch_size, num_threads in (
+        (SEEDS, 64, 1), (SEEDS[::-1], 7, 2), (SEEDS[3:5], 64, 1), (SEEDS[-1:], 1, 1), (SEEDS[1:20], 19, 1),
+    ):  # fmt: skip
+        seen = {}
+        player = recorded(lively(deterministic), seen)
+        match_of.append(
+            play_match(player, baseline("novice"), config, seeds, scenario="x", batch_size=batch_size,
+                       num_threads=num_threads)
+        )  # fmt: skip
+        actions_of.append(seen)
+    for seen in actions_of[1:]:
+        assert all(actions_of[0][key] == actions for key, actions in seen.items())
+    whole = {(battle.seed, battle.side): battle for battle in match_of[0].battles}
+    for battle in itertools.chain(*(match.battles for match in match_of[1:])):
+        assert battle == dataclasses.replace(whole[battle.seed, battle.side], number=battle.number)
+    assert len({tuple(actions) for actions in actions_of[0].values()}) == len(actions_of[0])
+
+
+def test_networks_meet_themselves_on_rosters_of_different_size():
+    match = play_match(lively(), lively(), UNEVEN, SEEDS[:2], scenario="x")
+    assert match.action_modes == ("sampled", "sampled")
+    assert [classes["light"]["mechs"] for classes in match.classes] == [2, 2]
+
+
+@pytest.mark.parametrize("battles", [1, BLOCK - 1, BLOCK, 3 * BLOCK + 5])
+@pytest.mark.parametrize("team_size", [1, 3])
+def test_every_battle_has_rows_of_its_own(battles, team_size):
+    """Against the network run on one battle after the other: as near as sums in another order are."""
+    seeds = [evaluation_seed(1, index) for index in range(battles)]
+    policy = lively_policy()
+    policy.set_training_mode(False)
+    subject = NetworkPlayer(policy, BattleNoise(seeds, (0,), team_size), deterministic=True)
+    subject.reset(np.ones(battles * team_size, np.bool_))
+    singles = [NetworkPlayer(policy, BattleNoise([7], (0,), team_size), deterministic=True) for _ in seeds]
+    observations = np.random.default_rng(0).random((2, battles * team_size, OBSERVATION_DIM), np.float32) * 0.1
+    for single in singles:
+        single.reset(np.ones(team_size, np.bool_))
+    for rows in observations:
+        apart = [single.act(part) for single, part in zip(singles, np.split(rows, battles), strict=True)]
+        np.testing.assert_allclose(subject.act(rows), np.concatenate(apart), atol=1e-2)
+
+
+def alone(deterministic: bool = True) -> NetworkPlayer:
+    return NetworkPlayer(lively_policy(), BattleNoise([4, 5], (0,), 1), deterministic=deterministic)
+
+
+def test_a_network_player_remembers_and_forgets():
+    observations = np.random.default_rng(0).random((2, OBSERVATION_DIM)).astype(np.float32)
+    observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0  # the dead remember nothing
+    subject = alone()
+    subject.reset(np.ones(2, np.bool_))
+    first, second = subject.act(observations), subject.act(observations)
+    assert not np.array_equal(first, second)
+    subject.reset(np.array([True, False]))
+    third = subject.act(observations)
+    np.testing.assert_array_equal(third[0], first[0])
+    assert not np.array_equal(third[1], first[1])
+    assert np.abs(third).max() <= 1.0
+    assert isinstance(subject, opponents.Policy)
+    with pytest.raises(ValueError, match=r"mask: expected shape \(2,\), got \(3,\)"):
+        subject.reset(np.ones(3, np.bool_))
+
+
+def test_samples_scatter_around_the_mode():
+    observations = np.zeros((2, OBSERVATION_DIM), np.float32)
+    policy = lively_policy()
+    policy.action_net.weight.data.zero_()
+    policy.action_net.bias.data.zero_()
+    numbers = [entry for block in BLOCKS if block.kind == "numbers" for entry in block.entries]
+    policy.action_net.bias.data[: len(numbers)] = 0.25  # their means
+    policy.action_net.bias.data[len(numbers) : 2 * len(numbers)] = -50.0  # as little deviation as there can be
+    subject = NetworkPlayer(policy, BattleNoise([4, 5], (0,), 1))
+    subject.reset(np.ones(2, np.bool_))
+    actions = np.array([subject.act(observations) for _ in range(200)])[..., numbers]
+    before_tanh = np.arctanh(actions)
+    assert abs(before_tanh.mean() - 0.25) < 4 * NETWORK.min_std / np.sqrt(actions.size)
+    assert before_tanh.std() == pytest.approx(NETWORK.min_std, rel=0.05)
+
+
+def test_a_player_neither_trains_nor_is_trained():
+    policy = lively_policy()
+    policy.set_training_mode(True)
+    player = network_player("x", policy, NETWORK, deterministic=True)
+    observation = np.zeros((1, OBSERVATION_DIM), np.float32)
+
+    def first_action():
+        made = player.make(DUEL, BattleNoise([4], (0,), 1))
+        made.reset(np.ones(1, np.bool_))
+        return made.act(observation)
+
+    before = first_action()
+    assert policy.training
+    with torch.no_grad():
+        policy.action_net.bias.add_(0.5)
+    np.testing.assert_array_equal(first_action(), before)
+
+
+def test_sampling_touches_no_global_stream():
+    torch.manual_seed(1)
+    expected = torch.rand(3)
+    torch.manual_seed(1)
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    play_match(lively(), baseline("trivial"), DUEL, SEEDS[:1], scenario="x")
+    assert torch.equal(torch.rand(3), expected)
+    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+def test_an_untrained_player_follows_from_its_seed():
+    player = untrained_player(3)
+    assert (player.name, player.action_mode, player.battle) == ("untrained", "sampled", None)
+    assert untrained_player(deterministic=True).action_mode == "deterministic"
+    observation = np.random.default_rng(0).random((1, OBSERVATION_DIM), np.float32)
+    actions = []
+    for same in (player, untrained_player(3), untrained_player(4)):
+        made = same.make(DUEL, BattleNoise([4], (0,), 1))
+        made.reset(np.ones(1, np.bool_))
+        actions.append(made.act(observation))
+    np.testing.assert_array_equal(actions[0], actions[1])
+    assert not np.array_equal(actions[0], actions[2])
+
+
+def test_a_checkpoint_plays_by_the_name_of_its_folder(finished_run, tmp_path):
+    player = checkpoint_player(str(finished_run), deterministic=True)
+    checkpoint = load_checkpoint(finished_run)
+    assert (player.name, player.action_mode) == (str(finished_run), "deterministic")
+    assert (player.battle, player.trained_maps) == (checkpoint.battle, checkpoint.trained_maps)
+    same = network_player(player.name, checkpoint.policy, checkpoint.network, deterministic=True)
+    results = [play_match(each, baseline("trivial"), DUEL, SEEDS[:2], scenario="x") for each in (player, same)]
+    assert dataclasses.replace(results[0], identities=results[1].identities) == results[1]
+    with pytest.raises(CheckpointError, match="neither a checkpoint"):
+        checkpoint_player(tmp_path)
+
+
+def test_a_checkpoint_tells_what_it_is(finished_run):
+    player = checkpoint_player(finished_run)
+    folder = finished_run / "checkpoints" / "0000000064"
+    weights = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
+    assert player.identity == {"checkpoint": "0000000064", "steps": 64, "weights_sha256": weights}
+    assert checkpoint_player(folder).identity == player.identity
+    first = checkpoint_player(finished_run / "checkpoints" / "0000000000")
+    assert first.identity["weights_sha256"] != weights
+    assert play_match(player, first, DUEL, SEEDS[:1], scenario="x").identities == (player.identity, first.identity)
+
+
+def test_the_best_of_a_run_has_a_name(finished_run, tmp_path):
+    run = shutil.copytree(finished_run, tmp_path / "run")
+    write_json(run / "best.json", {"checkpoint": "0000000032", "steps": 32})
+    steps = {"best": 32, "best.json": 32, "last": 64, "last.json": 64, ".": 64, "checkpoints/0000000000": 0}
+    assert {name: checkpoint_player(run / name).identity["steps"] for name in steps} == steps
+    (run / "best.json").unlink()
+    with pytest.raises(CheckpointError, match="best: no such file or folder"):
+        checkpoint_player(run / "best")
+
+
+def test_a_network_that_was_loaded_twice_can_meet_itself(finished_run):
+    player = checkpoint_player(finished_run)
+    assert checkpoint_player(finished_run) == player
+    assert play_match(player, checkpoint_player(finished_run), DUEL, SEEDS[:1], scenario="x").first == player.name
+    assert checkpoint_player(finished_run, deterministic=True) != player
+    assert untrained_player(3) == untrained_player(3) != untrained_player(4)
+    with pytest.raises(ValueError, match="two different players are called 'untrained'"):
+        play_match(untrained_player(3), untrained_player(4), DUEL, SEEDS[:1], scenario="x")
+
+
+@pytest.mark.parametrize("name", ["novice", "untrained"])
+def test_a_folder_with_another_players_name_is_named_as_a_folder(finished_run, tmp_path, monkeypatch, name):
+    shutil.copytree(finished_run, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    assert checkpoint_player(f"./{name}").name == f"./{name}"
+    for path in (name, Path(name)):
+        with pytest.raises(CheckpointError, match=f"name of another player; for the folder write './{name}'"):
+            checkpoint_player(path)

@@ -1,0 +1,74 @@
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from echelon_env.layout import observations
+from echelon_train.checkpoints import provenance
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A repository with one commit, of which the module is a tracked file."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    source = tmp_path / "provenance.py"
+    source.write_text("old\n")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    monkeypatch.setattr(provenance, "__file__", str(source))
+    return tmp_path
+
+
+def test_the_layout_hash_follows_the_layout(monkeypatch):
+    before = provenance.observation_layout_hash()
+    assert re.fullmatch("[0-9a-f]{64}", before)
+    assert before == provenance.observation_layout_hash()
+    streams = dict(observations.STREAMS)
+    streams.pop("squad")
+    monkeypatch.setattr(provenance, "STREAMS", streams)
+    assert provenance.observation_layout_hash() != before
+
+
+def test_the_action_hash_follows_the_bounds(monkeypatch):
+    before = provenance.action_layout_hash()
+    monkeypatch.setattr(provenance, "ACTION_HIGH", 2.0)
+    assert provenance.action_layout_hash() != before
+
+
+def test_versions_are_known():
+    versions = provenance.package_versions()
+    assert {"python", "scipy", "gymnasium", "torch"} <= versions.keys()
+    assert all(re.match(r"\d+\.\d+", version) for version in versions.values())
+
+
+def test_the_commit_is_a_hash_and_the_diff_a_patch_of_what_was_changed(checkout):
+    assert re.fullmatch("[0-9a-f]{40}", provenance.git_commit())
+    assert provenance.git_diff() == b""
+    (checkout / "untracked.txt").write_text("new\n")
+    (checkout / "provenance.py").write_bytes(b"caf\xe9\n")
+    patch = provenance.git_diff()
+    assert b"-old\n+caf\xe9\n" in patch
+    assert b"untracked" not in patch
+
+
+def test_a_repository_around_an_installed_package_is_not_its_checkout(checkout, monkeypatch):
+    (checkout / "installed.py").write_text("")
+    monkeypatch.setattr(provenance, "__file__", str(checkout / "installed.py"))
+    assert provenance.git_commit() is None
+    assert provenance.git_diff() == b""
+
+
+def test_without_git_there_is_no_commit_and_no_diff(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert provenance.git_commit() is None
+    assert provenance.git_diff() == b""
+
+
+def test_the_machine_is_described():
+    facts = provenance.machine()
+    assert "cores" in facts["description"]
+    assert facts["cores"] >= 1
+    assert isinstance(facts["gpus"], list)

@@ -1,0 +1,193 @@
+import re
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from echelon_env.cli import main
+from echelon_train.cli.train import option
+from echelon_train.config.files import load_run_config, run_config_descriptions, settings
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """What training is asked for, instead of training; in an empty working directory."""
+    asked = []
+    fake = ModuleType("echelon_train.runs.training")
+
+    def answer(out, interrupted, done):
+        return SimpleNamespace(checkpoint=Path(out, "checkpoints", "7"), steps=1234, interrupted=interrupted, done=done)
+
+    def train(config, out, *, max_seconds, wandb):
+        asked.append(SimpleNamespace(config=config, out=out, max_seconds=max_seconds, wandb=wandb))
+        out.mkdir(parents=True)
+        return answer(out, config.seed == 130, config.seed != 130 and max_seconds is None)
+
+    def resume(run, *, max_seconds, wandb, **changes):
+        asked.append(SimpleNamespace(run=run, changes=changes, max_seconds=max_seconds, wandb=wandb))
+        return answer(run, False, True)
+
+    fake.train, fake.resume = train, resume
+    monkeypatch.setitem(sys.modules, "echelon_train.runs.training", fake)
+    monkeypatch.chdir(tmp_path)
+    return asked
+
+
+def fail(arguments, capsys):
+    """The one line that a bad command line prints."""
+    try:
+        code = main(["train", *arguments])
+    except SystemExit as error:
+        code = error.code
+    captured = capsys.readouterr()
+    assert (code, captured.out, captured.err.count("\n")) == (2, "", 1)
+    return captured.err
+
+
+def test_without_arguments_it_is_the_quickstart_in_the_next_free_folder(runs, capsys):
+    assert main(["train"]) == main(["train"]) == 0
+    assert [run.config for run in runs] == [load_run_config("quickstart")] * 2
+    assert [run.out for run in runs] == [Path("runs/quickstart"), Path("runs/quickstart-2")]
+    assert (runs[0].max_seconds, runs[0].wandb) == (None, None)
+    printed = capsys.readouterr().out
+    assert "Trained on 1,234 decisions.\nCheckpoint: runs/quickstart/checkpoints/7\n" in printed
+    assert "--resume" not in printed
+
+
+def test_an_interrupted_run_says_how_to_go_on(runs, capsys):
+    assert main(["train", "--seed", "130"]) == 130
+    assert "Go on:      echelon train --resume runs/quickstart\n" in capsys.readouterr().out
+
+
+def test_a_run_whose_time_is_up_has_ended_well_and_says_how_to_go_on(runs, capsys):
+    assert main(["train", "--max-minutes", "0.5"]) == 0
+    printed = capsys.readouterr().out
+    assert "Time is up after 1,234 decisions.\n" in printed
+    assert "Go on:      echelon train --resume runs/quickstart\n" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "folder"),
+    [
+        (["skirmish"], "runs/skirmish"),
+        (["configs/mine.toml"], "runs/mine"),
+        (["--scenario", "skirmish"], "runs/skirmish"),
+        (["--curriculum", "duel-open", "duel"], "runs/curriculum"),
+        (["skirmish", "--scenario", "duel"], "runs/skirmish"),
+        (["skirmish", "--out", "there"], "there"),
+    ],
+)
+def test_the_folder_is_called_after_what_was_asked_for(runs, arguments, folder):
+    Path("configs").mkdir()
+    Path("configs", "mine.toml").write_text('scenario = "duel"\n')
+    assert main(["train", *arguments]) == 0
+    assert runs[0].out == Path(folder)
+
+
+def test_options_override_the_run_config(runs):
+    arguments = "skirmish --opponent trivial --steps 4_000_000 --battles 64 --maps 20 --regenerate 2 --threads 2"
+    arguments += " --device cpu --eval-every 0 --checkpoint-every 9 --seed 3 --ppo.learning-rate linear:1e-3:0"
+    arguments += " --network.normalize-observations true --set battle.rewards.death=-5 --set ppo.epochs=4"
+    arguments += " --max-minutes 2 --wandb"
+    assert main(["train", *arguments.split()]) == 0
+    (run,) = runs
+    expected = {
+        "opponent": "trivial",
+        "steps": "4_000_000",
+        "battles": "64",
+        "maps": "20",
+        "regenerate": "2",
+        "threads": "2",
+        "device": "cpu",
+        "eval_every": "0",
+        "checkpoint_every": "9",
+        "seed": "3",
+        "ppo.learning_rate": "linear:1e-3:0",
+        "network.normalize_observations": "true",
+        "battle.rewards.death": "-5",
+        "ppo.epochs": "4",
+    }
+    assert run.config == load_run_config("skirmish", expected)
+    assert (run.max_seconds, run.wandb) == (120.0, "echelon")
+
+
+def test_a_curriculum_with_its_rule(runs):
+    names = ["duel-open", "duel"]
+    rule = ["--promote", "0.8", "--demote", "0.1", "--window", "40"]
+    assert main(["train", "--curriculum", *names, *rule, "--wandb", "mechs"]) == 0
+    curriculum = runs[0].config.curriculum
+    assert [each.name for each in curriculum.scenarios] == names
+    assert (curriculum.promote, curriculum.demote, curriculum.window) == (0.8, 0.1, 40)
+    assert runs[0].wandb == "mechs"
+
+
+def test_in_a_league_it_is_the_run_config_for_that(runs):
+    assert main(["train", "--league", "somewhere", "--role", "main"]) == 0
+    assert runs[0].config == load_run_config("league", {"league.path": "somewhere"})
+    assert runs[0].out == Path("runs/league")
+
+
+def test_a_run_goes_on(runs):
+    assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1"]) == 0
+    assert main(["train", "--resume", "runs/x", "--wandb"]) == 0
+    elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there", "--league", "here"]
+    assert main(["train", "--resume", "runs/x", *elsewhere]) == 0
+    first, second, third = runs
+    assert (first.run, first.changes, first.max_seconds, first.wandb) == (Path("runs/x"), {"steps": 9000}, 60.0, None)
+    assert (second.changes, second.wandb) == ({}, "echelon")
+    assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league.path": "here"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["quikstart"], "did you mean 'quickstart'"),
+        (["absent.toml"], "absent.toml: No such file"),
+        (["--steps", "0"], "with steps=0"),
+        (["--ppo.epochs", "x"], "'ppo.epochs': expected int, got 'x'"),
+        (["--ppo.clip-range", "linea:1:0"], "did you mean 'linear'"),
+        (["--network.encoder", "set"], "did you mean 'sets'"),
+        (["--scenario", "dule"], "did you mean 'duel'"),
+        (["--opponent", "novic"], "did you mean 'novice'"),
+        (["--promote", "0.8"], "a curriculum needs scenarios"),
+        (["--scenario", "duel", "--curriculum", "duel"], "not allowed with argument"),
+        (["--set", "battle.rewards.deth=3"], "did you mean 'death'"),
+        (["--set", "ppo.epochs"], "--set: expected KEY=VALUE, got 'ppo.epochs'"),
+        (["--max-minutes", "0"], "--max-minutes"),
+        (["league"], "league.path: expected the folder of a league, see --league"),
+        (["--role", "main"], "league.path: expected the folder of a league"),
+        (["--step", "3"], "--step"),
+        (
+            ["--resume", "runs/x", "--ppo.epochs", "3", "--seed", "1"],
+            "--torch-threads, --maps, --league, --league.mixture.*, but not seed, ppo.epochs",
+        ),
+        (["skirmish", "--resume", "runs/x", "--out", "y"], "but not config, out"),
+    ],
+)
+def test_bad_command_lines_say_why_in_one_line(runs, capsys, arguments, message):
+    assert message in fail(arguments, capsys)
+    assert runs == []
+    assert list(Path().iterdir()) == []
+
+
+def help_text(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    return capsys.readouterr().out
+
+
+def test_the_help_has_every_setting_and_fits_80_columns(capsys, monkeypatch):
+    text = help_text(capsys, monkeypatch)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    for setting in settings():
+        flag = re.escape(f"  {option(setting.key)} {setting.form}")
+        assert re.search(rf"{flag}\s", text), setting.key
+    words = " ".join(text.split())
+    assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
+    assert "A run that is resumed is as it was; it takes --steps, --device" in words
+
+
+def test_every_setting_says_what_it_is():
+    assert [setting.key for setting in settings() if not setting.help] == []

@@ -1,0 +1,177 @@
+import dataclasses
+import json
+import re
+
+import pytest
+
+from echelon_env import ConfigError, make_config
+from echelon_env.config.toml_file import SUFFIX
+from echelon_train.config.files import load_run_config, run_config_names, settings
+from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(text):
+        path = tmp_path / "mine.toml"
+        path.write_text(text)
+        return path
+
+    return write_file
+
+
+def test_the_shipped_run_configs_are_valid_and_say_what_they_are():
+    assert {"quickstart", "skirmish", "battle", "league"} == set(run_config_names())
+    for name in run_config_names():
+        config = load_run_config(name)
+        assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    assert len(load_run_config("skirmish").battle.blue) == 5
+    assert len(load_run_config("battle").curriculum.scenarios[-1].config.blue) == 10
+
+
+def test_a_file_changes_the_scenario_the_network_and_the_algorithm(write):
+    path = write(
+        'scenario = "skirmish"\nopponent = "trivial"\nsteps = 20_000_000\nbattles = 32\n'
+        "[battle]\nmax_steps = 100\n[battle.rewards]\ndeath = -5\n"
+        '[network]\nwidth = 64\n[ppo]\nlearning_rate = "linear:7e-4:7e-5"\nclip_range = 0.1\n'
+    )
+    config = load_run_config(path)
+    assert config.battle == make_config(battle_config("skirmish"), max_steps=100, rewards={"death": -5.0})
+    assert (config.opponent, config.steps, config.battles, config.network.width) == ("trivial", 20_000_000, 32, 64)
+    assert config.ppo.learning_rate == Schedule(7e-4, 7e-5, "linear")
+    assert config.ppo.clip_range == Schedule.constant(0.1)
+    assert load_run_config(str(path)) == config
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['curriculum = ["duel-open", "duel"]\n{}', '{}[curriculum]\nscenarios = ["duel-open", "duel"]\npromote = 0.8\n'],
+)
+def test_the_stages_of_a_curriculum_share_what_differs_from_their_scenarios(write, text):
+    config = load_run_config(write(text.format("[battle.rewards]\ndeath = -5\n")))
+    made = training_curriculum(["duel-open", "duel"], promote=0.8 if "promote" in text else 0.7)
+    stages = [dataclasses.replace(s, config=make_config(s.config, rewards={"death": -5.0})) for s in made.scenarios]
+    assert config.curriculum == dataclasses.replace(made, scenarios=tuple(stages))
+    assert config.battle == stages[0].config
+
+
+def test_overrides_are_values_of_toml_or_bare_strings():
+    overrides = {
+        "steps": "2_000_000",
+        "opponent": "trivial",
+        "device": '"cpu"',
+        "maps": "recipes",
+        "ppo.learning_rate": "cosine:1e-3:1e-5",
+        "ppo.entropy_weight": "0.02",
+        "ppo.normalize_returns": "false",
+        "network.encoder": "flat",
+        "battle.rewards.death": "-5",
+        "battle.banned_weapons": '["gauss"]',
+    }
+    config = load_run_config("quickstart", overrides)
+    assert (config.steps, config.opponent, config.device, config.maps) == (2_000_000, "trivial", "cpu", "recipes")
+    assert config.ppo.learning_rate == Schedule(1e-3, 1e-5, "cosine")
+    assert config.ppo.entropy_weight == Schedule.constant(0.02)
+    assert (config.ppo.normalize_returns, config.network.encoder) == (False, "flat")
+    assert (config.battle.rewards.death, config.battle.banned_weapons) == (-5.0, ("gauss",))
+    assert load_run_config("quickstart", {"device": "cpu\nsteps = 3"}).device == "cpu\nsteps = 3"
+
+
+def test_a_scenario_and_a_curriculum_take_each_others_place(write):
+    staged = load_run_config("quickstart", {"curriculum": '["duel-open", "duel"]', "curriculum.window": "50"})
+    assert [each.name for each in staged.curriculum.scenarios] == ["duel-open", "duel"]
+    assert staged.curriculum.window == 50
+    listed = write('curriculum = ["duel-open", "duel"]')
+    assert load_run_config(listed, {"curriculum.promote": "0.9"}).curriculum.promote == 0.9
+    plain = load_run_config(listed, {"scenario": "skirmish"})
+    assert (plain.curriculum, plain.battle) == (None, battle_config("skirmish"))
+
+
+def test_loading_leaves_no_trace(write):
+    path = write('scenario = "duel"\n[battle.rewards]\ndeath = -5\n')
+    before = load_run_config(path)
+    load_run_config(path, {"battle.rewards.death": "-9", "battle.rewards.kill": "3"})
+    assert load_run_config(path) == before
+
+
+WRONG = [
+    ('scenario = "duel"\nstep = 3\n', 2, "unknown config key 'step'; did you mean 'steps'"),
+    ('scenario = "dule"\n', 1, "scenario: unknown scenario 'dule'; did you mean 'duel'"),
+    ("\nscenario = 3\n", 2, "expected a scenario's name or file"),
+    ('steps = 3\nscenario = "duel"\n\n[ppo]\nepochs = 0\n', 5, "'ppo.epochs': expected a number from 1 to 100 passes"),
+    ('scenario = "duel"\n[ppo]\nepoch = 1\n', 3, "unknown config key 'ppo.epoch'; did you mean 'epochs'"),
+    ('scenario = "duel"\n[ppo]\nlearning_rate = "linea:1:0"\n', 3, "did you mean 'linear'"),
+    ('scenario = "duel"\n[network]\nencoder = "set"\n', 3, "did you mean 'sets'"),
+    ('scenario = "duel"\n[network]\n\nwidth = "wide"\n', 4, "'network.width': expected int, got 'wide'"),
+    ('scenario = "duel"\n[nework]\nwidth = 3\n', 2, "did you mean 'network'"),
+    ('scenario = "duel"\n[battle.rewards]\nkill = 1\ndeth = 1\n', 4, "'rewards.deth'; did you mean 'death'"),
+    ('scenario = "duel"\n[battle.terrain]\nsize = 9\n', 3, "battle: config key 'terrain.size': expected a number from"),
+    ('scenario = "duel"\nbattle = 9\n', 2, "'battle': expected a table, got 9"),
+    ('scenario = "duel"\neval_battles = 3\n', 2, "expected an even number, got 3"),
+    ('scenario = "duel"\ncurriculum = ["hunt"]\n', 1, "expected a scenario or a curriculum, got both"),
+    ("steps = 3\n", 1, "expected a scenario or a curriculum, got neither"),
+    ("steps = 3\n[curriculum]\npromote = 0.9\n", 3, "promote: a curriculum needs scenarios"),
+    ('[curriculum]\nscenarios = ["duel"]\npromot = 0.9\n', 3, "did you mean 'promote'"),
+    ('\ncurriculum = ["duel", "hnt"]\n', 2, "unknown scenario 'hnt'; did you mean 'hunt'"),
+    ('curriculum = "duel"\n', 1, "expected a curriculum"),
+    ('curriculum = ["duel"]\n[battle]\nmax_steps = 0\n', 3, "battle: config key 'max_steps'"),
+    ('scenario = "duel\n', 1, "Illegal character"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "message"), WRONG)
+def test_errors_name_the_file_and_the_line(write, text, line, message):
+    path = write(text)
+    with pytest.raises(ConfigError, match=f"^{re.escape(f'{path}:{line}: ')}.*{re.escape(message)}"):
+        load_run_config(path)
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(ConfigError, match="unknown run config 'quikstart'; did you mean 'quickstart'"):
+        load_run_config("quikstart")
+    with pytest.raises(ConfigError, match=rf"run config .*absent\{SUFFIX}: No such file"):
+        load_run_config(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"steps": "0", "seed": "3"}, "with steps=0: config key 'steps': expected a number from 1"),
+        ({"steps": "many"}, "with steps=many: config key 'steps': expected int, got 'many'"),
+        ({"stepps": "1"}, "with stepps=1: unknown config key 'stepps'; did you mean 'steps'"),
+        ({"ppo.epoch": "1"}, "with ppo.epoch=1: unknown config key 'ppo.epoch'; did you mean 'epochs'"),
+        ({"battle.rewards.deth": "1"}, "with battle.rewards.deth=1: battle: unknown config key 'rewards.deth'"),
+        ({"scenario": "dule", "seed": "1"}, "with scenario=dule: scenario: unknown scenario 'dule'"),
+        ({"scenario.x": "1"}, "'scenario' is a value and holds no keys"),
+        ({"curriculum.promote": "0.9"}, "with curriculum.promote=0.9: promote: a curriculum needs scenarios"),
+        ({"ppo.chunk": "7"}, "with ppo.chunk=7: ppo.chunk: expected a divisor"),
+        ({"ppo.rollout_steps": "9", "seed": "1"}, "with ppo.rollout_steps=9, seed=1: ppo.chunk: expected a divisor"),
+        ({"battle.dead_agents": "terminate"}, "persist"),
+    ],
+)
+def test_errors_name_the_override(overrides, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        load_run_config("quickstart", overrides)
+
+
+def test_every_setting_can_be_overridden_by_its_default():
+    config = load_run_config("quickstart")
+    for setting in settings():
+        value = config
+        for part in setting.key.split("."):
+            value = getattr(value, part)
+        if value is None:
+            continue
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        assert load_run_config("quickstart", {setting.key: text}) == config, setting
+
+
+def test_settings_say_what_can_be_written():
+    by_key = {setting.key: setting for setting in settings()}
+    assert not {"battle", "curriculum", "network", "ppo"} & by_key.keys()
+    assert (by_key["steps"].form, by_key["steps"].default) == ("N", "1_000_000 samples")
+    assert by_key["network.encoder"].form == "{sets,flat}"
+    assert by_key["ppo.learning_rate"].form == "SCHEDULE"
+    assert (by_key["ppo.normalize_returns"].form, by_key["ppo.normalize_returns"].default) == ("{true,false}", "true")
+    assert by_key["device"].form == "DEVICE"

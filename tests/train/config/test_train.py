@@ -1,0 +1,51 @@
+import json
+
+import pytest
+
+from echelon_env import ConfigError, make_config
+from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import NetworkConfig, PPOConfig, TrainConfig, battle_config
+from train.small import small_run
+
+
+def test_a_run_survives_json():
+    config = small_run()
+    assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_training_battles_keep_the_dead_and_the_clock():
+    config = battle_config("skirmish")
+    assert (config.dead_agents, config.time_limit) == ("persist", "terminate")
+
+
+def test_battles_whose_dead_leave_are_refused():
+    with pytest.raises(ConfigError, match="persist"):
+        TrainConfig(battle=make_config("duel"))
+
+
+@pytest.mark.parametrize(
+    ("make", "key"),
+    [
+        (lambda: small_run(steps=0), "steps"),
+        (lambda: small_run(battles=0), "battles"),
+        (lambda: small_run(eval_battles=3), "eval_battles: expected an even number, got 3"),
+        (lambda: small_run(eval_battles=0), "eval_battles"),
+        (lambda: small_run(seed=-1), "seed"),
+        (lambda: small_run(seed=2**32), "seed"),
+        (lambda: small_run(opponent="novic"), "did you mean 'novice'"),
+        (lambda: PPOConfig(rollout_steps=40), "ppo.chunk: expected a divisor of ppo.rollout_steps 40, got 16"),
+        (lambda: PPOConfig(burn_in=16), "ppo.burn_in: expected less than ppo.chunk 16, got 16"),
+        (lambda: small_run(ppo=PPOConfig(rollout_steps=16, minibatch=40)), "a multiple of ppo.chunk 16"),
+        (
+            lambda: small_run(ppo=PPOConfig(rollout_steps=16, minibatch=16, auxiliary_weight=0.1)),
+            "auxiliary",
+        ),
+        (lambda: PPOConfig(epochs=0), "ppo.epochs"),
+        (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),
+        (lambda: NetworkConfig(width=0), "network.width"),
+        (lambda: NetworkConfig(width=10**9), "network.width"),
+    ],
+)
+def test_impossible_values_are_refused_by_name(make, key):
+    with pytest.raises(ConfigError, match=key):
+        make()

@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+from benchmarks.league_placement import draw, rating_run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.league.matchmaking.provisional import PROVISIONAL, placed
+from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
+from echelon_train.league.ratings.glicko2 import SCALE, Rating
+
+ANCHORED = {"anchor": Rating(1500.0, 0.0), "other": Rating(1900.0, 60.0)}
+
+
+def games(first, second, won, lost=0, even=0):
+    return [(first, second, 1.0)] * won + [(first, second, 0.0)] * lost + [(first, second, 0.5)] * even
+
+
+def test_a_newcomer_is_where_its_games_and_the_prior_are_most_probable():
+    told = games("new", "anchor", 9, 1) + games("new", "other", 2, 7, 1)
+    after = placed(ANCHORED | {"new": Rating(1600.0, 100.0, 0.07)}, told, [*ANCHORED])
+    deviation = np.hypot(PRIOR.deviation, MEAN_DEVIATION)
+
+    def surprise(points):
+        chances = 1 / (1 + np.exp((np.array([1500.0, 1900.0]) - points) / SCALE))
+        scores = np.array([9.0, 2.5])
+        likelihood = scores @ np.log(chances) + (10 - scores) @ np.log(1 - chances)
+        return -likelihood - norm.logpdf(points, 1500, deviation)
+
+    best = minimize_scalar(surprise, bounds=(400, 4000), method="bounded", options={"xatol": 1e-6}).x
+    assert after["new"].rating == pytest.approx(best, abs=1e-2)
+    curvature = (surprise(best + 1) - 2 * surprise(best) + surprise(best - 1)) ** -0.5
+    assert after["new"].deviation == pytest.approx(curvature, rel=1e-3)
+    assert after["new"].volatility == 0.07
+    assert {name: after[name] for name in ANCHORED} == ANCHORED
+
+
+def test_no_game_makes_a_rating_less_certain_than_none():
+    ratings = ANCHORED | {"new": Rating(), "newer": Rating()}
+    after = placed(ratings, games("new", "newer", 1), [*ANCHORED])
+    assert after["new"].deviation <= Rating().deviation and after["newer"].deviation <= Rating().deviation
+    assert after["new"].rating > after["newer"].rating
+
+
+def test_those_with_many_games_or_none_keep_what_they_have():
+    ratings = ANCHORED | {"known": Rating(1700.0, 50.0), "unmet": Rating(), "new": Rating()}
+    told = games("known", "anchor", PROVISIONAL, 1) + games("new", "known", 3)
+    after = placed(ratings, told, ["anchor"])
+    assert [name for name in ratings if after[name] != ratings[name]] == ["new"]
+    assert after["new"].rating > 1700
+    (last,) = games("known", "anchor", 0, 1)
+    assert placed(ratings, told[:-4], ["anchor"])["known"] != ratings["known"], "at the limit"
+    assert placed(ratings, [*told[:-4], last], ["anchor"])["known"] == ratings["known"], "beyond it"
+
+
+def test_without_newcomers_nothing_changes():
+    assert placed(ANCHORED, [], ["anchor"]) == ANCHORED
+
+
+def test_an_unknown_member_is_refused():
+    with pytest.raises(ConfigError, match="expected two members that have ratings"):
+        placed(ANCHORED | {"new": Rating()}, games("new", "nobody", 1), ["anchor"])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from([0.0, 0.25, 0.5, 1.0])), max_size=60))
+def test_ratings_stay_within_their_bounds_in_any_order_of_games(drawn):
+    names = ["anchor", "a", "b", "c"]
+    told = [(names[first], names[second], score) for first, second, score in drawn if first != second]
+    ratings = {"anchor": Rating(1500.0, 0.0), **{name: Rating() for name in names[1:]}}
+    after = placed(ratings, told, ["anchor"])
+    assert after.keys() == ratings.keys() and after["anchor"] == ratings["anchor"]
+    again = placed(ratings, told[::-1], ["anchor"])
+    for name in names:
+        assert again[name].rating == pytest.approx(after[name].rating, abs=1e-6)
+
+
+def test_in_a_simulated_league_ratings_are_nearer_to_the_truth():
+    population = draw(np.random.default_rng(3))
+    (_, alone, short, _), (_, error, reach, held) = (
+        rating_run(population, np.random.default_rng(4), place=place) for place in (False, True)
+    )
+    assert error < 0.6 * alone and error < 100
+    assert short < 0.9 < reach and held >= 0.7

@@ -1,0 +1,127 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.league.matchmaking.opponents import Candidate, Learner
+from echelon_train.league.matchmaking.roles import JUDGED, SELF, begins_anew, choose_opponents, snapshot_due
+
+LEARNER = Learner(SELF, 1500.0, 1000)
+COUNT = 4000
+
+
+def candidate(name, relation="other", won=0.5, games=98):
+    return Candidate(name, relation, 1500.0, games, won * games)
+
+
+def shares(settings, candidates, main=()):
+    """Who is drawn how often."""
+    drawn = choose_opponents(settings, LEARNER, candidates, main, np.random.default_rng(0), COUNT)
+    assert len(drawn) == COUNT
+    return {name: count / COUNT for name, count in Counter(drawn).items()}
+
+
+def test_a_main_agent_meets_itself_and_others_by_its_mixture():
+    mixture = OpponentMixture(self_play=0.25, pfsp=0.25, scripted=0.5, verification=0)
+    everybody = [candidate("novice", "scripted"), candidate("main-1", "past")]
+    met = shares(LeagueConfig(mixture=mixture), everybody, ["main-1"])
+    assert met == pytest.approx({SELF: 0.25, "main-1": 0.25, "novice": 0.5}, abs=0.03)
+
+
+class TestMainExploiter:
+    SETTINGS = LeagueConfig(role="main_exploiter")
+    MAIN = ("main-1", "main-2", "main-3")
+
+    def test_it_meets_the_newest_snapshot_alone(self):
+        everybody = [candidate("novice", "scripted"), *map(candidate, self.MAIN), candidate("league-exploiter-1")]
+        assert shares(self.SETTINGS, everybody, self.MAIN) == {"main-3": 1}
+
+    def test_while_that_is_hopeless_it_meets_earlier_ones_its_equals_most(self):
+        everybody = [
+            candidate("novice", "scripted"), candidate("main-1", won=0.5), candidate("main-2", won=0.1),
+            candidate("main-3", won=0.02), candidate("other"),
+        ]  # fmt: skip
+        met = shares(self.SETTINGS, everybody, self.MAIN)
+        assert met.keys() == {"main-1", "main-2"}
+        # x (1 - x) of 0.5 and of 0.1, by the rule of succession 0.108
+        assert met["main-1"] == pytest.approx(0.25 / (0.25 + 0.108 * 0.892), abs=0.03)
+
+    @pytest.mark.parametrize(
+        "newest",
+        [candidate("main-2", won=0, games=JUDGED - 1), candidate("main-2", won=0.11)],
+        ids=["few battles", "not quite"],
+    )
+    def test_hopeless_is_what_was_tried_often_and_hardly_ever_won(self, newest):
+        assert shares(self.SETTINGS, [candidate("main-1"), newest], self.MAIN[:2]) == {"main-2": 1}
+
+    def test_the_only_snapshot_is_met_however_hopeless(self):
+        assert shares(self.SETTINGS, [candidate("main-1", won=0)], ["main-1"]) == {"main-1": 1}
+
+    def test_it_needs_a_main_agent(self):
+        with pytest.raises(ConfigError, match="the league has no snapshot of one"):
+            shares(self.SETTINGS, [candidate("novice", "scripted")])
+
+
+class TestLeagueExploiter:
+    SETTINGS = LeagueConfig(role="league_exploiter")
+
+    def test_it_meets_all_who_have_learned_those_it_loses_to_most(self):
+        met = shares(
+            self.SETTINGS,
+            [
+                candidate("novice", "scripted"),
+                candidate("main-1", "past", won=0.5),
+                candidate("main-exploiter-1", "exploiter", won=0.9),
+            ],
+        )
+        assert met.keys() == {"main-1", "main-exploiter-1"}
+        assert met["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=0.03)
+
+    def test_it_needs_somebody_who_has_learned(self):
+        with pytest.raises(ConfigError, match="the league has none"):
+            shares(self.SETTINGS, [candidate("novice", "scripted")])
+
+
+def test_a_best_response_meets_its_target_alone():
+    settings = LeagueConfig(role="best_response", target="main-1")
+    assert shares(settings, [candidate("main-1"), candidate("main-2")], ["main-1", "main-2"]) == {"main-1": 1}
+
+
+@pytest.mark.parametrize(("role", "target"), [("best_response", ""), ("main", "main-1")])
+def test_a_best_response_and_nobody_else_has_a_target(role, target):
+    with pytest.raises(ConfigError, match=r"league\.target: expected"):
+        LeagueConfig(role=role, target=target)
+
+
+BEATEN, UNDECIDED = candidate("a", won=0.8), candidate("b", won=0.6)
+HARDLY_MET = candidate("c", won=0, games=JUDGED - 1)
+
+
+@pytest.mark.parametrize(
+    ("role", "samples", "met", "due"),
+    [
+        ("main", 99, [BEATEN], False),
+        ("main", 100, [], True),
+        ("main_exploiter", 99, [BEATEN], False),
+        ("main_exploiter", 100, [BEATEN], True),
+        ("main_exploiter", 100, [BEATEN, HARDLY_MET], True),
+        ("main_exploiter", 100, [HARDLY_MET], False),
+        ("main_exploiter", 100, [], False),
+        ("league_exploiter", 399, [BEATEN, UNDECIDED], False),
+        ("league_exploiter", 400, [BEATEN, UNDECIDED], True),
+        ("best_response", 10**9, [BEATEN], False),
+    ],
+)
+def test_when_a_snapshot_is_due(role, samples, met, due):
+    target = "a" if role == "best_response" else ""
+    settings = LeagueConfig(role=role, target=target, snapshot_every=100, beaten=0.7, patience=4)
+    assert snapshot_due(settings, samples, met) == due
+
+
+@pytest.mark.parametrize(("role", "share"), [("main", 0), ("main_exploiter", 1), ("league_exploiter", 0.25)])
+def test_how_often_a_learner_begins_anew(role, share):
+    generator = np.random.default_rng(0)
+    anew = np.mean([begins_anew(LeagueConfig(role=role), generator) for _ in range(COUNT)])
+    assert anew == (share if share in (0, 1) else pytest.approx(share, abs=0.03))

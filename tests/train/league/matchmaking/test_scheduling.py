@@ -1,0 +1,260 @@
+import math
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+from benchmarks.league_scheduling import draw_population, rating_run, round_robin
+from scipy.stats import bootstrap
+
+from echelon_env.config.schema import ConfigError
+from echelon_env.evaluate.seeds import EVALUATION_SEEDS
+from echelon_train.league.matchmaking.scheduling import (
+    MEAN_DEVIATION,
+    PRIOR,
+    Game,
+    deviations,
+    joint_ratings,
+    propose_matches,
+)
+from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
+
+NAMES = [f"member {index}" for index in range(6)]
+RATINGS = dict.fromkeys(NAMES, Rating()) | {"member 0": Rating(1500, 45)}
+ANCHOR = ["member 0"]
+
+
+def propose(ratings=RATINGS, games=(), pinned=ANCHOR, **options):
+    return propose_matches(ratings, games, pinned, **{"target": 75.0, "matches": 3, "maps": 4, "seed": 1} | options)
+
+
+def games_of(first, second, scores, start=0):
+    return [Game(first, second, score, start + index) for index, score in enumerate(scores)]
+
+
+def simulated(strengths, number, generator):
+    """Even battles' worth of games of random pairs with logistic chances."""
+    games = []
+    for seed in range(number):
+        a, b = generator.permutation(len(strengths))[:2]
+        chance = 1 / (1 + math.exp((strengths[b] - strengths[a]) / SCALE))
+        games.append(Game(NAMES[a], NAMES[b], float(generator.binomial(2, chance)) / 2, seed))
+    return games
+
+
+def test_without_games_the_joint_ratings_are_the_prior():
+    joint = joint_ratings(RATINGS, [], ANCHOR)
+    np.testing.assert_allclose(joint.ratings, 1500)
+    expected = PRIOR.deviation**2 * np.eye(6) + MEAN_DEVIATION**2
+    expected[0] = expected[:, 0] = 0
+    np.testing.assert_allclose(joint.covariance, expected)
+
+
+def test_a_pair_with_many_games_differs_by_the_logit_of_its_score():
+    ratings = {"member 0": Rating(1700, 45), "member 1": Rating()}
+    joint = joint_ratings(ratings, games_of("member 1", "member 0", [1.0, 0.5, 0.75, 0.75] * 5000), ANCHOR)
+    assert joint.ratings[0] == 1700
+    assert joint.ratings[1] == pytest.approx(1700 + SCALE * math.log(3), abs=0.5)
+    # 1 / (n p (1 - p)), the prior next to nothing
+    assert math.sqrt(joint.covariance[1, 1]) == pytest.approx(SCALE / math.sqrt(20_000 * 0.1875), rel=1e-3)
+
+
+def test_the_order_of_games_and_sides_does_not_matter():
+    games = simulated(1500 + 100.0 * np.arange(6), 60, np.random.default_rng(0))
+    turned = [Game(game.second, game.first, 1 - game.score, game.seed) for game in reversed(games)]
+    one, other = joint_ratings(RATINGS, games, ANCHOR), joint_ratings(RATINGS, turned, ANCHOR)
+    np.testing.assert_allclose(one.ratings, other.ratings, atol=1e-3)
+    np.testing.assert_allclose(one.covariance, other.covariance, rtol=1e-5)
+
+
+def test_an_error_of_the_anchors_opponents_is_shared_by_all_others():
+    # one member has met the anchor four times, the others only each other: nobody can be known better than that one
+    games = games_of("member 0", "member 1", [0.5] * 4)
+    for start, (first, second) in enumerate(combinations(NAMES[1:], 2)):
+        games += games_of(first, second, [0.5] * 100, 100 * start)
+    ratings = RATINGS
+    for _ in range(3):
+        ratings = rate_period(ratings, (game[:3] for game in games), pinned=ANCHOR)
+    known = deviations(ratings, games, ANCHOR)
+    assert max(ratings[name].deviation for name in NAMES) < 60
+    assert min(known[name] for name in NAMES[1:]) > 150
+
+
+def test_joint_deviations_are_as_large_as_the_errors():
+    generator = np.random.default_rng(4)
+    standardised = []
+    for _ in range(60):
+        strengths = 1500 + generator.normal(0, 250, 6)
+        strengths[0] = 1500
+        joint = joint_ratings(RATINGS, simulated(strengths, 90, generator), ANCHOR)
+        standardised += list((joint.ratings - strengths)[1:] / np.sqrt(joint.covariance.diagonal()[1:]))
+    # two battles a game, counted as one: the errors are smaller than claimed, by a factor of up to the root of 2
+    assert 0.6 < np.sqrt(np.mean(np.square(standardised))) < 1.0
+
+
+def test_the_uncertainty_is_the_larger_of_the_two():
+    games = games_of("member 0", "member 1", [0.5] * 500)
+    fresh = deviations(RATINGS, games, ANCHOR)
+    assert fresh["member 0"] == 0
+    assert fresh["member 1"] == pytest.approx(350)  # no period has been closed: Glicko-2 knows of no game
+    assert fresh["member 2"] > 350
+    certain = RATINGS | {"member 1": Rating(deviation=50)}
+    joint = joint_ratings(certain, games[:4], ANCHOR)
+    assert deviations(certain, games[:4], ANCHOR)["member 1"] == pytest.approx(math.sqrt(joint.covariance[1, 1]))
+
+
+def test_nothing_is_proposed_once_everybody_is_known():
+    games = [game for name in NAMES[1:] for game in games_of("member 0", name, [0.5] * 60)]
+    known = RATINGS | {name: Rating(deviation=60) for name in NAMES[1:]}
+    assert max(deviations(known, games, ANCHOR).values()) < 75
+    assert propose(known, games) == []
+    assert propose(known | {"member 3": Rating(deviation=80)}, games)
+
+
+def test_no_more_matches_are_proposed_than_are_expected_to_do():
+    games = [game for name in NAMES[1:] for game in games_of("member 0", name, [0.5] * 60)]
+    known = RATINGS | {name: Rating(deviation=60) for name in NAMES[1:]} | {"member 3": Rating(deviation=76)}
+    (pairing,) = propose(known, games, matches=50)
+    assert "member 3" in pairing[:2]
+
+
+def test_every_match_has_its_own_maps_from_those_kept_for_evaluation():
+    pairings = propose(target=50.0, matches=40)
+    assert len(pairings) == 40
+    assert all(len(pairing.seeds) == 4 and pairing.first != pairing.second for pairing in pairings)
+    met = Counter((frozenset(pairing[:2]), seed) for pairing in pairings for seed in pairing.seeds)
+    assert max(met.values()) == 1
+    assert max(Counter(pair for pair, _ in met).values()) > 4  # some pair has two matches
+    assert all(seed in EVALUATION_SEEDS for _, seed in met)
+
+
+def test_pairs_get_the_same_maps_in_the_same_order():
+    seen = {}
+    for pairing in propose(target=50.0, matches=40):
+        seen.setdefault(frozenset(pairing[:2]), []).extend(pairing.seeds)
+    longest = max(seen.values(), key=len)
+    assert all(seeds == longest[: len(seeds)] for seeds in seen.values())
+    assert propose(seed=2)[0].seeds != propose(seed=1)[0].seeds
+
+
+def test_a_pair_never_meets_again_on_a_map_it_has_met_on():
+    ratings = {name: RATINGS[name] for name in NAMES[:2]}
+    (first,) = propose(ratings, matches=1)
+    (second,) = propose(ratings, [Game("member 1", "member 0", 0.5, first.seeds[2])], matches=1)
+    assert second.seeds[:3] == (*first.seeds[:2], first.seeds[3])
+    assert first.seeds[2] not in second.seeds
+
+
+def test_proposals_are_reproducible():
+    games = simulated(1500 + 100.0 * np.arange(6), 30, np.random.default_rng(0))
+    assert propose(RATINGS, games) == propose(RATINGS, games)
+
+
+def test_even_pairs_are_preferred():
+    strengths = [1500, 1000, 2000, 2500, 3000]
+    known = {name: Rating(float(strength), 45) for name, strength in zip(NAMES[:5], strengths, strict=True)}
+    games = games_of("member 5", "member 2", [0.5] * 20)  # no newcomer any more: it may meet all of them
+    pairings = propose(known | {"member 5": Rating(deviation=75)}, games, NAMES[:5], target=50.0, matches=2)
+    assert {frozenset(pairing[:2]) for pairing in pairings} == {frozenset(("member 2", "member 5"))}
+
+
+def test_newcomers_meet_neighbours_or_the_nearest():
+    strengths = [1500, 1000, 1100, 1950, 2050, 2500]
+    known = {name: Rating(float(strength), 45) for name, strength in zip(NAMES, strengths, strict=True)}
+    pinned = NAMES[:5]
+    # a newcomer that has drawn ten times with the strongest, and lost to nobody
+    games = games_of("member 5", "member 4", [0.5] * 10)
+    for pairing in propose(known | {"member 5": Rating()}, games, pinned, matches=20):
+        assert set(pairing[:2]) <= {"member 3", "member 4", "member 5"}
+    # without neighbours, the nearest is left
+    far = games_of("member 5", "member 4", [1.0] * 10)
+    pairings = propose(known | {"member 5": Rating()}, far, pinned, matches=20)
+    assert {frozenset(pairing[:2]) for pairing in pairings} == {frozenset(("member 4", "member 5"))}
+
+
+def test_newcomers_that_are_far_apart_do_not_meet_though_one_match_would_tell_about_both():
+    ratings = {"low": Rating(1310, 45), "high": Rating(1990, 45), "a": Rating(), "b": Rating()}
+    scores = [0.75] * 6 + [0.5] * 3
+    games = games_of("a", "low", scores) + games_of("high", "b", scores)
+    joint = joint_ratings(ratings, games, ["low", "high"])
+    assert joint.ratings[3] - joint.ratings[2] > 200
+    many = games + games_of("a", "low", scores, 100) + games_of("high", "b", scores, 100)
+    many += games_of("a", "low", scores[5:], 200) + games_of("high", "b", scores[5:], 200)
+    both = frozenset(("a", "b"))
+    meetings = [
+        sum(frozenset(pairing[:2]) == both for pairing in propose(ratings, each, ["low", "high"], matches=20))
+        for each in (games, many)
+    ]
+    assert meetings[0] == 0 < meetings[1]
+
+
+def test_what_a_match_tells_is_averaged_over_what_the_strengths_may_be():
+    # by quadrature: how many games it takes until a member without games is known to 60 points
+    points, weights = np.polynomial.hermite_e.hermegauss(100)
+    variance, number = PRIOR.deviation**2 + MEAN_DEVIATION**2, 0
+    while variance > 60**2:
+        chance = 1 / (1 + np.exp(-points * math.sqrt(variance) / SCALE))
+        information = np.average(chance * (1 - chance), weights=weights) / SCALE**2
+        variance, number = variance / (1 + information * variance), number + 1
+    pair = {"member 0": Rating(1500, 45), "member 1": Rating()}
+    assert len(propose(pair, target=60.0, matches=1000, maps=1)) == pytest.approx(number, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"pinned": []}, "at least one member that anchors"),
+        ({"pinned": ["nobody"]}, "pinned: expected a member that has a rating, got 'nobody'"),
+        ({"games": [Game("nobody", "member 1", 1.0, 0)]}, "got 'nobody' and 'member 1'"),
+        ({"games": [Game("member 1", "member 1", 1.0, 0)]}, "got 'member 1' and 'member 1'"),
+        ({"games": [Game("member 1", "member 2", -0.5, 0)]}, r"score from 0 to 1, got -0\.5"),
+        ({"ratings": {"member 0": Rating()}}, "at least two members, got 1"),
+        ({"target": 45.0}, "target: expected a deviation above 45 points, got 45"),
+        ({"target": math.nan}, "target"),
+        ({"matches": 0}, "matches: expected an integer of at least 1, got 0"),
+        ({"maps": 1.5}, "maps: expected an integer"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_impossible_requests_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        propose(**arguments)
+
+
+def test_unknown_anchors_are_config_errors():
+    with pytest.raises(ConfigError):
+        joint_ratings(RATINGS, [], ["nobody"])
+
+
+@pytest.mark.parametrize("size", [4, 5])
+def test_in_the_round_robin_it_is_compared_with_all_pairs_meet_alike(size):
+    pairings = round_robin(NAMES[:size], 1)
+    met = Counter(frozenset(next(pairings)[:2]) for _ in range(3 * size * (size - 1) // 2))
+    assert met == {frozenset(pair): 3 for pair in combinations(NAMES[:size], 2)}
+
+
+def savings(number, seed):
+    """By population: the share of matches saved, and the errors in the end against those claimed."""
+    saved, errors = [], []
+    for index in range(number):
+        population = draw_population(np.random.default_rng([seed, index]), cyclic=index % 2 == 1)
+        robin, scheduled = (
+            rating_run(population, 75.0, 4, np.random.default_rng([seed, index, 1]), scheduled=way)
+            for way in (False, True)
+        )
+        saved.append(1 - scheduled.matches / robin.matches)
+        errors.append(scheduled.error / scheduled.claimed)
+    return np.array(saved), np.array(errors)
+
+
+def test_scheduling_saves_matches():
+    saved, errors = savings(4, 2)
+    assert saved.mean() > 0.3
+    assert np.sqrt(np.mean(errors**2)) < 1
+
+
+@pytest.mark.slow
+def test_scheduling_saves_thirty_percent_over_many_populations():
+    saved, errors = savings(24, 11)
+    assert bootstrap((saved,), np.mean, rng=np.random.default_rng(0)).confidence_interval.low > 0.3
+    assert np.sqrt(np.mean(errors**2)) < 1

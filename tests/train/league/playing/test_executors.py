@@ -1,0 +1,218 @@
+"""Processes that play matches, killed and interrupted as processes are."""
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing import executors
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.jobs import ATTEMPTS, run_job, worker_name
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.registry import League
+from train.league.leagues import SCRIPT_ENVIRONMENT
+from train.league.matches import job, long_job, playing_league
+
+JOBS = [job("novice", "otter"), job("otter", "heron"), job("heron", "trivial"), job("novice", "trivial", maps=3)]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return playing_league(tmp_path_factory.mktemp("leagues") / "league").path
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two workers that are there and have played."""
+    with contextlib.closing(LocalExecutor(2)) as executor:
+        yield executor
+
+
+def results(matches):
+    return {played.uuid: played.match for played in matches}
+
+
+def process_of(played):
+    return int(played.worker.rpartition(":")[2])
+
+
+def workers():
+    return {process.pid for process in multiprocessing.active_children()}
+
+
+@pytest.fixture(scope="module")
+def expected(path):
+    return {order.uuid: run_job(path, order, "").match for order in (*JOBS, long_job())}
+
+
+def test_matches_come_out_the_same_wherever_they_are_played(path, two, expected):
+    here = list(LocalExecutor(1).run(path, JOBS))
+    assert {played.worker for played in here} == {worker_name()}
+    there = list(two.run(path, JOBS))
+    assert len(there) == len(here) == len(JOBS)
+    assert results(there) == results(here) == {order.uuid: expected[order.uuid] for order in JOBS}
+    played_by = {process_of(played) for played in there}
+    assert played_by <= workers() and len(workers()) == 2
+    again = list(two.run(path, JOBS))
+    assert {process_of(played) for played in again} <= workers() and len(workers()) == 2, "they stay"
+    assert list(two.run(path, [])) == []
+
+
+def test_a_match_whose_worker_is_killed_in_the_middle_is_played_again(path, two, expected):
+    list(two.run(path, JOBS))  # both are there, so that both begin at once
+    matches = two.run(path, [long_job(), *JOBS])
+    soon = next(matches)
+    (busy,) = workers() - {process_of(soon)}
+    os.kill(busy, signal.SIGKILL)
+    rest = list(matches)
+    assert results([soon, *rest]) == expected
+    last = next(played for played in rest if played.uuid == long_job().uuid)
+    assert process_of(last) in workers() and busy not in workers() and len(workers()) == 2
+
+
+@pytest.mark.slow
+def test_an_idle_worker_that_is_killed_is_replaced(path, two, expected):
+    list(two.run(path, JOBS))
+    for process in workers():
+        os.kill(process, signal.SIGKILL)
+    found = results(two.run(path, JOBS))
+    assert found == {order.uuid: expected[order.uuid] for order in JOBS}
+
+
+def test_a_match_whose_workers_are_always_killed_is_given_up(path):
+    before, over = workers(), threading.Event()
+    killed = set()
+
+    def kill():
+        while not over.is_set():
+            for process in workers() - before - killed:
+                os.kill(process, signal.SIGKILL)
+                killed.add(process)
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        with contextlib.closing(LocalExecutor(2)) as executor, pytest.raises(LeagueError) as caught:
+            list(executor.run(path, [long_job()]))
+    finally:
+        over.set()
+        killer.join()
+    assert len(killed) == ATTEMPTS
+    assert str(caught.value).startswith(f"{long_job()}: given up, for 3 processes") and "code -9;" in str(caught.value)
+    assert workers() == before
+
+
+def test_what_goes_wrong_in_a_worker_is_told_and_it_goes_on(path, two, expected):
+    unknown = job("nobody", "otter")
+    with pytest.raises(LeagueError, match="'nobody' is no member") as caught:
+        list(two.run(path, [unknown]))
+    assert f"{unknown}, in the worker" in caught.value.__notes__[0] and "run_job" in caught.value.__notes__[0]
+    with pytest.raises(ValueError, match="seeds: expected at least one"):
+        list(two.run(path, [job(maps=0)]))
+    assert results(two.run(path, JOBS[:1])) == {JOBS[0].uuid: expected[JOBS[0].uuid]}
+
+
+def test_an_error_that_cannot_be_sent_is_told_as_text(path, monkeypatch):
+    class OddError(Exception):
+        def __init__(self, one, two):
+            super().__init__(one)
+
+    def fail(*args):
+        raise OddError("what it says", 2)
+
+    monkeypatch.setattr(executors, "run_job", fail)
+    error = pickle.loads(pickle.dumps(executors._answer(path, JOBS[0])))
+    assert isinstance(error, RuntimeError) and "OddError: what it says" in str(error) and str(JOBS[0]) in str(error)
+
+
+def test_matches_that_nobody_waits_for_are_ended(path, two):
+    list(two.run(path, JOBS))
+    before = workers()
+    matches = two.run(path, [long_job(), *JOBS])
+    soon = next(matches)
+    matches.close()
+    assert workers() < before and process_of(soon) in workers()
+
+
+@pytest.mark.slow
+def test_workers_end_when_they_are_closed(path):
+    before = workers()
+    with contextlib.closing(LocalExecutor(2)) as executor:
+        next(executor.run(path, [JOBS[0], long_job()]))
+        assert workers() > before
+    assert workers() == before
+
+
+@pytest.mark.parametrize("processes", [0, -1, 1.5, True])
+def test_an_impossible_number_of_processes(processes):
+    with pytest.raises(ConfigError, match="processes: expected an integer of at least 1"):
+        LocalExecutor(processes)
+
+
+ENDED = """
+import contextlib, multiprocessing, sys
+from pathlib import Path
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.store.registry import League
+from echelon_train.league.playing.runner import play_jobs
+from train.league.matches import job, long_job
+
+def show(played):
+    print(played.uuid, *(process.pid for process in multiprocessing.active_children()), flush=True)
+
+if __name__ == "__main__":
+    league = League.open(Path(sys.argv[1]))
+    with contextlib.closing(LocalExecutor(2)) as executor:
+        play_jobs(league, [job("novice", "otter"), *(long_job(seed=seed) for seed in range(1, 9))], executor, show)
+"""
+
+
+@pytest.fixture
+def playing(tmp_path):
+    """A process, with a terminal's group of its own, that has two workers and has recorded a match."""
+    league = playing_league(tmp_path / "league")
+    script = tmp_path / "script.py"
+    script.write_text(ENDED)
+    with subprocess.Popen(
+        [sys.executable, str(script), str(league.path)],
+        env=SCRIPT_ENVIRONMENT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        recorded, *pids = process.stdout.readline().split()
+        assert len(pids) == 2
+        yield process, recorded, league.path
+        process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="Ctrl-C is a signal to a group")
+def test_ctrl_c_ends_everything_at_once_and_what_is_recorded_stays(playing):
+    process, recorded, path = playing
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT
+    assert told.count("Traceback") == 1 and told.endswith("KeyboardInterrupt\n"), "only who ordered the matches speaks"
+    assert recorded in [played.uuid for played in League.open(path).matches()] and fsck(path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
+def test_workers_end_when_who_ordered_the_matches_is_killed(playing):
+    process, recorded, path = playing
+    process.kill()
+    out, told = process.communicate(timeout=100)  # until nobody has the pipes any more
+    assert (process.returncode, told) == (-signal.SIGKILL, "") and len(out.splitlines()) < 9
+    assert recorded in [played.uuid for played in League.open(path).matches()] and fsck(path) == []

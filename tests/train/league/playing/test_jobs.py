@@ -1,0 +1,111 @@
+import dataclasses
+import shutil
+import uuid
+
+import pytest
+
+from echelon_env.evaluate import baseline, play_match
+from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE
+from echelon_train.checkpoints.players import checkpoint_player
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing import jobs
+from echelon_train.league.playing.jobs import as_member, member_player, play_job, run_job
+from train.league.matches import SCENARIO, SHORT, job, playing_league
+from train.small import small_battle
+
+
+@pytest.fixture(autouse=True)
+def nobody_loaded():
+    jobs._load.cache_clear()
+
+
+@pytest.fixture
+def league(tmp_path):
+    return playing_league(tmp_path / "league")
+
+
+def test_what_is_played_is_the_match_of_its_members(league):
+    order = job("novice", "otter", maps=3)
+    played = run_job(league.path, order, "me")
+    otter = as_member(checkpoint_player(league.member_policy("otter")), "otter")
+    assert played.match == play_match(baseline("novice"), otter, SHORT, order.seeds, scenario=SCENARIO)
+    assert (played.uuid, played.config, played.learner, played.worker) == (order.uuid, SHORT, None, "me")
+    assert league.record(played)
+    found = dataclasses.replace(league.match(order.uuid), config=SHORT)  # recorded without the rewards
+    assert found == played, "with what pins the members"
+
+
+def test_a_match_that_is_ordered_twice_is_one_and_every_other_is_another():
+    order = job()
+    assert str(uuid.UUID(order.uuid)) == order.uuid
+    assert dataclasses.replace(order).uuid == order.uuid
+    rewarded = dataclasses.replace(SHORT, rewards=dataclasses.replace(SHORT.rewards, kill=7.0))
+    assert dataclasses.replace(order, config=rewarded).uuid == order.uuid, "battles do not depend on it"
+    others = [
+        {"first": "trivial"},
+        {"first": "otter", "second": "novice"},
+        {"config": small_battle("duel-open", 21)},
+        {"scenario": "x"},
+        {"seeds": (order.seeds[0] + 1,)},
+        {"seeds": (*order.seeds, order.seeds[0] + 1)},
+    ]
+    assert len({order.uuid, *(dataclasses.replace(order, **other).uuid for other in others)}) == 7
+    assert str(order) == f"match {order.uuid} of 'novice' against 'otter'"
+
+
+@pytest.mark.parametrize("name", [WEIGHTS_FILE, JSON_FILE])
+def test_a_member_whose_files_are_altered_does_not_play(league, name):
+    file = league.member_policy("otter") / name
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(LeagueError, match=rf"'otter' cannot be used: .*{name}: altered"):
+        run_job(league.path, job("novice", "otter"), "")
+    run_job(league.path, job("novice", "heron"), "")
+
+
+def test_a_member_whose_files_are_gone_does_not_play(league):
+    shutil.rmtree(league.member_policy("otter"))
+    with pytest.raises(LeagueError, match=r"'otter' cannot be used: .*the folder is missing"):
+        run_job(league.path, job("novice", "otter"), "")
+
+
+def test_a_policy_that_is_loaded_is_not_read_again(league):
+    first = run_job(league.path, job("novice", "otter"), "")
+    shutil.rmtree(league.member_policy("otter"))
+    assert run_job(league.path, job("novice", "otter"), "").match == first.match
+
+
+def test_players_are_called_as_the_league_calls_them_wherever_their_files_are(league, tmp_path):
+    """The same weights have another name in another league."""
+    other = playing_league(tmp_path / "other")
+    copy = other.path.with_name("third")
+    shutil.copytree(other.path, copy)
+    member = dataclasses.replace(league.member("otter"), name="weasel")
+    names = [member_player(path, member).name for path in (league.path, copy)]
+    assert [*names, member_player(league.path, league.member("otter")).name] == ["weasel", "weasel", "otter"]
+    assert member_player(league.path, member).identity == {"steps": 100, "weights_sha256": member.weights_sha256}
+
+
+def test_the_mode_is_played_on_demand(league):
+    member = league.member("otter")
+    sampled, mode = member_player(league.path, member), member_player(league.path, member, deterministic=True)
+    assert (sampled.action_mode, mode.action_mode) == ("sampled", "deterministic")
+    order = job("otter", "novice")
+    assert play_job(order, sampled, baseline("novice"), "").match != play_job(order, mode, baseline("novice"), "").match
+
+
+@pytest.mark.parametrize(
+    ("order", "error", "reason"),
+    [
+        (job("nobody", "otter"), LeagueError, "of 'nobody' against 'otter': 'nobody' is no member of the league"),
+        (job("otter", "nobody"), LeagueError, "'nobody' is no member"),
+        (job(maps=0), ValueError, "seeds: expected at least one"),
+        (dataclasses.replace(job(), seeds=(1,)), ValueError, "seed 1 is outside the allowed range"),
+    ],
+)
+def test_refusals(league, order, error, reason):
+    with pytest.raises(error, match=reason):
+        run_job(league.path, order, "")
+    with pytest.raises(LeagueError, match="is no league"):
+        run_job(league.path.with_name("nothing"), job(), "")

@@ -1,0 +1,149 @@
+import dataclasses
+import shutil
+
+import pytest
+from PIL import Image
+
+from echelon_env.evaluate import baseline, play_match, stamp
+from echelon_train.errors import CheckpointError
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing import jobs
+from echelon_train.league.playing.jobs import member_player, play_job, run_job
+from echelon_train.league.playing.replay import film, replay
+from train.league.leagues import saved
+from train.league.matches import SCENARIO, SHORT, job, playing_league
+
+
+@pytest.fixture(autouse=True)
+def nobody_loaded():
+    jobs._load.cache_clear()
+
+
+@pytest.fixture
+def league(tmp_path):
+    return playing_league(tmp_path / "league")
+
+
+@pytest.fixture
+def recorded(league):
+    """A match of a policy and a scripted player, as it was played."""
+    played = run_job(league.path, job("otter", "novice", maps=3), "")
+    league.record(played)
+    return played
+
+
+def recorded_again(league, played, **changes):
+    """The same match on another map, with something else about its record."""
+    other = run_job(league.path, job(played.match.first, played.match.second, seed=1), "")
+    changed = dataclasses.replace(other, **changes)
+    assert league.record(changed)
+    return changed
+
+
+def test_every_battle_comes_out_as_it_was_recorded(league, recorded):
+    told = []
+    found = replay(league, recorded.uuid[:8], on_battles=told.append)
+    assert found.same and found.different == () == found.cautions
+    assert found.match == recorded.match == found.played.match
+    assert told[-1] == 6
+
+
+def test_a_policy_that_played_the_mode_plays_the_mode(league, recorded):
+    order = job("otter", "novice", maps=2, seed=1)
+    otter = member_player(league.path, league.member("otter"), deterministic=True)
+    league.record(play_job(order, otter, baseline("novice"), ""))
+    found = replay(league, order.uuid)
+    assert found.same and found.match.action_modes == ("deterministic", "scripted")
+
+
+def test_battles_that_come_out_differently_are_named(league, recorded):
+    order = job("otter", "novice", maps=3, seed=1)
+    played = run_job(league.path, order, "")
+    battles = list(played.match.battles)
+    battles[2] = dataclasses.replace(battles[2], outcome=1 - abs(battles[2].outcome))
+    battles[5] = dataclasses.replace(battles[5], scores=(0.5, battles[5].scores[1] + 1))
+    league.record(dataclasses.replace(played, match=dataclasses.replace(played.match, battles=tuple(battles))))
+    found = replay(league, order.uuid)
+    assert not found.same and found.different == (2, 5)
+    assert found.match == played.match
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        ("engine_hash", "the rules, the engine, or what players observe have changed since"),
+        ("opponents_hash", "the scripted players, or how players draw random numbers have changed since"),
+    ],
+)
+@pytest.mark.parametrize("then", [None, "0" * 64], ids=["not recorded", "another"])
+def test_what_was_played_by_other_code_is_played_again_only_on_demand(league, recorded, key, reason, then):
+    stamps = {name: each for name, each in stamp().items() if name != key}
+    if then:
+        stamps[key] = then
+    played = recorded_again(league, recorded, stamp=stamps)
+    with pytest.raises(LeagueError, match=f"match {played.uuid}: would not come out as it did: {reason}$"):
+        replay(league, played.uuid)
+    found = replay(league, played.uuid, force=True)
+    assert found.same and found.cautions == (reason,)
+
+
+def test_other_versions_are_told(league, recorded):
+    played = recorded_again(league, recorded, stamp={**stamp(), "numpy": "1.0", "jax": "2.0"})
+    found = replay(league, played.uuid)
+    assert found.same
+    assert found.cautions == ("jax: None now, 2.0 then", f"numpy: {stamp()['numpy']} now, 1.0 then")
+
+
+def test_a_policy_whose_files_are_altered_plays_only_on_demand(league, recorded, tmp_path):
+    folder = league.member_policy("otter")
+    shutil.rmtree(folder)
+    with pytest.raises(LeagueError, match=rf"would not come out as it did: 'otter': {folder}: the folder is missing$"):
+        replay(league, recorded.uuid)
+    with pytest.raises(CheckpointError, match="no such file or folder"):
+        replay(league, recorded.uuid, force=True)
+    saved(folder, 9)  # somebody else's
+    with pytest.raises(
+        LeagueError, match=r"'otter': .*policy.safetensors: altered: .*'otter': .*checkpoint.json: altered"
+    ):
+        replay(league, recorded.uuid)
+    found = replay(league, recorded.uuid, force=True)
+    assert len(found.cautions) == 2 and all("altered" in each for each in found.cautions)
+    assert found.match.first == "otter" and found.match.identities != recorded.match.identities
+
+
+def test_a_battle_as_a_film(league, recorded, tmp_path):
+    assert film(league, recorded.uuid, 3, tmp_path / "battle.gif") == ()
+    with Image.open(tmp_path / "battle.gif") as picture:
+        assert picture.n_frames > 10
+    with pytest.raises(LeagueError, match="has the battles 0 to 5, got 6"):
+        film(league, recorded.uuid, 6, tmp_path / "other.gif")
+    with pytest.raises(LeagueError, match="has the battles 0 to 5, got -1"):
+        film(league, recorded.uuid, -1, tmp_path / "other.gif")
+    assert not (tmp_path / "other.gif").exists()
+
+
+def test_a_film_is_of_that_battle_from_that_side(league, recorded, tmp_path, monkeypatch):
+    filmed = []
+
+    def watch(path, first, second, config, *, seed, side):
+        filmed.append((first.name, second.name, config, seed, side))
+
+    monkeypatch.setattr("echelon_train.league.playing.replay.film_battle", watch)
+    battles = recorded.match.battles
+    for battle in battles:
+        film(league, recorded.uuid, battle.number, tmp_path / "battle.gif")
+    config = league.match(recorded.uuid).config
+    assert filmed == [("otter", "novice", config, battle.seed, battle.side) for battle in battles]
+
+
+def test_a_match_that_there_is_not(league):
+    with pytest.raises(LeagueError, match="expected the uuid of a match or its beginning, 0 have it"):
+        replay(league, "1234")
+
+
+def test_members_that_retired_are_played_again(league, recorded):
+    league.retire("otter")
+    assert replay(league, recorded.uuid).match == recorded.match
+    order = job("otter", "novice", maps=3)
+    otter, novice = (member_player(league.path, league.member(name)) for name in ("otter", "novice"))
+    assert play_match(otter, novice, SHORT, order.seeds, scenario=SCENARIO) == recorded.match

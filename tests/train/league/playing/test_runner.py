@@ -1,0 +1,274 @@
+import contextlib
+import dataclasses
+import signal
+from collections import Counter
+
+import pytest
+
+from echelon_env.config.schema import ConfigError
+from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
+from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing import jobs
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.runner import pairing, play_jobs, rating_run
+from echelon_train.league.store.fsck import fsck
+from train.league.leagues import run_script
+from train.league.matches import SCENARIO, SHORT, job, playing_league
+from train.league.store.test_full_disk import MOUNT, SMALL, mounting
+
+HERE = LocalExecutor(1)
+TARGET = 200.0
+
+
+@pytest.fixture(autouse=True)
+def nobody_loaded():
+    jobs._load.cache_clear()
+
+
+@pytest.fixture
+def league(tmp_path):
+    return playing_league(tmp_path / "league")
+
+
+class Delivering:
+    """Plays in this process, and delivers what it played as it is told."""
+
+    def __init__(self, deliver):
+        self._deliver = deliver
+
+    def run(self, path, orders):
+        for played in HERE.run(path, orders):
+            yield from self._deliver(played)
+
+    def close(self):
+        pass
+
+
+def uuids(league):
+    return [played.uuid for played in league.matches()]
+
+
+def pair(league, first, second, maps=3, seed=0):
+    return pairing(league, first, second, SHORT, SCENARIO, maps, seed)
+
+
+def test_a_pair_never_meets_twice_on_a_map(league):
+    seeds = [evaluation_seed(5, index) for index in range(7)]
+    first = pair(league, "otter", "novice", 3, 5)
+    assert (first.first, first.second, first.config, first.scenario) == ("otter", "novice", SHORT, SCENARIO)
+    assert first.seeds == tuple(seeds[:3]) and pair(league, "otter", "novice", 3, 5) == first
+    play_jobs(league, [dataclasses.replace(first, seeds=first.seeds[::2])], HERE)
+    assert pair(league, "otter", "novice", 3, 5).seeds == (seeds[1], seeds[3], seeds[4])
+    assert pair(league, "novice", "otter", 3, 5).seeds == (seeds[1], seeds[3], seeds[4]), "whoever comes first"
+    assert pair(league, "novice", "heron", 3, 5).seeds == tuple(seeds[:3]), "every pair gets the same ones"
+
+
+def test_by_default_the_maps_are_nobody_elses(league):
+    drawn = [seed for _ in range(4) for seed in pair(league, "otter", "novice", 5, None).seeds]
+    assert len(set(drawn)) == 20 and all(seed in EVALUATION_SEEDS for seed in drawn)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "maps", "seed", "error", "reason"),
+    [
+        ("otter", "otter", 1, 0, LeagueError, "expected two members, got 'otter' against itself"),
+        ("nobody", "otter", 1, 0, LeagueError, "no member 'nobody'"),
+        ("otter", "ottre", 1, 0, LeagueError, "did you mean 'otter'"),
+        ("otter", "novice", 0, 0, ConfigError, "maps: expected an integer of at least 1"),
+        ("otter", "novice", 1, -1, ValueError, "seed: expected an integer of at least 0"),
+    ],
+)
+def test_impossible_pairings(league, first, second, maps, seed, error, reason):
+    with pytest.raises(error, match=reason):
+        pair(league, first, second, maps, seed)
+
+
+def test_matches_are_recorded_as_they_are_over(league):
+    told = []
+
+    def tell(played):
+        told.append(played.uuid)
+        assert uuids(league) == told
+
+    orders = [job("novice", "otter"), job("otter", "heron")]
+    assert play_jobs(league, orders, HERE, tell) == 2
+    assert told == [order.uuid for order in orders]
+    assert play_jobs(league, [*orders, job("heron", "novice")], HERE) == 1
+    assert play_jobs(league, [], HERE) == 0
+
+
+def test_a_match_that_is_delivered_twice_counts_once(league):
+    told = []
+
+    def twice(played):
+        return played, dataclasses.replace(played, worker="another", stamp={}, played_at="later")
+
+    assert play_jobs(league, [job("novice", "otter"), job("otter", "heron")], Delivering(twice), told.append) == 2
+    assert len(told) == len(uuids(league)) == 2
+    assert [standing.games for standing in league.standings() if standing.member.name == "otter"] == [2]
+
+
+def test_a_match_that_comes_out_differently_the_second_time_is_refused(league):
+    def other(played):
+        battles = [dataclasses.replace(battle, seconds=0.0) for battle in played.match.battles]
+        return played, dataclasses.replace(played, match=dataclasses.replace(played.match, battles=tuple(battles)))
+
+    with pytest.raises(LeagueError, match="has been recorded already, with another content"):
+        play_jobs(league, [job("novice", "otter"), job("otter", "heron")], Delivering(other))
+    assert uuids(league) == [job("novice", "otter").uuid]
+
+
+def test_what_is_recorded_before_a_refusal_stays(league):
+    file = league.member_policy("heron") / WEIGHTS_FILE
+    file.write_bytes(b"altered" + file.read_bytes()[7:])
+    orders = [job("novice", "otter"), job("otter", "trivial"), job("novice", "heron"), job("trivial", "novice")]
+    with pytest.raises(LeagueError, match=r"'heron' cannot be used: .*altered"):
+        play_jobs(league, orders, HERE)
+    assert uuids(league) == [order.uuid for order in orders[:2]]
+
+
+FULL = """
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.playing.runner import play_jobs
+from train.league.matches import job, playing_league
+
+league = playing_league(disk / "league")
+fill(64 * 1024)
+told = []
+try:
+    play_jobs(league, [job("novice", "trivial", maps=8, seed=n) for n in range(100)], LocalExecutor(1), told.append)
+except OSError as error:
+    assert error.errno == errno.ENOSPC, error
+else:
+    raise AssertionError("there was room for all")
+assert told and uuids(league) == [played.uuid for played in told] and fsck(league.path) == []
+ballast.unlink()
+orders = [job("novice", "trivial", maps=8, seed=n) for n in range(len(told) + 1)]
+assert play_jobs(league, orders, LocalExecutor(1)) == 1 and fsck(league.path) == []
+"""
+
+
+@pytest.mark.skipif(not mounting(), reason="needs a small file system of its own")
+def test_what_is_recorded_before_the_disk_is_full_stays(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    ended = run_script(MOUNT + FULL, disk, prefix=SMALL)
+    assert ended.returncode == 0, ended.stderr
+
+
+def run(league, target=TARGET, maps=4, most=60, **more):
+    return rating_run(
+        league,
+        SHORT,
+        SCENARIO,
+        target_deviation=target,
+        maps_per_match=maps,
+        max_matches=most,
+        executor=HERE,
+        **more,
+    )
+
+
+def check_maps(league):
+    """Every pair has met on its maps once, on the same ones in the same order, all of them rated."""
+    met: dict[frozenset[str], list[int]] = {}
+    for first, second, _, seed in league.games():
+        met.setdefault(frozenset((first, second)), []).append(seed)
+    longest = max(met.values(), key=len)
+    for seeds in met.values():
+        assert seeds == longest[: len(seeds)] and len(set(seeds)) == len(seeds)
+    assert fsck(league.path) == [] and league.rebuild() == 0
+
+
+def test_a_rating_run_ends_when_every_rating_is_known(league):
+    told = []
+    found = run(league, on_match=told.append)
+    assert found.reached and found.matches == len(told) == len(uuids(league))
+    assert (
+        found.deviations.keys() == {"novice", "trivial", "otter", "heron"} and max(found.deviations.values()) <= TARGET
+    )
+    assert found.deviations["novice"] == 0 < min(found.deviations[name] for name in ("trivial", "otter", "heron"))
+    assert {played.match.scenario for played in told} == {SCENARIO}
+    assert all(len(played.match.battles) == 8 for played in told)
+    periods = len(league.history())
+    assert found.matches / 2 <= periods < found.matches, (
+        "one for every two matches of four members, or fewer if that does"
+    )
+    check_maps(league)
+    again = run(league)
+    assert (again.matches, again.reached, again.deviations) == (0, True, found.deviations)
+    assert len(league.history()) == periods, "nothing is closed for nothing"
+
+
+def test_a_rating_run_ends_after_so_many_matches(league):
+    found = run(league, most=3)
+    assert (found.matches, found.reached, len(uuids(league))) == (3, False, 3)
+    assert max(found.deviations.values()) > TARGET and not league.unrated_matches()
+
+
+def test_who_takes_part(league):
+    run(league, most=4, members=["otter"])
+    assert {(played.match.first, played.match.second) for played in league.matches()} == {("novice", "otter")}
+    league.retire("otter")
+    run(league, most=4)
+    assert Counter(name for game in league.games() for name in game[:2])["otter"] == 16, "no more than before"
+    with pytest.raises(LeagueError, match="no member 'nobody'"):
+        run(league, members=["otter", "nobody"])
+    with pytest.raises(ConfigError, match="expected at least two members, got 1"):
+        run(league, members=[])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"), [({"target": 45.0}, "target"), ({"maps": 0}, "maps"), ({"most": 0}, "max_matches")]
+)
+def test_impossible_rating_runs(league, wrong, reason):
+    with pytest.raises(ConfigError, match=reason):
+        run(league, **wrong)
+    assert uuids(league) == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.store.registry import League
+from echelon_train.league.playing.runner import rating_run
+from train.league.matches import SCENARIO, SHORT
+
+left = [int(sys.argv[2])]
+
+def kill_after(played):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+rating_run(
+    League.open(Path(sys.argv[1])), SHORT, SCENARIO, target_deviation=200, maps_per_match=4, max_matches=60,
+    executor=LocalExecutor(1), on_match=kill_after,
+)
+"""
+
+
+@pytest.mark.parametrize(
+    "after", [pytest.param(3, marks=pytest.mark.slow), 4], ids=["in a batch", "before a period is closed"]
+)
+def test_a_rating_run_that_is_killed_is_gone_on_with(league, after):
+    ended = run_script(KILLED, league.path, after)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    before = uuids(league)
+    assert len(before) == after and league.unrated_matches() == after - 2
+    found = run(league)
+    assert found.reached and uuids(league)[:after] == before and len(uuids(league)) == after + found.matches
+    check_maps(league)
+
+
+def test_a_rating_run_that_is_interrupted_is_gone_on_with(league):
+    def interrupt(played):
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        run(league, on_match=interrupt)
+    assert len(uuids(league)) == 1 == league.unrated_matches()
+    assert run(league).reached
+    check_maps(league)

@@ -1,0 +1,151 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from echelon_train.league.ratings.bradley_terry import MEAN_STRENGTH, PRIOR_DEVIATION, bradley_terry
+from echelon_train.league.ratings.payoffs import payoffs
+from train.league.drawn import POINTS, ahead, draw_league, draw_scores, names
+
+SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), max_size=6)
+
+
+def test_many_games_recover_the_strengths():
+    strengths = np.array([1000.0, 1300.0, 1500.0, 1550.0, 2150.0])
+    found = bradley_terry(draw_league(np.random.default_rng(0), ahead(strengths), 2000))
+    np.testing.assert_allclose(found.strength, strengths, atol=20)
+    assert found.strength.mean() == pytest.approx(MEAN_STRENGTH)
+    assert (found.high - found.low < 60).all()
+
+
+def test_two_members_are_as_far_apart_as_their_score_says():
+    found = bradley_terry(payoffs(["a", "b"], {("a", "b"): [0.75] * 400}))
+    assert found.strength[0] - found.strength[1] == pytest.approx(400 * np.log10(3), abs=0.5)
+
+
+def test_the_interval_of_two_is_that_of_the_likelihood_of_their_difference():
+    """Against a search in one dimension: the ends are where twice the logarithm has fallen by 1.96 squared."""
+    table = payoffs(["a", "b"], {("a", "b"): [1.0] * 5 + [0.0]})
+    found = bradley_terry(table, anchor="b")
+    difference = np.linspace(-500, 3000, 350_001)
+    wins, losses = 5 / table.dispersion[0, 1], 1 / table.dispersion[0, 1]
+    value = wins * np.log(expit(difference / POINTS)) + losses * np.log(expit(-difference / POINTS))
+    value -= 2 * (difference / 2 / PRIOR_DEVIATION) ** 2 / 2
+    inside = difference[2 * (value.max() - value) <= 1.959964**2]
+    best = MEAN_STRENGTH + difference[value.argmax()]
+    assert found.strength[0] == pytest.approx(best, abs=0.1)
+    assert found.low[0] == pytest.approx(MEAN_STRENGTH + inside[0], rel=1e-3)
+    assert found.high[0] == pytest.approx(MEAN_STRENGTH + inside[-1], rel=1e-3)
+    assert found.high[0] - found.strength[0] > 1.3 * (found.strength[0] - found.low[0])
+
+
+@pytest.mark.parametrize("drawn", [50, 200])
+def test_two_that_always_draw_do_not_make_the_others_look_certain(drawn):
+    rng = np.random.default_rng(1)
+    members, strengths = names(5), np.array([0.0, 0.0, 100.0, -100.0, 150.0])
+    scores = {
+        (members[i], members[j]): draw_scores(rng, float(expit(ahead(strengths)[i, j])), 10, drawn=0.0)
+        for i in range(5)
+        for j in range(i + 1, 5)
+    }
+    idle = {("idle", "idler"): np.full(drawn, 0.5)}
+    idle |= {(each, members[0]): draw_scores(rng, 0.1, 10, drawn=0.0) for each in ("idle", "idler")}
+    alone = bradley_terry(payoffs(members, scores), anchor=members[0])
+    beside = bradley_terry(payoffs([*members, "idle", "idler"], scores | idle), anchor=members[0])
+    widths = (beside.high - beside.low)[1:5] / (alone.high - alone.low)[1:5]
+    assert (widths > 0.85).all(), widths
+    assert ((beside.low <= beside.strength) & (beside.strength <= beside.high)).all()
+
+
+def test_games_that_vary_less_say_more():
+    steady, lively = (
+        bradley_terry(payoffs(["a", "b"], {("a", "b"): scores * 10})) for scores in ([0.75] * 4, [1.0, 1.0, 1.0, 0.0])
+    )
+    assert steady.strength == pytest.approx(lively.strength, abs=5)
+    assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()
+
+
+def test_the_anchor_is_where_it_was_put_and_nobodys_distance_changes():
+    table = draw_league(np.random.default_rng(1), ahead(np.array([1400.0, 1500.0, 1700.0])), 40)
+    free = bradley_terry(table)
+    held = bradley_terry(table, anchor="member-1", anchor_strength=1200.0)
+    assert held.strength[1] == held.low[1] == held.high[1] == 1200.0
+    np.testing.assert_allclose(np.diff(held.strength), np.diff(free.strength), atol=1e-6)
+    assert (held.high - held.low)[0] > (free.high - free.low)[0]  # the anchor's strength is uncertain, too
+    with pytest.raises(ValueError, match=r"anchor: expected one of .* got 'nobody'"):
+        bradley_terry(table, anchor="nobody")
+
+
+def test_unbeaten_members_are_finite_and_more_uncertain_upwards():
+    scores = {("a", "b"): [1.0] * 10, ("a", "c"): [1.0] * 10, ("b", "c"): [0.75, 0.25] * 10}
+    found = bradley_terry(payoffs(["a", "b", "c"], scores))
+    assert np.isfinite([found.strength, found.low, found.high]).all()
+    assert found.strength[0] - found.strength[1:].max() > 300
+    assert found.high[0] - found.strength[0] > 1.5 * (found.strength[0] - found.low[0])
+
+
+def test_members_that_no_games_join_to_the_others_are_known_to_be_unknown():
+    scores = {("a", "b"): [0.75] * 50}
+    found = bradley_terry(payoffs(["a", "b", "c"], scores), anchor="a")
+    assert found.strength[2] == pytest.approx(np.mean(found.strength[:2]), abs=1)
+    assert found.low[2] < MEAN_STRENGTH - PRIOR_DEVIATION and found.high[2] > MEAN_STRENGTH + PRIOR_DEVIATION
+
+
+def test_a_league_of_one_and_one_without_games():
+    alone = bradley_terry(payoffs(["a"], {}))
+    assert (alone.strength.tolist(), alone.low.tolist(), alone.high.tolist()) == ([1500.0], [1500.0], [1500.0])
+    nothing = bradley_terry(payoffs(["a", "b"], {}))
+    np.testing.assert_allclose(nothing.strength, 1500.0)
+    half = 1.959964 * PRIOR_DEVIATION / np.sqrt(2)  # of a member about the mean of the two
+    np.testing.assert_allclose(nothing.high - 1500.0, half, rtol=1e-3)
+
+
+def test_the_prior_hardly_shortens_a_chain():
+    """Only neighbours have met, so that the ends' distance is the sum of seven steps."""
+    logits = ahead(200.0 * np.arange(8))
+    scores = {}
+    for i, (first, second) in enumerate(zip(names(8), names(8)[1:], strict=False)):
+        win = expit(logits[i + 1, i])
+        scores[second, first] = np.r_[np.ones(round(50 * win)), np.zeros(50 - round(50 * win))]
+    found = bradley_terry(payoffs(names(8), scores))
+    steps = np.diff(found.strength)
+    exact = 400 * np.log10(round(50 * win) / (50 - round(50 * win)))
+    assert (steps > 0.95 * exact).all() and (steps < exact).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(ab=SCORES, ac=SCORES, bc=SCORES)
+def test_what_always_holds(ab, ac, bc):
+    scores = {("a", "b"): ab, ("a", "c"): ac, ("b", "c"): bc}
+    table = payoffs(["a", "b", "c"], scores)
+    found = bradley_terry(table)
+    assert np.isfinite(found.strength).all()
+    assert (found.low < found.strength).all() and (found.strength < found.high).all()
+    assert found.strength.mean() == pytest.approx(1500)
+    mirrored = bradley_terry(payoffs(["a", "b", "c"], {pair: 1 - np.array(each) for pair, each in scores.items()}))
+    np.testing.assert_allclose(mirrored.strength - 1500, 1500 - found.strength, atol=1e-5)
+    np.testing.assert_allclose(mirrored.high - 1500, 1500 - found.low, atol=1)
+    renamed = bradley_terry(payoffs(["c", "a", "b"], scores))
+    np.testing.assert_allclose(renamed.strength, found.strength[[2, 0, 1]], atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spread", ["ladder", "equal", "outlier"])
+@pytest.mark.parametrize("games", [3, 20])
+@pytest.mark.parametrize(("alike", "drawn"), [(0.0, 0.0), (1.0, 0.0), (0.3, 0.4)])
+def test_the_intervals_hold_the_strengths_as_often_as_they_say(spread, games, alike, drawn):
+    rng = np.random.default_rng(4)
+    held = []
+    for _ in range(100):
+        strengths = {
+            "ladder": 100.0 * np.arange(6),
+            "equal": np.zeros(6),
+            "outlier": np.r_[900.0, rng.normal(0, 100, size=5)],
+        }[spread]
+        found = bradley_terry(draw_league(rng, ahead(strengths), games, alike=alike, drawn=drawn))
+        truth = MEAN_STRENGTH + strengths - strengths.mean()
+        held.append((found.low <= truth) & (truth <= found.high))
+    coverage = np.mean(held)
+    print(f"{spread}, {games} games, alike {alike}, drawn {drawn}: {coverage:.3f}, member 0 {np.mean(held, 0)[0]:.3f}")
+    assert 0.9 < coverage < 0.99

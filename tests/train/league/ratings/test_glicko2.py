@@ -1,0 +1,240 @@
+import math
+
+import numpy as np
+import pytest
+from glicko2.math.algorithm import update_rating
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.league.ratings.glicko2 import (
+    DEVIATIONS,
+    LARGEST_MOVE,
+    RATINGS,
+    SCALE,
+    VOLATILITIES,
+    Rating,
+    expected_score,
+    rate,
+    rate_period,
+    without_games,
+)
+
+SCORES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
+ANY = st.builds(Rating, st.floats(*RATINGS), st.floats(0, DEVIATIONS[1]), st.floats(*VOLATILITIES))
+USUAL = st.builds(Rating, st.floats(1200, 1800), st.floats(50, 350), st.floats(0.04, 0.08))
+
+
+def games_of(ratings, most):
+    return st.lists(st.tuples(ratings, SCORES), min_size=1, max_size=most)
+
+
+def rated(rating, games, **options):
+    return rate(rating, [opponent for opponent, _ in games], [score for _, score in games], **options)
+
+
+def test_the_papers_example():
+    after = rate(Rating(1500, 200), [Rating(1400, 30), Rating(1550, 100), Rating(1700, 300)], [1, 0, 0])
+    assert after.rating == pytest.approx(1464.05067, abs=5e-6)
+    assert after.deviation == pytest.approx(151.516524, abs=5e-7)
+    assert after.volatility == pytest.approx(0.0599959843, abs=2e-10)  # published step 5 stops at 1e-6
+
+
+def test_a_period_without_games():
+    after = without_games(Rating(1500, 200))
+    assert after.deviation == pytest.approx(200.271417, abs=5e-7)
+    assert (after.rating, after.volatility) == (1500, 0.06)
+
+
+def test_a_draw_of_equals():
+    after = rate(Rating(), [Rating()], [0.5])
+    assert after.rating == 1500
+    assert after.deviation == pytest.approx(290.318962, abs=5e-7)
+
+
+def test_ten_surprising_losses():
+    after = rate(Rating(1800, 60), [Rating(1500, 60)] * 10, [0] * 10)
+    assert after.rating == pytest.approx(1646.500979, abs=5e-7)
+    assert after.deviation == pytest.approx(56.675526, abs=5e-7)
+    assert after.volatility == pytest.approx(0.0607023, abs=5e-8)
+
+
+def test_what_makes_step_5_run_away_ends_at_the_bounds():
+    after = rate(Rating(2000, 50), [Rating(1000, 50)] * 30, [0] * 30)
+    assert after.volatility == VOLATILITIES[1]
+    assert 2000 - LARGEST_MOVE <= after.rating < 2000
+
+
+def test_one_period_moves_a_rating_only_so_far():
+    after = rate(Rating(1500, 500), [Rating(3000, 45)] * 100, [1] * 100)
+    assert after.rating == 1500 + LARGEST_MOVE
+
+
+@given(USUAL, games_of(USUAL, 12), st.floats(0.3, 1.2))
+def test_the_oracle(rating, games, tau):
+    internal = [((each.rating - 1500) / SCALE, each.deviation / SCALE, score) for each, score in games]
+    mu, phi, sigma = update_rating(
+        (rating.rating - 1500) / SCALE, rating.deviation / SCALE, rating.volatility, internal, tau
+    )
+    expected = 1500 + SCALE * mu, SCALE * phi, sigma
+    assume(VOLATILITIES[0] < sigma < VOLATILITIES[1])
+    assume(expected[1] > DEVIATIONS[0] and abs(expected[0] - rating.rating) < LARGEST_MOVE)
+    after = rated(rating, games, tau=tau)
+    np.testing.assert_allclose((after.rating, after.deviation, after.volatility), expected, rtol=2e-6)
+
+
+@given(ANY, games_of(ANY, 40), st.floats(0.1, 2), st.booleans())
+def test_absurd_input_stays_finite_and_within_bounds(rating, games, tau, drifting):
+    after = rated(rating, games, tau=tau, drifting=drifting)
+    for value, (low, high) in (
+        (after.rating, RATINGS),
+        (after.deviation, DEVIATIONS),
+        (after.volatility, VOLATILITIES),
+    ):
+        assert low <= value <= high
+    assert abs(after.rating - rating.rating) <= LARGEST_MOVE + 1e-9
+
+
+@given(ANY, games_of(ANY, 40), st.booleans(), st.randoms(use_true_random=False))
+def test_the_order_of_games_does_not_matter(rating, games, drifting, random):
+    shuffled = random.sample(games, len(games))
+    assert rated(rating, shuffled, drifting=drifting) == rated(rating, games, drifting=drifting)
+
+
+@given(ANY, st.lists(ANY, min_size=1, max_size=20), st.booleans())
+def test_winning_never_lowers_a_rating_and_losing_never_raises_it(rating, opponents, drifting):
+    assert rate(rating, opponents, [1] * len(opponents), drifting=drifting).rating >= rating.rating
+    assert rate(rating, opponents, [0] * len(opponents), drifting=drifting).rating <= rating.rating
+
+
+@given(ANY, games_of(ANY, 20), st.integers(0, 19))
+def test_a_better_score_never_makes_a_worse_rating(rating, games, place):
+    opponent, score = games[place % len(games)]
+    assume(score < 1)
+    better = [*games]
+    better[place % len(games)] = opponent, score + 0.25
+    assert rated(rating, better).rating >= rated(rating, games).rating - 1e-6
+
+
+@given(st.builds(Rating, st.just(1500.0), st.floats(45, 350)), games_of(USUAL, 12), st.booleans())
+def test_mirrored_games_give_mirrored_ratings(rating, games, drifting):
+    mirrored = [(Rating(3000 - each.rating, each.deviation, each.volatility), 1 - score) for each, score in games]
+    one, other = rated(rating, games, drifting=drifting), rated(rating, mirrored, drifting=drifting)
+    assert one.rating - 1500 == pytest.approx(1500 - other.rating, abs=1e-6)
+    assert one.deviation == pytest.approx(other.deviation)
+
+
+@given(st.builds(Rating, st.floats(*RATINGS), st.floats(*DEVIATIONS)), games_of(ANY, 20))
+def test_a_frozen_member_is_never_known_less(rating, games):
+    after = rated(rating, games, drifting=False)
+    assert after.deviation <= rating.deviation
+    assert after.volatility == rating.volatility
+    assert after.deviation <= rated(rating, games).deviation + 1e-9
+
+
+def test_games_of_a_frozen_member_add_up_over_periods():
+    # with opponents that stay and even scores the periods' boundaries say nothing
+    opponents = [Rating(1500, 45)] * 6
+    at_once = rate(Rating(), opponents, [0.5] * 6, drifting=False)
+    by_parts = Rating()
+    for _ in range(3):
+        by_parts = rate(by_parts, opponents[:2], [0.5] * 2, drifting=False)
+    assert by_parts.deviation == pytest.approx(at_once.deviation)
+
+
+@given(ANY, ANY)
+def test_expected_scores_of_two_sum_to_one(first, second):
+    assert expected_score(first, second) + expected_score(second, first) == pytest.approx(1)
+
+
+def test_the_expected_score_is_elos_where_ratings_are_certain():
+    assert expected_score(Rating(1900, 0), Rating(1500, 0)) == pytest.approx(10 / 11, abs=1e-6)
+    uncertain = expected_score(Rating(1900, 300), Rating(1500, 100))
+    spread = 3 * (math.hypot(300, 100) / SCALE / math.pi) ** 2
+    assert uncertain == pytest.approx(1 / (1 + 10 ** (-1 / math.sqrt(1 + spread))), abs=1e-6)
+
+
+BEFORE = {"anchor": Rating(1500, 60), "learner": Rating(1600, 100), "frozen": Rating(1700, 120), "idle": Rating(1400)}
+GAMES = [("anchor", "learner", 0.75), ("frozen", "learner", 0.25), ("learner", "anchor", 0.0)]
+
+
+def test_a_period_is_computed_from_the_snapshot():
+    after = rate_period(BEFORE, GAMES, drifting=["learner"], pinned=["anchor"])
+    assert after["learner"] == rate(
+        BEFORE["learner"], [BEFORE["anchor"], BEFORE["frozen"], BEFORE["anchor"]], [0.25, 0.75, 0.0]
+    )
+    assert after["frozen"] == rate(BEFORE["frozen"], [BEFORE["learner"]], [0.25], drifting=False)
+    assert after["anchor"] is BEFORE["anchor"]
+    assert after["idle"] is BEFORE["idle"]
+    assert list(after) == list(BEFORE)
+
+
+def test_the_order_of_a_periods_games_does_not_matter():
+    assert rate_period(BEFORE, reversed(GAMES)) == rate_period(BEFORE, GAMES)
+
+
+def test_it_does_not_matter_who_is_first_in_a_game():
+    turned = [(second, first, 1 - score) for first, second, score in GAMES]
+    assert rate_period(BEFORE, turned) == rate_period(BEFORE, GAMES)
+
+
+def test_only_learners_without_games_become_less_certain():
+    after = rate_period(BEFORE, [], drifting=["learner", "anchor"], pinned=["anchor"])
+    assert after == BEFORE | {"learner": without_games(BEFORE["learner"])}
+
+
+def test_simulated_strengths_are_recovered():
+    generator = np.random.default_rng(3)
+    names = [f"member {index}" for index in range(10)]
+    strengths = 1500 + np.linspace(-350, 350, 10)
+    ratings = dict.fromkeys(names, Rating()) | {"member 4": Rating(float(strengths[4]), 45)}
+    for _ in range(60):
+        pairs = [generator.permutation(10)[:2] for _ in range(20)]
+        chances = [1 / (1 + 10 ** ((strengths[b] - strengths[a]) / 400)) for a, b in pairs]
+        games = [
+            (names[a], names[b], float(generator.random() < chance))
+            for (a, b), chance in zip(pairs, chances, strict=True)
+        ]
+        ratings = rate_period(ratings, games, pinned=["member 4"])
+    found = np.array([ratings[name].rating for name in names])
+    assert np.sqrt(np.mean((found - strengths) ** 2)) < 75
+    assert max(rating.deviation for rating in ratings.values()) < 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"games": [("learner", "nobody", 1)]}, "a member that has a rating, got 'nobody'"),
+        ({"games": [("nobody", "learner", 1)]}, "a member that has a rating, got 'nobody'"),
+        ({"games": [("idle", "idle", 1)]}, "'idle' against itself"),
+        ({"games": [("idle", "learner", 1.5)]}, "score: expected a number from 0 to 1, got 1.5"),
+        ({"games": [("idle", "learner", math.nan)], "pinned": ["idle", "learner"]}, "got nan"),
+        ({"games": [], "drifting": ["nobody"]}, "got 'nobody'"),
+        ({"games": [], "pinned": ["nobody"]}, "got 'nobody'"),
+        ({"games": [], "tau": 0.0}, "tau: expected a number from 0.1 to 2, got 0.0"),
+    ],
+)
+def test_impossible_periods_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        rate_period(BEFORE, **arguments)
+
+
+@pytest.mark.parametrize(("opponents", "scores"), [([], []), ([Rating()], []), ([Rating()], [1, 1])])
+def test_games_without_opponents_or_scores_are_refused(opponents, scores):
+    with pytest.raises(ValueError, match=f"got {len(opponents)} opponents, {len(scores)} scores"):
+        rate(Rating(), opponents, scores)
+
+
+def test_scores_and_tau_are_checked_for_one_member_too():
+    with pytest.raises(ValueError, match=r"score: expected a number from 0 to 1, got -0\.1"):
+        rate(Rating(), [Rating()], [-0.1])
+    with pytest.raises(ValueError, match="tau"):
+        rate(Rating(), [Rating()], [1], tau=math.nan)
+
+
+@pytest.mark.parametrize(
+    "values", [{"rating": math.nan}, {"rating": 399.0}, {"deviation": -1.0}, {"deviation": 501.0}, {"volatility": 0.2}]
+)
+def test_impossible_ratings_are_refused(values):
+    with pytest.raises(ConfigError, match=next(iter(values))):
+        Rating(**values)

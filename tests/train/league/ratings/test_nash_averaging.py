@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import optimize
+from scipy.special import expit, logit
+
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.nash_averaging import maximum_entropy_equilibrium, nash_average
+from echelon_train.league.ratings.payoffs import payoffs
+from train.league.drawn import POINTS, ahead, circle, draw_league
+
+EVEN = {name: Rating() for name in "abcd"}
+
+
+def test_rock_paper_and_scissors_have_a_third_each():
+    np.testing.assert_allclose(maximum_entropy_equilibrium(circle(3, 2.0)), 1 / 3)
+
+
+def test_stakes_that_differ_give_their_shares():
+    """Of 1, 2 and 3; a member's share is that of what the other two play for."""
+    payoff = np.array([[0.0, -1.0, 3.0], [1.0, 0.0, -2.0], [-3.0, 2.0, 0.0]])
+    np.testing.assert_allclose(maximum_entropy_equilibrium(payoff), [2 / 6, 3 / 6, 1 / 6], atol=1e-9)
+
+
+@pytest.mark.parametrize(("rocks", "papers", "scissors"), [(2, 1, 1), (3, 1, 2), (5, 2, 1)])
+def test_copies_of_a_member_share_its_weight(rocks, papers, scissors):
+    copies = np.repeat(np.arange(3), (rocks, papers, scissors))
+    weights = maximum_entropy_equilibrium(circle(3, 1.5)[np.ix_(copies, copies)])
+    np.testing.assert_allclose(weights, 1 / 3 / np.array((rocks, papers, scissors))[copies], atol=1e-9)
+
+
+def test_the_best_of_a_league_without_cycles_has_all_weight():
+    weights = maximum_entropy_equilibrium(ahead(np.array([1500.0, 1700.0, 1699.0, 1200.0])))
+    assert weights.tolist() == [0, 1, 0, 0]
+
+
+def test_equals_share_all():
+    np.testing.assert_allclose(maximum_entropy_equilibrium(np.zeros((5, 5))), 0.2)
+    assert maximum_entropy_equilibrium(np.zeros((1, 1))).tolist() == [1.0]
+
+
+def test_members_that_the_circle_beats_have_no_weight():
+    payoff = np.zeros((5, 5))
+    payoff[:3, :3] = circle(3, 1.0)
+    payoff[:3, 3:] = [[0.5, 2.0], [0.1, 2.0], [0.1, 2.0]]
+    payoff[3:, :3] = -payoff[:3, 3:].T
+    np.testing.assert_allclose(maximum_entropy_equilibrium(payoff), [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-9)
+
+
+def test_one_is_weighed_that_does_no_better_and_no_worse_than_a_mixture():
+    """A member even with a circle's members widens the equilibria to a line; the entropy chooses the place on it."""
+    payoff = np.zeros((4, 4))
+    payoff[:3, :3] = circle(3, 1.0)
+    np.testing.assert_allclose(maximum_entropy_equilibrium(payoff), 0.25, atol=1e-9)
+
+
+@pytest.mark.parametrize("stakes", [(2.0, -0.5, -0.5), (1.5, -1.0, 0.0), (3.0, 1.0, -1.0)])
+def test_the_entropy_is_the_greatest_that_an_outsider_allows(stakes):
+    """Three equals and one who beats the mixture of equal shares, against a general solver."""
+    payoff = np.zeros((4, 4))
+    payoff[3, :3] = stakes
+    payoff[:3, 3] = -payoff[3, :3]
+    oracle = optimize.minimize(
+        lambda x: np.sum(x * np.log(np.maximum(x, 1e-12))),
+        np.eye(4)[2],
+        method="SLSQP",
+        bounds=[(0, 1)] * 4,
+        constraints=[{"type": "eq", "fun": lambda x: x.sum() - 1}, {"type": "ineq", "fun": lambda x: -payoff @ x}],
+        options={"ftol": 1e-10, "maxiter": 500},
+    )
+    assert oracle.success
+    found = maximum_entropy_equilibrium(payoff)
+    np.testing.assert_allclose(found, oracle.x, atol=1e-4)
+    assert found[3] < 1e-9 and (found[:3] > 0.05).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 9).flatmap(lambda size: arrays(np.float64, (size, size), elements=st.integers(-4, 4).map(float))),
+    st.floats(0.01, 3.0),
+)
+def test_nobody_beats_the_mixture(numbers, scale):
+    payoff = scale * (np.triu(numbers, 1) - np.triu(numbers, 1).T)
+    weights = maximum_entropy_equilibrium(payoff)
+    assert (weights >= 0).all() and weights.sum() == pytest.approx(1)
+    assert (payoff @ weights).max() < 1e-6
+    order = np.random.default_rng(0).permutation(len(payoff))
+    np.testing.assert_allclose(maximum_entropy_equilibrium(payoff[np.ix_(order, order)]), weights[order], atol=1e-5)
+
+
+def test_nobody_beats_the_mixture_of_a_great_league():
+    rng = np.random.default_rng(0)
+    for scale in (0.01, 0.3, 3.0):
+        upper = np.triu(scale * rng.normal(size=(80, 80)), 1)
+        weights = maximum_entropy_equilibrium(upper - upper.T)
+        assert ((upper - upper.T) @ weights).max() < 1e-6 * scale
+        assert 20 < np.count_nonzero(weights) < 60
+
+
+@pytest.mark.parametrize("payoff", [np.ones((2, 2)), np.array([[0.0, np.inf], [-np.inf, 0.0]]), np.zeros(3)])
+def test_what_is_no_zero_sum_game_is_refused(payoff):
+    with pytest.raises(ValueError, match="antisymmetric"):
+        maximum_entropy_equilibrium(payoff)
+
+
+def test_a_measured_circle_is_weighed_alike_and_the_outsider_is_measured_against_it():
+    logits = np.zeros((4, 4))
+    logits[:3, :3] = circle(3, 1.5)
+    logits[3, :3], logits[:3, 3] = -1.0, 1.0
+    table = draw_league(np.random.default_rng(0), logits, 400)
+    average = nash_average(table, {name: Rating() for name in table.members})
+    np.testing.assert_allclose(average.weights, [1 / 3, 1 / 3, 1 / 3, 0], atol=0.06)
+    np.testing.assert_allclose(average.advantage[:3], 0, atol=1e-4)
+    assert average.advantage[3] == pytest.approx(-POINTS, rel=0.1)
+    assert not average.filled.any()
+
+
+def test_pairs_that_have_not_met_are_filled_and_marked():
+    ratings = EVEN | {"c": Rating(1900.0, 0.0), "a": Rating(1500.0, 0.0)}
+    average = nash_average(payoffs(["a", "b", "c"], {("a", "b"): [0.75] * 9, ("b", "c"): [0.0] * 4}), ratings)
+    assert np.argwhere(average.filled).tolist() == [[0, 2], [2, 0]]
+    assert average.weights.tolist() == [0, 0, 1]
+    assert average.advantage[0] == pytest.approx(-400, abs=0.1)  # as rated
+    share = expit((1500 - 1900) / POINTS / np.sqrt(1 + 3 * (350 / POINTS / np.pi) ** 2))
+    assert average.advantage[1] == pytest.approx(POINTS * logit(share / 5), abs=0.1)  # four games lost, one as rated
+
+
+def test_unplayed_members_of_impossible_leads_have_finite_advantages():
+    ratings = {"a": Rating(4000.0, 0.0), "b": Rating(400.0, 0.0)}
+    average = nash_average(payoffs(["a", "b"], {}), ratings)
+    assert average.weights.tolist() == [1, 0]
+    assert average.advantage[1] == pytest.approx(-3600, rel=1e-3)
+
+
+def test_a_member_without_a_rating_is_refused():
+    with pytest.raises(ValueError, match=r"none of \['b'\]"):
+        nash_average(payoffs(["a", "b"], {}), {"a": Rating()})

@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from echelon_env.evaluate.statistics import score_interval
+from echelon_train.league.ratings.glicko2 import Rating, expected_score
+from echelon_train.league.ratings.payoffs import mispredictions, payoffs, predicted_scores
+from train.league.drawn import POINTS, ahead, circle, draw_league, draw_scores, names
+
+GAME_SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), max_size=12)
+
+
+def rated(table, strengths, deviation=0.0):
+    return {name: Rating(float(strength), deviation) for name, strength in zip(table.members, strengths, strict=True)}
+
+
+def test_a_cell_has_the_games_the_mean_score_and_its_interval():
+    scores = [1.0, 0.5, 0.75, 1.0]
+    table = payoffs(["a", "b", "c"], {("a", "b"): scores})
+    interval = score_interval({"": np.array(scores)})
+    assert table.members == ("a", "b", "c")
+    assert table.games.tolist() == [[0, 4, 0], [4, 0, 0], [0, 0, 0]]
+    assert (table.score[0, 1], table.low[0, 1], table.high[0, 1]) == (interval.estimate, interval.low, interval.high)
+    assert table.squares[0, 1] == pytest.approx(4 * np.var(scores))
+    assert np.argwhere(table.met).tolist() == [[0, 1], [1, 0]]
+    for values in (table.score, table.low, table.high):
+        assert np.isnan(values[~table.met]).all()
+
+
+def test_both_orders_of_a_pair_are_taken_together():
+    together = payoffs(["a", "b"], {("b", "a"): [0.0, 0.25], ("a", "b"): [0.5]})
+    alone = payoffs(["a", "b"], {("a", "b"): [1.0, 0.75, 0.5]})
+    for field in ("games", "score", "low", "high", "squares"):
+        np.testing.assert_allclose(getattr(together, field), getattr(alone, field))
+
+
+@given(ab=GAME_SCORES, ba=GAME_SCORES, ac=GAME_SCORES)
+def test_a_cell_mirrors_the_one_across_the_diagonal(ab, ba, ac):
+    table = payoffs(["a", "b", "c"], {("a", "b"): ab, ("b", "a"): ba, ("a", "c"): ac})
+    np.testing.assert_allclose(table.score, 1 - table.score.T)
+    np.testing.assert_allclose(table.low, 1 - table.high.T)
+    np.testing.assert_array_equal(table.games, table.games.T)
+    np.testing.assert_array_equal(table.squares, table.squares.T)
+    assert table.games[0, 1] == len(ab) + len(ba)
+    met = table.met
+    assert (table.low[met] <= table.score[met]).all() and (table.score[met] <= table.high[met]).all()
+    dispersion = table.dispersion
+    np.testing.assert_array_equal(np.isnan(dispersion), ~met)
+    np.testing.assert_array_equal(dispersion, dispersion.T)
+    assert ((dispersion[met] > 0) & (dispersion[met] <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("members", "scores", "match"),
+    [
+        ([], {}, "at least one"),
+        (["a", "a"], {}, "all different"),
+        (["a"], {("a", "a"): [0.5]}, "two different ones"),
+        (["a", "b"], {("a", "c"): [0.5]}, "'c'"),
+        (["a", "b"], {("a", "b"): [0.5, 1.1]}, "between 0 and 1"),
+        (["a", "b"], {("a", "b"): [np.nan]}, "between 0 and 1"),
+        (["a", "b"], {("a", "b"): [[0.5]]}, r"\(games,\)"),
+    ],
+)
+def test_what_is_no_payoffs_is_refused(members, scores, match):
+    with pytest.raises(ValueError, match=match):
+        payoffs(members, scores)
+
+
+@pytest.mark.parametrize(("alike", "drawn", "expected"), [(0.0, 0.0, 0.5), (1.0, 0.0, 1.0), (0.4, 0.0, 0.7)])
+def test_the_dispersion_says_how_far_two_battles_end_alike(alike, drawn, expected):
+    table = draw_league(np.random.default_rng(0), ahead(np.arange(8) * 60.0), 60, alike=alike, drawn=drawn)
+    assert np.nanmean(table.dispersion) == pytest.approx(expected, abs=0.03)
+
+
+def test_few_games_say_little_about_the_dispersion():
+    def of_two(scores):
+        return payoffs(["a", "b"], {("a", "b"): scores}).dispersion[0, 1]
+
+    assert np.isnan(of_two([]))
+    assert of_two([1.0, 1.0, 1.0]) == 1.0
+    assert 0.3 < of_two([0.5] * 3) < 1
+    assert of_two([0.5] * 300) < 0.01
+
+
+def test_predictions_are_those_of_the_ratings():
+    table = payoffs(["a", "b", "c"], {})
+    ratings = {"c": Rating(1900.0, 50.0), "b": Rating(1400.0), "a": Rating(1500.0, 200.0), "other": Rating()}
+    predicted = predicted_scores(table, ratings)
+    assert predicted[0, 2] == expected_score(ratings["a"], ratings["c"])
+    np.testing.assert_allclose(predicted, 1 - predicted.T)
+    np.testing.assert_allclose(np.diag(predicted), 0.5)
+    with pytest.raises(ValueError, match=r"none of \['b'\]"):
+        predicted_scores(table, {"a": Rating(), "c": Rating()})
+
+
+def test_a_pair_that_contradicts_the_ratings_is_reported():
+    strengths = np.array([1500.0, 1600.0, 1700.0, 1500.0])
+    logits = ahead(strengths)
+    logits[0, 2] += 400 / POINTS  # the first beats the third, who is stronger
+    table = draw_league(np.random.default_rng(1), logits, 30)
+    (found,) = mispredictions(table, rated(table, strengths))
+    assert (found.first, found.second, found.games) == ("member-0", "member-2", 30)
+    assert found.predicted == pytest.approx(1 / (1 + 10**0.5))
+    assert found.predicted < found.low < found.score < found.high
+    assert (found.score, found.low) == (table.score[0, 2], table.low[0, 2])
+    assert found.q_value < 0.05
+
+
+def test_the_furthest_from_what_was_predicted_comes_first():
+    table = payoffs(["a", "b", "c"], {("b", "a"): [0.75] * 60, ("c", "a"): [1.0] * 60, ("b", "c"): [0.5] * 60})
+    found = mispredictions(table, rated(table, [1500.0] * 3))
+    assert [(pair.first, pair.second) for pair in found] == [("c", "a"), ("b", "a")]
+
+
+def test_nothing_is_reported_of_a_league_without_games():
+    table = payoffs(["a", "b"], {})
+    assert mispredictions(table, rated(table, [500.0, 3000.0])) == []
+
+
+def test_winning_all_games_contradicts_no_great_lead():
+    table = payoffs(["a", "b"], {("a", "b"): [1.0] * 30})
+    assert mispredictions(table, rated(table, [2600.0, 1500.0])) == []
+    assert mispredictions(table, rated(table, [1600.0, 1500.0]))
+    assert mispredictions(table, rated(table, [1500.0, 2600.0]))
+
+
+def test_one_surprise_among_many_pairs_is_taken_for_chance():
+    rng = np.random.default_rng(0)
+    surprise = [1.0] * 16 + [0.0] * 4
+    alone = payoffs(["a", "b"], {("a", "b"): surprise})
+    assert mispredictions(alone, rated(alone, [1500.0] * 2))
+    members = names(16)
+    scores = {(a, b): draw_scores(rng, 0.5, 20, alike=1.0, drawn=0.0) for a in members for b in members if a < b}
+    table = payoffs(members, scores | {(members[0], members[1]): surprise})
+    assert table.low[0, 1] == pytest.approx(alone.low[0, 1]) and table.low[0, 1] > 0.5
+    assert mispredictions(table, rated(table, [1500.0] * 16)) == []
+
+
+@pytest.mark.parametrize("alike", [0.0, 1.0])
+def test_ratings_that_are_right_are_rarely_suspected(alike):
+    rng = np.random.default_rng(2)
+    alarms = 0
+    for _ in range(100):
+        strengths = np.clip(rng.normal(1500, 300, size=8), 500, 2500)
+        table = draw_league(rng, ahead(strengths), 10, alike=alike)
+        alarms += bool(mispredictions(table, rated(table, strengths)))
+    assert alarms <= 8
+
+
+def test_a_circle_contradicts_any_ratings():
+    table = draw_league(np.random.default_rng(3), circle(6, 1.2), 20)
+    assert len(mispredictions(table, rated(table, [1500.0] * 6))) >= 6

@@ -1,0 +1,184 @@
+"""Runs that train in a league: whom they meet, what they leave there, and that they go on."""
+
+import dataclasses
+import json
+from collections import Counter
+
+import pytest
+from stable_baselines3.common.logger import Logger
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
+from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.config.train import training_curriculum
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.matchmaking.roles import SELF
+from echelon_train.league.store.registry import League
+from echelon_train.policy import build_policy
+from echelon_train.runs.callbacks import LeagueCallback
+from echelon_train.runs.folder import read_run_config
+from echelon_train.runs.run import Run
+from echelon_train.runs.training import resume, train
+from train.league.leagues import watch_opponents
+from train.resuming import QUIET, at_step, differences, resumable_run
+
+ALL = OpponentMixture(self_play=1, past=1, pfsp=1, scripted=1, verification=0)
+
+
+@pytest.fixture
+def league(tmp_path):
+    made = League.create(tmp_path / "league")
+    made.add_scripted("trivial")
+    made.add_scripted("idle")  # nobody trains against it
+    return made
+
+
+def run_in(league, **changes):
+    own = {"snapshot_every": 40, "mixture": ALL} | changes
+    return resumable_run(league=LeagueConfig(path=str(league.path), **own))
+
+
+def left(league):
+    """Name -> parent of the members that were trained."""
+    return {each.name: each.parent for each in league.members() if each.kind != "scripted"}
+
+
+def test_a_main_agent_leaves_snapshots_and_meets_them(league, tmp_path, monkeypatch):
+    met = watch_opponents(monkeypatch)
+    result = train(run_in(league), tmp_path / "run", console=QUIET)
+    snapshots = left(league)
+    assert snapshots == {"main-1": None, "main-2": "main-1"}  # of 160 decisions, and between two iterations
+    assert {SELF, "novice", "trivial", "main-1"} <= set(met) <= {SELF, "novice", "trivial", *snapshots}
+    ages = [each.age for each in league.members() if each.kind == "main"]
+    assert all(later - earlier >= 40 for earlier, later in zip([0, *ages], ages, strict=False))
+    assert load_checkpoint(result.checkpoint).opponent == "league"
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert all(line["league/opponents"] >= 1 for line in lines if "league/opponents" in line)
+    assert any("league/worst_score" in line for line in lines)
+
+
+def test_members_play_with_their_own_weights(league, tmp_path):
+    train(run_in(league), tmp_path / "run", console=QUIET)
+    run = Run(run_in(league), tmp_path / "other", "cpu", QUIET, None)
+    try:
+        kept = weights_of(load_checkpoint(league.member_policy("main-1")).policy)
+        played = weights_of(run._league._seat.load("main-1"))
+        assert all(played[name].equal(tensor) for name, tensor in kept.items())
+        own = weights_of(run._league._seat.load(SELF))
+        assert all(weights_of(run.model.policy)[name].equal(tensor) for name, tensor in own.items())
+        assert not own["action_net.weight"].equal(kept["action_net.weight"])
+    finally:
+        run.close()
+
+
+@pytest.mark.parametrize("step", [1, 30, 70])
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(step, tmp_path, monkeypatch):
+    """Each in a league of its own: what others leave there in the meantime would change it."""
+    whole, parts = (League.create(tmp_path / name) for name in ("whole", "parts"))
+    train(run_in(whole), tmp_path / "run", console=QUIET)
+    with monkeypatch.context() as patched:
+        at_step(patched, step, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(run_in(parts), tmp_path / "again", console=QUIET)
+    resume(tmp_path / "again", console=QUIET)
+    assert left(parts) == left(whole)
+    assert [each.weights_sha256 for each in parts.members()] == [each.weights_sha256 for each in whole.members()]
+    found = differences(tmp_path / "run", tmp_path / "again")
+    assert [name for name in found if "league" not in name.lower() and "config" not in name] == []
+
+
+def test_a_run_goes_on_where_its_league_is_now(league, tmp_path):
+    train(run_in(league), tmp_path / "run", console=QUIET)
+    moved, other = tmp_path / "moved", League.create(tmp_path / "other")
+    league.path.rename(moved)
+    with pytest.raises(LeagueError, match="league"):
+        resume(tmp_path / "run", steps=240, console=QUIET)
+    with pytest.raises(LeagueError, match="no member 'main-2'"):
+        resume(tmp_path / "run", steps=240, **{"league.path": str(other.path)}, console=QUIET)
+    resume(tmp_path / "run", steps=240, **{"league.path": str(moved)}, console=QUIET)
+    assert left(League.open(moved))["main-3"] == "main-2"
+    assert left(other) == {}
+    assert read_run_config(tmp_path / "run").league.path == str(moved), "and so the next time"
+
+    train(resumable_run(), tmp_path / "alone", console=QUIET)
+    with pytest.raises(ConfigError, match="in no league"):
+        resume(tmp_path / "alone", **{"league.path": str(moved)}, console=QUIET)
+
+
+def test_whom_a_run_meets_may_change_while_it_goes_on(league, tmp_path, monkeypatch):
+    train(run_in(league), tmp_path / "run", console=QUIET)
+    met = watch_opponents(monkeypatch)
+    scripted_only = {f"league.mixture.{name}": 0.0 for name in ("self_play", "past", "pfsp")}
+    resume(tmp_path / "run", steps=400, **scripted_only, console=QUIET)
+    assert read_run_config(tmp_path / "run").league.mixture == OpponentMixture(
+        self_play=0, past=0, pfsp=0, scripted=1, verification=0
+    )
+    late = Counter(met)
+    resume(tmp_path / "run", steps=800, console=QUIET)
+    assert set(met - late) <= {"novice", "trivial"}, "those of battles that were going on are over"
+    assert set(met - late)
+
+
+def test_a_main_exploiter_meets_the_newest_main_agent_and_begins_anew(league, tmp_path, monkeypatch):
+    train(run_in(league), tmp_path / "main", console=QUIET)
+    begun = []
+    monkeypatch.setattr(
+        "echelon_train.runs.callbacks.league.build_policy",
+        lambda network, seed: begun.append(build_policy(network, seed)) or begun[-1],
+    )
+    met = watch_opponents(monkeypatch)
+    config = run_in(league, role="main_exploiter", patience=1)
+    config = dataclasses.replace(config, checkpoint_every=1000)  # else each rollout begins with a checkpoint anyway
+    train(config, tmp_path / "exploiter", console=QUIET)
+    assert set(met) == {"main-2"}
+    exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
+    assert exploiters == {"main-exploiter-1": None, "main-exploiter-2": None}
+    assert len(begun) == 2
+    for name in exploiters:
+        kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
+        assert not any(kept.equal(weights_of(each)["action_net.weight"]) for each in begun), "left before, not after"
+    first = weights_of(begun[0])
+    assert not first["action_net.weight"].equal(weights_of(begun[1])["action_net.weight"])
+
+
+def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
+    run = Run(run_in(league), tmp_path / "run", "cpu", QUIET, None)
+    try:
+        callback = run._league
+        run.model.set_logger(Logger(None, []))
+        callback.init_callback(run.model)
+        for opponent, outcomes in {"novice": (1, 1, 0), "trivial": (-1, 0, -1)}.items():
+            for outcome in outcomes:
+                callback.locals = {"infos": [{"opponent": opponent, "outcome": outcome}, {}]}
+                assert callback._on_step()
+        callback._on_rollout_end()
+        assert callback._seat.fared() == pytest.approx({"novice": 5 / 6, "trivial": 1 / 6})
+        logged = run.model.logger.name_to_value
+        assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5))
+    finally:
+        run.close()
+
+
+def test_opponents_act_where_and_are_kept_as_the_run_says(league):
+    callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, lambda: None, QUIET)
+    assert (callback.opponents._device.type, callback.opponents._cache) == ("meta", 3)
+
+
+def test_an_exploiter_without_anybody_to_exploit_is_refused(league, tmp_path):
+    for role, reason in (("main_exploiter", "no snapshot"), ("league_exploiter", "has none")):
+        with pytest.raises(ConfigError, match=reason):
+            train(run_in(league, role=role), tmp_path / role, console=QUIET)
+
+
+def test_what_is_no_league_is_refused_and_nothing_is_left(tmp_path):
+    (tmp_path / "league").mkdir()
+    config = resumable_run(league=LeagueConfig(path=str(tmp_path / "league")))
+    with pytest.raises(LeagueError):
+        train(config, tmp_path / "run", console=QUIET)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_league_has_no_curriculum(league):
+    config, curriculum = run_in(league), training_curriculum(["duel-open", "duel"])
+    with pytest.raises(ConfigError, match="no curriculum"):
+        dataclasses.replace(config, battle=curriculum.scenarios[0].config, curriculum=curriculum)

@@ -1,0 +1,179 @@
+import sqlite3
+import threading
+
+import pytest
+
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.store import database
+from echelon_train.league.store.database import DATABASE_FILE, check_integrity, reading, writing
+from echelon_train.league.store.registry import League
+from train.league.leagues import played, small_league, uuids
+
+
+@pytest.fixture
+def league(tmp_path):
+    return small_league(tmp_path / "league")
+
+
+def raw(league):
+    """A connection that knows no rules."""
+    return sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)
+
+
+def test_settings_of_a_connection(league):
+    with reading(league.path) as connection:
+        pragmas = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "foreign_keys")}
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    assert pragmas == {"synchronous": 3, "foreign_keys": 1}
+    assert mode == ("wal" if sqlite3.sqlite_version_info >= (3, 51, 3) else "delete")
+
+
+def test_a_write_ahead_log_is_used_where_it_is_safe_and_given_up_where_it_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "SAFE_WAL_VERSION", (3, 0, 0))
+    league = small_league(tmp_path / "league")
+    with writing(league.path) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    before = uuids(league)
+    monkeypatch.setattr(database, "SAFE_WAL_VERSION", (99, 0, 0))
+    assert league.record(played("novice", "expert", number=9))
+    with reading(league.path) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
+    assert uuids(league) == [*before, played("novice", "expert", number=9).uuid]
+
+
+def test_what_fails_is_undone(league):
+    def fail():
+        with writing(league.path) as connection:
+            connection.execute("UPDATE members SET state = 'retired'")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert {member.state for member in league.members()} == {"active"}
+
+
+def test_a_writer_waits_for_another_one_from_its_beginning(league, monkeypatch):
+    """Not only from where it writes: what it has read by then must still be so."""
+    begun, seen = threading.Event(), []
+
+    def count():
+        begun.set()
+        with writing(league.path) as connection:
+            seen.append(connection.execute("SELECT COUNT(*) FROM configs").fetchone()[0])
+
+    other = threading.Thread(target=count)
+    with writing(league.path) as connection:
+        other.start()
+        begun.wait()
+        connection.execute("INSERT INTO configs VALUES ('x', '{}')")
+        other.join(0.2)
+        assert not seen
+    other.join()
+    assert seen == [2]
+
+
+def test_a_lock_that_is_kept_is_no_hanging(league, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    with writing(league.path):
+        assert len(league.members()) == 3, "reading goes on"
+        with pytest.raises(LeagueError, match=r"another process has kept the league locked for 0\.01 s"):
+            league.close_period()
+    assert league.close_period() == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE matches SET first = 1",
+        "UPDATE matches SET outcomes = '[]'",
+        "DELETE FROM matches",
+        "INSERT OR REPLACE INTO matches SELECT * FROM matches",
+        "UPDATE members SET name = 'x' WHERE id = 1",
+        "UPDATE members SET kind = 'past'",
+        "UPDATE members SET age = 3",
+        "UPDATE members SET origin = '{}'",
+        "DELETE FROM members",
+        "UPDATE configs SET document = '{}'",
+        "DELETE FROM configs",
+        "UPDATE periods SET last_match = 0",
+        "DELETE FROM periods",
+        "INSERT INTO members (name, kind, state, age, created_at, origin) VALUES ('x', 'main', 'active', 0, '', '{}')",
+        "INSERT INTO ratings VALUES (1, 99, 1500, 350, 0.06)",
+        "INSERT INTO ratings VALUES (2, 1, 1500, 350, 0.06)",
+    ],
+)
+def test_what_happened_cannot_be_changed(league, change):
+    with (
+        pytest.raises(LeagueError, match=r"never|only the state|constraint failed"),
+        writing(league.path) as connection,
+    ):
+        connection.execute(change)
+    assert uuids(league) == [played("novice", "expert", number=n).uuid for n in (1, 2, 3)]
+
+
+def test_no_folder(tmp_path):
+    with pytest.raises(LeagueError, match=r"missing: is no league \(no such folder\)"):
+        League.open(tmp_path / "missing")
+    with pytest.raises(LeagueError, match=r"is no league \(no league\.db\)"):
+        League.open(tmp_path)
+    assert list(tmp_path.iterdir()) == [], "looking for one makes none"
+
+
+def test_another_database(tmp_path):
+    with sqlite3.connect(tmp_path / DATABASE_FILE) as connection:
+        connection.execute("CREATE TABLE stamps (country TEXT)")
+    connection.close()
+    with pytest.raises(LeagueError, match=r"is no league \(format None"):
+        League.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [(str(database.VERSION + 1), "made by a newer release, update"), ("1", "cannot be used"), ("x", "cannot be used")],
+)
+def test_another_version(league, version, reason):
+    connection = raw(league)
+    connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (version,))
+    connection.close()
+    for use in (lambda: League.open(league.path), league.close_period, league.ratings):
+        with pytest.raises(LeagueError, match=rf"league format version '{version}', this release reads \d: .*{reason}"):
+            use()
+
+
+@pytest.mark.parametrize("damage", ["text", "half", "zeros", "nothing"])
+def test_a_damaged_database_is_refused(league, damage):
+    file = league.path / DATABASE_FILE
+    data = file.read_bytes()
+    new = {
+        "text": b"not a database " * 1000,
+        "half": data[: len(data) // 2],
+        "zeros": data[:8192] + bytes(len(data) - 8192),
+        "nothing": b"",
+    }[damage]
+    file.write_bytes(new)
+    with pytest.raises(LeagueError, match=r"damaged|is no league \(format None"):
+        League.open(league.path)
+    assert file.read_bytes() == new
+
+
+def test_comments_are_no_part_of_the_rules(league, monkeypatch):
+    text = database._SCHEMA.replace("-- ", "-- newly: ").replace("    ", "  ")
+    assert text != database._SCHEMA
+    monkeypatch.setattr(database, "_SCHEMA", text)
+    assert League.open(league.path).members() == league.members()
+
+
+def test_foreign_and_missing_rules_are_noticed(league):
+    connection = raw(league)
+    connection.executescript(
+        "DROP TRIGGER matches_stay; CREATE TRIGGER mine AFTER INSERT ON matches BEGIN SELECT 1; END;"
+        "DROP INDEX matches_of_first; CREATE INDEX matches_of_first ON matches (second);"
+    )
+    assert check_integrity(connection) == [
+        "the table, index or trigger 'matches_of_first' has been changed",
+        "the table, index or trigger 'matches_stay' is missing",
+        "the table, index or trigger 'mine' is foreign",
+    ]
+    connection.close()
+    with pytest.raises(DamagedLeagueError, match="'matches_of_first' has been changed; fsck says more"):
+        League.open(league.path)

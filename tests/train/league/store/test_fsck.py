@@ -1,0 +1,170 @@
+import shutil
+import sqlite3
+
+import pytest
+
+from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.store import database
+from echelon_train.league.store.database import DATABASE_FILE, writing
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.registry import League
+from train.league.leagues import number_uuid, played, saved, small_league
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("leagues")
+    league = small_league(folder / "league")
+    league.add_checkpoint(saved(folder / "a"), "main", "learner")
+    league.record(played("learner", "novice", (1, 0), 4))
+    league.close_period()
+    league.record(played("learner", "expert", (1, 0), 5))
+    return league
+
+
+@pytest.fixture
+def league(sound, tmp_path):
+    """A copy that may be damaged."""
+    shutil.copytree(sound.path, tmp_path / "league")
+    return League.open(tmp_path / "league")
+
+
+def change(league, *statements):
+    """Change a database behind the back of its rules, and leave these as they were."""
+    connection = sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    for _, sql in triggers:
+        connection.execute(sql)
+    connection.close()
+
+
+def problems(league):
+    return [(finding.subject, finding.problem) for finding in fsck(league.path)]
+
+
+def test_a_sound_league(league):
+    before = (league.path / DATABASE_FILE).read_bytes()
+    assert fsck(league.path) == []
+    assert (league.path / DATABASE_FILE).read_bytes() == before
+
+
+def test_nothing_is_found_where_only_the_rules_were_taken_off_and_put_back(league):
+    change(league)
+    assert fsck(league.path) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "subject", "problem"),
+    [
+        ("UPDATE matches SET outcomes = '[-1, 0]' WHERE id = 4", f"match {number_uuid(4)}", "altered: its SHA-256"),
+        ("UPDATE matches SET outcomes = 'x' WHERE id = 5", f"match {number_uuid(5)}", "altered: its SHA-256"),
+        ("UPDATE matches SET scenario = 'x' WHERE id = 1", f"match {number_uuid(1)}", "altered: its SHA-256"),
+        ("UPDATE members SET name = 'x' WHERE id = 2", f"match {number_uuid(1)}", "altered: its SHA-256"),
+        ("UPDATE matches SET first = 99 WHERE id = 2", f"match {number_uuid(2)}", "orphaned: one of its players is no"),
+        ("UPDATE matches SET first = 99 WHERE id = 2", DATABASE_FILE, "a row of matches names a row of members"),
+        ("DELETE FROM matches WHERE id = 2", "matches", "5 have been recorded and 4 are there: some were deleted"),
+        ("DELETE FROM matches WHERE id = 5", "matches", "5 have been recorded and 4 are there: some were deleted"),
+        ("DELETE FROM members WHERE id = 3", "members", "4 have been recorded and 3 are there: some were deleted"),
+        ("UPDATE configs SET document = '{}'", "config ", "altered: its SHA-256"),
+        ("DELETE FROM periods WHERE number = 1", "period 2", "comes where period 1 was expected: one is missing"),
+        ("UPDATE periods SET last_match = 2 WHERE number = 2", "period 2", "ends before the period before it"),
+        ("UPDATE periods SET last_match = 77 WHERE number = 2", "period 2", "names a match or a member that is not"),
+        ("UPDATE periods SET last_member = 2 WHERE number = 2", "period 2", "ends before the period before it"),
+        ("UPDATE periods SET last_member = 77 WHERE number = 2", "period 2", "names a match or a member that is not"),
+        ("UPDATE ratings SET volatility = 0.09 WHERE member = 3", "ratings of period 1", "matches: expert (1 in all)"),
+        ("UPDATE periods SET last_match = 2 WHERE number = 1", "ratings of period 1", "do not follow from the matches"),
+        (
+            "UPDATE periods SET pinned = '[99]' WHERE number = 1",
+            "periods",
+            "no ratings follow from them: period 1: names",
+        ),
+        ("UPDATE periods SET tau = 9", "periods", "no ratings follow from them: tau: expected a number"),
+        ("UPDATE periods SET drifting = '?'", DATABASE_FILE, "cannot be read to its end"),
+        ("UPDATE members SET origin = '?'", DATABASE_FILE, "cannot be read to its end"),
+        ("UPDATE meta SET value = '?' WHERE key = 'settings'", DATABASE_FILE, "its settings cannot be read"),
+        ("DELETE FROM meta WHERE key = 'settings'", DATABASE_FILE, "its settings cannot be read"),
+        (
+            "UPDATE ratings SET rating = rating + 0.01 WHERE member = 3",
+            "ratings of period 1",
+            "matches: expert (1 in all)",
+        ),
+        (
+            "UPDATE ratings SET deviation = 9 WHERE period = 2",
+            "ratings of period 2",
+            "learner, novice, trivial (4 in all)",
+        ),
+        (
+            "DELETE FROM ratings WHERE period = 2 AND member = 1",
+            "ratings of period 2",
+            "the matches: novice (1 in all)",
+        ),
+        ("UPDATE ratings SET rating = -1", "ratings of period 2", "cannot be: "),
+        ("DROP INDEX matches_of_first", DATABASE_FILE, "the table, index or trigger 'matches_of_first' is missing"),
+        ("CREATE TABLE mine (x)", DATABASE_FILE, "the table, index or trigger 'mine' is foreign"),
+    ],
+)
+def test_what_is_not_as_it_was_is_found(league, statement, subject, problem):
+    change(league, statement)
+    found = problems(league)
+    assert any(s.startswith(subject) and problem in p for s, p in found), found
+
+
+def test_ratings_that_do_not_follow_are_mended_by_rebuilding(league):
+    before = league.history()
+    with writing(league.path) as connection:
+        connection.execute("UPDATE ratings SET rating = rating + 1 WHERE period = 1")
+    assert [finding.remedy for finding in fsck(league.path)] == ["rebuild the ratings"]
+    assert league.rebuild() == 3
+    assert fsck(league.path) == [] and league.history() == before
+
+
+@pytest.mark.parametrize("name", [WEIGHTS_FILE, JSON_FILE])
+def test_files_of_a_member(league, name):
+    file = league.member_policy("learner") / name
+    original = file.read_bytes()
+    file.write_bytes(original + b" ")
+    assert [(s, p.split(": ", 1)[1][:7]) for s, p in problems(league)] == [("member learner", "altered")]
+    file.unlink()
+    assert problems(league) == [("member learner", f"{file}: the file is missing")]
+    shutil.rmtree(file.parent)
+    assert problems(league) == [("member learner", f"{file.parent}: the folder is missing")]
+    shutil.rmtree(file.parent.parent)
+    assert problems(league) == [("member learner", f"{file.parent}: the folder is missing")]
+
+
+def test_stray_files(league):
+    folder = league.member_policy("learner")
+    stray = [folder / "notes.txt", folder.with_name("0" * 64), folder.with_name(".0.x")]
+    for path in stray:
+        path.mkdir()
+    found = fsck(league.path)
+    assert [finding.subject for finding in found] == ["member learner", str(stray[2]), str(stray[1])]
+    assert found[0].problem == f"{stray[0]}: is no part of a member"
+    assert "belongs to no member: left by a process that was killed" in found[1].problem
+
+
+def test_damage_to_the_file(league):
+    file = league.path / DATABASE_FILE
+    data = file.read_bytes()
+    file.write_bytes(data[:4096] + b"\xff" * 4096 * 3 + data[4 * 4096 :])
+    found = fsck(league.path)
+    assert found and all(finding.remedy == "restore the league from an export" for finding in found)
+    file.write_bytes(b"no database " * 1000)
+    (finding,) = fsck(league.path)
+    assert "file is not a database" in finding.problem
+
+
+def test_what_is_no_damage_is_refused(tmp_path, league, monkeypatch):
+    with pytest.raises(LeagueError, match="is no league"):
+        fsck(tmp_path)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    with writing(league.path), pytest.raises(LeagueError, match="another process has kept the league locked"):
+        fsck(league.path)
+    monkeypatch.setattr(database, "VERSION", 0)
+    with pytest.raises(LeagueError, match="it was made by a newer release"):
+        fsck(league.path)

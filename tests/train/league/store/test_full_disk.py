@@ -1,0 +1,128 @@
+"""Leagues on a file system that is really full."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from train.league.leagues import run_script
+
+SMALL = ("unshare", "--user", "--map-root-user", "--mount", "--")
+"""A process whose mounts nobody else sees, and which end with it."""
+
+MOUNT = """
+import errno, os, subprocess, sys
+from pathlib import Path
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.registry import League
+from echelon_train.league.store.transfer import export_league, import_league
+from train.league.leagues import played, saved, small_league, uuids
+
+disk = Path(sys.argv[1])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(disk)], check=True)
+ballast = disk / "ballast"
+
+def fill(free):
+    "Leave as many bytes, in pages."
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+        file.truncate(file.tell() - free)
+
+def refused(act, named):
+    try:
+        act()
+    except OSError as error:
+        assert (error.errno, error.filename) == (errno.ENOSPC, str(named)), (error.errno, error)
+        return True
+    return False
+
+def files():
+    return sorted(str(path) for path in disk.rglob("*"))
+"""
+
+FULL = """
+checkpoint, other = saved(disk.with_name("checkpoint"), 1), saved(disk.with_name("other"), 2)
+league = small_league(disk / "league")
+league.add_checkpoint(other, "main", "other")
+outside = disk.with_name("outside.zip")
+export_league(league, outside)
+database = league.path / "league.db"
+more = played("novice", "expert", (1, 0), 7, padding=20_000)
+before = files(), uuids(league), league.history(), league.members()
+fill(0)
+assert refused(lambda: league.record(more), database)
+assert refused(league.close_period, database)
+assert refused(league.rebuild, database)
+assert refused(lambda: league.retire("expert"), database)
+assert refused(lambda: league.add_scripted("veteran"), database)
+assert refused(lambda: league.add_checkpoint(checkpoint, "main", "new"), database)
+assert refused(lambda: export_league(league, disk / "league.zip"), disk / "league.zip")
+assert refused(lambda: import_league(outside, disk / "second"), disk / "second")
+assert refused(lambda: League.create(disk / "second"), disk / "second")
+assert fsck(league.path) == []
+assert not league.record(played("novice", "trivial", (1, 1, 0, 1), 1)), "what is there needs no room"
+ballast.unlink()
+assert (files(), uuids(league), league.history(), league.members()) == before
+assert league.record(more) and league.close_period() == 2
+assert load_checkpoint(league.add_checkpoint(checkpoint, "main", "new") and league.member_policy("new"))
+export_league(league, disk / "league.zip")
+assert import_league(disk / "league.zip", disk / "second").history() == league.history()
+assert fsck(league.path) == [] and league.rebuild() == 0
+"""
+
+NEARLY = """
+checkpoints = [saved(disk.with_name(f"checkpoint{n}"), n) for n in range(10)]
+league = small_league(disk / "league")
+number, done, failed = 100, set(), set()
+for free in range(0, 320 * 1024, 32 * 1024):
+    fill(free)
+    there = {"record": len(uuids(league)), "close": len(league.history()), "add": len(league.members())}
+    acts = {
+        "record": lambda: league.record(played("novice", "expert", (1, 0), number, padding=30_000)),
+        "close": league.close_period,
+        "add": lambda: league.add_checkpoint(checkpoints[number - 100], "main"),
+    }
+    for name, act in acts.items():
+        try:
+            act()
+            there[name] += 1
+            done.add(name)
+        except OSError as error:
+            assert error.errno == errno.ENOSPC, error
+            failed.add(name)
+    assert there == {"record": len(uuids(league)), "close": len(league.history()), "add": len(league.members())}
+    left = [finding for finding in fsck(league.path) if "belongs to no member" not in finding.problem]
+    assert left == [], left
+    number += 1
+    ballast.unlink()
+assert done == failed == {"record", "close", "add"}, (done, failed)
+assert league.rebuild() == 0
+for checkpoint in checkpoints:
+    try:
+        league.add_checkpoint(checkpoint, "main")
+    except Exception as error:
+        assert "its weights are those of the member" in str(error), error
+assert fsck(league.path) == []
+"""
+
+
+def mounting():
+    if sys.platform != "linux" or shutil.which("unshare") is None or shutil.which("mount") is None:
+        return False
+    return subprocess.run([*SMALL, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not mounting(), reason="needs a small file system of its own")
+@pytest.mark.parametrize("script", [FULL, NEARLY])
+def test_what_does_not_fit_is_refused_and_nothing_is_lost(tmp_path, script):
+    """On a full disk, and on one that fills in the middle of things."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    ended = run_script(MOUNT + script, disk, prefix=SMALL)
+    assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,390 @@
+import dataclasses
+import itertools
+import math
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from echelon_env.evaluate.statistics import map_scores, score_interval
+from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.database import writing
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.promotion import conservative_score, lost_significantly, promote
+from echelon_train.league.store.registry import League
+from echelon_train.league.store.transfer import export_league, import_league
+from train.league.leagues import CONFIG, played, saved, uuids
+
+GOOD, BAD = 42, 18
+"""Of 60 maps, those that the better and the worse one win against the novice."""
+
+
+def outcomes(won, lost, even=0):
+    """Of so many maps, each won, lost or shared in both battles."""
+    return (1,) * (2 * won) + (-1,) * (2 * lost) + (1, -1) * even
+
+
+def challenged(folder):
+    """A league of a worse and a better policy, and of one that nobody has met; nobody is champion."""
+    league = League.create(folder / "league")
+    for seed, name in enumerate(("worse", "better", "unmet")):
+        league.add_checkpoint(saved(folder / name, seed), "past", name)
+    league.record(played("worse", "novice", outcomes(BAD, 60 - BAD), 1))
+    league.record(played("better", "novice", outcomes(GOOD, 60 - GOOD), 2))
+    league.close_period()
+    return league
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    return challenged(tmp_path_factory.mktemp("leagues"))
+
+
+@pytest.fixture
+def league(original, tmp_path):
+    shutil.copytree(original.path, tmp_path / "league")
+    return League.open(tmp_path / "league")
+
+
+@pytest.fixture
+def reigned(league):
+    """Where the worse one is champion."""
+    promote(league, "worse", play=never)
+    return league
+
+
+def never(first, second):
+    raise AssertionError(f"{first} and {second} have no match to play")
+
+
+def plays(*results, number=50):
+    """Plays matches with such outcomes, and never one more."""
+    numbered = zip(itertools.count(number), results, strict=False)
+
+    def play(first, second):
+        for each, result in numbered:
+            return played(first, second, result, each)
+        return never(first, second)
+
+    return play
+
+
+def test_a_conservative_score():
+    assert conservative_score(Rating(1700.0, 80.0)) == 1620.0
+    assert conservative_score(Rating(1700.0, 80.0), 2.5) == 1500.0
+
+
+@pytest.mark.parametrize(
+    ("result", "significant"),
+    [
+        (outcomes(0, 3), False),
+        (outcomes(0, 4), True),
+        (outcomes(3, 9), False),
+        (outcomes(0, 0, 20), False),
+        (outcomes(20, 40), True),
+        ((1, -1) * 40 + (-1, -1) * 10, True),
+        (outcomes(10, 0), False),
+    ],
+)
+def test_a_match_that_is_lost_significantly(result, significant):
+    match = played("worse", "better", result).match
+    assert lost_significantly(score_interval({None: map_scores(match)})) == significant
+
+
+def test_the_first_champion_needs_a_rating_that_comes_from_games(league):
+    with pytest.raises(LeagueError, match="'unmet' has no rating yet: no closed period has a game of it"):
+        promote(league, "unmet", play=never)
+    league.record(played("unmet", "novice", (1, 1), 3))
+    with pytest.raises(LeagueError, match="'unmet' has no rating yet"):
+        promote(league, "unmet", play=never)
+    assert league.champion() is None and league.promotions() == []
+    league.close_period()
+    rating = league.ratings()["unmet"]
+    decision = promote(league, "unmet", play=never, k=2.0)
+    assert league.champion() == league.member("unmet")
+    assert league.promotions() == [decision.promotion]
+    assert (decision.champion, decision.validation, decision.champion_score) == (None, None, None)
+    assert (decision.score, decision.k) == (rating.rating - 2 * rating.deviation, 2.0)
+    assert decision.reason.startswith("'unmet' is the first champion, with its score of ")
+    assert fsck(league.path) == []
+
+
+def test_a_better_one_succeeds_the_champion(reigned):
+    before = uuids(reigned)
+    decision = promote(reigned, "better", play=plays(outcomes(6, 4)))
+    assert reigned.champion().name == "better" and fsck(reigned.path) == []
+    ratings = reigned.ratings(2)
+    assert reigned.ratings() == ratings, "one period was closed"
+    assert (decision.score, decision.champion_score) == (
+        conservative_score(ratings["better"]),
+        conservative_score(ratings["worse"]),
+    )
+    (recorded,) = reigned.matches("better", "worse")
+    assert uuids(reigned) == [*before, recorded.uuid] and recorded.uuid == decision.validation.uuid
+    assert decision.validation_score.estimate == 0.6
+    first, second = reigned.promotions()
+    assert second == decision.promotion
+    assert (first.member, first.previous, first.validation, first.period) == ("worse", None, None, 1)
+    assert (second.member, second.previous, second.validation, second.period) == ("better", "worse", recorded.uuid, 2)
+    assert (second.k, second.score, second.previous_score) == (1.0, decision.score, decision.champion_score)
+    assert "'better' is champion: " in decision.reason and "(0.600, " in decision.reason
+
+
+def test_one_with_a_lower_score_is_refused(league):
+    promote(league, "better", play=never)
+    decision = promote(league, "worse", play=plays(outcomes(5, 5)))
+    assert decision.promotion is None and league.champion().name == "better"
+    assert len(league.promotions()) == 1 and len(league.history()) == 2
+    assert "'worse' is refused: its score" in decision.reason and "is not above the" in decision.reason
+
+
+def test_one_with_a_higher_score_that_the_champion_beats_is_refused(reigned):
+    """It beats whom the champion does not beat, and does not beat the champion."""
+    decision = promote(reigned, "better", play=plays(outcomes(0, 4)))
+    assert decision.score > decision.champion_score and decision.promotion is None
+    assert reigned.champion().name == "worse"
+    assert "'better' is refused: it lost its validation match (0.000, 0.000 to 0.4" in decision.reason
+
+
+def test_k_decides_how_much_certainty_counts(league):
+    for n in range(10, 30):
+        league.record(played("worse", "novice", outcomes(3, 5), n))
+    league.record(played("unmet", "novice", outcomes(5, 4), 30))
+    league.close_period()
+    promote(league, "worse", play=never)
+    even = plays(outcomes(1, 1))
+    assert promote(league, "unmet", play=even, k=3.0).promotion is None
+    assert promote(league, "unmet", play=never, k=0.0).promotion.k == 0.0
+    assert fsck(league.path) == []
+
+
+def test_who_is_refused_does_not_throw_the_dice_again(league):
+    promote(league, "better", play=never)
+    refused = promote(league, "worse", play=plays(outcomes(4, 4)))
+    assert promote(league, "worse", play=never) == refused
+    assert len(league.matches()) == 3 and len(league.history()) == 2
+    for n in range(10, 30):
+        league.record(played("worse", "novice", outcomes(10, 0), n))
+    league.close_period()
+    decision = promote(league, "worse", play=never)
+    assert decision.promotion.validation == refused.validation.uuid and decision.score > refused.score
+
+
+def test_every_reign_has_a_validation_of_its_own(reigned):
+    promote(reigned, "better", play=plays(outcomes(5, 5)))
+    for n in range(100, 120):
+        reigned.record(played("worse", "novice", outcomes(10, 0), n))
+    assert promote(reigned, "worse", play=plays(outcomes(5, 5), number=60)).promotion is not None
+    for n in range(200, 240):
+        reigned.record(played("better", "novice", outcomes(10, 0), n))
+    assert promote(reigned, "better", play=plays(outcomes(5, 5), number=70)).promotion is not None
+    assert [each.member for each in reigned.promotions()] == ["worse", "better", "worse", "better"]
+    assert len({each.validation for each in reigned.promotions()}) == 4
+    assert fsck(reigned.path) == []
+
+
+def test_the_champion_again(reigned):
+    decision = promote(reigned, "better", play=plays(outcomes(6, 4)))
+    reigned.record(played("better", "worse", outcomes(0, 9), 60))
+    reigned.close_period()
+    again = promote(reigned, "better", play=never, k=2.0)
+    assert again == decision
+    assert len(reigned.promotions()) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("bettr", "no member 'bettr'; did you mean 'better'"),
+        ("novice", "'novice' is scripted: it has no policy"),
+        ("unmet", "'unmet' is retired: it cannot become champion"),
+        ("better", r"'better' cannot be used: .*missing"),
+    ],
+)
+@pytest.mark.parametrize("champion", [None, "worse"])
+def test_who_cannot_become_champion_does_not_play(league, champion, name, reason):
+    if champion:
+        promote(league, champion, play=never)
+    league.retire("unmet")
+    (league.member_policy("better") / WEIGHTS_FILE).unlink()
+    with pytest.raises(LeagueError, match=reason):
+        promote(league, name, play=never)
+    assert len(league.promotions()) == bool(champion)
+
+
+@pytest.mark.parametrize("k", [-0.1, math.nan, math.inf])
+def test_an_impossible_k(reigned, k):
+    with pytest.raises(ValueError, match="k: expected a number of at least 0"):
+        promote(reigned, "better", play=never, k=k)
+
+
+def test_another_match_is_no_validation(reigned):
+    before = uuids(reigned)
+    with pytest.raises(ValueError, match="expected a match of 'better' and 'worse', got one of 'worse' and 'better'"):
+        promote(reigned, "better", play=lambda a, b: played(b, a, (1, 1), 50))
+    assert uuids(reigned) == before and len(reigned.history()) == 1
+
+
+def test_a_candidate_that_retires_while_it_plays(reigned):
+    def play(first, second):
+        reigned.retire(first)
+        return played(first, second, outcomes(6, 4), 50)
+
+    with pytest.raises(LeagueError, match="'better' is retired: it cannot become champion"):
+        promote(reigned, "better", play=play)
+    assert reigned.champion().name == "worse" and len(reigned.matches()) == 3
+
+
+def test_another_that_is_promoted_meanwhile(reigned):
+    reigned.record(played("unmet", "novice", outcomes(60, 0), 3))
+    met = []
+
+    def play(first, second):
+        met.append(second)
+        if second == "worse":
+            promote(reigned, "unmet", play=plays(outcomes(6, 4)))
+        return played(first, second, outcomes(1, 9), 60 + len(met))
+
+    decision = promote(reigned, "better", play=play)
+    assert met == ["worse", "unmet"]
+    assert (decision.champion, decision.promotion) == ("unmet", None)
+    assert [each.member for each in reigned.promotions()] == ["worse", "unmet"] and fsck(reigned.path) == []
+
+
+def test_another_that_is_the_first_meanwhile(league, monkeypatch):
+    reigns = iter([[]])
+    promote(league, "worse", play=never)
+    monkeypatch.setattr(league, "promotions", lambda: next(reigns, League.open(league.path).promotions()))
+    assert promote(league, "better", play=plays(outcomes(6, 4))).champion == "worse"
+    assert len(league.promotions()) == 2
+
+
+@pytest.mark.parametrize(("champion", "candidate"), [("better", "worse"), ("worse", "better")])
+def test_the_same_that_is_validated_by_two_processes_at_once(league, champion, candidate):
+    """The match that is recorded first counts."""
+    promote(league, champion, play=never)
+    told = []
+
+    def play(first, second):
+        told.append(promote(league, candidate, play=plays(outcomes(6, 4))))
+        return played(first, second, outcomes(1, 9), 60)
+
+    told.append(promote(league, candidate, play=play))
+    assert told[0] == told[1] and told[0].validation_score.estimate == 0.6
+    assert len(league.matches("worse", "better")) == 1 and len(league.history()) == 2
+    assert league.champion().name == "better"
+
+
+def test_a_match_that_cannot_be_recorded(reigned):
+    def elsewhere(first, second):
+        other = dataclasses.replace(CONFIG, max_steps=3)
+        return dataclasses.replace(played(first, second, (1, 1), 50), config=other)
+
+    with pytest.raises(LeagueError, match="was not played with the configuration that came with it"):
+        promote(reigned, "better", play=elsewhere)
+    assert len(reigned.history()) == 1
+
+
+def test_the_champion_does_not_retire(reigned):
+    with pytest.raises(LeagueError, match="'worse' is the champion: it cannot retire before another one is promoted"):
+        reigned.retire("worse")
+    promote(reigned, "better", play=plays(outcomes(6, 4)))
+    reigned.retire("worse")
+    assert reigned.member("worse").state == "retired"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM promotions",
+        "UPDATE promotions SET score = 1",
+        "INSERT OR REPLACE INTO promotions SELECT * FROM promotions",
+        "INSERT INTO promotions VALUES (2, 2, 2, NULL, 1, 1, 1, NULL, '')",
+        "INSERT INTO promotions VALUES (2, 3, 2, NULL, 1, 1, 9, 1, '')",
+        "INSERT INTO promotions VALUES (2, 3, 2, 'x', 1, 1, 9, 1, '')",
+        "INSERT INTO promotions SELECT 2, 3, 2, uuid, 1, 1, 9, 10, '' FROM matches LIMIT 1",
+        "INSERT INTO promotions VALUES (2, 3, NULL, NULL, 9, 1, 1, NULL, '')",
+    ],
+)
+def test_no_other_promotion_gets_into_the_record(reigned, change):
+    before = reigned.promotions()
+    with (
+        pytest.raises(LeagueError, match=r"promotions are never|constraint failed"),
+        writing(reigned.path) as connection,
+    ):
+        connection.execute(change)
+    assert reigned.promotions() == before
+
+
+@pytest.mark.parametrize(
+    ("statement", "subject", "problem"),
+    [
+        ("UPDATE promotions SET score = score + 0.1 WHERE id = 2", "2 of better", "the score of better does not fol"),
+        ("UPDATE promotions SET previous_score = 1 WHERE id = 2", "2 of better", "the score of worse does not follow"),
+        ("UPDATE promotions SET k = 0.5 WHERE id = 1", "1 of worse", "the score of worse does not follow from the"),
+        ("UPDATE promotions SET period = 1 WHERE id = 2", "2 of better", "period 1 has no validation match"),
+        (
+            "UPDATE promotions SET validation = (SELECT uuid FROM matches WHERE id = 1) WHERE id = 2",
+            "2 of better",
+            "period 2 has no validation match 00000000-0000-0000-0000-000000000001 of the two",
+        ),
+        ("UPDATE promotions SET member = 4 WHERE id = 1", "2 of better", "succeeds worse where unmet was champion"),
+        ("DELETE FROM promotions WHERE id = 1", "2 of better", "succeeds worse where None was champion"),
+        ("DELETE FROM promotions WHERE id = 2", "s", "2 have been recorded and 1 are there: some were deleted"),
+    ],
+)
+def test_an_altered_promotion_is_found(reigned, statement, subject, problem):
+    promote(reigned, "better", play=plays(outcomes(6, 4)))
+    with writing(reigned.path) as connection:
+        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE name LIKE 'promotions_%'").fetchall()
+        triggers = [(name, sql) for name, sql in triggers if sql]
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(statement)
+        for _, sql in triggers:
+            connection.execute(sql)
+    found = [(each.subject, each.problem) for each in fsck(reigned.path)]
+    assert any(s == f"promotion{' ' * (subject != 's')}{subject}" and problem in p for s, p in found), found
+
+
+def test_promotions_travel_and_outlive_a_rebuilding(reigned, tmp_path):
+    promote(reigned, "better", play=plays(outcomes(6, 4)))
+    export_league(reigned, tmp_path / "league.zip")
+    imported = import_league(tmp_path / "league.zip", tmp_path / "new")
+    assert imported.promotions() == reigned.promotions() and imported.champion() == reigned.champion()
+    assert imported.rebuild() == 0 and len(imported.promotions()) == 2
+    assert fsck(imported.path) == []
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["worse", "better", "unmet"]),
+            st.integers(0, 6),
+            st.integers(0, 6),
+            st.integers(1, 4),
+            st.sampled_from([0.0, 1.0, 2.0]),
+        ),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_whatever_is_played_every_champion_has_earned_it(original, tmp_path_factory, attempts):
+    folder = tmp_path_factory.mktemp("drawn") / "league"
+    shutil.copytree(original.path, folder)
+    league = League.open(folder)
+    league.record(played("unmet", "novice", outcomes(1, 1), 3))
+    league.close_period()
+    for number, (name, won, lost, even, k) in enumerate(attempts, 50):
+        before, games = league.champion(), len(league.matches())
+        decision = promote(league, name, play=plays(outcomes(won, lost, even), number=number), k=k)
+        assert len(league.matches()) - games in ((0,) if before in (None, league.member(name)) else (0, 1))
+        assert (league.champion().name == name) == (decision.promotion is not None)
+        if decision.validation is not None:
+            earned = decision.score > decision.champion_score and decision.validation_score.high >= 0.5
+            assert (decision.promotion is not None) == earned
+    assert fsck(folder) == []

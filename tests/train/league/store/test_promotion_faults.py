@@ -1,0 +1,146 @@
+"""Promotion on a disk that is full, and by a process that is killed."""
+
+import os
+
+import pytest
+
+from echelon_train.league.store.promotion import promote
+from train.league.leagues import run_script
+from train.league.store.test_full_disk import MOUNT, SMALL, mounting
+from train.league.store.test_promotion import challenged, never
+
+FULL = """
+from echelon_train.league.store import promotion
+
+league = small_league(disk / "league")
+for seed, name in enumerate(("worse", "better")):
+    league.add_checkpoint(saved(disk.with_name(name), seed), "past", name)
+    league.record(played(name, "novice", (1, 1, 1, -1 + 2 * seed) * 20, 7 + seed))
+league.close_period()
+insert, games = promotion.insert_promotion, []
+
+def crowded(*args):
+    fill(0)
+    insert(*args)
+
+def play(first, second):
+    fill(0)
+    games.append(first)
+    return played(first, second, (1, -1), 20, padding=20_000)
+
+promotion.insert_promotion = crowded
+assert refused(lambda: promotion.promote(league, "worse", play=None), league.path / "league.db")
+ballast.unlink()
+assert league.champion() is None
+promotion.insert_promotion = insert
+promotion.promote(league, "worse", play=None)
+before = uuids(league), league.history()
+assert refused(lambda: promotion.promote(league, "better", play=play), league.path / "league.db")
+ballast.unlink()
+assert (uuids(league), league.history(), len(games)) == (*before, 1)
+promotion.insert_promotion = crowded
+roomy = lambda *args: (play(*args), ballast.unlink())[0]
+assert refused(lambda: promotion.promote(league, "better", play=roomy), league.path / "league.db")
+assert league.champion().name == "worse" and len(uuids(league)) == len(before[0]) + 1 and fsck(league.path) == []
+ballast.unlink()
+promotion.insert_promotion = insert
+assert promotion.promote(league, "better", play=play).promotion is not None and len(games) == 2
+assert fsck(league.path) == [] and league.rebuild() == 0
+"""
+
+
+@pytest.mark.skipif(not mounting(), reason="needs a small file system of its own")
+def test_on_a_full_disk_nothing_is_promoted_and_a_match_that_was_recorded_stays(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    ended = run_script(MOUNT + FULL, disk, prefix=SMALL)
+    assert ended.returncode == 0, ended.stderr
+
+
+KILLED = """
+import functools, os, shutil, signal, sqlite3, sys
+from pathlib import Path
+from echelon_train.league.store import database
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.promotion import promote
+from echelon_train.league.store.registry import League
+from train.league.leagues import played
+
+original, copy = Path(sys.argv[1]), Path(sys.argv[2])
+plain = sqlite3.connect
+countdown = 0
+
+def step():
+    global countdown
+    countdown -= 1
+    if countdown == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Killed(sqlite3.Connection):
+    inside = False
+
+    def execute(self, sql, *args):
+        if sql == "BEGIN IMMEDIATE":
+            super().execute("PRAGMA cache_size = 1")  # what is changed gets into the file before it is committed
+            self.inside = True
+        if self.inside and sql.startswith(("INSERT", "COMMIT")):
+            step()
+        result = super().execute(sql, *args)
+        if sql == "COMMIT" and self.inside:
+            step()
+        return result
+
+    def executemany(self, *args):
+        step()
+        return super().executemany(*args)
+
+def play(first, second):
+    games.append((first, second))
+    step()
+    return played(first, second, (1, 1, 1, -1) * 5, 50)
+
+def killed(moment):
+    "Whether promoting ended before its end."
+    global countdown
+    child = os.fork()
+    if not child:
+        countdown = moment
+        database.sqlite3.connect = functools.partial(plain, factory=Killed)
+        promote(League.open(copy), "better", play=play)
+        os._exit(0)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL), code
+    return code != 0
+
+moment, seen = 0, set()
+going = True
+while going:
+    moment += 1
+    shutil.copytree(original, copy)
+    games = []
+    going = killed(moment)
+    league = League.open(copy)
+    assert fsck(copy) == [], fsck(copy)
+    recorded, periods, reigns = len(league.matches()) - 2, len(league.history()) - 1, len(league.promotions()) - 1
+    seen.add((recorded, periods, reigns))
+    assert recorded >= periods >= reigns >= 0
+    assert (league.champion().name == "better") == bool(reigns)
+    decision = promote(league, "better", play=play)
+    assert len(games) == 1 - recorded, "what was recorded is not played again"
+    assert decision.promotion == league.promotions()[-1] and league.champion().name == "better"
+    assert (len(league.matches()), len(league.history()), len(league.promotions())) == (3, 2, 2)
+    assert fsck(copy) == [] and league.rebuild() == 0
+    shutil.rmtree(copy)
+assert seen == {(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1)}, seen
+print(moment)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes to be killed are forked")
+def test_whenever_it_is_killed_it_is_promoted_whole_or_not_at_all_and_the_next_call_goes_on(tmp_path):
+    """Before everything that writes, before and after the end of its transaction, and in the middle of the match."""
+    league = challenged(tmp_path)
+    promote(league, "worse", play=never)
+    ended = run_script(KILLED, league.path, tmp_path / "copy")
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) == 13

@@ -1,0 +1,343 @@
+import dataclasses
+import datetime
+import math
+import shutil
+
+import pytest
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE, load_checkpoint, save_in_run
+from echelon_train.errors import CheckpointError
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.matchmaking.provisional import placed
+from echelon_train.league.ratings.glicko2 import Rating, rate_period
+from echelon_train.league.ratings.payoffs import payoffs
+from echelon_train.league.store import members
+from echelon_train.league.store.database import writing
+from echelon_train.league.store.periods import LeagueSettings
+from echelon_train.league.store.registry import League
+from echelon_train.tensor_files import weights_of
+from train.league.leagues import CONFIG, match, number_uuid, played, saved, small_league, uuids
+
+
+@pytest.fixture
+def league(tmp_path):
+    return small_league(tmp_path / "league")
+
+
+def test_a_new_league(tmp_path):
+    made = League.create(tmp_path / "a" / "league", LeagueSettings(anchor="competent", tau=0.3))
+    opened = League.open(made.path)
+    assert opened.settings == LeagueSettings(anchor="competent", tau=0.3)
+    assert [(each.name, each.kind, each.state, each.origin) for each in opened.members()] == [
+        ("competent", "scripted", "active", {"level": "competent"})
+    ]
+    assert opened.matches() == [] and opened.history() == {} and opened.pair_scores() == {}
+    assert opened.ratings() == {"competent": Rating(1500.0, 0.0)}
+
+
+def test_a_league_is_never_overwritten(league):
+    with pytest.raises(FileExistsError):
+        League.create(league.path)
+    assert len(League.open(league.path).members()) == 3
+
+
+@pytest.mark.parametrize("settings", [{"anchor": "nobody"}, {"tau": 0.0}, {"tau": "big"}, {"anchor": 3}])
+def test_impossible_settings(settings):
+    with pytest.raises(ConfigError):
+        LeagueSettings(**settings)
+
+
+def test_scripted_members(league):
+    with pytest.raises(LeagueError, match="'expert' is a member already"):
+        league.add_scripted("expert")
+    with pytest.raises(LeagueError, match="unknown scripted player 'expart'; did you mean 'expert'"):
+        league.add_scripted("expart")
+    with pytest.raises(LeagueError, match="'expert' is scripted: it has no policy"):
+        league.member_policy("expert")
+
+
+def test_a_checkpoint_becomes_a_member(league, tmp_path):
+    source = saved(tmp_path / "source", seed=1, steps=700)
+    first = league.add_checkpoint(source, "main")
+    second = league.add_checkpoint(saved(tmp_path / "other", seed=2), "main_exploiter", "nemesis", first.name)
+    assert (first.id, first.kind, first.parent, first.age) == (4, "main", None, 700)
+    assert (second.name, second.kind, second.parent) == ("nemesis", "main_exploiter", first.name)
+    assert first.origin == {"checkpoint": str(source), "opponent": "novice"}
+    assert league.members()[-2:] == [first, second] and league.member("nemesis") == second
+    original = load_checkpoint(source)
+    shutil.rmtree(source)
+    loaded = load_checkpoint(league.member_policy(first.name))
+    assert (loaded.battle, loaded.network, loaded.steps) == (original.battle, original.network, 700)
+    for name, tensor in weights_of(loaded.policy).items():
+        assert tensor.equal(weights_of(original.policy)[name])
+
+
+def test_of_a_run_the_last_checkpoint(league, tmp_path):
+    example = load_checkpoint(saved(tmp_path / "a", seed=3))
+    save_in_run(tmp_path / "run", dataclasses.replace(example, steps=1))
+    folder = save_in_run(tmp_path / "run", dataclasses.replace(example, steps=2))
+    member = league.add_checkpoint(tmp_path / "run", "past")
+    assert (member.age, member.origin["checkpoint"]) == (2, str(folder))
+    assert sorted(file.name for file in league.member_policy(member.name).iterdir()) == [JSON_FILE, WEIGHTS_FILE]
+
+
+def test_the_same_weights_join_once(league, tmp_path):
+    first = league.add_checkpoint(saved(tmp_path / "a", seed=1), "main")
+    with pytest.raises(LeagueError, match=f"its weights are those of the member '{first.name}'"):
+        league.add_checkpoint(saved(tmp_path / "b", seed=1, steps=999), "past", "another")
+    assert len(league.members()) == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "parent", "reason"),
+    [
+        ("scripted", None, None, "kind: expected one of main, main_exploiter, league_exploiter, past, got 'scripted'"),
+        ("boss", None, None, "kind: expected one of"),
+        ("main", "A!", None, "name 'A!': expected 1 to 32"),
+        ("main", "expert", None, "comes with the package"),
+        ("main", "one", None, "name 'one': is that of another member"),
+        ("main", None, "on", "no member 'on'; did you mean 'one'"),
+    ],
+)
+def test_impossible_members(league, tmp_path, kind, name, parent, reason):
+    league.add_checkpoint(saved(tmp_path / "a", seed=1), "main", "one")
+    before = sorted(league.path.rglob("*"))
+    with pytest.raises(LeagueError, match=reason):
+        league.add_checkpoint(saved(tmp_path / "b", seed=2), kind, name, parent)
+    assert len(league.members()) == 4
+    assert sorted(league.path.rglob("*")) == before
+
+
+def test_a_damaged_checkpoint_does_not_join(league, tmp_path):
+    folder = saved(tmp_path / "a")
+    (folder / WEIGHTS_FILE).write_bytes(b"")
+    with pytest.raises(CheckpointError, match="truncated"):
+        league.add_checkpoint(folder, "main")
+    with pytest.raises(CheckpointError, match="no such file"):
+        league.add_checkpoint(tmp_path / "none", "main")
+    assert len(league.members()) == 3
+
+
+@pytest.mark.parametrize("name", [WEIGHTS_FILE, JSON_FILE])
+@pytest.mark.parametrize("damage", ["altered", "deleted"])
+def test_a_member_whose_files_are_not_its_own_cannot_be_used(league, tmp_path, name, damage):
+    member = league.add_checkpoint(saved(tmp_path / "a"), "main")
+    file = league.member_policy(member.name) / name
+    if damage == "altered":
+        file.write_bytes(file.read_bytes().replace(b"e", b"f", 1))
+        reason = "altered: its SHA-256 is"
+    else:
+        file.unlink()
+        reason = "the file is missing"
+    with pytest.raises(LeagueError, match=f"'{member.name}' cannot be used: .*{name}: {reason}"):
+        league.member_policy(member.name)
+
+
+def test_a_member_exchanged_for_another_whole_checkpoint_cannot_be_used(league, tmp_path):
+    member = league.add_checkpoint(saved(tmp_path / "a", seed=1), "main")
+    folder = league.member_policy(member.name)
+    shutil.rmtree(folder)
+    load_checkpoint(saved(folder, seed=2))
+    with pytest.raises(LeagueError, match=r"cannot be used: .*altered"):
+        league.member_policy(member.name)
+
+
+def test_retiring(league):
+    league.retire("expert")
+    league.retire("expert")
+    assert league.member("expert").state == "retired"
+    assert league.record(played("expert", "novice", number=8)), "it was under way"
+    with pytest.raises(LeagueError, match="'novice' is the anchor"):
+        league.retire("novice")
+    with pytest.raises(LeagueError, match="no member 'exprt'; did you mean 'expert'"):
+        league.retire("exprt")
+
+
+def test_what_is_recorded_is_read(league):
+    again = played("novice", "expert", (1, -1, 0, 0), 7, learner="expert", worker="b", played_at="then")
+    assert league.record(again)
+    assert league.matches()[-1].match == again.match
+    assert dataclasses.replace(league.matches()[-1], config=CONFIG) == again
+    assert [each.uuid for each in league.matches("trivial")] == [number_uuid(1), number_uuid(3)]
+    assert [each.uuid for each in league.matches("expert", "novice")] == [number_uuid(2), number_uuid(7)]
+    assert league.match(number_uuid(7)) == league.matches()[-1]
+    with pytest.raises(LeagueError, match="no member 'nobody'"):
+        league.matches("nobody")
+
+
+def test_a_match_is_found_by_what_its_uuid_begins_with(league):
+    league.record(dataclasses.replace(played("novice", "expert", number=9), uuid="f" * 8 + number_uuid(9)[8:]))
+    assert league.match("ff").match == match("novice", "expert", number=9)
+    with pytest.raises(LeagueError, match="match '0000': expected the uuid of a match or its beginning, 3 have it"):
+        league.match("0000")
+    with pytest.raises(LeagueError, match=r"match 'a%': .*, 0 have it"):
+        league.match("a%")
+
+
+def test_a_match_with_a_policy_is_read_with_what_pins_it(league, tmp_path):
+    member = league.add_checkpoint(saved(tmp_path / "a", steps=5), "main", "mine")
+    identity = {"checkpoint": "a", "weights_sha256": member.weights_sha256}
+    given = played("mine", "expert", number=9)
+    league.record(dataclasses.replace(given, match=dataclasses.replace(given.match, identities=(identity, {}))))
+    pins = {"weights_sha256": member.weights_sha256, "steps": 5}
+    assert league.matches()[-1].match == dataclasses.replace(given.match, identities=(pins, {}))
+
+
+def test_a_match_delivered_twice_counts_once(league):
+    before = league.pair_scores(), uuids(league)
+    assert not league.record(played("novice", "trivial", (1, 1, 0, 1), 1))
+    assert not league.record(played("novice", "trivial", (1, 1, 0, 1), 1, worker="b", played_at="later", stamp={}))
+    assert (league.pair_scores(), uuids(league)) == before
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        played("novice", "trivial", (1, 1, 0, 0), 1),
+        played("trivial", "novice", (1, 1, 0, 1), 1),
+        played("novice", "trivial", (1, 1, 0, 1), 1, learner="novice"),
+        played("novice", "trivial", (1, 1, 0, 1), 1, padding=1),
+    ],
+)
+def test_another_match_with_the_same_uuid_is_refused(league, other):
+    with pytest.raises(LeagueError, match=f"match {number_uuid(1)}: has been recorded already, with another content"):
+        league.record(other)
+    assert league.matches()[0].match == match("novice", "trivial", (1, 1, 0, 1), 1)
+
+
+def test_a_match_that_is_played_again_is_no_other_match(league):
+    """Its battles would end the same way, and are no new evidence."""
+    before = uuids(league)
+    again = dataclasses.replace(played("novice", "trivial", (1, 1, 0, 1), 1), uuid=number_uuid(50), worker="b")
+    with pytest.raises(LeagueError, match=f"match {number_uuid(50)}: is match {number_uuid(1)} played again"):
+        league.record(again)
+    assert uuids(league) == before
+
+
+def test_scores_of_pairs(league):
+    league.record(played("novice", "expert", (1, 1), 4))
+    scores = league.pair_scores()
+    assert scores == {
+        ("novice", "trivial"): [1.0, 0.75],
+        ("novice", "expert"): [0.25, 0.5, 1.0],
+        ("trivial", "expert"): [0.0, 0.25],
+    }
+    matrix = payoffs([member.name for member in league.members()], scores)
+    assert matrix.games.sum() == 2 * 7
+
+
+def test_a_period_rates_what_was_played_since_the_last_one(league):
+    start = {"novice": Rating(1500.0, 0.0), "trivial": Rating(), "expert": Rating()}
+    games = [
+        ("novice", "trivial", 1.0),
+        ("novice", "trivial", 0.75),
+        ("expert", "novice", 0.75),
+        ("expert", "novice", 0.5),
+        ("trivial", "expert", 0.0),
+        ("trivial", "expert", 0.25),
+    ]
+    after = placed(rate_period(start, games, pinned=["novice"]), games, ["novice"])
+    assert league.ratings() == league.ratings(1) == after
+    league.record(played("expert", "novice", (1, 1), 4))
+    assert league.ratings() == after, "until the period is closed"
+    assert league.close_period() == 2
+    more = [("expert", "novice", 1.0)]
+    later = placed(rate_period(after, more, pinned=["novice"]), games + more, ["novice"])
+    assert league.ratings() == later
+    assert league.history() == {1: after, 2: later}
+    for period in (0, 3, -1):
+        with pytest.raises(LeagueError, match=f"period {period}: expected one of the 2 that are closed"):
+            league.ratings(period)
+
+
+def test_the_first_period_may_be_empty(tmp_path):
+    league = League.create(tmp_path / "league")
+    assert league.close_period() == 1
+    assert league.ratings(1) == {"novice": Rating(1500.0, 0.0)}
+
+
+def test_matches_are_rated_once_and_no_period_is_empty(league):
+    league.record(played("novice", "expert", (1, 1), 50))
+    assert league.rate_matches()
+    periods = [*league.history()]
+    assert not league.rate_matches()
+    assert [*league.history()] == periods and not league.unrated_matches()
+
+
+def test_a_period_without_games_makes_those_who_learn_less_certain(league, tmp_path):
+    old = league.add_checkpoint(saved(tmp_path / "1", 1), "main").name
+    new = league.add_checkpoint(saved(tmp_path / "2", 2), "main", parent=old).name
+    league.add_checkpoint(saved(tmp_path / "3", 3), "main_exploiter", parent=new)
+    past = league.add_checkpoint(saved(tmp_path / "4", 4), "past").name
+    left_behind = league.add_checkpoint(saved(tmp_path / "5", 5), "league_exploiter").name
+    exploiter = league.add_checkpoint(saved(tmp_path / "6", 6), "league_exploiter").name
+    league.close_period()
+    before = league.ratings()
+    league.close_period()
+    after = league.ratings()
+    drifted = {name for name in before if after[name] != before[name]}
+    assert drifted == {new, exploiter}, "neither who goes on as another or anew, nor who never learns"
+    assert all(after[name].deviation > before[name].deviation for name in drifted)
+    assert {past, old, left_behind} <= before.keys()
+    league.retire(new)
+    league.close_period()
+    assert {name for name in after if league.ratings()[name] != after[name]} == {exploiter}
+
+
+def test_who_joined_since_is_rated_as_a_newcomer(league):
+    league.add_scripted("veteran")
+    assert league.ratings()["veteran"] == Rating()
+    assert "veteran" not in league.ratings(1)
+
+
+def test_standings(league):
+    league.add_scripted("veteran")
+    table = league.standings()
+    assert [each.member.name for each in table] == ["expert", "novice", "veteran", "trivial"]
+    ratings = league.ratings()
+    assert all(each.rating == ratings[each.member.name] for each in table)
+    games = {each.member.name: (each.games, each.score) for each in table if each.games}
+    assert games == {"expert": (4, 0.75), "novice": (4, 0.625), "trivial": (4, 0.125)}
+    assert math.isnan(table[2].score)
+
+
+def test_rebuilding_gives_the_same_to_the_bit(league, tmp_path):
+    league.add_checkpoint(saved(tmp_path / "a"), "main", "learner")
+    for n in range(4, 10):
+        league.record(played("learner", ("novice", "expert", "trivial")[n % 3], (1, 0, -1, n % 2), n))
+        league.close_period()
+    league.retire("learner")
+    league.close_period()
+    before = league.history()
+    assert league.rebuild() == 0
+    assert league.history() == before
+    with writing(league.path) as connection:
+        connection.execute("DELETE FROM ratings WHERE period = 3")
+        connection.execute("UPDATE ratings SET rating = rating + 1 WHERE period = 5 AND member = 2")
+    assert league.rebuild() == 5
+    assert league.history() == before
+
+
+def test_a_clock_that_goes_backwards_changes_nothing(league, tmp_path, monkeypatch):
+    class Clock(datetime.datetime):
+        year_now = 2030
+
+        @classmethod
+        def now(cls, tz=None):
+            cls.year_now -= 1
+            return datetime.datetime(cls.year_now, 1, 1, tzinfo=tz)
+
+    usual = small_league(tmp_path / "usual")
+    fake = type("module", (), {"datetime": Clock, "UTC": datetime.UTC})
+    monkeypatch.setattr(members, "datetime", fake)
+    for n in (4, 5, 6):
+        for each, at in ((league, f"{2020 - n}-01-01T00:00:00+00:00"), (usual, f"{2020 + n}-01-01T00:00:00+00:00")):
+            each.record(played("expert", "novice", (1, n % 2), n, played_at=at))
+            each.close_period()
+    league.add_scripted("veteran")
+    assert uuids(league) == [number_uuid(n) for n in (1, 2, 3, 4, 5, 6)]
+    assert league.history() == usual.history()
+    assert league.rebuild() == 0
+    assert [member.name for member in league.members()] == ["novice", "trivial", "expert", "veteran"]
+    assert league.member("veteran").created_at < league.member("novice").created_at

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+import torch
+
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import action_space, build_policy, observation_space
+
+NETWORK = NetworkConfig(width=16, head=8)
+
+
+def test_spaces_are_those_of_the_layouts():
+    assert observation_space().shape == (OBSERVATION_DIM,)
+    assert observation_space().dtype == np.float32
+    assert action_space().shape == (ACTION_DIM,)
+    assert action_space().contains(np.zeros(ACTION_DIM, np.float32))
+
+
+def test_the_same_seed_gives_the_same_weights_and_disturbs_no_stream():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    first, second, other = build_policy(NETWORK, 1), build_policy(NETWORK, 1), build_policy(NETWORK, 2)
+    assert torch.equal(torch.rand(3), expected)
+    for a, b in zip(first.parameters(), second.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(first.action_net.weight, other.action_net.weight)
+
+
+def test_the_critic_starts_at_zero():
+    policy = build_policy(NETWORK, 1)
+    observations = torch.rand(4, OBSERVATION_DIM)
+    state = (torch.zeros(1, 4, 16), torch.zeros(1, 4, 16))
+    assert torch.equal(policy.predict_values(observations, state, torch.zeros(4)), torch.zeros(4, 1))
+
+
+def test_pickles_are_neither_written_nor_read(tmp_path):
+    policy = build_policy(NETWORK)
+    with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):
+        policy.save(str(tmp_path / "policy"))
+    with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):
+        type(policy).load(str(tmp_path / "policy"))

@@ -1,0 +1,404 @@
+import gc
+import math
+
+import numpy as np
+import psutil
+import pytest
+import safetensors.torch
+import torch
+from gymnasium import spaces
+
+from echelon_train.config.schedules import Schedule
+from echelon_train.errors import NonFiniteError
+from echelon_train.policy.sequences import MlpLstmPolicy
+from echelon_train.ppo.algorithm import MOST_SKIPPED
+from echelon_train.ppo.normalize import ReturnNormalizer
+from echelon_train.tensor_files import weights_of as named_weights
+from train.ppo.toys import Wander, collect, collected, model_of
+
+
+def train(model):
+    """Update with minibatches in the same order for every model."""
+    torch.manual_seed(17)
+    model.train()
+
+
+def weights_of(model):
+    return torch.cat([parameter.detach().flatten().clone() for parameter in model.policy.parameters()])
+
+
+class TwoGroups(MlpLstmPolicy):
+    """Rows belong to one of two groups, and may rest: both follow from what they observe."""
+
+    num_groups = 2
+
+    def groups(self, observations):
+        return (observations[:, 0] > 0).long()
+
+    def acting(self, observations):
+        return observations[:, 1] > -0.5
+
+
+# Advantages
+
+
+def test_dead_rows_enter_no_moments_of_advantages_and_no_step_count():
+    model = model_of(Wander(), policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8})
+    collect(model)
+    buffer = model.rollout_buffer
+    resting = buffer.observations[..., 1] <= -0.5
+    assert torch.equal(buffer.acting, ~resting)
+    assert model.num_timesteps == int(buffer.acting.sum()) < buffer.acting.numel()
+    before = model._normalized_advantages(buffer.counted())
+    buffer.advantages[resting] += 1000.0
+    after = model._normalized_advantages(buffer.counted())
+    assert torch.equal(before[buffer.acting], after[buffer.acting])
+    assert float(before[buffer.acting].mean()) == pytest.approx(0.0, abs=1e-6)
+    assert float(before[buffer.acting].std()) == pytest.approx(1.0, rel=1e-5)
+
+
+def test_advantages_are_normalised_within_groups():
+    model = model_of(Wander(), policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8}, normalize_advantage="by_group")
+    collect(model)
+    buffer = model.rollout_buffer
+    buffer.advantages[buffer.observations[..., 0] > 0] += 50.0
+    found = model._normalized_advantages(buffer.counted())
+    for group in (False, True):
+        chosen = buffer.acting & ((buffer.observations[..., 0] > 0) == group)
+        exact = buffer.advantages[chosen].double()
+        torch.testing.assert_close(found[chosen], ((exact - exact.mean()) / exact.std()).float(), rtol=1e-5, atol=1e-5)
+
+
+def test_advantages_are_left_alone_when_asked():
+    model = collected(normalize_advantage=False)
+    assert model._normalized_advantages(model.rollout_buffer.counted()) is model.rollout_buffer.advantages
+
+
+class LateReward(Wander):
+    """Rows that rest from the third step on, and are paid at the end of the rollout's episode."""
+
+    def reset(self):
+        super().reset()
+        self._left[:] = 8
+        self._step = 0
+        return self._seen()
+
+    def _seen(self):
+        self._place[:, 1] = 1.0 if self._step < 3 else -1.0
+        return self._place.copy()
+
+    def step_wait(self):
+        _, _, dones, infos = super().step_wait()
+        self._step = 0 if dones[0] else self._step + 1
+        self._left[dones] = 8
+        for info in infos:
+            info.pop("TimeLimit.truncated", None)
+        return self._seen(), np.full(self.num_envs, 10.0 * dones[0], np.float32), dones, infos
+
+
+def test_a_late_reward_after_a_death_reaches_the_last_live_action():
+    env = LateReward(2)
+    model = model_of(env, steps=8, policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8}, gamma=0.9, gae_lambda=1.0)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.zero_()
+    collect(model)
+    buffer = model.rollout_buffer
+    assert buffer.acting[:, 0].tolist() == [True] * 3 + [False] * 5
+    assert buffer.ends[:, 0].tolist() == [False] * 7 + [True]
+    expected = 10.0 * 0.9 ** torch.arange(7, -1, -1.0)
+    torch.testing.assert_close(buffer.advantages[:, 0], expected)
+    torch.testing.assert_close(buffer.returns[:, 1], expected)
+    counted = buffer.counted()
+    assert bool(counted.all()), "resting rows learn their values"
+
+
+# Schedules and how far an update goes
+
+
+def test_schedules_are_followed():
+    seen = []
+    model = model_of(
+        Wander(4),
+        batch_size=64,
+        n_epochs=1,
+        learning_rate=Schedule.parse("linear:1e-3:1e-4", ""),
+        ent_coef=Schedule.parse("cosine:0.05:0.01", ""),
+        clip_range=lambda left: 0.1 + 0.2 * left,
+        critic_lr_scale=3.0,
+    )
+    original = model.train
+
+    def train():
+        original()
+        logged = model.logger.name_to_value
+        rates = [group["lr"] for group in model.policy.optimizer.param_groups]
+        seen.append((*rates, logged["train/entropy_weight"], logged["train/clip_range"]))
+
+    model.train = train
+    model.learn(4 * 64)
+    for number, (actor, critic, entropy, clip) in enumerate(seen, 1):
+        done = number / 4
+        assert actor == pytest.approx(1e-3 - 9e-4 * done)
+        assert critic == pytest.approx(3 * actor)
+        assert entropy == pytest.approx(0.03 + 0.02 * math.cos(math.pi * done))
+        assert clip == pytest.approx(0.3 - 0.2 * done)
+    assert len(seen) == 4
+
+
+def test_only_the_critics_own_parameters_have_its_learning_rate():
+    model = collected(critic_lr_scale=0.0)
+    before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+    model.train()
+    moved = {name for name, parameter in model.policy.named_parameters() if not torch.equal(parameter, before[name])}
+    critic = {name for name in before if name.startswith(("value_net", "mlp_extractor.value_net", "lstm_critic"))}
+    # the value head is rescaled when the returns' moments move, which changes no prediction
+    assert critic & moved <= {"value_net.weight", "value_net.bias"}
+    assert moved - critic == before.keys() - critic
+
+
+def test_an_update_stops_at_the_kl_divergence():
+    free, held = (
+        collected(rows=8, batch_size=32, n_epochs=10, learning_rate=0.02, target_kl=limit) for limit in (None, 0.01)
+    )
+    free.train()
+    held.train()
+    assert free.logger.name_to_value["train/minibatches"] == 40
+    assert held.logger.name_to_value["train/minibatches"] < 20
+    # the minibatch at which it stopped counts in the log, not in the weights
+    assert held._n_updates < free._n_updates == 10
+
+
+def test_the_minibatch_that_exceeds_the_kl_divergence_is_not_trained_on():
+    model, once = (collected(n_epochs=epochs, target_kl=1e-6, learning_rate=0.1) for epochs in (5, 1))
+    before = weights_of(model)
+    for each in (model, once):
+        each.policy.optimizer = torch.optim.SGD(each.policy.parameters(), lr=0.1)
+        train(each)
+    assert model.logger.name_to_value["train/minibatches"] == 2
+    assert not torch.equal(before, weights_of(model))
+    assert torch.equal(weights_of(model), weights_of(once))
+
+
+def test_a_gradient_that_is_too_long_is_shortened_to_the_greatest_norm():
+    free, held = (collected(n_epochs=1, learning_rate=1.0, return_std=None, max_grad_norm=n) for n in (1e9, 0.01))
+    changes = []
+    for model in (free, held):
+        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+        before = weights_of(model)
+        train(model)
+        changes.append(weights_of(model) - before)
+    assert float(changes[0].norm()) > 0.1
+    torch.testing.assert_close(changes[1], 0.01 * changes[0] / changes[0].norm(), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("parts", [2, 5])
+def test_accumulating_changes_nothing_but_rounding(parts):
+    whole, split = (collected(rows=5, n_epochs=1, learning_rate=1.0, accumulate=number) for number in (1, parts))
+    for model in (whole, split):
+        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+        train(model)
+    torch.testing.assert_close(weights_of(split), weights_of(whole), rtol=1e-4, atol=1e-6)
+    for name in ("loss", "approx_kl", "clip_fraction", "grad_norm"):
+        assert split.logger.name_to_value[f"train/{name}"] == pytest.approx(
+            whole.logger.name_to_value[f"train/{name}"], rel=1e-4, abs=1e-6
+        )
+
+
+def test_burn_in_samples_enter_no_loss():
+    model = collected(rows=4, chunk=8, burn_in=3, n_epochs=1)
+    buffer = model.rollout_buffer
+    warming = ~buffer.counted()
+    assert 0 < int(warming.sum()) < warming.numel()
+    other = collected(rows=4, chunk=8, burn_in=3, n_epochs=1)
+    for name in ("returns", "advantages", "log_probs"):
+        getattr(other.rollout_buffer, name)[warming] += 7.0
+    train(model)
+    train(other)
+    assert torch.equal(weights_of(model), weights_of(other))
+
+
+# What is not finite
+
+
+def spoilt(bad_rows, **settings):
+    """A model whose rollout holds a reward that is not a number in some rows' last steps."""
+    model = collected(rows=8, batch_size=16, steps=16, chunk=16, **{"n_epochs": 1, **settings})
+    buffer = model.rollout_buffer
+    buffer.ends[:-1] = False
+    buffer.episode_starts[1:] = False
+    buffer.rewards[-1, list(bad_rows)] = float("nan")
+    with torch.no_grad():
+        model._estimate(model._values(model._on_device(model._last_obs), model._last_lstm_states, model._starts()))
+    return model
+
+
+def test_a_reward_that_is_not_a_number_costs_its_minibatch_only():
+    model = spoilt([3])
+    before = weights_of(model)
+    model.train()
+    assert model.skipped_minibatches == model.logger.name_to_value["train/skipped_minibatches"] == 1
+    assert model.logger.name_to_value["train/minibatches"] == 7
+    assert torch.isfinite(weights_of(model)).all()
+    assert not torch.equal(before, weights_of(model))
+    assert math.isfinite(model.logger.name_to_value["train/loss"])
+    for state in model.policy.optimizer.state.values():
+        assert all(bool(torch.isfinite(torch.as_tensor(value)).all()) for value in state.values())
+    model.learn(2 * 128, reset_num_timesteps=False)
+    assert model.skipped_minibatches == 1, "the next rollouts are sound"
+
+
+def test_skipped_minibatches_in_a_row_stop_training_and_leave_the_last_one(tmp_path):
+    from stable_baselines3.common.logger import configure
+
+    model = spoilt(range(8))
+    model.set_logger(configure(str(tmp_path), []))
+    before = weights_of(model)
+    with pytest.raises(NonFiniteError, match=f"{MOST_SKIPPED} minibatches in a row") as caught:
+        model.train()
+    file = tmp_path / "nonfinite_minibatch.safetensors"
+    assert str(file) in str(caught.value)
+    tensors = safetensors.torch.load_file(file)
+    assert bool(torch.isnan(tensors["advantages"]).all())
+    assert bool(torch.isfinite(tensors["observations.observation"]).all())
+    # the moments of the returns have not moved either
+    assert torch.equal(before, weights_of(model))
+
+
+class BadReward(Wander):
+    """Row 3 is paid something that is not a number at the rollout's twelfth step, in the middle of an episode."""
+
+    def reset(self):
+        super().reset()
+        self._left[:] = 8
+        self._left[3] = 5  # then another eight: steps 5 to 12
+        self._step = -1
+        return self._place.copy()
+
+    def step_wait(self):
+        self._step += 1
+        observations, rewards, dones, infos = super().step_wait()
+        self._left[dones] = 8
+        rewards[3] = float("nan") if self._step == 11 else rewards[3]
+        return observations, rewards, dones, infos
+
+
+@pytest.mark.parametrize(("chunk", "spoiled"), [(16, 1), (8, 2), (4, 2), (2, 4), (1, 7)])
+def test_a_bad_reward_spoils_the_chunks_of_its_episode_up_to_it(chunk, spoiled, monkeypatch):
+    monkeypatch.setattr("echelon_train.ppo.algorithm.MOST_SKIPPED", 100)
+    model = model_of(BadReward(6), chunk=chunk, batch_size=chunk, n_epochs=1)
+    collect(model)
+    bad = ~torch.isfinite(model.rollout_buffer.returns)
+    assert bad.nonzero().tolist() == [[step, 3] for step in range(5, 12)]
+    model.train()
+    assert model.skipped_minibatches == spoiled
+    assert model.logger.name_to_value["train/minibatches"] == 6 * 16 // chunk - spoiled
+    assert torch.isfinite(weights_of(model)).all()
+
+
+def test_sound_minibatches_in_between_start_the_count_anew():
+    model = spoilt(range(4), n_epochs=3)
+    train(model)  # never five in a row in this order
+    assert model.skipped_minibatches == 12
+
+
+# Parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("use_sde", True),
+        ("chunk", 0),
+        ("chunk", 2.5),
+        ("chunk", 5),
+        ("n_steps", 0),
+        ("batch_size", 0),
+        ("batch_size", 2),
+        ("batch_size", 6),
+        ("batch_size", 68),
+        ("burn_in", 4),
+        ("burn_in", -1),
+        ("accumulate", 0),
+        ("n_epochs", 0),
+        ("gamma", 1.1),
+        ("gamma", float("nan")),
+        ("gae_lambda", -0.1),
+        ("max_grad_norm", 0.0),
+        ("target_kl", -1.0),
+        ("clip_range_vf", 0.0),
+        ("return_std", 0.0),
+        ("return_std", float("inf")),
+        ("auxiliary_coef", -1.0),
+        ("critic_lr_scale", -1.0),
+        ("normalize_advantage", "by_class"),
+    ],
+)
+def test_impossible_parameters_are_refused_by_name(name, value):
+    settings = {"steps": value} if name == "n_steps" else {name: value}
+    blamed = "n_steps" if (name, value) == ("chunk", 5) else name
+    with pytest.raises(ValueError, match=f"^{blamed}: expected .*got {value!r}" if blamed == name else "^n_steps: "):
+        model_of(Wander(4), **{"batch_size": 16, **settings})
+
+
+def test_a_policy_of_another_kind_is_refused():
+    from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+
+    with pytest.raises(ValueError, match="expected a SequencePolicy, got RecurrentActorCriticPolicy"):
+        model_of(Wander(4), policy=RecurrentActorCriticPolicy)
+
+
+def test_an_environment_that_does_not_fit_changes_nothing():
+    model = model_of(Wander(4), batch_size=32)
+    env = model.env
+    with pytest.raises(ValueError, match=r"^batch_size: .*up to the 16 samples"):
+        model.replace_env(Wander(1))
+    with pytest.raises(ValueError, match=r"[Aa]ction spaces? do not match"):
+        model.replace_env(Wander(4, actions=spaces.Discrete(2)))
+    assert model.env is env
+    assert model.n_envs == 4
+    model.learn(64)
+
+
+def test_another_environment_with_other_rows_goes_on_with_the_same_weights():
+    model = model_of(Wander(4), batch_size=32)
+    model.learn(64)
+    weights, steps, updates = weights_of(model), model.num_timesteps, model._n_updates
+    model.replace_env(Wander(7))
+    assert torch.equal(weights, weights_of(model))
+    assert (model.num_timesteps, model._n_updates) == (steps, updates)
+    model.learn(112, reset_num_timesteps=False)
+    assert model.num_timesteps == 64 + 112
+    assert model.rollout_buffer.num_rows == 7
+
+
+def test_a_new_beginning_forgets_what_came_of_training():
+    model, other = collected(batch_size=32), model_of(Wander(4), seed=9)
+    model.train()
+    fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
+    assert model.policy.optimizer.state and model._last_lstm_states.pi[0].any()
+    model.begin_anew(fresh)
+    assert not model.policy.optimizer.state
+    assert not any(state.any() for state in (*model._last_lstm_states.pi, *model._last_lstm_states.vf))
+    assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())
+    found, begun = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
+    assert found.keys() == begun.keys() and all(found[name].equal(begun[name]) for name in begun)
+
+
+# Memory
+
+
+def live_tensors():
+    gc.collect()
+    return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
+
+
+def test_memory_stays_flat_over_200_updates():
+    model = model_of(Wander(4), batch_size=32, n_epochs=1, recompute_advantages=True)
+    model.learn(20 * 64)
+    process = psutil.Process()
+    tensors, resident = live_tensors(), process.memory_info().rss
+    model.learn(200 * 64, reset_num_timesteps=False)
+    assert live_tensors() <= tensors
+    # a rollout's tensors are 20 kB: kept, those of 200 would be 4 MB and their graphs far more
+    assert process.memory_info().rss - resident < 3 * 2**20

@@ -1,0 +1,270 @@
+"""The algorithm as users of stable-baselines3 use theirs, on environments of any kind."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from benchmarks.memory_task import Remember
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback, EvalCallback, StopTrainingOnMaxEpisodes
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
+
+from echelon_train.errors import CheckpointError
+from echelon_train.ppo import EchelonRecurrentPPO
+from train.ppo.toys import Wander, model_of
+
+
+class AnySpaces(gym.Env):
+    """Random observations of any space; actions of any space are checked."""
+
+    def __init__(self, observations, actions, length=7):
+        self.observation_space, self.action_space = observations, actions
+        self._length = length
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
+        self._steps = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        if isinstance(self.action_space, spaces.MultiBinary):  # samples of a policy are float32
+            action = np.asarray(action).astype(self.action_space.dtype)
+        assert self.action_space.contains(action), action
+        self._steps += 1
+        return self.observation_space.sample(), float(np.mean(action)), False, self._steps == self._length, {}
+
+
+def vec(observations, actions, rows=2):
+    return DummyVecEnv([lambda: AnySpaces(observations, actions)] * rows)
+
+
+VECTOR = spaces.Box(-1.0, 1.0, (3,), np.float32)
+ACTIONS = {
+    "box": spaces.Box(np.array([-1.0, 0.0], np.float32), np.array([0.5, 2.0], np.float32)),
+    "discrete": spaces.Discrete(4),
+    "multi-discrete": spaces.MultiDiscrete([2, 3]),
+    "multi-binary": spaces.MultiBinary(3),
+}
+
+
+def check_learning(model):
+    before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+    model.learn(2 * model.n_steps * model.n_envs)
+    assert model.num_timesteps == 2 * model.n_steps * model.n_envs
+    assert model.skipped_minibatches == 0
+    for name, parameter in model.policy.named_parameters():
+        assert torch.isfinite(parameter).all(), name
+        assert not torch.equal(parameter, before[name]), name
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_actions_of_any_kind(name):
+    model = model_of(vec(VECTOR, ACTIONS[name]), batch_size=8, ent_coef=0.01)
+    check_learning(model)
+    # the entropy that the bonus is for is the distribution's, the ratio begins at 1
+    assert abs(model.logger.name_to_value["train/approx_kl"]) < 0.1
+
+
+def test_dicts():
+    space = spaces.Dict(
+        {
+            "vector": VECTOR,
+            "kind": spaces.Discrete(3),
+            "switches": spaces.MultiBinary(2),
+            "wide": spaces.Box(-1.0, 1.0, (2,), np.float64),
+        }
+    )
+    check_learning(model_of(vec(space, ACTIONS["discrete"]), policy="MultiInputLstmPolicy", batch_size=8))
+
+
+@pytest.mark.parametrize("shape", [(36, 36, 1), (1, 36, 36)])
+def test_images(shape):
+    space = spaces.Box(0, 255, shape, np.uint8)
+    model = model_of(vec(space, ACTIONS["box"]), policy="CnnLstmPolicy", batch_size=16, n_epochs=1)
+    check_learning(model)
+    assert model.rollout_buffer.observations.dtype == torch.uint8
+    assert model.rollout_buffer.observations.shape[2:] == (1, 36, 36)
+
+
+def test_a_single_gymnasium_environment():
+    check_learning(model_of(DummyVecEnv([Remember]), batch_size=8))
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"enable_critic_lstm": False},
+        {"enable_critic_lstm": False, "shared_lstm": True},
+        {"n_lstm_layers": 2},
+        {"optimizer_class": torch.optim.SGD},
+        {"share_features_extractor": False},
+        {"squash_output": False, "ortho_init": False},
+    ],
+)
+def test_policies_of_any_form(kwargs):
+    check_learning(model_of(Wander(4), batch_size=16, policy_kwargs=kwargs))
+
+
+def test_wrappers():
+    env = VecNormalize(VecMonitor(vec(VECTOR, ACTIONS["box"])))
+    model = model_of(env, batch_size=8)
+    check_learning(model)
+    assert env.obs_rms.count > 2 * model.n_steps
+    assert len(model.ep_info_buffer) > 0
+    assert {info["l"] for info in model.ep_info_buffer} == {7}
+    assert model.logger.name_to_value["train/n_updates"] == 20
+
+
+class WritesOver(VecEnvWrapper):
+    """Returns the same array at every step."""
+
+    def reset(self):
+        self._array = self.venv.reset().copy()
+        return self._array
+
+    def step_wait(self):
+        observations, *rest = self.venv.step_wait()
+        self._array[:] = observations
+        return (self._array, *rest)
+
+
+def test_environments_may_write_over_their_observations():
+    models = [model_of(env, batch_size=16) for env in (Wander(4), WritesOver(Wander(4)))]
+    for model in models:
+        torch.manual_seed(0)
+        model.learn(64)
+    assert torch.equal(models[0].rollout_buffer.observations, models[1].rollout_buffer.observations)
+
+
+# What stable-baselines3 offers
+
+
+def test_evaluation_callback(tmp_path):
+    callback = EvalCallback(
+        VecMonitor(vec(VECTOR, ACTIONS["discrete"])),
+        n_eval_episodes=3,
+        eval_freq=10,
+        best_model_save_path=str(tmp_path),
+        log_path=str(tmp_path),
+        verbose=0,
+    )
+    model = model_of(VecMonitor(vec(VECTOR, ACTIONS["discrete"])), batch_size=8)
+    model.learn(64, callback=callback)
+    assert np.isfinite(callback.last_mean_reward)
+    assert len(np.load(tmp_path / "evaluations.npz")["results"]) == 3
+    loaded = EchelonRecurrentPPO.load(tmp_path / "best_model.zip", device="cpu")
+    assert loaded.chunk == model.chunk
+
+
+def test_a_callback_can_stop_training():
+    model = model_of(Wander(4), batch_size=16)
+    model.learn(10_000, callback=StopTrainingOnMaxEpisodes(3))
+    assert model.num_timesteps < 10_000
+    assert model._n_updates < 50
+    # it can go on
+    model.learn(128, reset_num_timesteps=True)
+    assert model.num_timesteps == 128
+
+
+def test_callbacks_see_the_locals_of_a_step():
+    seen = []
+
+    class Look(BaseCallback):
+        def _on_step(self):
+            seen.append({name: self.locals[name] for name in ("rewards", "dones", "infos", "new_obs", "actions")})
+            return True
+
+    model_of(Wander(4), batch_size=16).learn(64, callback=Look())
+    assert len(seen) == 16
+    assert {len(each["rewards"]) for each in seen} == {len(seen[0]["dones"])} == {4}
+    assert len({each["new_obs"].tobytes() for each in seen}) == 16
+
+
+def test_tensorboard(tmp_path):
+    model_of(Wander(4), batch_size=16, tensorboard_log=str(tmp_path)).learn(64, tb_log_name="run")
+    [file] = tmp_path.glob("run_1/events*")
+    assert file.stat().st_size > 100
+
+
+@pytest.mark.filterwarnings("ignore:rich is experimental")  # tqdm says so
+def test_progress_bar():
+    pytest.importorskip("tqdm")
+    model_of(Wander(4), batch_size=16).learn(64, progress_bar=True)
+
+
+def test_learning_twice_goes_on():
+    model = model_of(Wander(4), batch_size=16)
+    model.learn(64)
+    updates = model._n_updates
+    model.learn(64, reset_num_timesteps=False)
+    assert model.num_timesteps == 128
+    assert model._n_updates == 2 * updates
+
+
+def test_another_environment_is_set():
+    model = model_of(Wander(4, 0), batch_size=16)
+    model.learn(64)
+    model.set_env(Wander(4, 1))
+    model.learn(64)
+    with pytest.raises(AssertionError, match="number of environments"):
+        model.set_env(Wander(5))
+
+
+def test_predictions_take_and_give_states():
+    model = model_of(Wander(4), batch_size=16)
+    observations = model.env.reset()
+    starts = np.ones(4, bool)
+    one, state = model.predict(observations, deterministic=True, episode_start=starts)
+    assert one.shape == (4, 3)
+    assert state[0].shape == (1, 4, 8)
+    two, later = model.predict(observations, state=state, episode_start=~starts, deterministic=True)
+    assert not np.array_equal(one, two)
+    anew, _ = model.predict(observations, state=later, episode_start=starts, deterministic=True)
+    np.testing.assert_allclose(anew, one, rtol=1e-6)
+    single, _ = model.predict(observations[0], deterministic=True)
+    np.testing.assert_allclose(single, one[0], rtol=1e-5, atol=1e-6)
+
+
+def test_parameters_are_given_and_taken():
+    model, other = (model_of(Wander(4), batch_size=16, seed=seed) for seed in (1, 2))
+    model.learn(64)
+    observations = model.env.reset()
+    assert not np.allclose(
+        model.predict(observations, deterministic=True)[0], other.predict(observations, deterministic=True)[0]
+    )
+    other.set_parameters(model.get_parameters())
+    np.testing.assert_array_equal(
+        model.predict(observations, deterministic=True)[0], other.predict(observations, deterministic=True)[0]
+    )
+    assert float(other.policy.return_normalizer.std) == float(model.policy.return_normalizer.std) != 1.0
+
+
+def test_policies_are_evaluated_by_stable_baselines():
+    model = model_of(DummyVecEnv([Remember]), batch_size=8)
+    mean, deviation = evaluate_policy(model, VecMonitor(DummyVecEnv([Remember])), n_eval_episodes=6)
+    assert -1.0 <= mean <= 1.0
+    assert np.isfinite(deviation)
+
+
+def test_a_model_is_saved_and_loaded_as_stable_baselines_does_it(tmp_path):
+    functions = {"ent_coef": lambda left: 0.1 * left, "clip_range": lambda left: 0.2}
+    model = model_of(Wander(4), batch_size=16, critic_lr_scale=2.0, **functions)
+    model.before_rollout = lambda: tmp_path
+    model.learn(64)
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(CheckpointError, match="cannot hold clip_range, ent_coef"):
+        EchelonRecurrentPPO.load(tmp_path / "model.zip")
+    loaded = EchelonRecurrentPPO.load(tmp_path / "model.zip", env=Wander(4), device="cpu", **functions)
+    assert loaded.critic_lr_scale == 2.0
+    assert loaded.ent_coef(0.5) == pytest.approx(0.05)
+    assert loaded.clip_range(1.0) == 0.2
+    for (name, theirs), ours in zip(
+        loaded.policy.state_dict().items(), model.policy.state_dict().values(), strict=True
+    ):
+        assert torch.equal(theirs, ours), name
+    assert len(loaded.policy.optimizer.state) == len(model.policy.optimizer.state)
+    loaded.learn(64, reset_num_timesteps=False)
+    assert loaded.num_timesteps == 128

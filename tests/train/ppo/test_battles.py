@@ -1,0 +1,444 @@
+"""The algorithm on the policy of battles, with observations of battles that were fought."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
+from stable_baselines3.common.vec_env import VecEnvWrapper
+
+from echelon_env.layout.observations import CONTACT_ROWS, STREAMS, Self
+from echelon_env.spaces.actions import BLOCKS
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.encoders import TABLES
+from echelon_train.ppo.losses import Losses, Weights, losses, recurrent_states
+from train.policy.real import fought
+from train.ppo.toys import Wander, collect, model_of
+
+STEPS, ROWS = 16, 12
+SMALL = {"width": 8, "head": 8, "set_width": 4, "map_channels": 2}
+VARIANTS = [
+    NetworkConfig(encoder=encoder, critic=critic, auxiliary=auxiliary, **SMALL)
+    for encoder, critic, auxiliary in itertools.product(
+        ("sets", "flat"), ("shared", "separate", "central"), (False, True)
+    )
+]
+IDS = [f"{each.encoder}-{each.critic}{'-auxiliary' * each.auxiliary}" for each in VARIANTS]
+
+
+class Fought(Wander):
+    """Rows that see moments of battles, in no order; some of them are dead."""
+
+    def __init__(self):
+        self._seen, self.alive, self.states = (tensor.numpy() for tensor in fought())
+        super().__init__(ROWS, 0, observation_space(), action_space())
+
+    def _observe(self, dead):
+        dead = dead | (self._rng.random(self.num_envs) < 0.1)
+        pools = [self._seen[self.alive == alive] for alive in (False, True)]
+        drawn = [pool[self._rng.integers(len(pool), size=self.num_envs)] for pool in pools]
+        return np.where(dead[:, None], *drawn)
+
+
+class WithState(VecEnvWrapper):
+    """Rows that see the whole of some battle besides."""
+
+    def __init__(self, env):
+        states = spaces.Box(-np.inf, np.inf, env.states.shape[1:], np.float32)
+        super().__init__(env, spaces.Dict({"observation": env.observation_space, "state": states}))
+        self._rng = np.random.default_rng(5)
+
+    def _add(self, observations):
+        states = self.venv.states[self._rng.integers(len(self.venv.states), size=len(observations))]
+        return {"observation": observations, "state": states}
+
+    def reset(self):
+        return self._add(self.venv.reset())
+
+    def step_wait(self):
+        observations, rewards, dones, infos = self.venv.step_wait()
+        for row in np.flatnonzero(dones):
+            final = self._add(infos[row]["terminal_observation"][None])
+            infos[row]["terminal_observation"] = {name: part[0] for name, part in final.items()}
+        return self._add(observations), rewards, dones, infos
+
+
+def battles(network, **settings):
+    env = WithState(Fought()) if network.critic == "central" else Fought()
+    settings = {"auxiliary_coef": 0.5 * network.auxiliary, **settings}
+    model = model_of(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
+    collect(model)
+    return model
+
+
+def judged(model, batch, weights=None):
+    weights = weights or Weights(0.2, 0.01, 0.5, model.auxiliary_coef)
+    acting, counted = batch.acting.sum().float(), batch.counted.sum().float()
+    return losses(model.policy, batch, model.policy.return_normalizer, weights, acting, counted)
+
+
+def whole_batch(model):
+    buffer = model.rollout_buffer
+    return buffer.batch(
+        torch.arange(buffer.num_chunks), model._normalized_advantages(buffer.counted()), buffer.counted()
+    )
+
+
+def set_heads(model):
+    """Let the heads, which begin near zero, tell of what comes before them."""
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for name, parameter in model.policy.named_parameters():
+            if name.startswith(("action_net.weight", "value_net", "target_query")):
+                parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
+
+
+@pytest.mark.parametrize("network", VARIANTS, ids=IDS)
+def test_every_parameter_is_trained(network):
+    model = battles(network, batch_size=STEPS * ROWS // 4, n_epochs=2, ent_coef=0.01)
+    touched = dict.fromkeys((name for name, _ in model.policy.named_parameters()), 0.0)
+    outputs = torch.zeros(len(model.policy.action_net.bias))
+    step = model.policy.optimizer.step
+
+    def watch():
+        for name, parameter in model.policy.named_parameters():
+            assert parameter.grad is not None and bool(torch.isfinite(parameter.grad).all()), name
+            touched[name] = max(touched[name], float(parameter.grad.abs().max()))
+        torch.maximum(outputs, model.policy.action_net.weight.grad.abs().amax(1), out=outputs)
+        step()
+
+    model.policy.optimizer.step = watch
+    model.train()
+    assert min(touched.values()) > 0.0, [name for name, size in touched.items() if size == 0.0]
+    assert outputs.min() > 0.0, outputs
+    assert model.skipped_minibatches == 0
+
+
+@pytest.mark.parametrize("critic", ["separate", "central"])
+def test_only_the_critics_own_parameters_have_its_learning_rate(critic):
+    model = battles(NetworkConfig(critic=critic, **SMALL), critic_lr_scale=0.0, ent_coef=0.01)
+    set_heads(model)
+    before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+    model.train()
+    moved = {name for name, parameter in model.policy.named_parameters() if not torch.equal(parameter, before[name])}
+    own = ("value_net", "mlp_extractor.value_net", "lstm_critic", "critic_encoder", "battle_encoder")
+    critics = {name for name in before if name.startswith(own)}
+    # the value head is rescaled when the returns' moments move, which changes no prediction
+    assert critics & moved <= {"value_net.weight", "value_net.bias"}
+    assert moved - critics == before.keys() - critics
+
+
+@pytest.mark.parametrize("network", VARIANTS[:6], ids=IDS[:6])
+def test_padding_and_the_dead_get_no_gradient(network):
+    model = battles(network)
+    set_heads(model)
+    batch = whole_batch(model)
+    observations = batch.observations["observation"] if isinstance(batch.observations, dict) else batch.observations
+    observations.requires_grad_()
+    judged(model, batch).total.backward()
+    found = observations.grad.abs()
+    padded = torch.zeros_like(observations, dtype=torch.bool)
+    for name in TABLES:
+        stream = STREAMS[name]
+        empty = observations[:, STREAMS[f"{name}_mask"].part] <= 0.5
+        padded[:, stream.part] = empty.repeat_interleave(stream.row_width, 1)
+    assert 0 < int(padded.sum()) < padded.numel()
+    assert bool(padded[~batch.acting][:, [STREAMS[name].start for name in TABLES]].all())  # the dead see no one
+    assert not bool(batch.acting.all())
+    assert float(found[padded].max()) == 0.0
+    # the bound below would pass if nothing had a gradient
+    assert float((found[~padded] > 0).float().mean()) > 0.1
+
+
+@pytest.mark.parametrize("network", VARIANTS, ids=IDS)
+def test_of_the_dead_nothing_but_the_value_is_in_a_loss(network):
+    model = battles(network)
+    set_heads(model)
+    batch = whole_batch(model)
+    dead = ~batch.acting
+    assert bool(batch.counted.all())
+    assert 0 < int(dead.sum()) < len(dead)
+
+    def numbers(given):
+        model.policy.zero_grad()
+        result = judged(model, given)
+        result.total.backward()
+        gradient = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
+        return torch.stack(result).detach(), gradient
+
+    def other(field, value):
+        changed = getattr(batch, field).clone()
+        changed[dead] = value
+        return batch._replace(**{field: changed})
+
+    before, gradient = numbers(batch)
+    for field, value in (("actions", 5.0), ("old_log_probs", -50.0), ("advantages", 1e6)):
+        after, their_gradient = numbers(other(field, value))
+        assert torch.equal(after, before), field
+        assert torch.equal(their_gradient, gradient), field
+    after, their_gradient = numbers(other("returns", 30.0))
+    changed = {name for name, one, two in zip(Losses._fields, before, after, strict=True) if one != two}
+    assert changed == {"total", "value"}
+    assert not torch.allclose(their_gradient, gradient)
+
+
+def test_advantages_are_normalised_within_classes_by_hand():
+    env = Wander(3, 0, observation_space(), action_space())
+    settings = {"normalize_advantage": "by_group", "policy_kwargs": {"network": NetworkConfig(**SMALL)}}
+    model = model_of(env, steps=3, chunk=1, policy=BattlePolicy, **settings)
+    buffer = model.rollout_buffer
+    scout, heavy = (STREAMS["self"].start + each for each in (Self.IS_SCOUT, Self.IS_HEAVY))
+    buffer.observations[..., scout] = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    buffer.observations[..., heavy] = 1.0 - buffer.observations[..., scout]
+    buffer.acting[:] = torch.tensor([[1, 1, 1], [0, 1, 1], [1, 1, 0]]).bool()
+    buffer.advantages[:] = torch.tensor([[2.0, 6.0, -1.0], [900.0, 1.0, 1.0], [3.0, 7.0, -900.0]])
+    # of the scouts 2, 6 and 7: mean 5, deviation sqrt(14 / 2); of the heavy -1, 1, 1 and 3: mean 1, sqrt(8 / 3)
+    scouts, heavies = 7.0**0.5, (8 / 3) ** 0.5
+    expected = [
+        [-3 / scouts, 1 / scouts, -2 / heavies],
+        [895 / scouts, 0.0, 0.0],
+        [2 / heavies, 2 / scouts, -901 / heavies],
+    ]
+    found = model._normalized_advantages(buffer.counted())
+    torch.testing.assert_close(found, torch.tensor(expected))
+
+
+def test_a_rollout_in_which_nobody_lives_trains_the_critic_alone():
+    model = battles(NetworkConfig(critic="separate", **SMALL), n_epochs=1)
+    buffer, dead = model.rollout_buffer, torch.as_tensor(model.env._seen[~model.env.alive])
+    buffer.observations.copy_(dead[torch.arange(STEPS * ROWS) % len(dead)].view(STEPS, ROWS, -1))
+    buffer.acting[:] = False
+    before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+    model.train()
+    moved = {name for name, each in model.policy.named_parameters() if not torch.equal(each, before[name])}
+    critic = {id(parameter) for parameter in model.policy.critic_parameters()}
+    assert model.skipped_minibatches == 0
+    assert "value_net.weight" in moved
+    assert all(id(parameter) in critic for name, parameter in model.policy.named_parameters() if name in moved)
+    logged = model.logger.name_to_value
+    assert logged["train/advantage_std"] == logged["train/acting"] == logged["train/entropy"] == 0.0
+
+
+def permuted(observations, order):
+    """Observations whose contacts are in another order."""
+    result = observations.clone()
+    for name in ("contacts", "contacts_mask"):
+        stream = STREAMS[name]
+        rows = observations[:, stream.part].view(len(observations), len(order), -1)
+        result[:, stream.part] = rows[:, order].flatten(1)
+    return result
+
+
+def column(name):
+    """The column of a raw action's block."""
+    widths = [1 if block.kind == "choice" else len(block.entries) for block in BLOCKS]
+    return sum(widths[: [block.name for block in BLOCKS].index(name)])
+
+
+@pytest.mark.parametrize("critic", ["shared", "separate"])
+def test_the_order_of_contacts_changes_nothing_but_the_targets_numbers(critic):
+    model = battles(NetworkConfig(critic=critic, **SMALL))
+    set_heads(model)
+    batch = whole_batch(model)
+    order = torch.tensor([3, 0, 4, 2, 1, *range(5, CONTACT_ROWS)])  # the first five can be targets
+    target = column("target")
+    chosen = batch.actions[:, target].long()
+    assert len(chosen.unique()) > 3
+    actions = batch.actions.clone()
+    new_number = torch.cat([torch.zeros(1, dtype=torch.int64), order[:5].argsort() + 1])
+    actions[:, target] = new_number[chosen].float()
+    states = type(model._last_lstm_states)(batch.states[:2], batch.states[2:] or batch.states[:2])
+    before = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
+    after = model.policy.evaluate(permuted(batch.observations, order), actions, states, batch.sequences)
+    for name in ("values", "log_probs", "entropy"):
+        torch.testing.assert_close(getattr(after, name), getattr(before, name), rtol=1e-5, atol=1e-5)
+    wrong = model.policy.evaluate(permuted(batch.observations, order), batch.actions, states, batch.sequences)
+    assert not torch.allclose(wrong.log_probs, before.log_probs, atol=1e-2)
+
+
+@pytest.mark.parametrize("end", [-1.0, 1.0])
+def test_everything_is_finite_with_actions_at_their_ends(end):
+    model = battles(NetworkConfig(**SMALL), n_epochs=1)
+    buffer = model.rollout_buffer
+    numbers = [
+        column(block.name) + entry for block in BLOCKS if block.kind == "numbers" for entry in range(len(block.entries))
+    ]
+    buffer.actions[..., numbers] = 20.0 * end
+    sent = model.policy.environment_actions(buffer.actions.flatten(0, 1))
+    assert int((sent == end).all(0).sum()) >= len(numbers)
+    batch = whole_batch(model)
+    states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
+    with torch.no_grad():
+        before = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
+    assert torch.isfinite(before.log_probs).all()
+    assert torch.isfinite(before.entropy).all()
+    for chunk in range(buffer.num_chunks):  # as if these actions had been drawn
+        part = buffer.batch(torch.tensor([chunk]), buffer.advantages, buffer.counted())
+        own = type(states)(part.states[:2], part.states[:2])
+        with torch.no_grad():
+            log_probs = model.policy.evaluate(part.observations, part.actions, own, part.sequences).log_probs
+        first, row = chunk // ROWS * 4, chunk % ROWS
+        buffer.log_probs[first : first + 4, row] = log_probs
+    model.train()
+    assert model.skipped_minibatches == 0
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
+
+
+# The auxiliary loss
+
+
+def test_what_follows_is_predicted_within_an_episode_only():
+    network = NetworkConfig(auxiliary=True, **SMALL)
+    model = battles(network)
+    with torch.no_grad():  # to predict 0.25 of everything
+        model.policy.auxiliary_net.weight.zero_()
+        model.policy.auxiliary_net.bias.fill_(0.25)
+    batch = whole_batch(model)
+    states = type(model._last_lstm_states)(batch.states[:2], batch.states[:2])
+    result = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
+    errors = model.policy.auxiliary_errors(result, batch.actions, batch.observations, batch.sequences)
+    buffer = model.rollout_buffer
+    last = torch.zeros(STEPS, ROWS, dtype=torch.bool)
+    last[3::4] = True  # of a chunk
+    last |= buffer.ends
+    chunks = torch.arange(buffer.num_chunks)
+    steps = torch.arange(4)[:, None] + chunks // ROWS * 4
+    place = steps, (chunks % ROWS).expand(4, -1)
+    order = buffer.acting[place].flatten().argsort(descending=True, stable=True)
+    at_end = last[place].flatten()[order]
+    assert bool((errors[at_end] == 0.0).all())
+    following = buffer.observations.roll(-1, 0)[place].flatten(0, 1)[order][~at_end]
+    parts = following[:, STREAMS["self"].part], following[:, STREAMS["objective"].part]
+    torch.testing.assert_close(errors[~at_end], (torch.cat(parts, 1) - 0.25).square().mean(1))
+
+
+def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
+    model = battles(NetworkConfig(auxiliary=True, **SMALL))
+    judged(model, whole_batch(model), Weights(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
+    trained = {name for name, each in model.policy.named_parameters() if each.grad is not None and each.grad.any()}
+    assert {"auxiliary_net.weight", "lstm_actor.weight_hh_l0"} < trained
+    assert any(name.startswith("features_extractor") for name in trained)
+    assert not any(name.startswith(("action_net", "value_net", "mlp_extractor")) for name in trained)
+
+
+def test_what_the_dead_see_is_not_predicted():
+    model = battles(NetworkConfig(auxiliary=True, **SMALL))
+    batch = whole_batch(model)
+    assert 0 < int((~batch.acting).sum()) < len(batch.acting)
+    before = judged(model, batch).auxiliary.item()
+    actions = torch.where(batch.acting[:, None], batch.actions, torch.tensor(5.0))
+    assert judged(model, batch._replace(actions=actions)).auxiliary.item() == pytest.approx(before, rel=1e-6)
+
+
+# Observation normalisation
+
+
+def test_observations_of_the_living_are_counted_once_each():
+    network = NetworkConfig(normalize_observations=True, **SMALL)
+    model = battles(network)
+    model.train()
+    normalizer = model.policy.observation_normalizer
+    buffer = model.rollout_buffer
+    count = normalizer.moments()[0]
+    assert int(count.max()) >= int(count[0]) == int(buffer.acting.sum()) < buffer.acting.numel()
+
+
+@pytest.mark.parametrize("critic", ["shared", "separate", "central"])
+def test_all_that_a_policy_says_is_of_normalised_observations(critic):
+    model = battles(NetworkConfig(critic=critic, auxiliary=True, normalize_observations=True, **SMALL))
+    set_heads(model)
+    policy, batch = model.policy, whole_batch(model)
+    policy.observe(batch.observations, batch.acting)
+
+    def said(observations):
+        states = recurrent_states(batch.states)
+        result = policy.evaluate(observations, batch.actions, states, batch.sequences)
+        errors = policy.auxiliary_errors(result, batch.actions, observations, batch.sequences)
+        return result.values, result.log_probs, result.entropy, errors
+
+    normalizer, raw = policy.observation_normalizer, batch.observations
+    normal = {**raw, "observation": normalizer(raw["observation"])} if critic == "central" else normalizer(raw)
+    found = said(raw)
+    policy.observation_normalizer = None
+    for ours, by_hand, without in zip(found, said(normal), said(raw), strict=True):
+        assert torch.equal(ours, by_hand)
+        assert not torch.allclose(ours, without, atol=1e-2)
+
+
+def test_moments_stay_as_they_were_in_the_rollout_until_the_end_of_its_update():
+    model = battles(NetworkConfig(normalize_observations=True, **SMALL), n_epochs=1)
+    set_heads(model)
+    for _ in range(2):
+        collect(model)
+        before = model.policy.observation_normalizer.moments()
+        model.train()
+        # of the only minibatch, for which the policy has not moved yet
+        assert model.logger.name_to_value["train/approx_kl"] == pytest.approx(0.0, abs=1e-6)
+        assert not torch.equal(model.policy.observation_normalizer.moments(), before)
+
+
+# Memory
+
+
+def bytes_of(*values):
+    """Bytes of all tensors in values, tuples and dicts."""
+    total = 0
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            total += value.nbytes
+        elif isinstance(value, (tuple, dict)):
+            total += bytes_of(*(value.values() if isinstance(value, dict) else value))
+    return total
+
+
+def traced(make):
+    """What a function returns, and the most bytes of NumPy's that it had at once."""
+    tracemalloc.start()
+    try:
+        return make(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_rollouts_take_less_memory_than_stocks():
+    steps, minibatch = 64, 256
+    network = NetworkConfig()
+    env = Fought()
+    model = model_of(env, steps=steps, chunk=16, policy=BattlePolicy, policy_kwargs={"network": network})
+    buffer = model.rollout_buffer
+    ours = bytes_of(vars(buffer))
+    batch = buffer.batch(torch.arange(minibatch // 16), buffer.advantages, buffer.counted())
+    our_peak = ours + bytes_of(tuple(batch), buffer.counted())
+
+    def stock():
+        states = (steps, 1, ROWS, network.width)
+        actions = spaces.Box(-1, 1, model.policy.raw_action()[0])
+        made = RecurrentRolloutBuffer(steps, env.observation_space, actions, states, "cpu", n_envs=ROWS)
+        made.full = True
+        return made
+
+    made, _ = traced(stock)
+    theirs = sum(array.nbytes for array in vars(made).values() if isinstance(array, np.ndarray))
+    _, copies = traced(lambda: next(made.get(minibatch)))  # flattened, that is copied, at the first minibatch
+    assert ours <= 0.7 * theirs  # observations are most of it, and those are kept by both
+    assert our_peak <= 0.6 * (theirs + copies)
+    print(f"steady {ours / theirs:.3f}, peak {our_peak / (theirs + copies):.3f}, {ours} {theirs} {our_peak} {copies}")
+
+
+@pytest.mark.parametrize("network", VARIANTS, ids=IDS)
+def test_encoding_in_bfloat16_leaves_the_ratios_of_a_policy_that_has_not_moved(network):
+    """Rounded alike in playing and in training, and nowhere after the encoders."""
+    model = battles(network)
+    set_heads(model)
+    model.policy.encoding_dtype = torch.bfloat16
+    remembered = []
+    model.policy.lstm_actor.register_forward_hook(lambda module, given, result: remembered.append(result[0].dtype))
+    collect(model)
+    assert abs(float(judged(model, whole_batch(model)).approx_kl)) < 1e-4
+    assert set(remembered) == {torch.float32}
+    model.policy.encoding_dtype = None
+    assert float(judged(model, whole_batch(model)).approx_kl) > 1e-6  # so that it has been rounded at all

@@ -1,0 +1,183 @@
+import itertools
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from echelon_train.ppo.buffer import ChunkBuffer, write_batch
+
+CPU = torch.device("cpu")
+VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+
+def filled(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VECTOR, action=((), torch.int64)):
+    """A buffer whose every number says where it is: step * 100 + row."""
+    states = (torch.zeros(2, rows, 1), torch.zeros(2, rows, 1))
+    buffer = ChunkBuffer(steps, rows, chunk, burn_in, space, *action, states, CPU)
+    number = torch.arange(steps)[:, None] * 100 + torch.arange(rows)
+    parts = buffer.observations.values() if isinstance(buffer.observations, dict) else [buffer.observations]
+    for tensor in (*parts, buffer.actions, buffer.values, buffer.log_probs, buffer.returns):
+        tensor.copy_(number.view(steps, rows, *[1] * (tensor.ndim - 2)).expand_as(tensor))
+    buffer.acting[:] = True
+    for step, row in starts:
+        buffer.episode_starts[step, row] = True
+    for step in range(steps):
+        state = (step * 100 + torch.arange(rows)).float().view(1, rows, 1).expand(2, rows, 1)
+        buffer.store_states(step, (state, state + 0.5))
+    return buffer, number
+
+
+def pieces(starts, chunks, rows, length):
+    """The sequences of some chunks, by walking through them: lists of (step, row), and what begins an episode."""
+    result = []
+    for chunk in chunks:
+        first, row = chunk // rows * length, chunk % rows
+        for step in range(first, first + length):
+            if step == first or starts[step, row]:
+                result.append(([], bool(starts[step, row]), chunk))
+            result[-1][0].append((step, row))
+    return result
+
+
+@settings(deadline=None, max_examples=80)
+@given(data=st.data())
+def test_batches_are_cut_where_a_naive_cutter_cuts(data):
+    rows, length = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 6))
+    steps = length * data.draw(st.integers(1, 3))
+    share = data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    where = [tuple(index) for index in np.argwhere(rng.random((steps, rows)) < share)]
+    buffer, number = filled(steps, rows, length, starts=where)
+    buffer.acting[:] = torch.from_numpy(rng.random((steps, rows)) < data.draw(st.sampled_from([0.0, 0.5, 1.0])))
+    chunks = torch.from_numpy(rng.permutation(buffer.num_chunks)[: rng.integers(1, buffer.num_chunks + 1)])
+    batch = buffer.batch(chunks, number.float() * 2, buffer.counted())
+    sequences = batch.sequences
+    places = torch.arange(len(batch.actions)) if sequences.place is None else sequences.place
+    laid_out = torch.full((sequences.length, sequences.number), -1)
+    laid_out[places // sequences.number, places % sequences.number] = batch.actions
+    found = sorted(
+        (
+            [number for number in laid_out[:, each].tolist() if number >= 0],
+            bool(sequences.starts[each]),
+            batch.states[0][:, each].flatten().tolist(),
+            batch.states[1][:, each].flatten().tolist(),
+        )
+        for each in range(sequences.number)
+    )
+    expected = sorted(
+        (
+            [step * 100 + row for step, row in piece],
+            begins,
+            [chunk // rows * length * 100 + chunk % rows] * 2,
+            [chunk // rows * length * 100 + chunk % rows + 0.5] * 2,
+        )
+        for piece, begins, chunk in pieces(buffer.episode_starts, chunks.tolist(), rows, length)
+    )
+    assert found == expected
+    # what is empty of a sequence comes after what is not
+    assert all((laid_out[1:][laid_out[:-1] < 0] < 0).tolist())
+    for field in (batch.old_values, batch.old_log_probs, batch.returns, batch.advantages / 2, batch.observations[:, 1]):
+        torch.testing.assert_close(field, batch.actions.float())
+    assert len(set(batch.actions.tolist())) == len(batch.actions) == len(chunks) * length
+    acting = buffer.acting[batch.actions // 100, batch.actions % 100]
+    assert torch.equal(batch.acting, acting)
+    assert torch.equal(acting.sort(descending=True).values, acting), "acting rows come first"
+
+
+def test_sequences_know_what_follows():
+    buffer, _ = filled(8, 2, 8, starts=[(0, 0), (3, 1), (4, 1)])
+    batch = buffer.batch(torch.tensor([1, 0]), buffer.advantages, buffer.counted())
+    following, there = batch.sequences.following(len(batch.actions), CPU)
+    pairs = {
+        (now, later)
+        for now, later, known in zip(
+            batch.actions.tolist(), batch.actions[following].tolist(), there.tolist(), strict=True
+        )
+        if known
+    }
+    cut = {(201, 301), (301, 401)}
+    assert pairs == {(step * 100 + row, step * 100 + 100 + row) for step in range(7) for row in range(2)} - cut
+
+
+def test_minibatches_hold_every_chunk_once_and_in_another_order_each_time():
+    buffer, _ = filled(8, 5, 2)
+    torch.manual_seed(1)
+    first, second = ([each.tolist() for each in buffer.minibatches(6)] for _ in range(2))
+    assert [len(each) for each in first] == [6, 6, 6, 2]
+    for order in (first, second):
+        assert sorted(itertools.chain(*order)) == list(range(20))
+    assert first != second
+
+
+def test_burn_in_leaves_out_first_steps_unless_an_episode_begins_there():
+    buffer, _ = filled(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2), (5, 0)])
+    expected = torch.tensor(
+        # row 1 begins with an episode, row 2 begins one in its second step
+        [[0, 1, 0], [0, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1]]
+    ).bool()
+    assert torch.equal(buffer.counted(), expected)
+    buffer.acting[2, 0] = False
+    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.counted())
+    assert batch.actions.tolist() == [0, 100, 300, 200]
+    assert batch.counted.tolist() == [False, False, True, True]
+    assert batch.acting.tolist() == [False, False, True, False]
+
+
+def test_counts_are_those_of_the_batch():
+    buffer, _ = filled(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2)])
+    buffer.acting[3, :2] = False
+    chunks = torch.tensor([4, 0, 1])
+    batch = buffer.batch(chunks, buffer.advantages, buffer.counted())
+    counts = buffer.counts(chunks, buffer.counted())
+    assert counts.tolist() == [int(batch.acting.sum()), int(batch.counted.sum())]
+    assert 0 < counts[0] < counts[1] < 12
+
+
+def test_dict_observations_keep_their_dtypes():
+    space = spaces.Dict(
+        {
+            "picture": spaces.Box(0, 255, (3, 4, 4), np.uint8),
+            "vector": spaces.Box(-1.0, 1.0, (2,), np.float64),
+            "kind": spaces.Discrete(1000),
+            "switches": spaces.MultiBinary(3),
+        }
+    )
+    buffer, _ = filled(2, 2, 2, space=space)
+    batch = buffer.batch(torch.tensor([1]), buffer.advantages, buffer.counted())
+    kinds = {name: (tuple(part.shape), part.dtype) for name, part in batch.observations.items()}
+    assert kinds == {
+        "picture": ((2, 3, 4, 4), torch.uint8),
+        "vector": ((2, 2), torch.float32),
+        "kind": ((2,), torch.int64),
+        "switches": ((2, 3), torch.int8),
+    }
+    assert batch.observations["kind"].tolist() == [1, 101]
+
+
+def test_actions_of_any_shape():
+    buffer, _ = filled(4, 2, 2, action=((3,), torch.float32))
+    batch = buffer.batch(torch.tensor([3]), buffer.advantages, buffer.counted())
+    assert batch.actions.tolist() == [[201.0] * 3, [301.0] * 3]
+
+
+@pytest.mark.parametrize("space", [VECTOR, spaces.Dict({"vector": VECTOR})])
+def test_a_batch_is_written_whole(space, tmp_path):
+    buffer, _ = filled(4, 2, 2, space=space, starts=[(1, 0)])
+    buffer.advantages[0, 0] = float("nan")
+    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.counted())
+    file = write_batch(batch, str(tmp_path))
+    tensors = safetensors.torch.load_file(file)
+    assert file.parent == tmp_path
+    assert torch.isnan(tensors["advantages"]).tolist() == [True, False]
+    assert tensors["states.1"].shape == (2, 2, 1)
+    [observations] = [part for name, part in tensors.items() if name.startswith("observations.")]
+    torch.testing.assert_close(observations[:, 0], batch.actions.float())
+
+
+def test_a_batch_without_a_folder_is_written_somewhere():
+    buffer, _ = filled()
+    assert write_batch(buffer.batch(torch.tensor([0]), buffer.advantages, buffer.counted()), None).is_file()

@@ -1,0 +1,142 @@
+import os
+
+import pytest
+import torch
+
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import BattlePolicy
+from echelon_train.policy.sequences import MlpLstmPolicy
+from train.ppo.test_battles import Fought
+from train.ppo.toys import Wander, collect, model_of
+
+needs_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+may_warn = pytest.mark.filterwarnings("ignore:.*deterministic:UserWarning")
+
+NETWORK = NetworkConfig(width=16, head=16, set_width=8, map_channels=4)
+
+
+@pytest.fixture(autouse=True)
+def settings_are_given_back():
+    cudnn = torch.backends.cudnn
+    before = cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32, torch.are_deterministic_algorithms_enabled()
+    cudnn.allow_tf32 = False  # or an LSTM differs from the CPU's in the third digit
+    yield
+    cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = before[:3]
+    torch.use_deterministic_algorithms(before[3])
+
+
+def model_on(device, **settings):
+    settings = {"n_epochs": 1, "recompute_advantages": True, **settings}
+    return model_of(Fought(), policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, **settings)
+
+
+def copy_rollout(source, target):
+    """Give a model on another device the weights and the rollout of one on the CPU."""
+    target.policy.load_state_dict(source.policy.state_dict())
+    for name, tensor in vars(source.rollout_buffer).items():
+        if isinstance(tensor, torch.Tensor):
+            getattr(target.rollout_buffer, name).copy_(tensor)
+    for kept, state in zip(target.rollout_buffer.states, source.rollout_buffer.states, strict=True):
+        kept.copy_(state)
+
+
+def update(model):
+    """The weights' change by plain gradient descent."""
+    model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+    model.lr_schedule = lambda _: 1.0
+    before = {name: tensor.detach().clone() for name, tensor in model.policy.named_parameters()}
+    model.train()
+    return {name: (tensor.detach() - before[name]).cpu() for name, tensor in model.policy.named_parameters()}
+
+
+class Staying(MlpLstmPolicy):
+    """A policy that stays on the CPU."""
+
+    def to(self, device):
+        return self
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_what_a_model_on_cuda_asks_for(deterministic, monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is given back
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    settings = {"policy_kwargs": {"lstm_hidden_size": 8}, "return_std": None, "_init_setup_model": False}
+    model = model_of(Wander(2), policy=Staying, deterministic=deterministic, **settings)
+    model.device, model.env = torch.device("cuda"), None  # so that there need not be one
+    model._setup_model()
+    assert torch.backends.cudnn.benchmark != deterministic
+    assert torch.backends.cudnn.deterministic == deterministic
+    assert torch.are_deterministic_algorithms_enabled() == deterministic
+    assert torch.is_deterministic_algorithms_warn_only_enabled() == deterministic
+    assert os.environ.get("CUBLAS_WORKSPACE_CONFIG") == (":4096:8" if deterministic else None)
+    assert model.policy.encoding_dtype == (None if deterministic else torch.bfloat16)
+
+
+@needs_a_gpu
+@may_warn
+def test_an_update_is_the_cpus():
+    here, there = model_on("cpu"), model_on("cuda", deterministic=True)
+    for model in (here, there):
+        collect(model)
+    copy_rollout(here, there)
+    expected, found = update(here), update(there)
+    size = torch.cat([change.flatten() for change in expected.values()]).norm()
+    difference = torch.cat([(expected[name] - found[name]).flatten() for name in expected]).norm()
+    assert float(difference / size) < 1e-4
+
+
+@needs_a_gpu
+@may_warn
+def test_deterministic_updates_are_the_same_each_time():
+    changes = []
+    for _ in range(2):
+        model = model_on("cuda", deterministic=True)
+        model.learn(3 * model.n_steps * model.n_envs)
+        changes.append(torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()]))
+    assert torch.equal(*changes)
+
+
+@needs_a_gpu
+def test_bfloat16_trains_and_stays_finite():
+    model = model_on("cuda", batch_size=48, n_epochs=2, burn_in=1, accumulate=2)
+    encoded, remembered = [], []
+    fused, lstm = model.policy.features_extractor.fusion[0], model.policy.lstm_actor
+    fused.register_forward_hook(lambda module, given, result: encoded.append(result.dtype))
+    lstm.register_forward_hook(lambda module, given, result: remembered.append(result[0].dtype))
+    model.learn(4 * model.n_steps * model.n_envs)
+    assert set(encoded) == {torch.bfloat16}
+    assert set(remembered) == {torch.float32}
+    assert model.skipped_minibatches == 0
+    for name, parameter in model.policy.named_parameters():
+        assert parameter.dtype == torch.float32
+        assert torch.isfinite(parameter).all(), name
+
+
+@needs_a_gpu
+def test_a_skipped_minibatch_is_written_from_the_gpu(tmp_path):
+    from stable_baselines3.common.logger import configure
+
+    from echelon_train.errors import NonFiniteError
+
+    model = model_on("cuda", batch_size=16, n_epochs=1)
+    model.set_logger(configure(str(tmp_path), []))
+    collect(model)
+    model.rollout_buffer.advantages[:] = float("nan")
+    with pytest.raises(NonFiniteError):
+        model.train()
+    assert (tmp_path / "nonfinite_minibatch.safetensors").is_file()
+
+
+@needs_a_gpu
+def test_weights_and_optimizer_move_between_devices():
+    there, here = model_on("cuda"), model_on("cpu")
+    there.learn(there.n_steps * there.n_envs)
+    here.set_parameters(there.get_parameters(), device="cpu")
+    back = model_on("cuda")
+    back.set_parameters(here.get_parameters(), device="cuda")
+    for one, two in zip(there.policy.state_dict().values(), back.policy.state_dict().values(), strict=True):
+        assert torch.equal(one, two)
+    for model in (here, back):
+        for parameter, state in model.policy.optimizer.state.items():
+            assert state["exp_avg"].device.type == parameter.device.type == model.device.type
+        model.learn(model.n_steps * model.n_envs)

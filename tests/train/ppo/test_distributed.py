@@ -1,0 +1,163 @@
+import pytest
+import torch
+
+from echelon_train.errors import CheckpointError
+from echelon_train.policy.observation_normalizer import ObservationNormalizer
+from echelon_train.ppo import distributed
+from echelon_train.ppo.joint_state import joint_state, own_state
+from train.ppo import two_ranks
+from train.ppo.toys import collect
+from train.ppo.two_ranks import ROWS, STEPS, in_two_processes
+
+TASKS = [
+    two_ranks.train,
+    two_ranks.update_of_vectors,
+    two_ranks.update_of_battles,
+    two_ranks.held,
+    two_ranks.poisoned,
+    two_ranks.stopped,
+    two_ranks.normalizing,
+    two_ranks.unseeded,
+    two_ranks.exchange,
+]
+
+
+@pytest.fixture(scope="module")
+def unions():
+    """Models with a rollout of both processes' rows, more of which act in one of them."""
+    models = {kind: two_ranks.union_model(kind, 2 * ROWS) for kind in ("vectors", "battles")}
+    for model in models.values():
+        collect(model)
+        model.rollout_buffer.acting[5:, 1] = False
+    return models
+
+
+@pytest.fixture(scope="module")
+def results(unions, tmp_path_factory):
+    """What all tasks return in both processes, which take most of their time to start."""
+    folder = tmp_path_factory.mktemp("ranks")
+    for kind, model in unions.items():
+        buffer = model.rollout_buffer
+        given = {name: tensor for name, tensor in vars(buffer).items() if isinstance(tensor, torch.Tensor)}
+        weights = two_ranks.weights_of(model)
+        torch.save({"weights": weights, "buffer": given, "states": buffer.states}, folder / f"{kind}.pt")
+    return in_two_processes(TASKS, folder)
+
+
+def test_parameters_stay_identical_to_the_bit(results):
+    first, second = results["train"]
+    for name, tensor in first["weights"].items():
+        assert torch.equal(tensor, second["weights"][name]), name
+        assert torch.equal(first["first"][name], second["first"][name]), name
+    assert not torch.equal(first["weights"]["action_net.weight"], first["first"]["action_net.weight"])
+    assert all(torch.equal(one, two) for one, two in zip(first["optimizer"], second["optimizer"], strict=True))
+    # each has played for itself, and all that was played counts
+    assert not torch.equal(first["actions"], second["actions"])
+    assert first["steps"] == second["steps"] == 6 * 2 * ROWS * STEPS
+    assert first["minibatches"] == second["minibatches"]
+    assert first["seed"] == 11 != second["seed"]
+
+
+@pytest.mark.parametrize("kind", ["vectors", "battles"])
+def test_the_gradient_is_that_of_the_union(kind, unions, results):
+    union, parts = unions[kind], results[f"update_of_{kind}"]
+    weights = two_ranks.weights_of(union)
+    union.train()
+    expected = two_ranks.weights_of(union)
+    assert (union.logger.name_to_value["train/grad_norm"] > union.max_grad_norm) == (kind == "vectors")
+    moved = [name for name in expected if expected[name].dtype == torch.float32]
+    assert not [name for name in moved if torch.equal(expected[name], weights[name])]
+    change = torch.cat([(expected[name] - weights[name]).flatten() for name in moved])
+    for part in parts:
+        difference = torch.cat([(part[name] - expected[name]).flatten() for name in moved])
+        assert float(difference.norm() / change.norm()) < 1e-6
+        for name in ("return_normalizer.mean", "return_normalizer.mean_square"):
+            torch.testing.assert_close(part[name], expected[name], rtol=1e-12, atol=1e-12)
+    assert all(torch.equal(parts[0][name], parts[1][name]) for name in expected)
+
+
+def test_all_stop_at_the_minibatch_that_exceeds_the_kl_divergence_of_all(results):
+    first, second = results["held"]
+    assert first["joint"] == second["joint"]
+    *before, last = first["joint"]
+    assert 0 < len(before) < 29
+    assert max(before) <= 1.5 * two_ranks.LIMIT < last
+    # each has its own part of it, and they are not the same
+    sums = [one + two for one, two in zip(first["own"], second["own"], strict=True)]
+    assert sums == pytest.approx(first["joint"], rel=1e-4, abs=1e-9)
+    assert any(one != pytest.approx(two, rel=0.1) for one, two in zip(first["own"], second["own"], strict=True))
+    assert all(torch.equal(tensor, second["weights"][name]) for name, tensor in first["weights"].items())
+
+
+def test_what_is_not_finite_in_one_process_is_skipped_in_all(results):
+    first, second = results["poisoned"]
+    assert first["skipped"] == second["skipped"] == 1
+    for name, tensor in first["weights"].items():
+        assert torch.equal(tensor, second["weights"][name]), name
+        assert torch.isfinite(tensor).all(), name
+
+
+def test_one_process_stops_all(results):
+    first, second = results["stopped"]
+    assert first == second
+    assert first["updates"] == 3
+
+
+def test_normalisers_count_what_all_have_seen(results):
+    first, second = results["normalizing"]
+    assert torch.equal(first["moments"], second["moments"])
+    assert not torch.equal(first["own"], second["own"])
+    union = ObservationNormalizer()
+    for part in (first["own"], second["own"]):
+        union.merge(part)
+    torch.testing.assert_close(first["moments"], union.moments(), rtol=1e-9, atol=1e-9)
+
+
+def test_processes_without_a_seed_sample_differently(results):
+    first, second = results["unseeded"]
+    assert first != second
+
+
+def test_exchange(results):
+    first, second = results["exchange"]
+    assert (first["ranks"], second["ranks"]) == ((0, 2), (1, 2))
+    assert first["any"] == second["any"] == [False, True, True]
+    assert first["first"] == second["first"] == {"from": 0}
+    assert (first["gathered"], second["gathered"]) == (["of 0", "of 1"], [])
+    assert first["sum"] == second["sum"] == 3.0
+    for rank, result in enumerate((first, second)):
+        assert result["own"] == ({"a": [rank], "random.x": [float(rank)] * 2}, {"number": rank})
+    assert first["seeds"] == [0, 1, 2]
+    assert len({*first["seeds"], *second["seeds"]}) == 6
+    assert all(0 <= seed < 2**32 for seed in second["seeds"])
+
+
+def test_one_process_is_alone():
+    assert (distributed.rank(), distributed.world_size(), distributed.rank_seed(7)) == (0, 1, 7)
+    tensor = torch.ones(2)
+    assert distributed.all_reduce_sum(tensor) is tensor
+    assert distributed.gather_objects("x") == ["x"]
+    assert distributed.broadcast_object(lambda: 3) == 3
+    assert distributed.any_true(True)
+    assert not distributed.any_true(False)
+    with distributed.process_group():  # without torchrun there is none
+        assert not torch.distributed.is_initialized()
+
+
+def test_a_single_process_keeps_and_takes_its_state():
+    tensors, values = {"a": torch.ones(2)}, {"number": 1}
+    joint = joint_state(tensors, values)
+    assert own_state(*joint) == (tensors, values)
+
+
+@pytest.mark.parametrize(
+    ("others", "message"),
+    [
+        ([{"number": 2}], "had 2 processes and has 1 now"),
+        (None, "expected a list of objects, got None"),
+        ([3], "expected a list of objects"),
+    ],
+)
+def test_a_state_of_another_number_of_processes_is_refused(others, message):
+    with pytest.raises(CheckpointError, match=message):
+        own_state({}, {"ranks": others})

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from echelon_train.ppo.gae import advantages_and_returns
+
+GAMMA, LAMBDA = 0.5, 0.5
+
+
+def of_one_row(rewards, values, last_value, ends=(), bootstraps=None, gamma=GAMMA, gae_lambda=LAMBDA):
+    """Advantages of a single row, by plain lists; `bootstraps` by step."""
+    column = torch.tensor([rewards], dtype=torch.float32).T
+    over = torch.zeros_like(column, dtype=torch.bool)
+    over[list(ends)] = True
+    final = torch.zeros_like(column)
+    for step, value in (bootstraps or {}).items():
+        final[step] = value
+    advantages, returns = advantages_and_returns(
+        column,
+        torch.tensor([values], dtype=torch.float32).T,
+        torch.tensor([float(last_value)]),
+        over,
+        final,
+        gamma,
+        gae_lambda,
+    )
+    torch.testing.assert_close(returns, advantages + torch.tensor([values], dtype=torch.float32).T)
+    return advantages.flatten().tolist()
+
+
+def test_one_step():
+    assert of_one_row([1.0], [2.0], 6.0) == [1 + 0.5 * 6 - 2]
+
+
+def test_one_step_that_ends_takes_nothing_from_what_follows():
+    assert of_one_row([1.0], [2.0], 6.0, ends=[0]) == [1 - 2]
+
+
+def test_errors_accumulate_with_gamma_and_lambda():
+    # errors: 1 + 2/2 - 4 = -2; 0 + 8/2 - 2 = 2; 4 + 4/2 - 8 = -2
+    assert of_one_row([1, 0, 4], [4, 2, 8], 4) == [-2 + 0.25 * (2 + 0.25 * -2), 2 + 0.25 * -2, -2]
+
+
+def test_a_death_is_no_end():
+    # the mech dies after step 0 and is worth nothing from then on, but its team wins two steps later
+    values, rewards = [3.0, 0.0, 0.0], [0.0, 0.0, 8.0]
+    assert of_one_row(rewards, values, 5.0, ends=[2]) == [0 + 0 - 3 + 0.0625 * 8, 0.25 * 8, 8.0]
+
+
+def test_termination_cuts():
+    # step 1 ends the first episode: nothing of steps 2 and 3 reaches it
+    assert of_one_row([1, 2, 4, 8], [1, 1, 1, 1], 2, ends=[1]) == [
+        (1 + 0.5 - 1) + 0.25 * (2 - 1),
+        2 - 1,
+        (4 + 0.5 - 1) + 0.25 * (8 + 1 - 1),
+        8 + 1 - 1,
+    ]
+
+
+def test_truncation_goes_on_with_the_final_value_but_not_with_later_rewards():
+    assert of_one_row([1, 2, 100], [1, 1, 1], 100, ends=[1], bootstraps={1: 6}) == [
+        (1 + 0.5 - 1) + 0.25 * (2 + 3 - 1),
+        2 + 3 - 1,
+        100 + 50 - 1,
+    ]
+
+
+def test_an_end_at_the_last_step_ignores_the_last_value():
+    assert of_one_row([1, 2], [1, 1], 1e6, ends=[1])[1] == 1
+    assert of_one_row([1, 2], [1, 1], 1e6, ends=[1], bootstraps={1: 4})[1] == 3
+
+
+def test_every_step_an_episode():
+    assert of_one_row([1, 2, 3], [3, 3, 3], 9, ends=[0, 1, 2]) == [-2, -1, 0]
+
+
+def test_what_is_not_finite_stays_in_its_episode():
+    rewards = [1.0, 2.0, float("nan"), 4.0]
+    advantages = of_one_row_with_nan(rewards, ends=[1])
+    assert np.isnan(advantages).tolist() == [False, False, True, False]
+
+
+def of_one_row_with_nan(rewards, ends):
+    column = torch.tensor([rewards]).T
+    over = torch.zeros_like(column, dtype=torch.bool)
+    over[ends] = True
+    values = torch.ones_like(column)
+    values[2] = float("nan")
+    advantages, _ = advantages_and_returns(column, values, torch.ones(1), over, torch.zeros_like(column), GAMMA, LAMBDA)
+    return advantages.flatten().numpy()
+
+
+def naive(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda):
+    """Every advantage as the sum over the rest of its episode, in float64, row by row."""
+    steps, rows = rewards.shape
+    result = np.zeros((steps, rows))
+    for row in range(rows):
+        for start in range(steps):
+            weight = 1.0
+            for step in range(start, steps):
+                if ends[step, row]:
+                    after = bootstraps[step, row]
+                else:
+                    after = values[step + 1, row] if step + 1 < steps else last_values[row]
+                error = float(rewards[step, row]) + gamma * float(after) - float(values[step, row])
+                result[start, row] += weight * error
+                weight *= gamma * gae_lambda
+                if ends[step, row]:
+                    break
+    return result
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    steps=st.integers(1, 24),
+    rows=st.integers(1, 4),
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([1e-3, 1.0, 1e6]),
+    offset=st.sampled_from([0.0, 1e5]),
+    gamma=st.sampled_from([0.0, 0.9, 0.995, 1.0]),
+    gae_lambda=st.sampled_from([0.0, 0.95, 1.0]),
+)
+def test_against_a_naive_oracle(steps, rows, seed, scale, offset, gamma, gae_lambda):
+    rng = np.random.default_rng(seed)
+    rewards, values, final = (
+        (rng.normal(size=(steps, rows)) * scale + shift).astype(np.float32) for shift in (0.0, offset, offset)
+    )
+    last_values = (rng.normal(size=rows) * scale + offset).astype(np.float32)
+    ends = rng.random((steps, rows)) < 0.25
+    bootstraps = np.where(ends & (rng.random((steps, rows)) < 0.5), final, np.float32(0.0))
+    advantages, returns = advantages_and_returns(
+        *(torch.from_numpy(array) for array in (rewards, values, last_values, ends, bootstraps)), gamma, gae_lambda
+    )
+    expected = naive(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda)
+    # no more than the rounding of the result: float32 sums of values of 1e5 would be off by far more
+    np.testing.assert_allclose(advantages.numpy(), expected, rtol=3e-7, atol=1e-6 * scale + 1e-9 * offset)
+    np.testing.assert_allclose(returns.numpy(), expected + values, rtol=3e-7, atol=1e-6 * scale + 1e-9 * offset)
+    assert advantages.dtype == returns.dtype == torch.float32
+
+
+def test_no_gradient_is_kept():
+    values = torch.ones(3, 1, requires_grad=True)
+    zeros = torch.zeros(3, 1)
+    advantages, returns = advantages_and_returns(zeros, values, values[0], zeros.bool(), zeros, 0.9, 0.9)
+    assert not advantages.requires_grad
+    assert not returns.requires_grad
+
+
+@pytest.mark.parametrize("length", [64, 2048])
+def test_long_sums_keep_their_precision(length):
+    # a reward of 0.001 beside values of 10,000: differences of float32 values would lose it
+    advantages = of_one_row([1e-3] * length, [1e4] * length, 1e4, gamma=1.0, gae_lambda=1.0)
+    np.testing.assert_allclose(advantages, 1e-3 * np.arange(length, 0, -1), rtol=1e-6)

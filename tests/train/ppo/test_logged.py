@@ -1,0 +1,89 @@
+"""What an update logs."""
+
+import numpy as np
+import pytest
+import torch
+
+from echelon_env.spaces.actions import BLOCKS
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.sequences import MlpLstmPolicy
+from train.ppo.toys import Wander, collect, model_of
+
+
+class Resting(MlpLstmPolicy):
+    """Rows may rest, which follows from what they observe."""
+
+    def acting(self, observations):
+        return observations[:, 1] > -0.5
+
+
+def test_standard_deviations_are_those_of_the_acting_samples():
+    model = model_of(Wander(6), policy=Resting, policy_kwargs={"lstm_hidden_size": 8}, n_epochs=1)
+    collect(model)
+    buffer, generator = model.rollout_buffer, torch.Generator().manual_seed(4)
+    for tensor, scale in ((buffer.advantages, 2.0), (buffer.values, 5.0), (buffer.rewards, 0.1)):
+        tensor.copy_(scale * torch.randn(tensor.shape, generator=generator))
+        tensor[~buffer.acting] = 1000.0
+    expected = {
+        name: np.std(tensor[buffer.acting].double().numpy())
+        for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards))
+    }
+    model.train()
+    logged = model.logger.name_to_value
+    assert 0.05 < expected["reward"] < 0.2 < 1.0 < expected["advantage"] < 3.0 < 4.0 < expected["value"] < 6.0
+    for name, number in expected.items():
+        assert logged[f"train/{name}_std"] == pytest.approx(number, rel=1e-4), name
+    assert logged["train/acting"] == pytest.approx(buffer.acting.double().mean().item())
+
+
+def test_the_gradients_norm_is_logged_as_it_was_before_clipping():
+    model = model_of(Wander(6), n_epochs=1, learning_rate=1.0, return_std=None, max_grad_norm=0.5)
+    collect(model)
+    policy, gradient = model.policy, model._gradient
+    policy.optimizer = torch.optim.SGD(policy.parameters(), lr=1.0)
+
+    def three_and_four(*args):
+        result = gradient(*args)
+        policy.optimizer.zero_grad(set_to_none=False)
+        policy.action_net.bias.grad[1], policy.value_net.bias.grad[0] = 3.0, -4.0
+        return result
+
+    model._gradient = three_and_four
+    before = policy.action_net.bias[1].item(), policy.value_net.bias[0].item()
+    model.train()
+    assert model.logger.name_to_value["train/grad_norm"] == pytest.approx(5.0)
+    assert policy.action_net.bias[1].item() - before[0] == pytest.approx(-0.3, rel=1e-5)
+    assert policy.value_net.bias[0].item() - before[1] == pytest.approx(0.4, rel=1e-5)
+
+
+def mechs(**settings):
+    network = NetworkConfig(width=8, head=8, encoder="flat")
+    env = Wander(6, 0, observation_space(), action_space())
+    model = model_of(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1, **settings)
+    collect(model)
+    return model
+
+
+def test_entropies_of_the_blocks_add_up_to_the_entropy():
+    model = mechs(learning_rate=0.0)  # the policy is after the update what it was before
+    model.train()
+    logged = model.logger.name_to_value
+    blocks = [logged[f"train/entropy_{block.name}"] for block in BLOCKS]
+    assert sum(blocks) == pytest.approx(logged["train/entropy"], rel=1e-5)
+    assert all(number > 0.0 for number in blocks)
+
+
+def test_diagnostics_are_of_samples_from_all_over_a_large_rollout(monkeypatch):
+    model, given = mechs(), []
+    monkeypatch.setattr("echelon_train.ppo.algorithm.DIAGNOSED", 32)
+    monkeypatch.setattr(model.policy, "diagnostics", lambda *args: given.append(args) or {"x": 2.5})
+    before = torch.get_rng_state()
+    assert model._diagnostics() == {"x": 2.5}
+    [(observations, _, sequences)] = given
+    assert len(observations) == 32
+    chunks = model.rollout_buffer.observations.view(4, 4, 6, -1).transpose(1, 2).flatten(0, 1)
+    expected = chunks[[0, 3, 6, 9, 13, 16, 19, 23]].flatten(0, 1)
+    assert sorted(observations.tolist()) == sorted(expected.tolist())
+    assert sequences.length == 4
+    assert torch.equal(torch.get_rng_state(), before)

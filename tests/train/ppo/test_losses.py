@@ -1,0 +1,193 @@
+import dataclasses
+import math
+
+import pytest
+import torch
+from gymnasium import spaces
+
+from echelon_train.ppo.losses import Weights, losses, recurrent_states, state_tensors
+from echelon_train.ppo.normalize import ReturnNormalizer
+from train.ppo.toys import collected
+
+WEIGHTS = Weights(clip_range=0.1, entropy=0.03, value=0.7)
+FIELDS = ("total", "policy", "value", "entropy", "auxiliary", "approx_kl", "clip_fraction")
+
+
+@pytest.fixture
+def model():
+    """A model with a rollout in its buffer, and weights that have moved since."""
+    model = collected(rows=4, steps=16, chunk=4)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.add_(0.2 * torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def batch_of(model, *, dead=(), burnt=()):
+    buffer = model.rollout_buffer
+    counted = buffer.counted()
+    for step, row in dead:
+        buffer.acting[step, row] = False
+    for step, row in burnt:
+        counted[step, row] = False
+    return buffer.batch(torch.arange(buffer.num_chunks), buffer.advantages, counted)
+
+
+def of(model, batch, weights=WEIGHTS, normalizer=None):
+    acting, counted = batch.acting.sum().float(), batch.counted.sum().float()
+    return losses(model.policy, batch, normalizer, weights, acting, counted)
+
+
+@torch.no_grad()
+def plain(model, batch, weights, mean=0.0, std=1.0):
+    """The same by loops over samples, in the words of the paper."""
+    values, log_probs, entropies = model.policy.evaluate_actions(
+        batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
+    )
+    gains, errors, bonus, kls, clipped = [], [], [], [], []
+    for sample in range(len(batch.actions)):
+        if batch.counted[sample]:
+            target = (float(batch.returns[sample]) - mean) / std
+            value = float(values[sample])
+            if weights.value_clip_range is not None:
+                old = (float(batch.old_values[sample]) - mean) / std
+                value = old + max(-weights.value_clip_range, min(weights.value_clip_range, value - old))
+            errors.append((target - value) ** 2)
+        if batch.acting[sample]:
+            difference = float(log_probs[sample]) - float(batch.old_log_probs[sample])
+            ratio = math.exp(difference)
+            bounded = max(1 - weights.clip_range, min(1 + weights.clip_range, ratio))
+            advantage = float(batch.advantages[sample])
+            gains.append(min(advantage * ratio, advantage * bounded))
+            bonus.append(float(entropies[sample]))
+            kls.append(ratio - 1 - difference)
+            clipped.append(abs(ratio - 1) > weights.clip_range)
+    means = [sum(numbers) / len(numbers) for numbers in (gains, errors, bonus, kls, clipped)]
+    policy, value, entropy = -means[0], means[1], means[2]
+    total = policy + weights.value * value - weights.entropy * entropy
+    return dict(zip(FIELDS, (total, policy, value, entropy, 0.0, means[3], means[4]), strict=True))
+
+
+@pytest.mark.parametrize("value_clip_range", [None, 0.05])
+@pytest.mark.parametrize("normalizer", [None, (2.0, 3.0)])
+def test_against_a_plain_implementation(model, value_clip_range, normalizer):
+    batch = batch_of(model, dead=[(2, 1), (3, 1)], burnt=[(0, 0), (1, 2)])
+    weights = dataclasses.replace(WEIGHTS, value_clip_range=value_clip_range)
+    moments, module = (0.0, 1.0), None
+    if normalizer:
+        moments, module = normalizer, ReturnNormalizer()
+        module.mean.fill_(normalizer[0])
+        module.mean_square.fill_(normalizer[0] ** 2 + normalizer[1] ** 2)
+    expected = plain(model, batch, weights, *moments)
+    found = of(model, batch, weights, module)
+    assert 0.1 < expected["clip_fraction"] < 0.95
+    for name, number in expected.items():
+        assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-6), name
+
+
+def test_the_value_clip_range_matters(model):
+    batch = batch_of(model)
+    clipped = of(model, batch, dataclasses.replace(WEIGHTS, value_clip_range=0.01))
+    assert clipped.value.item() != pytest.approx(of(model, batch).value.item(), rel=1e-3)
+
+
+def gradient(model, result):
+    model.policy.zero_grad()
+    result.total.backward()
+    return torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
+
+
+def test_dead_samples_enter_the_critics_loss_only(model):
+    dead = [(step, 2) for step in range(3, 16)]
+    batch = batch_of(model, dead=dead)
+    reference, whole = of(model, batch), gradient(model, of(model, batch))
+    gone = ~batch.acting & batch.counted
+    assert int(gone.sum()) == len(dead)
+    for field, other in (("advantages", 1e6), ("old_log_probs", -50.0)):
+        changed = batch._replace(**{field: torch.where(gone, torch.tensor(other), getattr(batch, field))})
+        result = of(model, changed)
+        torch.testing.assert_close(torch.stack(result), torch.stack(reference))
+        torch.testing.assert_close(gradient(model, result), whole)
+    changed = batch._replace(returns=torch.where(gone, torch.tensor(30.0), batch.returns))
+    result = of(model, changed)
+    assert result.value.item() > 2 * reference.value.item()
+    assert result.policy.item() == reference.policy.item()
+    assert not torch.allclose(gradient(model, result), whole)
+
+
+def test_numbers_of_dead_samples_that_are_not_finite_spoil_nothing(model):
+    batch = batch_of(model, dead=[(2, 1)])
+    spoilt = torch.where(batch.acting, batch.old_log_probs, torch.tensor(float("-inf")))
+    result = of(
+        model, batch._replace(old_log_probs=spoilt, advantages=batch.advantages.masked_fill(~batch.acting, 1e38))
+    )
+    assert torch.isfinite(torch.stack(result)).all()
+    assert torch.isfinite(gradient(model, result)).all()
+
+
+def test_gradients_flow_back_through_burn_in_steps(model):
+    starts = model.rollout_buffer.episode_starts
+    row = int((~starts[1]).nonzero()[0])
+    batch = batch_of(model, burnt=[(0, row)])
+    seen = batch.observations.requires_grad_()
+    of(model, batch).total.backward()
+    assert (~batch.counted).sum() == 1
+    assert bool((seen.grad[~batch.counted] != 0.0).any()), "by way of the LSTM: the sample itself enters no loss"
+
+
+def test_parts_of_a_minibatch_add_up(model):
+    buffer = model.rollout_buffer
+    buffer.acting[3:9, 1] = False
+    chunks, counted = torch.randperm(buffer.num_chunks), buffer.counted()
+    acting, all_counted = buffer.counts(chunks, counted)
+    whole = losses(model.policy, buffer.batch(chunks, buffer.advantages, counted), None, WEIGHTS, acting, all_counted)
+    expected = gradient(model, whole)
+    for parts in (2, 5):
+        model.policy.zero_grad()
+        results = []
+        for part in chunks.tensor_split(parts):
+            batch = buffer.batch(part, buffer.advantages, counted)
+            result = losses(model.policy, batch, None, WEIGHTS, acting, all_counted)
+            result.total.backward()
+            results.append(torch.stack(result))
+        found = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(torch.stack(results).sum(0), torch.stack(whole), rtol=1e-4, atol=1e-6)
+
+
+def test_without_an_entropy_of_its_own_a_distributions_is_estimated(model, monkeypatch):
+    batch = batch_of(model)
+    original = model.policy.evaluate
+    monkeypatch.setattr(
+        type(model.policy), "evaluate", lambda self, *args: original(*args)._replace(entropy=None), raising=True
+    )
+    found = of(model, batch).entropy.item()
+    assert found == pytest.approx(-original(*batch_arguments(batch)).log_probs.mean().item(), rel=1e-5)
+
+
+def batch_arguments(batch):
+    return batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
+
+
+def test_an_auxiliary_loss_needs_a_policy_that_has_one(model):
+    with pytest.raises(NotImplementedError, match="auxiliary_coef must be 0"):
+        of(model, batch_of(model), dataclasses.replace(WEIGHTS, auxiliary=0.1))
+
+
+@pytest.mark.parametrize("own_critic", [False, True])
+def test_states_go_there_and_back(own_critic):
+    tensors = tuple(torch.full((1, 2, 3), float(number)) for number in range(4 if own_critic else 2))
+    states = recurrent_states(tensors)
+    assert states.vf is (states.pi if not own_critic else states.vf)
+    assert all(there is here for there, here in zip(state_tensors(states, own_critic), tensors, strict=True))
+
+
+def test_discrete_actions_are_judged_too():
+    model = collected(rows=2, steps=8, chunk=4, actions=spaces.Discrete(3))
+    batch = batch_of(model)
+    assert batch.actions.dtype == torch.int64
+    result = of(model, batch)
+    # nothing has moved since the rollout
+    assert result.approx_kl.item() == pytest.approx(0.0, abs=1e-6)
+    assert result.entropy.item() == pytest.approx(math.log(3), rel=1e-2)

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from echelon_train.ppo.normalize import LEAST_STD, RATE, ReturnNormalizer, normalized
+
+
+def moments(numbers):
+    numbers = torch.as_tensor(numbers, dtype=torch.float64)
+    return numbers.mean(), (numbers**2).mean()
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scale=st.sampled_from([1e-2, 1.0, 1e3]),
+    offset=st.sampled_from([0.0, -5.0, 1e3]),
+)
+def test_predictions_stay_when_the_moments_move(seed, scale, offset):
+    generator = torch.Generator().manual_seed(seed)
+    layer = nn.Linear(7, 1)
+    inputs = torch.randn(50, 7, generator=generator)
+    normalizer = ReturnNormalizer(2.0)
+    for _ in range(5):
+        before = normalizer.denormalize(layer(inputs))
+        old = normalizer.mean.clone(), normalizer.std
+        normalizer.update(*moments(torch.randn(100, generator=generator) * scale + offset), layer)
+        assert old != (normalizer.mean, normalizer.std)
+        after = normalizer.denormalize(layer(inputs))
+        size = float(normalizer.std + normalizer.mean.abs())
+        torch.testing.assert_close(after, before, rtol=1e-5, atol=1e-5 * size)
+
+
+def test_moments_are_running_ones():
+    normalizer = ReturnNormalizer(3.0)
+    normalizer.update(torch.tensor(4.0), torch.tensor(20.0), nn.Linear(1, 1))
+    assert float(normalizer.mean) == pytest.approx(RATE * 4)
+    assert float(normalizer.std) == pytest.approx(np.sqrt(9 + RATE * (20 - 9) - (RATE * 4) ** 2))
+
+
+def test_moments_find_those_of_the_returns():
+    normalizer = ReturnNormalizer()
+    for _ in range(400):
+        normalizer.update(*moments([8.0, 12.0]), nn.Linear(1, 1))
+    assert float(normalizer.mean) == pytest.approx(10.0)
+    assert float(normalizer.std) == pytest.approx(2.0)
+    torch.testing.assert_close(normalizer.normalize(torch.tensor([8.0, 12.0])), torch.tensor([-1.0, 1.0]))
+
+
+def test_round_trip_keeps_the_dtype():
+    normalizer = ReturnNormalizer(7.0)
+    normalizer.update(torch.tensor(100.0), torch.tensor(11000.0), nn.Linear(1, 1))
+    returns = torch.linspace(-50, 300, 40)
+    there = normalizer.normalize(returns)
+    assert there.dtype == normalizer.denormalize(there).dtype == torch.float32
+    torch.testing.assert_close(normalizer.denormalize(there), returns)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_moments_that_are_not_finite_are_ignored(bad):
+    normalizer, layer = ReturnNormalizer(), nn.Linear(2, 1)
+    weight = layer.weight.clone()
+    normalizer.update(torch.tensor(bad), torch.tensor(1.0), layer)
+    normalizer.update(torch.tensor(1.0), torch.tensor(bad), layer)
+    assert float(normalizer.mean) == 0.0
+    assert float(normalizer.std) == 1.0
+    assert torch.equal(layer.weight, weight)
+
+
+def test_equal_returns_do_not_blow_up():
+    normalizer, layer = ReturnNormalizer(), nn.Linear(1, 1)
+    for _ in range(2000):
+        normalizer.update(*moments([5.0, 5.0]), layer)
+    assert float(normalizer.std) == pytest.approx(LEAST_STD)
+    assert torch.isfinite(layer.weight).all()
+
+
+def test_moments_travel_with_the_state():
+    normalizer = ReturnNormalizer()
+    normalizer.update(torch.tensor(4.0), torch.tensor(20.0), nn.Linear(1, 1))
+    other = ReturnNormalizer()
+    other.load_state_dict(normalizer.state_dict())
+    assert (other.mean, other.std) == (normalizer.mean, normalizer.std)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    groups=st.integers(1, 4),
+    share=st.sampled_from([0.3, 1.0]),
+    offset=st.sampled_from([0.0, 1e4]),
+)
+def test_advantages_have_mean_0_and_deviation_1_in_every_group(seed, groups, share, offset):
+    rng = np.random.default_rng(seed)
+    advantages = (rng.normal(size=(20, 6)) * 3 + offset).astype(np.float32)
+    chosen = rng.random((20, 6)) < share
+    group = rng.integers(0, groups, (20, 6))
+    result = normalized(torch.from_numpy(advantages), torch.from_numpy(chosen), torch.from_numpy(group), groups).numpy()
+    for each in range(groups):
+        own = chosen & (group == each)
+        if own.sum() > 1:
+            exact = advantages[own].astype(np.float64)
+            expected = (exact - exact.mean()) / (exact.std(ddof=1) + 1e-8)
+            np.testing.assert_allclose(result[own], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_samples_that_are_not_chosen_or_not_finite_count_for_nothing():
+    advantages = torch.tensor([[1.0, 1e6], [3.0, float("nan")], [5.0, float("inf")]])
+    chosen = torch.tensor([[True, False], [True, True], [True, True]])
+    result = normalized(advantages, chosen)
+    torch.testing.assert_close(result[:, 0], torch.tensor([-1.0, 0.0, 1.0]))
+    assert torch.isnan(result[1, 1])
+
+
+def test_nobody_chosen_and_all_equal_give_finite_numbers():
+    ones = torch.ones(3, 2)
+    assert torch.isfinite(normalized(ones, torch.zeros(3, 2, dtype=torch.bool))).all()
+    torch.testing.assert_close(normalized(ones, torch.ones(3, 2, dtype=torch.bool)), torch.zeros(3, 2))

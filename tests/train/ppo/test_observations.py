@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from echelon_train.ppo.observations import at, each, flat, put, room, tensors_of, to_device
+
+CPU = torch.device("cpu")
+VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float64)
+BOTH = spaces.Dict({"vector": VECTOR, "kind": spaces.Discrete(4)})
+
+
+def test_arrays_become_tensors_of_the_kept_dtypes():
+    plain = tensors_of(VECTOR, np.ones((3, 2)))
+    assert plain.dtype == torch.float32
+    named = tensors_of(BOTH, {"vector": np.ones((3, 2)), "kind": np.array([1, 2, 3], np.int32)})
+    assert (named["vector"].dtype, named["kind"].dtype) == (torch.float32, torch.int64)
+    assert named["kind"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("space", "shapes"), [(VECTOR, [(5, 3, 2)]), (BOTH, [(5, 3), (5, 3, 2)])], ids=["plain", "dict"]
+)
+def test_a_step_is_kept_and_found_again(space, shapes):
+    kept = room(space, (5, 3), CPU)
+    parts = [kept] if isinstance(kept, torch.Tensor) else list(kept.values())
+    assert sorted(tuple(part.shape) for part in parts) == sorted(shapes)
+    assert not any(part.any() for part in parts)
+    given = each(lambda part: torch.ones(part.shape[1:], dtype=part.dtype), kept)
+    put(kept, 2, given)
+    found, flattened = at(kept, 2), flat(kept)
+    for name, part in given.items() if isinstance(given, dict) else [(None, given)]:
+        assert torch.equal(found if name is None else found[name], part)
+        rows = flattened if name is None else flattened[name]
+        assert rows.shape[0] == 15
+        assert float(rows.float().sum()) == float(rows[6:9].float().sum()) == part.numel()
+
+
+def test_what_is_on_the_cpu_stays_there():
+    tensor = torch.ones(2)
+    assert to_device(tensor, CPU) is tensor

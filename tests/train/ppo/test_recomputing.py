@@ -1,0 +1,76 @@
+"""Advantages that are computed anew before every pass over a rollout but the first."""
+
+import pytest
+import torch
+
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from train.ppo.toys import Wander, collect, collected, model_of
+
+
+def weights_after_training(model):
+    torch.manual_seed(17)
+    model.train()
+    return torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()])
+
+
+def test_recomputing_changes_nothing_while_the_weights_stay():
+    model = collected(rows=8, steps=16, chunk=4)
+    buffer = model.rollout_buffer
+    before = {name: getattr(buffer, name).clone() for name in ("values", "advantages", "returns", "actions")}
+    states = [state.clone() for state in buffer.states]
+    assert int(buffer.episode_starts[1:].sum()) > 2
+    torch.manual_seed(99)
+    model._recompute()
+    for name, tensor in before.items():
+        torch.testing.assert_close(getattr(buffer, name), tensor, rtol=1e-5, atol=1e-6)
+    for kept, state in zip(buffer.states, states, strict=True):
+        torch.testing.assert_close(kept, state, rtol=1e-5, atol=1e-6)
+
+
+def test_recomputing_equals_walking_through_the_rollout_again():
+    model = collected(rows=3, steps=16, chunk=4, return_std=None)
+    with torch.no_grad():
+        for parameter in model.policy.parameters():
+            parameter.add_(0.1)
+    buffer, lstm = model.rollout_buffer, model.policy.lstm_critic
+    bootstraps = buffer.bootstraps.clone()
+    assert bool(bootstraps.any())
+    model._recompute()
+    assert torch.equal(buffer.bootstraps, bootstraps), "what episodes ended with is not kept"
+    hidden, cell = (torch.zeros(1, 3, lstm.hidden_size) for _ in range(2))
+    expected = torch.zeros(17, 3)
+    observations = [*buffer.observations, torch.as_tensor(model._last_obs)]
+    starts = [*buffer.episode_starts, torch.as_tensor(model._last_episode_starts)]
+    with torch.no_grad():
+        for step in range(17):
+            keep = 1.0 - starts[step].float().view(1, 3, 1)
+            output, (hidden, cell) = lstm(observations[step][None], (hidden * keep, cell * keep))
+            expected[step] = model.policy.value_net(model.policy.mlp_extractor.forward_critic(output[0])).flatten()
+            if step in (3, 7, 11):
+                torch.testing.assert_close(buffer.states[2][(step + 1) // 4], hidden)
+    torch.testing.assert_close(buffer.values, expected[:-1], rtol=1e-5, atol=1e-5)
+    after = torch.where(buffer.ends, buffer.bootstraps, expected[1:])
+    errors = buffer.rewards + model.gamma * after - buffer.values
+    ahead, advantages = torch.zeros(3), []
+    for step in reversed(range(16)):
+        ahead = errors[step] + model.gamma * model.gae_lambda * ~buffer.ends[step] * ahead
+        advantages.append(ahead)
+    torch.testing.assert_close(buffer.advantages, torch.stack(advantages[::-1]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["MlpLstmPolicy", BattlePolicy])
+def test_recomputing_draws_no_random_numbers(policy):
+    env = Wander(4) if policy == "MlpLstmPolicy" else Wander(4, 0, observation_space(), action_space())
+    model = model_of(env, policy=policy)
+    collect(model)
+    before = torch.get_rng_state()
+    model._recompute()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_run_with_recomputed_advantages_differs_from_the_second_pass_on():
+    one = [collected(recompute_advantages=flag, n_epochs=1) for flag in (False, True)]
+    two = [collected(recompute_advantages=flag, n_epochs=2) for flag in (False, True)]
+    for models, same in ((one, True), (two, False)):
+        without, recomputed = map(weights_after_training, models)
+        assert torch.equal(without, recomputed) is same

@@ -1,0 +1,227 @@
+"""`save` and `load` as stable-baselines3's users call them, without its pickles."""
+
+import json
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+from benchmarks.memory_task import Remember
+from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
+from stable_baselines3.common.env_util import make_vec_env
+
+from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import NetworkConfig
+from echelon_train.errors import CheckpointError
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.sequences import MlpLstmPolicy
+from echelon_train.ppo import EchelonRecurrentPPO
+from echelon_train.tensor_files import weights_of
+from train.ppo.toys import Wander
+
+SMALL = {"net_arch": [8], "lstm_hidden_size": 8}
+MECHS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)}
+
+
+def battles():
+    return Wander(4, 1, observation_space(), action_space().shape[0])
+
+
+def signs():
+    return make_vec_env(Remember, 4)
+
+
+CASES = {
+    "vectors": (lambda: Wander(4, 1), "MlpLstmPolicy", SMALL),
+    "choices": (signs, "MlpLstmPolicy", SMALL),
+    "battles": (battles, BattlePolicy, MECHS),
+}
+
+
+def make(case="vectors", **arguments):
+    env, policy, kwargs = CASES[case]
+    defaults = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "chunk": 8, "seed": 1, "device": "cpu"}
+    return EchelonRecurrentPPO(policy, env(), **(defaults | {"policy_kwargs": kwargs} | arguments))
+
+
+def same_weights(first, second):
+    ours, theirs = weights_of(first.policy), weights_of(second.policy)
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_loaded_model_predicts_and_goes_on_the_same(tmp_path, case):
+    model = make(case, learning_rate=Schedule.parse("linear:1e-3:1e-4", "x"), target_kl=0.5, critic_lr_scale=0.5)
+    model.learn(128)
+    model.save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
+    env = CASES[case][0]()
+    alone, loaded = (EchelonRecurrentPPO.load(tmp_path / "model", each, device="cpu") for each in (None, env))
+    assert same_weights(model, alone)
+    observations = CASES[case][0]().reset()
+    expected, states = model.predict(observations, deterministic=True)
+    for each in (alone, loaded):
+        actions, theirs = each.predict(observations, deterministic=True)
+        np.testing.assert_array_equal(actions, expected)
+        np.testing.assert_array_equal(theirs, states)
+    assert (loaded.num_timesteps, loaded._n_updates) == (model.num_timesteps, model._n_updates)
+    assert (loaded.learning_rate, loaded.ent_coef(1.0)) == (model.learning_rate, model.ent_coef(1.0))
+    model.set_env(CASES[case][0]())
+    model._last_obs = None
+    model._make_room()
+    for each in (model, loaded):
+        torch.manual_seed(3)
+        np.random.seed(3)  # noqa: NPY002  (SB3 seeds it)
+        each.env.seed(5)
+        each.learn(64, reset_num_timesteps=False)
+    assert same_weights(model, loaded)
+    assert not same_weights(loaded, alone)
+
+
+def test_without_an_environment_there_is_no_room_for_rollouts_until_one_is_set(tmp_path):
+    make().save(tmp_path / "model")
+    alone, loaded = (EchelonRecurrentPPO.load(tmp_path / "model", each) for each in (None, Wander(4, 1)))
+    assert not hasattr(alone, "rollout_buffer")
+    huge = EchelonRecurrentPPO.load(tmp_path / "model", n_steps=8 * 10**14)
+    assert huge.predict(np.zeros((4, 5), np.float32))[0].shape == (4, 3)
+    alone.set_env(Wander(4, 1))
+    for each in (alone, loaded):
+        each.set_random_seed(3)
+        each.learn(128)
+    assert same_weights(alone, loaded)
+    buffer = alone.rollout_buffer
+    alone.set_env(Wander(4, 2))
+    assert alone.rollout_buffer is buffer
+
+
+def test_the_callbacks_of_stable_baselines3_work(tmp_path):
+    model = make("choices")
+    checkpoints = CheckpointCallback(16, str(tmp_path / "kept"))
+    evaluations = EvalCallback(signs(), eval_freq=16, n_eval_episodes=4, best_model_save_path=str(tmp_path), verbose=0)
+    model.learn(128, callback=[checkpoints, evaluations])
+    names = sorted(path.name for path in (tmp_path / "kept").iterdir())
+    assert names == ["rl_model_128_steps.safetensors", "rl_model_64_steps.safetensors"]
+    for path in (tmp_path / "best_model", tmp_path / "best_model.zip", tmp_path / "kept" / "rl_model_128_steps.zip"):
+        assert EchelonRecurrentPPO.load(path, signs(), device="cpu").num_timesteps in (64, 128)
+
+
+def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
+    class Own(MlpLstmPolicy):
+        pass
+
+    kwargs = {**SMALL, "activation_fn": torch.nn.ReLU}
+    model = EchelonRecurrentPPO(
+        Own, Wander(4), learning_rate=lambda left: 1e-3 * left, policy_kwargs=kwargs, n_steps=16, batch_size=32
+    )
+    model.save(tmp_path / "model")
+    with pytest.raises(CheckpointError, match="cannot hold policy, learning_rate, policy_kwargs: give policy="):
+        EchelonRecurrentPPO.load(tmp_path / "model")
+    given = {"policy": Own, "learning_rate": 1e-3, "policy_kwargs": kwargs}
+    loaded = EchelonRecurrentPPO.load(tmp_path / "model", **given)
+    assert isinstance(loaded.policy, Own)
+    assert same_weights(model, loaded)
+
+
+def test_arguments_can_be_changed(tmp_path):
+    make().save(tmp_path / "model")
+    loaded = EchelonRecurrentPPO.load(tmp_path / "model", Wander(8), n_epochs=7, learning_rate=0.5)
+    assert (loaded.n_epochs, loaded.n_envs, loaded.lr_schedule(1.0)) == (7, 8, 0.5)
+    with pytest.raises(ValueError, match="spaces do not match"):
+        EchelonRecurrentPPO.load(tmp_path / "model", battles())
+
+
+def test_neither_pickles_nor_streams(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("pickled")
+
+    for name in ("pickle.loads", "pickle.load", "pickle.dumps", "pickle.dump", "torch.load", "torch.save"):
+        monkeypatch.setattr(name, refuse)
+    model = make()
+    model.save(tmp_path / "model")
+    EchelonRecurrentPPO.load(tmp_path / "model")
+    with pytest.raises(TypeError, match="expected a path alone"):
+        model.save(tmp_path / "model", exclude=["policy"])
+    with pytest.raises(TypeError, match="expected a dict"):
+        model.set_parameters(str(tmp_path / "model.zip"))
+    model.set_parameters(make(seed=2).get_parameters())
+
+
+def rewritten(file, change):
+    """Write the file again after a change of its tensors and its description."""
+    with safetensors.safe_open(file, "pt") as opened:
+        document = json.loads(opened.metadata()["echelon-model"])
+    tensors = safetensors.torch.load_file(file)
+    change(tensors, document)
+    safetensors.torch.save_file(tensors, file, {"echelon-model": json.dumps(document)})
+
+
+def put(tensors, name, value):
+    tensors[name] = value(tensors[name])
+
+
+HOSTILE = {
+    "a pickle": (lambda f: f.write_bytes(b"PK\x03\x04 and so on"), "no valid safetensors"),
+    "truncated": (lambda f: f.write_bytes(f.read_bytes()[:-9]), "no valid safetensors"),
+    "absent": (lambda f: f.unlink(), "cannot be read"),
+    "foreign": (lambda f: safetensors.torch.save_file({"x": torch.zeros(1)}, f), "not a model of Echelon"),
+    "no object": (lambda f: safetensors.torch.save_file({}, f, {"echelon-model": "[]"}), "expected the description"),
+    "no JSON": (lambda f: safetensors.torch.save_file({}, f, {"echelon-model": "{"}), "no valid description"),
+    "a claim": (lambda f: f.write_bytes((2**62).to_bytes(8, "little") + b"{}"), "no valid safetensors"),
+    "version": (lambda f: rewritten(f, lambda t, d: d.update(version=2)), "version 1"),
+    "unknown argument": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(x=1)), r"unknown: \['x'\]"),
+    "unknown policy": (lambda f: rewritten(f, lambda t, d: d.update(policy="os.system")), "KeyError"),
+    "no number": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(gamma="x")), "not supported between"),
+    "huge network": (
+        lambda f: rewritten(f, lambda t, d: d["arguments"]["policy_kwargs"].update(lstm_hidden_size=10**7)),
+        "memory",
+    ),
+    "another network": (
+        lambda f: rewritten(f, lambda t, d: d["arguments"]["policy_kwargs"].update(lstm_hidden_size=9)),
+        r"expected \(\d+, \d+\) torch.float32, got",
+    ),
+    "huge rollout": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(n_steps=8 * 10**14)), "memory"),
+    "no counter": (lambda f: rewritten(f, lambda t, d: d["counters"].update(num_timesteps=-1)), "num_timesteps"),
+    "no space": (lambda f: rewritten(f, lambda t, d: d["observations"].update(shape=[10**9, 10**9])), "a Box of"),
+    "weight missing": (lambda f: rewritten(f, lambda t, d: t.pop("policy.value_net.bias")), "value_net.bias"),
+    "weight of another type": (
+        lambda f: rewritten(f, lambda t, d: put(t, "policy.value_net.bias", torch.Tensor.double)),
+        "torch.float64",
+    ),
+    "not a number": (
+        lambda f: rewritten(f, lambda t, d: put(t, "policy.value_net.bias", lambda x: x * torch.nan)),
+        "not finite",
+    ),
+    "moments": (
+        lambda f: rewritten(f, lambda t, d: put(t, "optimizer.value_net.bias.exp_avg", lambda x: x * torch.nan)),
+        "optimizer: 'value_net.bias.exp_avg': expected finite",
+    ),
+    "no moment": (
+        lambda f: rewritten(f, lambda t, d: t.pop("optimizer.value_net.bias.exp_avg")),
+        "missing or unknown: value_net.bias.exp_avg",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_bad_files_are_refused_with_the_reason(tmp_path, case):
+    model = make()
+    model.learn(64)
+    model.save(tmp_path / "model")
+    damage, message = HOSTILE[case]
+    damage(tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError, match=message):
+        EchelonRecurrentPPO.load(tmp_path / "model", CASES["vectors"][0]())
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    make().save(tmp_path / "model")
+    before = (tmp_path / "model.safetensors").read_bytes()
+
+    def fail(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        make(seed=2).save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
+    assert (tmp_path / "model.safetensors").read_bytes() == before

@@ -1,0 +1,188 @@
+"""What each of two processes does that train together."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed
+import torch.multiprocessing
+
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.observation_normalizer import ObservationNormalizer
+from echelon_train.ppo import distributed
+from echelon_train.ppo.joint_state import joint_state, own_state
+from echelon_train.ppo.losses import Losses
+from train.policy.real import fought
+from train.ppo.toys import Wander, collect, model_of
+
+ROWS, STEPS = 3, 16
+LIMIT = 0.01
+SHORT = 0.25
+"""Less than the norm of either process's gradient."""
+
+
+def in_two_processes(tasks: list[Callable[[Path], Any]], folder: Path) -> dict[str, list[Any]]:
+    """By the name of each task what it returns in each of two processes that are connected."""
+    torch.multiprocessing.spawn(_connected, (tasks, folder), nprocs=2)
+    results = [torch.load(folder / f"results{rank}.pt", weights_only=False) for rank in range(2)]
+    return {name: [result[name] for result in results] for name in results[0]}
+
+
+def _connected(rank: int, tasks: list[Callable[[Path], Any]], folder: Path) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", f"file://{folder / 'meeting'}", rank=rank, world_size=2)
+    torch.save({task.__name__: task(folder) for task in tasks}, folder / f"results{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def weights_of(model: Any) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in model.policy.state_dict().items()}
+
+
+def train(folder: Path) -> dict[str, Any]:
+    """Several updates, each process in its own environment and with its own first weights."""
+    settings = {"n_epochs": 3, "batch_size": 16, "target_kl": 0.02, "learning_rate": 0.01, "seed": 11}
+    model = model_of(Wander(ROWS, distributed.rank()), recompute_advantages=True, **settings)
+    first = weights_of(model)
+    model.learn(6 * 2 * ROWS * STEPS)
+    return {
+        "first": first,
+        "weights": weights_of(model),
+        "optimizer": [each["exp_avg"] for each in model.policy.optimizer.state.values()],
+        "actions": model.rollout_buffer.actions.clone(),
+        "steps": model.num_timesteps,
+        "minibatches": model.logger.name_to_value["train/minibatches"],
+        "seed": distributed.rank_seed(11),
+    }
+
+
+MECHS = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate", auxiliary=True)
+
+
+def union_model(kind: str, rows: int) -> Any:
+    """A model that moves its weights by the gradient of the whole rollout, which is clipped for vectors only."""
+    settings: dict[str, Any] = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2}
+    if kind == "vectors":
+        model = model_of(Wander(rows, 4), n_epochs=1, max_grad_norm=SHORT, **settings)
+    else:
+        env = Wander(rows, 4, observation_space(), action_space())
+        settings |= {"policy_kwargs": {"network": MECHS}, "normalize_advantage": "by_group", "auxiliary_coef": 0.1}
+        model = model_of(env, n_epochs=1, policy=BattlePolicy, max_grad_norm=1e9, **settings)
+        generator = torch.Generator().manual_seed(2)
+        with torch.no_grad():
+            for name, parameter in model.policy.named_parameters():
+                # heads that begin near zero would hide what comes before them
+                if name.startswith(("action_net.weight", "value_net", "target_query")):
+                    parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
+    model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+    return model
+
+
+def one_update(folder: Path, kind: str) -> dict[str, torch.Tensor]:
+    """The update of a process that holds half the rows of a rollout which is in a file."""
+    model = union_model(kind, ROWS)
+    collect(model)
+    given = torch.load(folder / f"{kind}.pt")
+    model.policy.load_state_dict(given["weights"])
+    own = slice(distributed.rank() * ROWS, (distributed.rank() + 1) * ROWS)
+    for name, tensor in given["buffer"].items():
+        getattr(model.rollout_buffer, name).copy_(tensor[:, own])
+    for kept, state in zip(model.rollout_buffer.states, given["states"], strict=True):
+        kept.copy_(state[:, :, own])
+    model.train()
+    return weights_of(model)
+
+
+def update_of_vectors(folder: Path) -> dict[str, torch.Tensor]:
+    """`one_update` of a small policy."""
+    return one_update(folder, "vectors")
+
+
+def update_of_battles(folder: Path) -> dict[str, torch.Tensor]:
+    """`one_update` of the policy of battles."""
+    return one_update(folder, "battles")
+
+
+def held(folder: Path) -> dict[str, Any]:
+    """An update that goes further than the KL divergence allows, with that of its minibatches, joint and own."""
+    model = model_of(Wander(ROWS, distributed.rank()), n_epochs=10, batch_size=16, target_kl=LIMIT, learning_rate=0.01)
+    collect(model)
+    joint, own = [], []
+    sum_gradients, gradient = distributed.all_reduce_gradients, model._gradient
+
+    def watched(parameters: Any, further: Any) -> torch.Tensor:
+        own.append(float(further[Losses._fields.index("approx_kl")]))
+        return sum_gradients(parameters, further)
+
+    def noted(*args: Any) -> Losses:
+        result = gradient(*args)
+        joint.append(float(result.approx_kl))
+        return result
+
+    distributed.all_reduce_gradients, model._gradient = watched, noted
+    try:
+        model.train()
+    finally:
+        distributed.all_reduce_gradients = sum_gradients
+    return {"joint": joint, "own": own, "weights": weights_of(model)}
+
+
+def poisoned(folder: Path) -> dict[str, Any]:
+    """An update in which the second process alone has a return that is not a number."""
+    model = model_of(Wander(ROWS, distributed.rank()), chunk=STEPS, batch_size=STEPS, n_epochs=1, seed=3)
+    collect(model)
+    if distributed.rank() == 1:
+        model.rollout_buffer.returns[0, 1] = float("nan")
+    model.train()
+    return {"weights": weights_of(model), "skipped": model.skipped_minibatches}
+
+
+def stopped(folder: Path) -> dict[str, Any]:
+    """Training that a callback of the second process wants to stop."""
+    model = model_of(Wander(ROWS, distributed.rank()), n_epochs=1)
+    model.learn(10_000, callback=lambda locals_, _: distributed.rank() == 0 or model._n_updates < 3)
+    return {"updates": model._n_updates, "steps": model.num_timesteps}
+
+
+def normalizing(folder: Path) -> dict[str, Any]:
+    """Two updates with normalised observations, and the moments of all that the process has seen itself."""
+    observations = fought()[0]
+    torch.manual_seed(5 + distributed.rank())
+    network = NetworkConfig(width=8, head=8, encoder="flat", normalize_observations=True)
+    rows = observations[torch.randperm(len(observations))[: 2 * STEPS * ROWS]].view(2, STEPS, ROWS, -1)
+    env = Wander(ROWS, 0, observation_space(), action_space())
+    model = model_of(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1)
+    collect(model)
+    own = ObservationNormalizer()
+    for part in rows:
+        model.rollout_buffer.observations.copy_(part)
+        model.rollout_buffer.acting[:] = model.policy.acting(part.flatten(0, 1)).view(STEPS, ROWS)
+        model.train()
+        own.update(part.flatten(0, 1), model.policy.acting(part.flatten(0, 1)))
+    return {"moments": model.policy.observation_normalizer.moments(), "own": own.moments()}
+
+
+def exchange(folder: Path) -> dict[str, Any]:
+    """Everything that processes tell one another."""
+    rank = distributed.rank()
+    state = ({"a": torch.tensor([rank], dtype=torch.uint32), "random.x": torch.ones(2) * rank}, {"number": rank})
+    joint = joint_state(*state)
+    distributed.broadcast_object(lambda: torch.save(joint, folder / "joint.pt"))
+    tensors, values = own_state(*torch.load(folder / "joint.pt", weights_only=False))
+    return {
+        "any": [distributed.any_true(False), distributed.any_true(rank == 1), distributed.any_true(True)],
+        "first": distributed.broadcast_object(lambda: {"from": rank}),
+        "gathered": distributed.gather_objects(f"of {rank}"),
+        "sum": float(distributed.all_reduce_sum(torch.tensor(float(rank + 1)))),
+        "ranks": (rank, distributed.world_size()),
+        "own": ({name: tensor.tolist() for name, tensor in tensors.items()}, values),
+        "seeds": [distributed.rank_seed(seed) for seed in (0, 1, 2)],
+    }
+
+
+def unseeded(folder: Path) -> list[float]:
+    """Numbers that a model without a seed samples with."""
+    model_of(Wander(ROWS, 0), seed=None)
+    return torch.rand(3).tolist()

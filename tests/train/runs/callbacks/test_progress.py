@@ -1,0 +1,183 @@
+import io
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+from stable_baselines3.common.logger import Logger
+
+from echelon_train.runs.callbacks import progress as module
+from echelon_train.runs.callbacks.progress import SHOWN, ProgressCallback
+
+TOTAL = 1_000_000
+UPDATE = {
+    "train/approx_kl": 0.0112,
+    "train/clip_fraction": 0.12,
+    "train/entropy_loss": -9.8,
+    "train/explained_variance": 0.614,
+    "train/learning_rate": 5e-4,
+}
+
+
+class Run:
+    """A run that takes a second for 1,000 samples, played by hand in rollouts of 10,000."""
+
+    def __init__(self, console, monkeypatch, start=0):
+        self.now = 0.0
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
+        self.statistics = SimpleNamespace(win_rate=None, mean_return=None)
+        self.callback = ProgressCallback(TOTAL, self.statistics, console)
+        self.logger = Logger(None, [])
+        self.model = SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None)
+        self.callback.init_callback(self.model)
+        self.callback.on_training_start({}, {})
+
+    def rollout(self, before=(), after=()):
+        """A rollout, with what the logger holds before and what comes until it is written."""
+        self.logger.name_to_value.update(before)
+        self.callback.on_rollout_start()
+        for _ in range(10):
+            self.now += 1.0
+            self.model.num_timesteps += 1000
+            assert self.callback._on_step()
+        self.logger.name_to_value.update(after)
+        self.callback.on_rollout_end()
+        self.logger.dump()
+
+
+def make_console(terminal, **options):
+    return Console(file=io.StringIO(), width=80, force_terminal=terminal, color_system=None, **options)
+
+
+def panel(run):
+    """The panel as it stands, as lines."""
+    console = make_console(True)
+    console.print(run.callback._panel())
+    return console.file.getvalue().splitlines()
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    run = Run(make_console(True), monkeypatch)
+    yield run
+    run.callback.close()
+
+
+def test_the_panel_shows_the_run_and_how_learning_goes(watched):
+    watched.rollout()
+    watched.statistics.win_rate, watched.statistics.mean_return = 0.43, 2.1
+    for kl in (0.005, 0.02, 0.0112):
+        watched.rollout({**UPDATE, "train/approx_kl": kl}, {"eval/win_rate": 0.38})
+    lines = panel(watched)
+    assert {len(line) for line in lines} == {80}
+    text = "\n".join(lines)
+    for part in ("4 %  40k/1M  1,000/s  0:40, 16:00 left", "win rate", "43 %", "38 %", "2.10", "0.0112", "12.0 %"):
+        assert part in text
+    for part in ("9.80", "0.61", "5.0e-04", "▁█▄", "training"):
+        assert part in text
+
+
+def test_before_there_is_anything_to_show(watched):
+    lines = panel(watched)
+    assert {len(line) for line in lines} == {80}
+    assert "0 %  0/1M  " in lines[1]
+    assert sum(line.count(" - ") for line in lines) == len(SHOWN)
+
+
+def test_an_evaluation_counts_once_whoever_comes_first(watched):
+    watched.rollout({"eval/win_rate": 0.25})
+    watched.rollout({}, {"eval/win_rate": 0.75})
+    assert list(watched.callback._values["eval/win_rate"]) == [0.25, 0.75]
+
+
+def test_the_stage_of_a_curriculum_is_the_title_whatever_its_name(watched):
+    watched.rollout({}, {"curriculum/scenario": "duel[/]open"})
+    assert "─ duel[/]open ─" in panel(watched)[0]
+
+
+def test_the_rate_is_the_one_of_late_and_the_time_left_that_of_the_whole_run(watched):
+    for _ in range(3):
+        watched.rollout()
+    watched.now += 300.0  # an evaluation
+    for _ in range(5):
+        watched.rollout()
+    assert "8 %  80k/1M  1,000/s  6:20, 1:12:50 left" in panel(watched)[1]
+
+
+def test_the_panel_is_drawn_and_its_last_state_stays(monkeypatch):
+    console = make_console(True)
+    run = Run(console, monkeypatch)
+    run.rollout(UPDATE)
+    run.logger.name_to_value.update({**UPDATE, "train/approx_kl": 0.0987})
+    run.callback.on_training_end()
+    last = console.file.getvalue().rpartition("╭")[2]
+    assert "0.0987" in last
+    assert "1 %  10k/1M" in last
+    run.callback.close()  # again does nothing
+
+
+def test_elsewhere_it_is_a_line_for_every_hundredth_but_no_more_than_two_a_minute(monkeypatch):
+    console = make_console(False)
+    run = Run(console, monkeypatch)
+    run.statistics.win_rate, run.statistics.mean_return = 0.43, 2.1
+    for _ in range(12):
+        run.rollout(UPDATE, {"eval/win_rate": 0.38})
+    run.callback.on_training_end()
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) == 120 // 30 + 1
+    shown = "win 43 %  kl 0.0112  eval 38 %  return 2.10  entropy 9.80  ev 0.61"
+    assert lines[1] == f"  6 %  60k/1M  1,000/s  left 15:40  {shown}"
+    assert lines[-1].startswith(" 12 %  120k/1M")
+
+
+def test_a_slow_run_still_has_a_line_every_ten_minutes(monkeypatch):
+    console = make_console(False)
+    run = Run(console, monkeypatch)
+    for _ in range(20):
+        run.now += 60.0
+        run.callback._on_step()
+    assert len(console.file.getvalue().splitlines()) == 2
+
+
+def test_a_run_that_goes_on_counts_its_time_from_there(monkeypatch):
+    run = Run(make_console(False), monkeypatch, start=900_000)
+    for _ in range(5):
+        run.rollout()
+    assert run.callback._line() == " 95 %  950k/1M  1,000/s  left 0:50"
+
+
+def test_the_last_rollout_goes_beyond_the_end(monkeypatch):
+    run = Run(make_console(False), monkeypatch, start=990_000)
+    run.rollout()
+    run.rollout()
+    assert run.callback._line() == "100 %  1.01M/1M  1,000/s  left 0:00"
+
+
+def test_a_terminal_without_unicode_gets_no_trends(monkeypatch):
+    file = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    console = Console(file=file, width=80, force_terminal=True, color_system=None)
+    run = Run(console, monkeypatch)
+    run.rollout(UPDATE)
+    run.rollout(UPDATE)
+    run.callback.on_training_end()
+    file.flush()
+    assert "0.0112" in file.buffer.getvalue().decode("ascii")
+
+
+@pytest.mark.parametrize("count", [1, 11, 12, 13, 100, 192])
+def test_a_trend_goes_from_the_lowest_to_the_highest(count):
+    trend = module._sparkline([float(number) for number in range(count)])
+    assert 1 <= len(trend) <= 12
+    assert list(trend) == sorted(trend)
+    assert count == 1 or (trend[0], trend[-1]) == ("▁", "█")
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(950, "950"), (43_210, "43.2k"), (1_250_000, "1.25M"), (20_000_000, "20M"), (10**9, "1G")]
+)
+def test_numbers_are_short(number, text):
+    assert module._short(number) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(7.4, "0:07"), (750, "12:30"), (3723, "1:02:03"), (3599.7, "1:00:00")])
+def test_durations_read_as_on_a_clock(seconds, text):
+    assert module._clock(seconds) == text

@@ -1,0 +1,213 @@
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from echelon_env.evaluate import validation_seed
+from echelon_train.runs import folder as module
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import RunFolderError
+from echelon_train.config.files import load_run_config
+from echelon_train.runs.folder import (
+    METRICS_FILE,
+    claim_folder,
+    differences_from,
+    occupied,
+    read_metrics,
+    read_run_config,
+    read_wandb,
+    record_resume,
+    rewind_metrics,
+    run_folder,
+)
+
+CONFIG = load_run_config("quickstart", {"seed": "5"})
+
+
+def document(path):
+    return json.loads((path / "run.json").read_text())
+
+
+def write_lines(path, *steps, end=""):
+    lines = [json.dumps({"time/total_timesteps": each, "train/x": each / 3}) for each in steps]
+    (path / METRICS_FILE).write_text("".join(f"{line}\n" for line in lines) + end)
+
+
+def test_the_run_file_says_what_the_run_follows_from(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["echelon", "train", "--seed", "5"])
+    monkeypatch.setattr(module, "git_diff", lambda: b"- old\n+ new\n")
+    out = tmp_path / "a" / "run"
+    with run_folder(out, CONFIG):
+        facts = document(out)
+        assert TrainConfig.from_dict(facts["config"]) == CONFIG
+        assert facts["seeds"] == {"run": 5, "validation": validation_seed(5)}
+        assert facts["command"] == ["echelon", "train", "--seed", "5"]
+        assert facts["git_diff"] == {"bytes": 12, "file": "diff.patch"}
+        assert (out / "diff.patch").read_bytes() == b"- old\n+ new\n"
+        assert facts["packages"]["torch"]
+        assert facts["machine"]["cores"] >= 1
+        assert facts["started"][:2] == "20"
+        assert facts["resumed"] == []
+
+
+@pytest.mark.parametrize("diff", [b"", b"x" * (2**20 + 1)])
+def test_no_patch_of_a_clean_checkout_and_none_that_holds_data(tmp_path, monkeypatch, diff):
+    monkeypatch.setattr(module, "git_diff", lambda: diff)
+    with run_folder(tmp_path / "run", CONFIG):
+        assert document(tmp_path / "run")["git_diff"] == {"bytes": len(diff), "file": None}
+        assert {path.name for path in (tmp_path / "run").iterdir()} == {"run.json", "lock"}
+
+
+@pytest.mark.parametrize("checkpoints", [False, True])
+def test_a_run_that_fails_before_its_first_checkpoint_leaves_no_folder(tmp_path, checkpoints):
+    path = tmp_path / "run"
+
+    def fill_the_disk():
+        if checkpoints:
+            (path / "last.json").write_text("{}")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space") as caught, run_folder(path, CONFIG):
+        fill_the_disk()
+    assert caught.value.filename == str(path)
+    assert path.exists() == checkpoints
+
+
+def test_a_folder_in_use_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match="never overwritten"):
+        claim_folder(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from echelon_train.runs.folder import occupied
+with occupied(Path(sys.argv[1])):
+    print("in", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_two_processes_do_not_train_in_one_folder_and_a_killed_one_leaves_no_lock(tmp_path):
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert holder.stdout.readline() == "in\n"
+        with pytest.raises(RunFolderError, match="another process is training") as caught, occupied(tmp_path):
+            pass
+        assert str(tmp_path) in str(caught.value)
+    finally:
+        holder.kill()
+        holder.communicate()
+    with occupied(tmp_path), pytest.raises(RunFolderError), occupied(tmp_path):
+        pass
+    with occupied(tmp_path):
+        pass
+
+
+def test_a_file_system_without_locks_is_done_without(tmp_path, monkeypatch):
+    def refuse(*args):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(module.fcntl, "flock", refuse)
+    with occupied(tmp_path), occupied(tmp_path):
+        pass
+
+
+def test_a_folder_that_another_run_has_taken_meanwhile_is_left_alone(tmp_path, monkeypatch):
+    stock = module.occupied
+
+    def late(path):
+        (path / "run.json").write_text("theirs")
+        return stock(path)
+
+    monkeypatch.setattr(module, "occupied", late)
+    with pytest.raises(RunFolderError, match="never overwritten"), run_folder(tmp_path / "run", CONFIG):
+        pass
+    assert (tmp_path / "run" / "run.json").read_text() == "theirs"
+
+
+def test_what_could_change_the_numbers_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "git_commit", lambda: "abc")
+    with run_folder(tmp_path / "run", CONFIG):
+        assert differences_from(tmp_path / "run", CONFIG) == []
+    monkeypatch.setattr(module, "git_commit", lambda: "def")
+    monkeypatch.setattr(module, "package_versions", lambda: {"torch": "0.1"})
+    changed = dataclasses.replace(CONFIG, torch_threads=2, threads=3, device="cpu")
+    torch, *rest = differences_from(tmp_path / "run", changed)
+    assert torch.startswith("torch: ")
+    assert torch.endswith(" then, 0.1 now")
+    assert rest == ["git commit: abc then, def now", "device: auto then, cpu now", "torch_threads: 1 then, 2 now"]
+    record_resume(tmp_path / "run", changed, 100)
+    assert differences_from(tmp_path / "run", changed) == [], "since it last went on"
+
+
+def test_the_project_is_kept(tmp_path):
+    with run_folder(tmp_path / "run", CONFIG, "mechs"):
+        assert read_wandb(tmp_path / "run") == "mechs"
+    record_resume(tmp_path / "run", CONFIG, 100)
+    assert read_wandb(tmp_path / "run") is None
+    (tmp_path / "run" / "run.json").write_text('{"wandb": 3}')
+    with pytest.raises(RunFolderError, match="wandb: expected the name of a project or null, got 3"):
+        read_wandb(tmp_path / "run")
+
+
+def test_a_resume_is_recorded_beside_what_was_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "git_diff", lambda: b"one")
+    with run_folder(tmp_path, CONFIG):
+        first = document(tmp_path)
+        assert read_run_config(tmp_path) == CONFIG
+        longer = load_run_config("quickstart", {"seed": "5", "steps": "5_000_000"})
+        monkeypatch.setattr(module, "git_diff", lambda: b"two")
+        record_resume(tmp_path, longer, 4096)
+        record_resume(tmp_path, longer, 8192)
+        assert read_run_config(tmp_path) == longer
+    facts = document(tmp_path)
+    assert facts.keys() == first.keys()
+    assert facts["started"] == first["started"]
+    assert [each["steps"] for each in facts["resumed"]] == [4096, 8192]
+    assert facts["resumed"][0]["git_diff"]["file"] == "diff-2.patch"
+    assert (tmp_path / "diff.patch").read_bytes() == b"one"
+    assert (tmp_path / "diff-2.patch").read_bytes() == b"two"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "is no training run: it has no run.json"),
+        ("{", "expected JSON"),
+        ("[]", "expected an object, got list"),
+        ("{}", "holds no configuration"),
+        ('{"config": {"stepps": 3}}', "did you mean 'steps'"),
+        ('{"config": 3}', "expected a mapping"),
+    ],
+)
+def test_a_folder_that_is_no_run_is_refused_with_the_reason(tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "run.json").write_text(text)
+    with pytest.raises(RunFolderError, match=message):
+        read_run_config(tmp_path)
+
+
+def test_metrics_go_back_to_a_checkpoint(tmp_path):
+    rewind_metrics(tmp_path, 0)  # a run that was killed before its first line
+    assert not (tmp_path / METRICS_FILE).exists()
+    write_lines(tmp_path, 100, 200, 200, 300, end='{"time/total_times')
+    before = read_metrics(tmp_path)
+    assert [line["time/total_timesteps"] for line in before] == [100, 200, 200, 300]
+    rewind_metrics(tmp_path, 200)
+    assert read_metrics(tmp_path) == before[:2]  # what a run that ended has written besides comes again
+    assert (tmp_path / METRICS_FILE).read_text().endswith("}\n")
+    rewind_metrics(tmp_path, 0)
+    assert read_metrics(tmp_path) == []
+
+
+def test_metrics_that_are_something_else_are_refused_with_the_line(tmp_path):
+    write_lines(tmp_path, 100, end="no\n")
+    with pytest.raises(RunFolderError, match=r"metrics\.jsonl:2: expected a line of JSON"):
+        read_metrics(tmp_path)

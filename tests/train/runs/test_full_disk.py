@@ -1,0 +1,135 @@
+"""A disk that is full ends a run with a clear error; what was saved stays whole, and the run goes on from it."""
+
+import errno
+import json
+import os
+
+import pytest
+
+from echelon_env.cli import main
+from echelon_train.runs import loggers, run
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.runs.plots import save_run_curves
+from echelon_train.runs.folder import RUN_FILE, read_metrics, read_run_config
+from echelon_train.runs.training import resume, train
+
+from train.resuming import QUIET, differences, resumable_run
+from train.small import small_evaluation
+
+
+def fill_the_disk():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.fixture(autouse=True)
+def evaluations(monkeypatch):
+    monkeypatch.setattr(run, "evaluate", lambda *args, **kwargs: small_evaluation())
+
+
+class SmallFile:
+    """A file for which there is room for a line and a half."""
+
+    def __init__(self, path):
+        self._file, self._left = path.open("a"), 1.5
+
+    def write(self, line):
+        self._file.write(line[: int(len(line) * self._left)])
+        self._left -= 1.0
+        if self._left < 0:
+            self._file.flush()
+            fill_the_disk()
+
+    def flush(self):
+        self._file.flush()
+
+    def close(self):
+        self._file.close()
+
+
+@pytest.mark.parametrize("kept", [0, 64])
+def test_no_room_for_metrics(tmp_path, monkeypatch, kept):
+    """In a new run, and in one that goes on."""
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    config = resumable_run()
+    train(config, whole, console=QUIET)
+    if kept:
+        train(config, full, console=QUIET, max_seconds=0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(loggers._JSONLines, "__init__", lambda self, path: setattr(self, "file", SmallFile(path)))
+        with pytest.raises(OSError, match="No space left") as caught:
+            resume(full, console=QUIET) if kept else train(config, full, console=QUIET)
+    assert str(full) in str(caught.value)
+    assert not (full / "metrics.jsonl").read_text().endswith("\n"), "the last line is not whole"
+    assert len(read_metrics(full)) == 1
+    assert resume(full, console=QUIET).steps == 160
+    assert differences(whole, full) == []
+
+
+def no_room_for(patch, name):
+    stock = os.fsync
+
+    def fsync(handle):
+        if f"/.{name}." in os.readlink(f"/proc/self/fd/{handle}"):
+            fill_the_disk()
+        stock(handle)
+
+    patch.setattr(os, "fsync", fsync)
+
+
+def test_no_room_for_the_name_of_the_best_checkpoint(tmp_path, monkeypatch):
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    config = resumable_run(eval_every=64)
+    train(config, whole, console=QUIET)
+    with monkeypatch.context() as patch:
+        no_room_for(patch, "best.json")
+        with pytest.raises(OSError, match="No space left") as caught:
+            train(config, full, console=QUIET)
+    assert str(full) in str(caught.value)
+    assert not (full / "best.json").exists()
+    assert list(full.rglob(".*")) == []
+    assert resume(full, console=QUIET).steps == 160
+    assert (full / "best.json").read_bytes() == (whole / "best.json").read_bytes()
+    assert differences(whole, full) == []
+
+
+def test_no_room_for_a_new_run(tmp_path, monkeypatch, capsys):
+    full = tmp_path / "full"
+    with monkeypatch.context() as patch:
+        no_room_for(patch, RUN_FILE)
+        assert main(["train", "--steps", "32", "--out", str(full)]) == 2
+    assert capsys.readouterr().err == f"echelon: {full}: No space left on device\n"
+    assert not full.exists()
+
+
+def test_no_room_for_what_is_new_about_a_run_that_goes_on(tmp_path, monkeypatch):
+    full = tmp_path / "full"
+    train(resumable_run(steps=64), full, console=QUIET)
+    before = (full / RUN_FILE).read_bytes()
+    with monkeypatch.context() as patch:
+        no_room_for(patch, RUN_FILE)
+        with pytest.raises(OSError, match="No space left"):
+            resume(full, steps=96, console=QUIET)
+    assert (full / RUN_FILE).read_bytes() == before
+    assert read_run_config(full).steps == 64
+    assert resume(full, steps=96, console=QUIET).steps == 96
+    assert [each["steps"] for each in json.loads((full / RUN_FILE).read_text())["resumed"]] == [64]
+    assert load_checkpoint(full).steps == 96
+
+
+def test_a_picture_that_cannot_be_written_is_no_reason_to_stop(tmp_path, monkeypatch, capsys):
+    """Neither in the run nor at its end."""
+    drawn = []
+
+    def draw(folder):
+        drawn.append(len(read_metrics(folder)))
+        if len(drawn) in (2, 4):
+            fill_the_disk()
+        save_run_curves(folder)
+
+    monkeypatch.setattr(run, "save_run_curves", draw)
+    monkeypatch.setattr("echelon_train.runs.callbacks.curves._SECONDS", 0.0)
+    out = tmp_path / "run"
+    assert train(resumable_run(steps=96), out).done
+    assert drawn == [0, 1, 2, 4], "in every iteration, of what had been written, and at the end"
+    assert capsys.readouterr().out.count("curves.png cannot be drawn: [Errno 28] No space left on device") == 2
+    assert (out / "curves.png").exists()

@@ -1,0 +1,174 @@
+"""Runs whose process is gone from one moment to the next."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from echelon_env.cli import main
+from echelon_train.errors import CheckpointError, RunFolderError
+from echelon_train.config.files import load_run_config
+from echelon_train.runs.folder import occupied
+from echelon_train.runs.training import resume, train
+
+from train.resuming import QUIET, differences, resumable_run
+
+OPTIONS = {
+    "battle.max_steps": "12",
+    "battles": "2",
+    "opponent": "trivial",
+    "steps": "64",
+    "maps": "3",
+    "device": "cpu",
+    "eval_every": "0",
+    "network.width": "8",
+    "ppo.rollout_steps": "16",
+    "ppo.minibatch": "16",
+}
+
+KILLED = """
+import os, signal, sys
+from echelon_env.cli import main
+import {module} as module
+def kill(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+module.{function} = kill
+main(sys.argv[1:])
+"""
+
+
+def killed_run(folder: Path, module: str, function: str) -> None:
+    options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
+    script = KILLED.format(module=module, function=function)
+    ended = subprocess.run([sys.executable, "-c", script, "train", *options, "--out", str(folder)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "left"),
+    [
+        # before anything is computed
+        pytest.param("echelon_train.runs.run", "build_model", ["lock", "run.json"], marks=pytest.mark.slow),
+        pytest.param(
+            "echelon_train.checkpoints.checkpoint",
+            "save_checkpoint",
+            ["lock", "metrics.jsonl", "run.json", "tensorboard"],
+            marks=pytest.mark.slow,
+        ),
+        ("echelon_train.checkpoints.checkpoint", "write_json", ["checkpoints", "lock", "metrics.jsonl", "run.json", "tensorboard"]),
+    ],
+)
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path, module, function, left):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train(load_run_config("quickstart", OPTIONS), whole, console=QUIET)
+    killed_run(killed, module, function)
+    assert sorted(each.name for each in killed.iterdir() if each.suffix != ".patch") == left
+    assert main(["train", "--resume", str(killed)]) == 0
+    assert differences(whole, killed) == []
+
+
+def test_a_first_checkpoint_without_its_name_is_no_beginning(tmp_path):
+    """The machine may stop between it and the file that names it."""
+    run = tmp_path / "run"
+    train(resumable_run(steps=32), run, console=QUIET)
+    (run / "last.json").unlink()
+    with pytest.raises(CheckpointError, match=r"nor a run that has one \(no last.json\)"):
+        resume(run, console=QUIET)  # there is a later one, which a new beginning would overwrite
+    shutil.rmtree(run / "checkpoints" / "0000000032")
+    assert resume(run, console=QUIET).steps == 32
+
+
+def test_a_folder_at_which_another_process_is_is_left_alone(tmp_path, capsys):
+    run = tmp_path / "run"
+    train(resumable_run(steps=32), run, console=QUIET)
+    before = (run / "run.json").read_bytes()
+    with occupied(run):
+        with pytest.raises(RunFolderError, match="another process is training"):
+            resume(run, steps=64, console=QUIET)
+        assert main(["train", "--resume", str(run), "--steps", "64"]) == 2
+    assert capsys.readouterr().err == f"echelon: {run}: another process is training in this folder\n"
+    assert (run / "run.json").read_bytes() == before
+    assert resume(run, steps=64, console=QUIET).steps == 64
+
+
+def test_a_folder_that_is_no_run_gets_no_lock(tmp_path):
+    with pytest.raises(RunFolderError, match="is no training run"):
+        resume(tmp_path, console=QUIET)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_of_two_processes_one_trains_and_the_other_goes_on_when_it_is_killed(tmp_path):
+    run = tmp_path / "run"
+    options = [f"--set={name}={value}" for name, value in {**OPTIONS, "steps": "100_000_000"}.items()]
+    command = [sys.executable, "-m", "echelon_train"]
+    first = subprocess.Popen([*command, *options, "--out", str(run)], stdout=subprocess.DEVNULL)
+    try:
+        while first.poll() is None and not (run / "last.json").exists():
+            time.sleep(0.05)
+        second = [*command, "--resume", str(run), "--steps", "32"]
+        refused = subprocess.run(second, capture_output=True, text=True, check=False)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert "another process is training in this folder" in refused.stderr
+        assert first.poll() is None
+    finally:
+        first.kill()
+        first.wait()
+    assert subprocess.run(second, capture_output=True, check=False).returncode == 0
+
+
+SAVING = """
+import os, random, signal, sys, time
+from pathlib import Path
+from echelon_train.checkpoints.checkpoint import *
+from echelon_train.config.train import NetworkConfig, battle_config
+from echelon_train.policy import build_policy
+
+run, kills = Path(sys.argv[1]), int(sys.argv[2])
+network, battle = NetworkConfig(width=8, head=8, set_width=4, map_channels=2), battle_config("duel")
+policy, moments, last = build_policy(network), random.Random(1), 0
+
+def save_for_ever(steps):
+    while True:
+        steps += 1
+        policy.value_net.bias.data.fill_(float(steps))
+        state = TrainingState({"weight": policy.value_net.bias.data.clone()}, {"steps": steps})
+        save_in_run(run, Checkpoint(policy, network, battle, "trivial", steps), state)
+
+while kills:
+    process = os.fork()
+    if not process:
+        save_for_ever(last)
+    time.sleep(moments.uniform(0.05, 0.5))
+    os.kill(process, signal.SIGKILL)
+    assert os.WTERMSIG(os.waitpid(process, 0)[1]) == signal.SIGKILL, "the process failed by itself"
+    if not (run / "last.json").exists():
+        continue
+    kills -= 1
+    checkpoint, state = load_checkpoint(run), load_training_state(run)
+    assert checkpoint.steps >= last
+    last = checkpoint.steps
+    weights = float(checkpoint.policy.value_net.bias.detach())
+    assert (weights, float(state.tensors["weight"]), state.values) == (last, last, {"steps": last})
+print(last)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes to be killed are forked")
+def test_whenever_a_process_is_killed_while_it_saves_the_last_checkpoint_is_whole(tmp_path):
+    """One checkpoint after the other, each with its number in all of its files."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SAVING, str(tmp_path), "40"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) > 20

@@ -1,0 +1,141 @@
+import json
+import sys
+import time
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from echelon_train.errors import TrainError
+from echelon_train.runs.loggers import check_wandb, open_logger
+from echelon_train.runs.plots import save_run_curves
+from echelon_train.config.files import load_run_config
+from echelon_train.runs.folder import read_metrics
+
+CONFIG = load_run_config("quickstart")
+
+
+class FakeRun(SimpleNamespace):
+    """What `wandb.init` gives, as far as it is used."""
+
+    step = 0
+
+    def log(self, values, step):
+        self.rows.append((step, values))
+        self.step = step
+
+    def finish(self):
+        self.finished = True
+
+
+@pytest.fixture
+def wandb(monkeypatch):
+    """A package of Weights & Biases that keeps what it is given in `runs`."""
+    fake = ModuleType("wandb")
+    fake.runs, fake.Error, fake.Settings = [], type("Error", (Exception,), {}), SimpleNamespace
+
+    def init(**arguments):
+        run = FakeRun(id=arguments["id"] or "abc", arguments=arguments, rows=[], finished=False)
+        fake.runs.append(run)
+        return run
+
+    fake.init = init
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    return fake
+
+
+def log(logger, *steps, value=0.5):
+    for step in steps:
+        logger.record("time/total_timesteps", step, exclude="tensorboard")
+        logger.record("battle/win_rate", value)
+        logger.record("curriculum/scenario", "duel", exclude="tensorboard")
+        logger.dump(step)
+    logger.close()
+
+
+def scalars(run):
+    events = EventAccumulator(str(run / "tensorboard"))
+    events.Reload()
+    return events.Tags()["scalars"], [(each.step, each.value) for each in events.Scalars("battle/win_rate")]
+
+
+def test_metrics_are_lines_and_events(tmp_path):
+    log(open_logger(tmp_path, CONFIG), 100, 200)
+    expected = {"time/total_timesteps": 100, "battle/win_rate": 0.5, "curriculum/scenario": "duel"}
+    assert read_metrics(tmp_path)[0] == expected
+    assert scalars(tmp_path) == (["battle/win_rate"], [(100, 0.5), (200, 0.5)])
+    assert not (tmp_path / "wandb.id").exists()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("-inf"), np.float32("inf"), np.float64("nan")])
+def test_numbers_that_are_not_finite_are_null(tmp_path, number):
+    log(open_logger(tmp_path, CONFIG), 100, value=number)
+
+    def refuse(name):
+        raise ValueError(f"{name} is no JSON")
+
+    line = json.loads((tmp_path / "metrics.jsonl").read_text(), parse_constant=refuse)
+    assert line == {"time/total_timesteps": 100, "battle/win_rate": None, "curriculum/scenario": "duel"}
+    save_run_curves(tmp_path)
+
+
+def test_a_run_that_goes_on_has_no_value_twice(tmp_path):
+    log(open_logger(tmp_path, CONFIG), 100, 200, 300)
+    time.sleep(1.1)  # TensorBoard takes files in the order of their names, which begin with the second
+    log(open_logger(tmp_path, CONFIG, resumed_at=200), 300, 400, value=0.75)
+    values = [(line["time/total_timesteps"], line["battle/win_rate"]) for line in read_metrics(tmp_path)]
+    assert values == [(100, 0.5), (200, 0.5), (300, 0.75), (400, 0.75)]
+    assert scalars(tmp_path)[1] == values
+
+
+def test_weights_and_biases_gets_the_configuration_and_what_is_not_excluded(tmp_path, wandb):
+    logger = open_logger(tmp_path, CONFIG, wandb="mechs")
+    logger.record("secret", 1.0, exclude="wandb")
+    log(logger, 100)
+    (run,) = wandb.runs
+    assert run.arguments["project"] == "mechs"
+    assert run.arguments["name"] == tmp_path.name
+    assert run.arguments["config"] == json.loads(json.dumps(CONFIG.to_dict()))
+    assert run.rows == [(100, {"time/total_timesteps": 100, "battle/win_rate": 0.5, "curriculum/scenario": "duel"})]
+    assert run.finished
+
+
+def test_a_run_goes_on_there_under_its_name(tmp_path, wandb):
+    log(open_logger(tmp_path, CONFIG, wandb="mechs"), 100, 200, 300)
+    FakeRun.step, before = 301, FakeRun.step  # as the service says of a run that it knows
+    try:
+        log(open_logger(tmp_path, CONFIG, resumed_at=200, wandb="mechs"), 300, 400)
+    finally:
+        FakeRun.step = before
+    first, second = wandb.runs
+    assert (first.arguments["id"], first.arguments["resume"]) == (None, None)
+    assert (second.arguments["id"], second.arguments["resume"]) == ("abc", "allow")
+    assert [step for step, _ in second.rows] == [400]
+
+
+def test_a_missing_package_is_an_error_that_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(TrainError, match=r'pip install "echelon-env\[wandb\]"'):
+        check_wandb()
+    with pytest.raises(TrainError, match="pip install"):
+        open_logger(tmp_path, CONFIG, wandb="mechs")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_service_that_refuses_is_an_error(tmp_path, wandb):
+    def refuse(**arguments):
+        raise wandb.Error("no API key")
+
+    wandb.init = refuse
+    with pytest.raises(TrainError, match="Weights & Biases: no API key; WANDB_MODE=offline"):
+        open_logger(tmp_path, CONFIG, wandb="mechs")
+
+
+def test_the_real_package_works_offline(tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    log(open_logger(tmp_path, CONFIG, wandb="mechs"), 100, 200)
+    assert len(list((tmp_path / "wandb").glob("offline-run-*"))) == 1
+    assert (tmp_path / "wandb.id").read_text()

@@ -1,0 +1,313 @@
+"""A run that was stopped and goes on equals one that never stopped, to the last bit."""
+
+import dataclasses
+import itertools
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from echelon_env.cli import main
+from echelon_env.config.curriculum import make_curriculum
+from echelon_train.runs import run as run_module
+from echelon_train.runs import training
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.train import RewardSchedules
+from echelon_train.config.files import load_run_config
+from echelon_train.runs.folder import read_metrics, read_run_config
+from echelon_train.config.schedules import Schedule
+from echelon_train.runs.training import resume, train
+from echelon_train.vec_env import BattleVecEnv
+
+from train.resuming import QUIET, at_step, differences, resumable_run
+from train.small import small_battle, small_evaluation, small_run
+
+
+class PowerFailureError(Exception):
+    """Ends a process in the middle of anything."""
+
+
+def power_failure():
+    raise PowerFailureError
+
+
+def interrupt():
+    signal.raise_signal(signal.SIGINT)
+
+
+def staged(**overrides):
+    """Through battles of different sizes: one stage after the other as soon as a battle is over."""
+    curriculum = make_curriculum(("duel", "skirmish", "duel-open"), window=1, promote=0.0, demote=-1.0)
+    stages = tuple(
+        dataclasses.replace(each, config=small_battle(each.name, max_steps=steps))
+        for each, steps in zip(curriculum.scenarios, (12, 7, 5), strict=True)
+    )
+    curriculum = dataclasses.replace(curriculum, scenarios=stages)
+    return resumable_run(curriculum=curriculum, battle=stages[0].config, steps=300, **overrides)
+
+
+def course(text):
+    return Schedule.parse(text, "course")
+
+
+CASES = {
+    "all maps new, rewards that change": lambda: resumable_run(
+        {"critic": "separate", "auxiliary": True},
+        {"burn_in": 2, "recompute_advantages": True, "auxiliary_weight": 0.1, "critic_learning_rate": 0.5},
+        maps=0,
+        regenerate=2,
+        reward_schedules=RewardSchedules(death=course("linear:-1:-9"), team_spirit=course("linear:0:1")),
+    ),
+    "a curriculum, and a critic that sees all": lambda: staged(
+        network={"critic": "central", "normalize_observations": True}, eval_every=100
+    ),
+    "updates that stop early, evaluations": lambda: resumable_run(
+        {"normalize_observations": True}, {"target_kl": 1e-4, "epochs": 4, "normalize_returns": False}, eval_every=40
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_continued_run_equals_one_that_never_stopped(case, tmp_path, monkeypatch):
+    """Stopped by a signal, then, when it went on, broken off without a word, between two checkpoints."""
+    config = CASES[case]()
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    steps = train(config, whole, console=QUIET).steps
+    with monkeypatch.context() as patch:
+        at_step(patch, 40, interrupt)
+        result = train(config, stopped, console=QUIET)
+    assert result.interrupted
+    assert 0 < result.steps < steps
+    with monkeypatch.context() as patch:
+        at_step(patch, 24, power_failure)
+        with pytest.raises(PowerFailureError):
+            resume(stopped, console=QUIET)
+    assert result.steps < load_checkpoint(stopped).steps < steps
+    assert resume(stopped, console=QUIET).steps == steps
+    assert differences(whole, stopped) == []
+    names = [sorted(each.name for each in (run / "checkpoints").iterdir()) for run in (whole, stopped)]
+    assert names[0] == names[1]
+    best = [(run / "best.json") for run in (whole, stopped)]
+    assert [each.exists() for each in best] == [config.eval_every > 0] * 2
+    if config.eval_every:
+        assert best[0].read_bytes() == best[1].read_bytes()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run that was not stopped; only read it."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
+    train(resumable_run({"normalize_observations": True}), out, console=QUIET)
+    return out
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """The same run, stopped after two iterations; only copy it."""
+    out = tmp_path_factory.mktemp("runs") / "stopped"
+    with pytest.MonkeyPatch.context() as patch:
+        at_step(patch, 20, interrupt)
+        assert train(resumable_run({"normalize_observations": True}), out, console=QUIET).steps == 64
+    return out
+
+
+@pytest.fixture
+def copied(stopped, tmp_path):
+    return shutil.copytree(stopped, tmp_path / "copied")
+
+
+def test_time_is_limited_and_the_run_goes_on(tmp_path, finished, monkeypatch):
+    out = tmp_path / "run"
+    config = resumable_run({"normalize_observations": True})
+    first = train(config, out, console=QUIET, max_seconds=0.0)
+    assert (first.steps, first.done) == (0, False)
+    clock = itertools.count()
+    with monkeypatch.context() as patch:
+        patch.setattr("echelon_train.runs.callbacks.stopping.time", SimpleNamespace(monotonic=lambda: next(clock)))
+        result = resume(out, console=QUIET, max_seconds=4.0)
+    assert (result.steps, result.interrupted, result.done) == (96, False, False)
+    result = resume(out, console=QUIET)
+    assert (result.steps, result.interrupted, result.done) == (160, False, True)
+    assert differences(finished, out) == []
+    assert [each["steps"] for each in json.loads((out / "run.json").read_text())["resumed"]] == [0, 96]
+
+
+def other_numbers(change):
+    """Let a run go on with tensors of its state changed."""
+    stock = training.load_training_state
+
+    def load(path):
+        state = stock(path)
+        return dataclasses.replace(state, tensors={name: change(name, t) for name, t in state.tensors.items()})
+
+    return lambda patch: patch.setattr(training, "load_training_state", load)
+
+
+def begin_battles_anew(patch):
+    patch.setattr(BattleVecEnv, "restore_arrays", lambda self, arrays: self.reset())
+
+
+def forget_moments(patch):
+    stock = training.load_checkpoint
+
+    def load(path):
+        checkpoint = stock(path)
+        checkpoint.policy.observation_normalizer.running.zero_()
+        return checkpoint
+
+    patch.setattr(training, "load_checkpoint", load)
+
+
+def forget_what_was_logged(patch):
+    patch.setattr(run_module, "_read_pending", lambda pending: {})
+
+
+other_stream = torch.Generator().manual_seed(5).get_state()
+CONTROLS = {
+    "nothing": (lambda patch: None, None),
+    "random numbers": (other_numbers(lambda name, t: other_stream if name == "random.torch" else t), "random.torch"),
+    "optimizer": (other_numbers(lambda name, t: t * 0 if name.endswith("exp_avg") else t), "action_net.weight"),
+    "recurrent states": (other_numbers(lambda name, t: t * 0 if name.startswith("lstm.") else t), "action_net.weight"),
+    "observations": (other_numbers(lambda name, t: t * 0 if name.startswith("last.") else t), "action_net.weight"),
+    "battles": (begin_battles_anew, "env.battles.engine.mechs"),
+    "normaliser": (forget_moments, "observation_normalizer.running"),
+    "metrics": (forget_what_was_logged, "line 2: train/loss"),
+}
+
+
+@pytest.mark.parametrize("forgotten", CONTROLS)
+def test_the_comparison_notices_what_is_forgotten(copied, finished, monkeypatch, forgotten):
+    forget, found = CONTROLS[forgotten]
+    forget(monkeypatch)
+    resume(copied, console=QUIET)
+    different = differences(finished, copied)
+    assert found in different if found else different == []
+
+
+def test_a_run_that_has_ended_has_nothing_left_to_do(finished, tmp_path):
+    again = shutil.copytree(finished, tmp_path / "again")
+    assert resume(again, console=QUIET).steps == 160
+    assert differences(finished, again) == []
+
+
+def test_a_run_can_be_extended(finished, tmp_path):
+    """With schedules that do not change it then equals a run that was as long from the start."""
+    constant = {"learning_rate": Schedule.parse(1e-3, "x"), "entropy_weight": Schedule.parse(0.01, "x")}
+    config = resumable_run(ppo=constant)
+    train(config, tmp_path / "short", console=QUIET)
+    assert resume(tmp_path / "short", steps=256, console=QUIET).steps == 256
+    assert read_run_config(tmp_path / "short").steps == 256
+    train(dataclasses.replace(config, steps=256), tmp_path / "long", console=QUIET)
+    assert differences(tmp_path / "long", tmp_path / "short") == []
+
+    extended = shutil.copytree(finished, tmp_path / "extended")
+    resume(extended, steps=320, console=QUIET)
+    rates = {line["time/total_timesteps"]: line.get("train/learning_rate") for line in read_metrics(extended)}
+    assert rates[160] == pytest.approx(7e-4 * (1 - 0.9 * 128 / 160))
+    assert rates[224] == pytest.approx(7e-4 * (1 - 0.9 * 192 / 320))
+
+
+def test_a_run_can_be_shortened(copied):
+    assert resume(copied, steps=10, console=QUIET).steps == 64
+
+
+def test_a_checkpoint_that_was_never_named_is_written_again(copied, finished, monkeypatch):
+    """The machine may stop between a checkpoint and the file that names it."""
+    unnamed = copied / "checkpoints" / "0000000096"
+    unnamed.mkdir()
+    (unnamed / "checkpoint.json").write_text("{}")
+    unfinished = copied / "checkpoints" / ".0000000096.x"
+    unfinished.mkdir()
+    resume(copied, console=QUIET)
+    assert load_checkpoint(unnamed).steps == 96
+    assert not unfinished.exists()
+    assert differences(finished, copied) == []
+
+
+OPTIONS = {
+    "battle.max_steps": "12",
+    "battles": "2",
+    "opponent": "trivial",
+    "steps": "160",
+    "maps": "3",
+    "device": "cpu",
+    "eval_every": "0",
+    "checkpoint_every": "64",
+    "network.width": "8",
+    "ppo.rollout_steps": "16",
+    "ppo.minibatch": "16",
+}
+
+SCRIPT = """
+import os, sys
+from echelon_env.cli import main
+from echelon_train.vec_env import BattleVecEnv
+stock, left = BattleVecEnv.step_wait, [int(sys.argv[1])]
+def step_wait(self):
+    left[0] -= 1
+    if left[0] == 0:
+        os.kill(os.getpid(), int(sys.argv[2]))
+    return stock(self)
+BattleVecEnv.step_wait = step_wait
+sys.exit(main(sys.argv[3:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def by_command(tmp_path_factory):
+    """What the commands below make if nothing stops them."""
+    out = tmp_path_factory.mktemp("runs") / "by_command"
+    train(load_run_config("quickstart", OPTIONS), out, console=QUIET)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "steps"),
+    [
+        pytest.param(signal.SIGINT, 130, 96, id="SIGINT", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 130, 96, id="SIGTERM"),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, 64, id="SIGKILL", marks=pytest.mark.slow),
+    ],
+)
+def test_a_process_is_stopped_and_another_goes_on(tmp_path, by_command, number, code, steps, capsys):
+    """In the third rollout; checkpoints are made every other one."""
+    out = tmp_path / "run"
+    options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
+    command = [sys.executable, "-c", SCRIPT, "40", str(int(number)), "train", *options, "--out", str(out)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (code, "")
+    if number != signal.SIGKILL:
+        assert "Stopping and saving after this iteration" in ended.stdout
+        assert f"echelon train --resume {out}" in ended.stdout.replace("\n", " ")
+    assert load_checkpoint(out).steps == steps
+    assert main(["train", "--resume", str(out)]) == 0
+    assert "Trained on 160 decisions" in capsys.readouterr().out
+    assert differences(by_command, out) == []
+
+
+@pytest.mark.slow
+def test_a_second_signal_stops_at_once(tmp_path):
+    """Without saving, and with nothing half-written."""
+    out = tmp_path / "run"
+    options = [f"--set={name}={value}" for name, value in OPTIONS.items()]
+    twice = SCRIPT.replace("== 0", "in (0, -1)")
+    command = [sys.executable, "-c", twice, "40", str(int(signal.SIGINT)), "train", *options, "--out", str(out)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "echelon: interrupted\n")
+    assert load_checkpoint(out).steps == 64
+    assert [each.name for each in out.rglob(".*")] == []
+
+
+def test_a_run_that_was_killed_before_it_named_its_best_checkpoint_names_it(tmp_path, quiet, monkeypatch):
+    monkeypatch.setattr("echelon_train.runs.run.evaluate", lambda *args, **kwargs: small_evaluation())
+    run = tmp_path / "run"
+    train(small_run(eval_every=32), run, console=quiet)
+    named = (run / "best.json").read_bytes()
+    (run / "best.json").unlink()
+    resume(run, steps=96, console=quiet)
+    assert (run / "best.json").read_bytes() == named

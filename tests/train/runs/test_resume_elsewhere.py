@@ -1,0 +1,125 @@
+"""Runs that go on with something else about them, and what they say of it."""
+
+import json
+import shutil
+
+import pytest
+
+from echelon_env import ConfigError
+from echelon_env.cli import main
+from echelon_env.terrain import generate
+from echelon_train.runs import folder as run_folder_module
+from echelon_train.runs import training
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.errors import CheckpointError, TrainError
+from echelon_train.runs.loggers import open_logger
+from echelon_train.runs.folder import read_run_config, read_wandb
+from echelon_train.runs.training import resume, train
+
+from train.resuming import QUIET, differences, resumable_run
+from train.small import small_battle
+
+SEEDS = (7, 8)
+
+
+def write_recipes(folder, seeds=SEEDS):
+    folder.mkdir()
+    for seed in seeds:
+        (folder / f"{seed}.json").write_text(generate(small_battle(), seed).recipe.to_json())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run on the maps of a directory, which is there no more; only copy it."""
+    folder = tmp_path_factory.mktemp("runs")
+    maps = write_recipes(folder / "maps")
+    train(resumable_run(steps=64, maps=str(maps)), folder / "run", console=QUIET)
+    shutil.rmtree(maps)
+    return folder / "run"
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def test_maps_that_have_moved_are_found_where_they_are_said_to_be(run, tmp_path):
+    with pytest.raises(ConfigError, match="no recipes"):
+        resume(run, steps=96, console=QUIET)
+    there = str(write_recipes(tmp_path / "there"))
+    assert resume(run, steps=96, maps=there, console=QUIET).steps == 96
+    assert read_run_config(run).maps == there
+    whole = tmp_path / "whole"
+    train(resumable_run(steps=64, maps=there), whole, console=QUIET)
+    resume(whole, steps=96, console=QUIET)
+    assert differences(whole, run) == []
+
+
+def test_other_maps_are_refused(run, tmp_path):
+    others = str(write_recipes(tmp_path / "others", (7, 9)))
+    with pytest.raises(CheckpointError, match="map"):
+        resume(run, maps=others, console=QUIET)
+    with pytest.raises(ConfigError, match=r"maps: expected where the directory '.*maps' is now, got 3"):
+        resume(run, maps=3, console=QUIET)
+    assert load_checkpoint(run).steps == 64
+
+
+def test_maps_of_a_runs_own_are_kept(tmp_path):
+    train(resumable_run(steps=32), tmp_path / "run", console=QUIET)
+    with pytest.raises(ConfigError, match="this run keeps its 3 maps, and takes no others"):
+        resume(tmp_path / "run", maps="there", console=QUIET)
+    with pytest.raises(ConfigError, match="'steps': expected int, got 'many'"):
+        resume(tmp_path / "run", steps="many", console=QUIET)
+
+
+def test_the_machine_may_be_another_and_the_run_says_what_that_means(tmp_path, monkeypatch, capsys):
+    run = tmp_path / "run"
+    train(resumable_run(steps=64), run, console=QUIET)
+    monkeypatch.setattr(run_folder_module, "git_commit", lambda: "0123abc")
+    options = ["--steps", "96", "--device", "auto", "--threads", "2", "--torch-threads", "2"]
+    with monkeypatch.context() as patch:
+        patch.setattr("torch.cuda.is_available", lambda: False)
+        assert main(["train", "--resume", str(run), *options]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[1].strip() for line in told] == ["git commit", "device", "torch_threads"]
+    assert all(line.startswith("not as before: ") for line in told)
+    assert "torch_threads: 1 then, 2 now; the run may come out differently" in told[2]
+    config = read_run_config(run)
+    assert (config.device, config.threads, config.torch_threads, config.steps) == ("auto", 2, 2, 96)
+    assert main(["train", "--resume", str(run)]) == 0
+    assert capsys.readouterr().err == "", "nothing has changed since"
+
+
+def test_a_run_goes_on_in_the_project_that_it_began_in(tmp_path, monkeypatch):
+    """Weights & Biases is asked for once."""
+    projects = []
+
+    def watch(*args, wandb, **kwargs):
+        projects.append(wandb)
+        return open_logger(*args, **kwargs)
+
+    monkeypatch.setattr(training, "open_logger", watch)
+    monkeypatch.setattr(training, "check_wandb", lambda: None)
+    run = tmp_path / "run"
+    train(resumable_run(steps=32), run, console=QUIET, wandb="mechs")
+    resume(run, steps=64, console=QUIET)
+    resume(run, steps=96, console=QUIET, wandb="others")
+    resume(run, steps=128, console=QUIET)
+    assert projects == ["mechs", "mechs", "others", "others"]
+    assert read_wandb(run) == "others"
+
+
+def test_a_missing_package_of_the_project_changes_nothing(tmp_path, monkeypatch):
+    def refuse():
+        raise TrainError("--wandb needs wandb")
+
+    run = tmp_path / "run"
+    train(resumable_run(steps=32), run, console=QUIET)
+    document = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**document, "wandb": "mechs"}))
+    before = (run / "run.json").read_bytes()
+    monkeypatch.setattr(training, "check_wandb", refuse)
+    with pytest.raises(TrainError, match="needs wandb"):
+        resume(run, steps=64, console=QUIET)
+    assert (run / "run.json").read_bytes() == before

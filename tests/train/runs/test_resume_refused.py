@@ -1,0 +1,207 @@
+"""Runs that cannot go on say why, in one line, and nothing of them is changed."""
+
+import hashlib
+import json
+import os
+import shutil
+
+import pytest
+import safetensors.torch
+import torch
+
+from echelon_env.cli import main
+from echelon_train.checkpoints.checkpoint import JSON_FILE, LAST_FILE, TRAINING_FILE, load_checkpoint
+from echelon_train.errors import TrainError
+from echelon_train.runs.training import resume, train
+
+from train.resuming import QUIET, at_step, resumable_run
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run; only copy it."""
+    out = tmp_path_factory.mktemp("runs") / "finished"
+    train(resumable_run(steps=96), out, console=QUIET)
+    return out
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def last(run):
+    return run / "checkpoints" / json.loads((run / LAST_FILE).read_text())["checkpoint"]
+
+
+def edit(file, change):
+    document = json.loads(file.read_text())
+    change(document)
+    file.write_text(json.dumps(document))
+
+
+def edit_values(change):
+    return lambda run: edit(last(run) / JSON_FILE, lambda document: change(document["training"]["values"]))
+
+
+def edit_config(change):
+    return lambda run: edit(run / "run.json", lambda document: change(document["config"]))
+
+
+def edit_tensors(change):
+    """Change the training state, and let the checkpoint vouch for it."""
+
+    def damage(run):
+        file = last(run) / TRAINING_FILE
+        tensors = safetensors.torch.load_file(file)
+        change(tensors)
+        put_training(run, safetensors.torch.save(tensors))
+
+    return damage
+
+
+def put_training(run, data):
+    (last(run) / TRAINING_FILE).write_bytes(data)
+    pins = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    edit(last(run) / JSON_FILE, lambda document: document["training"].update(pins))
+
+
+def truncate(run):
+    file = last(run) / TRAINING_FILE
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def flip(run):
+    file = last(run) / TRAINING_FILE
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+
+
+def put_nan(name):
+    return edit_tensors(lambda tensors: tensors[name].fill_(torch.nan))
+
+
+def put_metrics(text):
+    return lambda run: (run / "metrics.jsonl").write_text(text)
+
+
+MOMENT = "optimizer.value_net.bias.exp_avg"
+REFUSED = {
+    "truncated": (truncate, "truncated or foreign"),
+    "flipped": (flip, "SHA-256 differs"),
+    "removed": (lambda run: (last(run) / TRAINING_FILE).unlink(), "holds a policy only"),
+    "a pickle": (lambda run: put_training(run, b"PK\x03\x04"), "no valid safetensors"),
+    "a claim": (lambda run: put_training(run, (2**62).to_bytes(8, "little") + b"{}"), "no valid safetensors"),
+    "no pins": (lambda run: edit(last(run) / JSON_FILE, lambda d: d.update(training={"bytes": 3})), "key 'training'"),
+    "no checkpoint": (lambda run: shutil.rmtree(last(run)), "cannot be read"),
+    "nan moment": (put_nan(MOMENT), "value_net.bias.exp_avg': expected finite"),
+    "nan state": (put_nan("lstm.0"), "'lstm.0' holds values that are not finite"),
+    "moment missing": (edit_tensors(lambda t: t.pop(MOMENT)), "missing or unknown: value_net.bias.exp_avg"),
+    "moment of nothing": (edit_tensors(lambda t: t.update({"optimizer.x.step": t["lstm.0"] + 0})), "unknown: x.step"),
+    "other shape": (edit_tensors(lambda t: t.update({"lstm.0": t["lstm.0"][:, :1].clone()})), r"'lstm.0': expected \("),
+    "tensor missing": (edit_tensors(lambda t: t.pop("random.torch")), "unknown tensors: random.torch"),
+    "no such stream": (
+        edit_tensors(lambda t: t["random.torch"].fill_(255)),
+        "streams of random numbers",
+    ),
+    "env": (edit_tensors(lambda t: t.pop("env.lengths")), r"does not take its state: .*missing: \['lengths'\]"),
+    "counter": (edit_values(lambda v: v.update(_n_updates="many")), "_n_updates: expected an integer"),
+    "counters disagree": (edit_values(lambda v: v.update(num_timesteps=5)), "steps: expected 5, got 96"),
+    "value missing": (edit_values(lambda v: v.pop("statistics")), "'statistics' is missing"),
+    "statistics": (edit_values(lambda v: v["statistics"].update(outcomes=3)), "statistics: outcomes"),
+    "checkpoints": (edit_values(lambda v: v.update(checkpoints=[])), "checkpoints: expected an integer 'due'"),
+    "evaluations": (edit_values(lambda v: v["evaluations"].update(due="x")), "evaluations: expected"),
+    "pending": (edit_values(lambda v: v.update(pending={"x": [[], []]})), "training state"),
+    "no pending": (edit_values(lambda v: v.update(pending=3)), "pending: expected an object"),
+    "numpy": (edit_values(lambda v: v.update(numpy=[9999, 0, 0.0])), "numpy: expected a position from 0 to 624"),
+    "no numpy": (edit_values(lambda v: v.update(numpy=None)), "numpy: expected two integers"),
+    "python": (edit_values(lambda v: v.update(python="x")), "python: expected a number or null"),
+    "episodes": (edit_values(lambda v: v.update(ep_info_buffer=[{}])), "expected numbers 'r' and 'l'"),
+    "successes": (edit_values(lambda v: v.update(ep_success_buffer=["x"])), "ep_success_buffer: expected numbers"),
+    "network": (edit_config(lambda c: c["network"].update(width=16)), "network.width was 8 .* and is 16 in run.json"),
+    "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
+    "scenario": (edit_config(lambda c: c["battle"].update(blue=["light"], red=["light"])), "battle.blue was"),
+    "rate": (edit_config(lambda c: c["ppo"].update(gamma=0.5)), "ppo.gamma was 0.99 .* and is 0.5"),
+    "no config": (lambda run: (run / "run.json").write_text("{}"), "holds no configuration"),
+    "run.json": (lambda run: (run / "run.json").write_text('{"config": {}, "resumed": 3}'), "."),
+    "metrics": (put_metrics("{}\n"), "metrics.jsonl:1: expected an integer 'time/total_timesteps'"),
+    "no metrics": (put_metrics("x\n"), "metrics.jsonl:1: expected a line of JSON"),
+}
+
+
+def contents(run):
+    return {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_go_on_is_refused_and_left_as_it_is(run, case):
+    damage, message = REFUSED[case]
+    damage(run)
+    before = contents(run)
+    with pytest.raises((TrainError, ValueError), match=message):
+        resume(run, console=QUIET)
+    assert contents(run) == before
+
+
+@pytest.mark.parametrize("case", ["truncated", "network", "no checkpoint"])
+def test_the_command_says_so_in_one_line(run, case, capsys):
+    REFUSED[case][0](run)
+    assert main(["train", "--resume", str(run)]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("echelon: ")
+
+
+def test_what_the_machine_decides_may_change(run):
+    edit_config(lambda config: config.update(threads=2, torch_threads=2))(run)
+    assert resume(run, steps=97, console=QUIET).steps == 128
+
+
+def test_the_policy_of_a_run_whose_training_state_is_gone_still_plays(run):
+    (last(run) / TRAINING_FILE).unlink()
+    assert load_checkpoint(run).steps == 96
+
+
+def fill_the_disk():
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    "name", ["run.json", "policy.safetensors", "training.safetensors", "checkpoint.json", "last.json"]
+)
+def test_a_disk_that_fills_up_leaves_a_run_that_goes_on(run, monkeypatch, name):
+    """Whatever file it is that finds no room any more."""
+    stock = os.fsync
+
+    def fsync(handle):
+        if f"/.{name}." in os.readlink(f"/proc/self/fd/{handle}"):
+            fill_the_disk()
+        stock(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        with pytest.raises(OSError, match="No space left") as caught:
+            resume(run, steps=160, console=QUIET)
+    assert caught.value.filename.startswith(str(run))
+    assert load_checkpoint(run).steps == 96
+    assert list(run.rglob(".*")) == []
+    assert resume(run, steps=160, console=QUIET).steps == 160
+
+
+def test_numbers_that_are_not_finite_do_not_keep_a_run_from_being_saved(tmp_path, monkeypatch):
+    """A value that never changes is not explained, which is logged as not a number."""
+    config = resumable_run(steps=96)
+    monkeypatch.setattr("echelon_train.ppo.algorithm.explained_variance", lambda *_: float("nan"))
+    train(config, tmp_path / "run", console=QUIET)
+    pending = json.loads((last(tmp_path / "run") / JSON_FILE).read_text())["training"]["values"]["pending"]
+    assert pending["train/explained_variance"] == ["nan", [""]]
+    assert resume(tmp_path / "run", steps=128, console=QUIET).steps == 128
+
+
+def test_a_run_that_is_broken_off_while_it_goes_on_can_go_on_again(run, monkeypatch):
+    with monkeypatch.context() as patch:
+        at_step(patch, 3, fill_the_disk)
+        with pytest.raises(OSError, match="No space left"):
+            resume(run, steps=160, console=QUIET)
+    assert resume(run, console=QUIET).steps == 160
