@@ -1,0 +1,1 @@
+"""A training run: its parts, its folder, its checkpoints and its evaluation."""
