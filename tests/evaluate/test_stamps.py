@@ -1,26 +1,25 @@
-import hashlib
-import shutil
-import subprocess
-import sys
+import json
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import echelon_env
-from echelon_env.evaluate import stamp
-from echelon_env.evaluate.stamps import ENGINE_SOURCES, OPPONENT_SOURCES, source_hash
-
-PACKAGE = Path(echelon_env.__file__).resolve().parent
+from echelon_env import make_config
+from echelon_env.config.battle import RewardConfig, ZoneConfig
+from echelon_env.config.schema import quantity
+from echelon_env.evaluate import stamp, stamps
+from echelon_env.evaluate.stamps import battle_hash, behaviour, document_hash
+from support.behaviour import measure
 
 
 def test_a_stamp_names_versions_and_hashes():
     found = stamp()
     assert found["package"] == echelon_env.__version__
     assert (found["numpy"], found["numba"]) == (np.__version__, version("numba"))
-    assert found["engine_hash"] == source_hash(PACKAGE, ENGINE_SOURCES)
-    assert found["opponents_hash"] == source_hash(PACKAGE, OPPONENT_SOURCES)
+    assert found["engine_hash"] == document_hash(behaviour()["engine"])
+    assert found["opponents_hash"] == document_hash(behaviour()["opponents"])
     assert len({found["engine_hash"], found["opponents_hash"]}) == 2
     assert found["scipy"] == version("scipy")
     assert stamp() == found
@@ -37,92 +36,45 @@ def test_torch_is_named_where_it_is_installed(monkeypatch, installed):
     assert stamp().get("torch") == ("1.2.3" if installed else None)
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory):
-    """Another place with the package's sources; its files change from test to test."""
-    folder = tmp_path_factory.mktemp("checkouts") / "elsewhere"
-    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+def test_the_package_does_what_its_digests_say():
+    """Where this fails after a change of the rules or of a player that you want: python tests/support/behaviour.py."""
+    assert behaviour() == json.loads(json.dumps(measure()))
 
 
-def test_the_hashes_are_of_what_was_imported(checkout):
-    """A file that is edited after the import changes nothing."""
-    code = (
-        "import sys, pathlib, types; folder = pathlib.Path(sys.argv[1]); package = types.ModuleType('copied');"
-        "package.__path__ = [str(folder)]; sys.modules['copied'] = package;"
-        "inner = types.ModuleType('copied.evaluate'); inner.__path__ = [str(folder / 'evaluate')];"
-        "sys.modules['copied.evaluate'] = inner; from copied.evaluate import stamps;"
-        "before = [stamps.source_hash(folder, s) for s in (stamps.ENGINE_SOURCES, stamps.OPPONENT_SOURCES)];"
-        "[f.write_bytes(f.read_bytes() + b' ') for f in (folder / 'catalog.py', folder / 'evaluate' / 'players.py')];"
-        "found = stamps.stamp(); assert [found['engine_hash'], found['opponents_hash']] == before;"
-        "assert before[0] != stamps.source_hash(folder, stamps.ENGINE_SOURCES)"
-    )
-    subprocess.run([sys.executable, "-c", code, str(checkout)], check=True)
-    for file in ("catalog.py", "evaluate/players.py"):
-        shutil.copy(PACKAGE / file, checkout / file)
+def test_a_hash_is_of_all_golden_digests(monkeypatch):
+    before = stamp()
+    golden = behaviour()
+    for part, key in (("engine", "engine_hash"), ("opponents", "opponents_hash")):
+        for name in golden[part]:
+            changed = {**golden, part: {**golden[part], name: "0" * 16}}
+            monkeypatch.setattr(stamps, "behaviour", lambda changed=changed: changed)
+            assert {each for each in before if stamp()[each] != before[each]} == {key}
 
 
-def test_the_hash_is_the_same_in_another_checkout(checkout):
-    assert source_hash(checkout, ENGINE_SOURCES) == stamp()["engine_hash"]
-    for file in checkout.rglob("*.*"):
-        if file.suffix in (".py", ".toml"):
-            file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    (checkout / "engine" / "__pycache__").mkdir()
-    (checkout / "engine" / "__pycache__" / "core.cpython-311.pyc").write_bytes(b"\0")
-    assert source_hash(checkout, ENGINE_SOURCES) == stamp()["engine_hash"]
-    assert source_hash(checkout, OPPONENT_SOURCES) == stamp()["opponents_hash"]
+@dataclass(frozen=True, kw_only=True)
+class LaterZone(ZoneConfig):
+    """A zone with a field that an older version does not have."""
+
+    drift: float = quantity(0.0, "m/s", since="9.9")
 
 
-@pytest.mark.parametrize(
-    ("file", "engine", "opponents"),
-    [
-        ("engine/damage.py", True, False),
-        ("terrain/biomes/urban.py", True, False),
-        ("catalog.py", True, False),
-        ("config.py", True, False),
-        ("controlled.py", True, False),
-        ("map_config.py", True, False),
-        ("schema.py", True, False),
-        ("scenario.py", True, False),
-        ("observations.py", True, False),
-        ("actions.py", True, False),
-        ("scenario_files/duel.toml", True, False),
-        ("opponents/scripted.py", False, True),
-        ("evaluate/players.py", False, True),
-        ("render/palette.py", False, False),
-        ("evaluate/stamps.py", False, False),
-        ("cli/bench.py", False, False),
-    ],
-)
-def test_what_changes_a_battle_changes_the_hash(checkout, file, engine, opponents):
-    before = source_hash(checkout, ENGINE_SOURCES), source_hash(checkout, OPPONENT_SOURCES)
-    (checkout / file).write_bytes((checkout / file).read_bytes() + b"\n")
-    assert (source_hash(checkout, ENGINE_SOURCES) != before[0]) == engine
-    assert (source_hash(checkout, OPPONENT_SOURCES) != before[1]) == opponents
+@dataclass(frozen=True, kw_only=True)
+class ChangedZone(ZoneConfig):
+    """A zone with a field that does not say so."""
+
+    drift: float = quantity(0.0, "m/s")
 
 
-def test_names_and_ends_of_files_count(tmp_path):
-    for name, text in (("a.py", "xy"), ("b.py", "z")):
-        (tmp_path / name).write_text(text)
-    plain = source_hash(tmp_path, ["*.py"])
-    assert plain == hashlib.sha256(b"a.py\n2\nxyb.py\n1\nz").hexdigest()
-    assert source_hash(tmp_path, ["b.py", "a.py", "*.py"]) == plain
-    (tmp_path / "a.py").write_text("x")
-    (tmp_path / "b.py").write_text("yz")
-    moved = source_hash(tmp_path, ["*.py"])
-    (tmp_path / "b.py").rename(tmp_path / "c.py")
-    assert len({plain, moved, source_hash(tmp_path, ["*.py"])}) == 3
+def test_a_later_field_at_its_default_leaves_the_hash_equal():
+    config = make_config("duel")
+    zone = vars(config.zone)
+    assert battle_hash(replace(config, zone=LaterZone(**zone))) == battle_hash(config)
+    assert battle_hash(replace(config, zone=LaterZone(**zone, drift=0.5))) != battle_hash(config)
+    assert battle_hash(replace(config, zone=ChangedZone(**zone))) != battle_hash(config)
 
 
-def test_all_that_the_engine_imports_is_in_its_hash():
-    """Every module of the package that the engine and the configuration import is one of the stamp's sources."""
-    code = (
-        "import sys, types; package = types.ModuleType('echelon_env'); package.__path__ = [sys.argv[1]];"
-        "sys.modules['echelon_env'] = package; import echelon_env.engine.core;"
-        "print(*[m.__file__ for n, m in sys.modules.items() if n.startswith('echelon_env.')])"
-    )
-    run = subprocess.run([sys.executable, "-c", code, str(PACKAGE)], capture_output=True, text=True, check=True)
-    imported = {Path(file).resolve() for file in run.stdout.split()}
-    stamped = {path for pattern in ENGINE_SOURCES for path in PACKAGE.glob(pattern)}
-    assert len(imported) > 20
-    assert imported <= stamped
+def test_only_the_rewards_are_left_out_of_the_hash():
+    config = make_config("duel")
+    assert battle_hash(replace(config, rewards=RewardConfig(kill=1.0))) == battle_hash(config)
+    assert battle_hash(replace(config, max_steps=7)) != battle_hash(config)
+    assert battle_hash(config) == document_hash({k: v for k, v in config.to_dict().items() if k != "rewards"})

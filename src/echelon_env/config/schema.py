@@ -39,9 +39,15 @@ MOST = 1e6
 _type_hints = typing.cast("Callable[[type[Any]], Mapping[str, Any]]", functools.cache(typing.get_type_hints))
 
 
-def quantity(default: float, unit: str, low: float = 0.0, high: float = MOST, help: str = "") -> Any:
-    """Declare a numeric field with its default, its unit and its inclusive range, and its meaning for command lines."""
-    return field(default=default, metadata={"unit": unit, "low": low, "high": high, "help": help})
+def quantity(
+    default: float, unit: str, low: float = 0.0, high: float = MOST, help: str = "", since: str | None = None
+) -> Any:
+    """Declare a numeric field with its default, its unit and its inclusive range, and its meaning for command lines.
+
+    A field that is added to a configuration after a release names the release in `since`: see `battle_hash`.
+    """
+    metadata = {"unit": unit, "low": low, "high": high, "help": help}
+    return field(default=default, metadata=metadata if since is None else metadata | {"since": since})
 
 
 def measure(unit: str, low: float = 0.0, high: float = MOST) -> Any:

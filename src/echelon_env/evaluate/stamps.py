@@ -1,44 +1,31 @@
-"""What a result was computed with, so that two results can be told to be comparable."""
+"""What a result was computed with, so that two results can be compared."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Iterable
-from pathlib import Path
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import to_plain
 
-_PACKAGE = Path(__file__).resolve().parent.parent
-ENGINE_SOURCES = (
-    "actions.py",
-    "catalog.py",
-    "config.py",
-    "config_file.py",
-    "controlled.py",
-    "engine/**/*.py",
-    "map_config.py",
-    "observations.py",
-    "scenario.py",
-    "scenario_files/*.toml",
-    "schema.py",
-    "terrain/**/*.py",
-)
-OPPONENT_SOURCES = ("evaluate/players.py", "opponents/**/*.py")
 _PACKAGES = ("numba", "numpy", "scipy", "torch")
 
 
 def stamp() -> dict[str, str]:
-    """The versions of this package, of Python and of what computes, and the hashes of the sources that matter.
+    """The versions of this package, of Python and of what computes, and the hashes of behaviour.
 
-    ``engine_hash`` is of the sources that a battle's course follows from, given the players' actions: rules, engine,
-    maps, observations, actions and scenarios. ``opponents_hash`` is of the sources of the players that come with the
-    package. Both are of the files as they were when this module was imported, and the same on every platform and for
-    every kind of installation. PyTorch's version is there where it is installed.
+    ``engine_hash`` is a digest of what the engine does: golden battles, golden maps, the shipped configurations and the
+    layouts of observations and actions. ``opponents_hash`` is a digest of the actions of the shipped players. A
+    refactoring or a speed-up leaves both equal; a changed rule or a changed player changes one. Both stand in
+    ``evaluate/behaviour.json``. The test suite computes them again and fails where the code behaves differently.
+    PyTorch's version is included where it is installed.
 
     >>> stamp().keys() >= {"engine_hash", "opponents_hash", "package", "python", "numba", "numpy", "scipy"}
     True
@@ -47,27 +34,22 @@ def stamp() -> dict[str, str]:
     for name in _PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
+    golden = behaviour()
     return {
         "package": importlib.metadata.version("echelon-env"),
-        "engine_hash": _ENGINE_HASH,
-        "opponents_hash": _OPPONENTS_HASH,
+        "engine_hash": document_hash(golden["engine"]),
+        "opponents_hash": document_hash(golden["opponents"]),
         "python": platform.python_version(),
         **versions,
     }
 
 
-def source_hash(folder: Path, patterns: Iterable[str]) -> str:
-    """SHA-256 over the names and texts of the files in a folder that match a pattern, in the order of their names.
-
-    Lines may end as the platform has it, and the order in which it lists files does not matter. Raises OSError for a
-    file that cannot be read.
-    """
-    files = {path.relative_to(folder).as_posix(): path for pattern in patterns for path in folder.glob(pattern)}
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        text = files[name].read_bytes().replace(b"\r\n", b"\n")
-        digest.update(f"{name}\n{len(text)}\n".encode() + text)
-    return digest.hexdigest()
+@cache
+def behaviour() -> dict[str, Any]:
+    """The golden digests of this version: those of the engine, and those of the opponents by name."""
+    text = resources.files(__package__).joinpath("behaviour.json").read_text(encoding="utf-8")
+    golden: dict[str, Any] = json.loads(text)
+    return golden
 
 
 def document_hash(document: Any) -> str:
@@ -77,10 +59,32 @@ def document_hash(document: Any) -> str:
 
 
 def battle_hash(config: BattleConfig) -> str:
-    """SHA-256 of what a battle's course follows from: `document_hash` of a configuration's dict without the rewards."""
-    return document_hash({key: value for key, value in config.to_dict().items() if key != "rewards"})
+    """SHA-256 of everything in a configuration that a battle depends on: all but the rewards.
+
+    A field that was added later (``since`` in its metadata) counts only where it differs from its default. So a new
+    field leaves the hashes of older suites, matches and leagues equal.
+    """
+    document = {
+        field.name: _hashed(getattr(config, field.name)) for field in _counted(config) if field.name != "rewards"
+    }
+    return document_hash(document)
 
 
-# now, not when a stamp is wanted: a file may be edited while the code imported from it still plays
-_ENGINE_HASH = source_hash(_PACKAGE, ENGINE_SOURCES)
-_OPPONENTS_HASH = source_hash(_PACKAGE, OPPONENT_SOURCES)
+def _hashed(value: Any) -> Any:
+    """A configuration as plain data, without the later fields that stand at their defaults."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: _hashed(getattr(value, field.name)) for field in _counted(value)}
+    if isinstance(value, tuple):
+        return [_hashed(item) for item in value]
+    return to_plain(value)
+
+
+def _counted(part: Any) -> list[dataclasses.Field[Any]]:
+    """The fields of a configuration that its hash is made of."""
+    fields = []
+    for field in dataclasses.fields(part):
+        made = field.default_factory
+        default = field.default if made is dataclasses.MISSING else made()
+        if "since" not in field.metadata or getattr(part, field.name) != default:
+            fields.append(field)
+    return fields

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from echelon_env import ConfigError, MapPool
 from echelon_env.opponents import PolicyLike
-from echelon_train.ppo import EchelonRecurrentPPO, distributed
 from echelon_train.checkpoints.checkpoint import weights_of
 from echelon_train.config.train import MOST_MAPS, TrainConfig
 from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.ppo import EchelonRecurrentPPO, distributed
 from echelon_train.vec_env import BattleVecEnv, training_pool
 
 
@@ -95,5 +95,7 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
     for name, tensor in weights_of(model.policy).items():
         if name in initial:  # the return normaliser is the algorithm's
             tensor.copy_(initial[name])
-    distributed.broadcast_tensors(weights_of(model.policy).values())  # the last bits of initial weights hang on the processor
+    distributed.broadcast_tensors(
+        weights_of(model.policy).values()
+    )  # the last bits of initial weights hang on the processor
     return model

@@ -7,17 +7,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from echelon_env.storage.atomic import write_json
 from echelon_env.evaluate import Battle, Player, baseline
-from echelon_train.runs.building import initial_policy
-from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import TrainConfig
-from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
 from echelon_env.evaluate.film import film_battle
+from echelon_env.storage.atomic import write_json
+from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
+from echelon_train.config.train import TrainConfig
+from echelon_train.runs.building import initial_policy
+from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
+from echelon_train.runs.folder import claim_folder, read_metrics
 from echelon_train.runs.plots import save_learning_curve
 from echelon_train.runs.run import TrainResult
-from echelon_train.runs.folder import claim_folder, read_metrics
 from echelon_train.runs.training import train
 
 EVALUATION_SEED = 1_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from echelon_train.ppo import distributed
 from echelon_train.errors import DeviceError
+from echelon_train.ppo import distributed
 
 
 def resolve_device(name: str) -> torch.device:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, check_integer
 from echelon_env.evaluate import Match, Player, baseline, evaluation_seed, play_match
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval, wilson
-from echelon_env.config.schema import ConfigError, check_integer
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,19 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
-from echelon_env.storage.atomic import write_json
 from echelon_env.evaluate import validation_seed
+from echelon_env.storage.atomic import write_json
+from echelon_train.checkpoints.checkpoint import (
+    BEST_FILE,
+    Checkpoint,
+    TrainingState,
+    checkpoint_name,
+    find_checkpoint,
+    save_in_run,
+)
+from echelon_train.checkpoints.players import network_player
+from echelon_train.config.train import CHANGEABLE, TrainConfig
+from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.ppo import distributed
 from echelon_train.ppo.joint_state import joint_state, own_state
 from echelon_train.ppo.training_state import restore_training_state, training_state
@@ -28,20 +39,9 @@ from echelon_train.runs.callbacks import (
     ProgressCallback,
     StopCallback,
 )
-from echelon_train.checkpoints.checkpoint import (
-    BEST_FILE,
-    Checkpoint,
-    TrainingState,
-    checkpoint_name,
-    find_checkpoint,
-    save_in_run,
-)
-from echelon_train.config.train import CHANGEABLE, TrainConfig
-from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.runs.evaluation import Evaluation, evaluate
-from echelon_train.checkpoints.players import network_player
-from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.runs.folder import RUN_FILE
+from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.tensor_files import weights_of
 
 LEAGUE = "league"

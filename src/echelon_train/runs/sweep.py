@@ -24,10 +24,10 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError
+from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import NonFiniteError, TrainError
 from echelon_train.runs.evaluation import Evaluation
-from echelon_train.config.files import load_run_config
 from echelon_train.runs.training import train
 
 JOURNAL_FILE = "study.journal"

@@ -12,13 +12,17 @@ import tensorboard  # noqa: F401  (SB3 would hide that it is missing)
 from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
-from echelon_train.ppo import distributed
-from echelon_train.checkpoints.checkpoint import Checkpoint, TrainingState, has_begun, load_checkpoint, load_training_state
+from echelon_train.checkpoints.checkpoint import (
+    Checkpoint,
+    TrainingState,
+    has_begun,
+    load_checkpoint,
+    load_training_state,
+)
 from echelon_train.config.train import TrainConfig
+from echelon_train.ppo import distributed
 from echelon_train.runs.device import resolve_device
 from echelon_train.runs.evaluation import Evaluation
-from echelon_train.runs.loggers import check_wandb, open_logger
-from echelon_train.runs.run import Run, TrainResult
 from echelon_train.runs.folder import (
     differences_from,
     occupied,
@@ -27,6 +31,8 @@ from echelon_train.runs.folder import (
     record_resume,
     run_folder,
 )
+from echelon_train.runs.loggers import check_wandb, open_logger
+from echelon_train.runs.run import Run, TrainResult
 from echelon_train.threads import torch_threads
 
 
@@ -41,7 +47,7 @@ def train(
 ) -> TrainResult:
     """Train a policy and keep everything about it in the folder `out`.
 
-    Of several processes that train together (`distributed.process_group`) the first one has the folder. A run that is killed
+    Of several processes (`distributed.process_group`) the first one has the folder. A run that is killed
     leaves a folder that `resume` goes on from.
 
     Parameters

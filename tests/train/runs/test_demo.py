@@ -6,12 +6,11 @@ from PIL import Image, ImageSequence
 from echelon_env import ConfigError
 from echelon_env.cli import main
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
-from echelon_train.cli.demo import format_demo
-from echelon_train.runs.demo import EVALUATION_SEED, run_demo
-from echelon_train.errors import RunFolderError
 from echelon_env.evaluate.film import END_FRAMES, FPS, film_battle
+from echelon_train.cli.demo import format_demo
+from echelon_train.errors import RunFolderError
+from echelon_train.runs.demo import EVALUATION_SEED, run_demo
 from echelon_train.runs.plots import save_learning_curve
-
 from train.small import small_battle, small_evaluation, small_run
 
 

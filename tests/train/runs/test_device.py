@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from echelon_train.errors import DeviceError
 from echelon_train.ppo import distributed
 from echelon_train.runs.device import resolve_device
-from echelon_train.errors import DeviceError
 from echelon_train.threads import torch_threads
 
 

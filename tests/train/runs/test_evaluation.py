@@ -6,7 +6,6 @@ from echelon_env import ConfigError
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_env.evaluate.statistics import wilson
 from echelon_train.runs.evaluation import check_battles, evaluate
-
 from train.small import small_battle, small_evaluation
 
 

@@ -6,10 +6,10 @@ import sys
 import pytest
 
 from echelon_env.evaluate import validation_seed
-from echelon_train.runs import folder as module
+from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError
-from echelon_train.config.files import load_run_config
+from echelon_train.runs import folder as module
 from echelon_train.runs.folder import (
     METRICS_FILE,
     claim_folder,

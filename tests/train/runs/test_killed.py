@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from echelon_env.cli import main
-from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.config.files import load_run_config
+from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.runs.folder import occupied
 from echelon_train.runs.training import resume, train
-
 from train.resuming import QUIET, differences, resumable_run
 
 OPTIONS = {
@@ -60,7 +59,11 @@ def killed_run(folder: Path, module: str, function: str) -> None:
             ["lock", "metrics.jsonl", "run.json", "tensorboard"],
             marks=pytest.mark.slow,
         ),
-        ("echelon_train.checkpoints.checkpoint", "write_json", ["checkpoints", "lock", "metrics.jsonl", "run.json", "tensorboard"]),
+        (
+            "echelon_train.checkpoints.checkpoint",
+            "write_json",
+            ["checkpoints", "lock", "metrics.jsonl", "run.json", "tensorboard"],
+        ),
     ],
 )
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path, module, function, left):

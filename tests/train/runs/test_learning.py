@@ -2,11 +2,11 @@
 
 import pytest
 
-from echelon_train.runs.building import initial_policy
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import TrainConfig, battle_config
-from echelon_train.runs.evaluation import evaluate
 from echelon_train.checkpoints.players import network_player
+from echelon_train.config.train import TrainConfig, battle_config
+from echelon_train.runs.building import initial_policy
+from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.training import train
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from echelon_train.config.files import load_run_config
 from echelon_train.errors import TrainError
+from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.loggers import check_wandb, open_logger
 from echelon_train.runs.plots import save_run_curves
-from echelon_train.config.files import load_run_config
-from echelon_train.runs.folder import read_metrics
 
 CONFIG = load_run_config("quickstart")
 

@@ -5,11 +5,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from echelon_train.runs import plots
 from echelon_train.errors import RunFolderError
-from echelon_train.runs.plots import save_comparison, save_learning_curve, save_run_curves
+from echelon_train.runs import plots
 from echelon_train.runs.folder import read_metrics
-
+from echelon_train.runs.plots import save_comparison, save_learning_curve, save_run_curves
 from train.small import small_evaluation
 
 

@@ -14,16 +14,15 @@ import torch
 
 from echelon_env.cli import main
 from echelon_env.config.curriculum import make_curriculum
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.files import load_run_config
+from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import RewardSchedules
 from echelon_train.runs import run as run_module
 from echelon_train.runs import training
-from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import RewardSchedules
-from echelon_train.config.files import load_run_config
 from echelon_train.runs.folder import read_metrics, read_run_config
-from echelon_train.config.schedules import Schedule
 from echelon_train.runs.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
-
 from train.resuming import QUIET, at_step, differences, resumable_run
 from train.small import small_battle, small_evaluation, small_run
 

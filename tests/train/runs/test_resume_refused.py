@@ -13,7 +13,6 @@ from echelon_env.cli import main
 from echelon_train.checkpoints.checkpoint import JSON_FILE, LAST_FILE, TRAINING_FILE, load_checkpoint
 from echelon_train.errors import TrainError
 from echelon_train.runs.training import resume, train
-
 from train.resuming import QUIET, at_step, resumable_run
 
 

@@ -10,11 +10,10 @@ import pytest
 
 from echelon_env.cli import main
 from echelon_env.config.schema import ConfigError
-from echelon_train.runs import sweep as module
 from echelon_train.errors import NonFiniteError, TrainError
+from echelon_train.runs import sweep as module
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.sweep import Search, sweep
-
 from train.resuming import QUIET, at_step
 
 RUN = """

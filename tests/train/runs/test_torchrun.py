@@ -16,7 +16,6 @@ import torch
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.store.registry import League
 from echelon_train.runs.folder import read_metrics
-
 from train.resuming import differences
 
 RUN = [

@@ -11,19 +11,18 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from echelon_env.evaluate import validation_seed
 from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
+from echelon_train.config.files import load_run_config
+from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import RewardSchedules, TrainConfig
+from echelon_train.errors import DeviceError, RunFolderError
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.runs.building import build_model, initial_policy
 from echelon_train.runs.callbacks import StopCallback
-from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
-from echelon_train.config.train import RewardSchedules, TrainConfig
-from echelon_train.errors import DeviceError, RunFolderError
 from echelon_train.runs.evaluation import evaluate
-from echelon_train.config.files import load_run_config
 from echelon_train.runs.folder import read_metrics
-from echelon_train.config.schedules import Schedule
 from echelon_train.runs.training import train
 from echelon_train.vec_env import BattleVecEnv
-
 from train.resuming import at_step
 from train.small import small_battle, small_run
 

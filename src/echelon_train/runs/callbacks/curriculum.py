@@ -11,8 +11,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.config.curriculum import Move, Progress
 from echelon_env.config.schema import ConfigError
-from echelon_train.runs.callbacks.statistics import finished_battles
 from echelon_train.config.train import TrainConfig
+from echelon_train.runs.callbacks.statistics import finished_battles
 
 
 class CurriculumCallback(BaseCallback):  # type: ignore[misc]

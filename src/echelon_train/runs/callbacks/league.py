@@ -11,14 +11,14 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.evaluate import training_seed
-from echelon_train.ppo import distributed
-from echelon_train.runs.callbacks.statistics import finished_battles
 from echelon_train.config.train import TrainConfig
-from echelon_train.league.self_play.opponent_pool import Lineup
-from echelon_train.league.store.registry import League
 from echelon_train.league.matchmaking.roles import SELF
 from echelon_train.league.self_play.learner import Seat
+from echelon_train.league.self_play.opponent_pool import Lineup
+from echelon_train.league.store.registry import League
 from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.ppo import distributed
+from echelon_train.runs.callbacks.statistics import finished_battles
 from echelon_train.tensor_files import weights_of
 
 

@@ -11,14 +11,13 @@ from rich.console import Console
 
 from echelon_env import ConfigError
 from echelon_env.config.curriculum import Curriculum, Move, Progress, make_curriculum
-from echelon_train.runs import run as run_module
-from echelon_train.ppo import EchelonRecurrentPPO
-from echelon_train.runs.building import build_model, make_env
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
+from echelon_train.ppo import EchelonRecurrentPPO
+from echelon_train.runs import run as run_module
+from echelon_train.runs.building import build_model, make_env
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
-
 from train.resuming import at_step
 from train.small import small_battle, small_evaluation, small_run
 

@@ -10,8 +10,8 @@ from rich.console import Console
 
 from echelon_env import ConfigError
 from echelon_env.config.curriculum import make_curriculum
-from echelon_train.runs.callbacks import BattleStatistics, CheckpointCallback, CurriculumCallback, EvaluationCallback
 from echelon_train.config.train import TrainConfig, training_curriculum
+from echelon_train.runs.callbacks import BattleStatistics, CheckpointCallback, CurriculumCallback, EvaluationCallback
 
 CURRICULUM = training_curriculum(
     make_curriculum(["duel-open", "duel-cover", "duel"]), window=3, promote=0.6, demote=0.2

@@ -1,0 +1,100 @@
+"""Digests of what the engine and the shipped players do; `python tests/support/behaviour.py` writes their file.
+
+They are made of outputs only (observations, rewards, events, statistics, maps, actions), never of how these are
+computed or stored. Write them after a rule or a player was changed on purpose.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import echelon_env
+from echelon_env import BattleEngine, make_config, opponents, scenarios
+from echelon_env.config.map import BIOMES
+from echelon_env.evaluate.players import BASELINES, BattleNoise, baseline
+from echelon_env.evaluate.stamps import battle_hash
+from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
+from echelon_env.layout.observations import STREAMS
+from echelon_env.terrain import generate
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from support.golden_player import SEEDS, GoldenPlayer
+
+FILE = Path(echelon_env.__file__).parent / "evaluate" / "behaviour.json"
+BATTLES = ("duel", "skirmish", "battle")
+WATCHED = "skirmish"  # the battles that the opponents see
+DECISIONS = 160  # of those battles
+HANDICAPS = {"reaction_delay": 0.5, "aim_error": 0.1, "fire_rate": 0.5}
+
+
+def digest(arrays: Iterable[np.ndarray]) -> str:
+    """16 hexadecimal digits of the SHA-256 of arrays' shapes and bytes; records count by their fields' names."""
+    hashed = hashlib.sha256()
+    for array in arrays:
+        for name in sorted(array.dtype.names or [""]):
+            part = np.ascontiguousarray(array[name] if name else array)
+            hashed.update(f"{name} {part.dtype.str} {part.shape}\n".encode() + part.tobytes())
+    return hashed.hexdigest()[:16]
+
+
+def golden_battles(scenario: str) -> tuple[str, list[np.ndarray]]:
+    """The digest of a scenario's golden battles, and the observations (B, M, D) of each decision."""
+    engine = BattleEngine(scenario, num_battles=len(SEEDS))
+    seen = [np.array(engine.reset(SEEDS))]
+    outputs: list[np.ndarray] = []
+    players = [GoldenPlayer(seed) for seed in SEEDS]
+    while not engine.battle_over.all():
+        engine.step(np.stack([player.act(rows) for player, rows in zip(players, seen[-1], strict=True)]))
+        seen.append(np.array(engine.out.observations))
+        outputs += [np.array(array) for array in engine.out[1:]]
+        outputs += [engine.events(battle) for battle in range(len(SEEDS))]
+    return digest([*seen, *outputs, engine.statistics, engine.shots, engine.hits]), seen
+
+
+def acted(policy: opponents.Policy, seen: list[np.ndarray]) -> str:
+    """The digest of what a player of team blue does in golden battles."""
+    blue = [decision[:, : decision.shape[1] // 2].reshape(-1, decision.shape[2]) for decision in seen[:DECISIONS]]
+    policy.reset(np.ones(len(blue[0]), bool))
+    return digest(np.array(policy.act(np.ascontiguousarray(rows))) for rows in blue)
+
+
+def maps(**terrain: Any) -> str:
+    """The digest of three maps."""
+    config = make_config("battle", terrain=terrain)
+    return digest(np.frombuffer(generate(config, seed).content_hash.encode(), np.uint8) for seed in range(3))
+
+
+def measure() -> dict[str, Any]:
+    """All digests of the package as it is now."""
+    battles = {scenario: golden_battles(scenario) for scenario in BATTLES}
+    seen, config = battles[WATCHED][1], make_config(WATCHED)
+    noise = BattleNoise(SEEDS, (0,), len(config.blue))
+    layout = [(entry.name, entry.low, entry.high) for stream in STREAMS.values() for entry in stream.features]
+    weights = {"novice": 3.0, "expert": 1.0}
+    return {
+        "engine": {
+            "battles": {scenario: found for scenario, (found, _) in battles.items()},
+            "maps": {biome: maps(biomes=(biome,)) for biome in BIOMES} | {"mirrored": maps(mirrored=True)},
+            "configurations": {name: battle_hash(scenario.config)[:16] for name, scenario in scenarios().items()},
+            "observations": hashlib.sha256(repr(layout).encode()).hexdigest()[:16],
+            "actions": hashlib.sha256(repr([list(Action), ACTION_LOW, ACTION_HIGH]).encode()).hexdigest()[:16],
+        },
+        "opponents": {
+            **{name: acted(baseline(name, 1).make(config, noise), seen) for name in BASELINES},
+            "handicapped": acted(opponents.make("expert", 1, config, **HANDICAPS), seen),
+            "mixture": acted(opponents.make(weights, 1, config), seen),
+        },
+    }
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(measure(), indent=2) + "\n")
