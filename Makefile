@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
+MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow interop bench benchmark lint format docs clean
+.PHONY: demo test test-slow fuzz interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -14,6 +15,9 @@ test: $(VENV)/.installed-dev
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal
+
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) -n auto
 
 interop: $(VENV)/.installed-dev
 	$(BIN)/nox

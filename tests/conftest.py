@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 
@@ -6,3 +7,11 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # render_mode "human" opens no real window in tests
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and their children, ignore it
+
+with contextlib.suppress(ImportError):  # the sessions of noxfile.py install pytest alone
+    from hypothesis import HealthCheck, settings
+
+    slow = [HealthCheck.too_slow]  # time says nothing on a machine that others use
+    settings.register_profile("tests", derandomize=True, deadline=None, suppress_health_check=slow)
+    settings.register_profile("fuzz", deadline=None, suppress_health_check=slow, print_blob=True)
+    settings.load_profile(os.environ.get("ECHELON_HYPOTHESIS_PROFILE", "tests"))

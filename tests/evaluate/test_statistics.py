@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
@@ -149,7 +149,6 @@ def test_score_interval_of_single_maps_is_wide() -> None:
 
 
 @given(strata)
-@settings(deadline=None)
 def test_intervals_hold_their_estimates_and_do_not_care_whose_they_are(scores: dict[str, Array]) -> None:
     mirrored = {name: 1 - each for name, each in scores.items()}
     for ours, theirs in [

@@ -245,7 +245,7 @@ def part_of(choice_part):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@settings(deadline=None, derandomize=True, max_examples=4)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 2**32))
 def test_what_masks_forbid_is_refused(name, seed):
     engine = BattleEngine(CONFIGS[name], 1)
@@ -260,7 +260,7 @@ def test_what_masks_forbid_is_refused(name, seed):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@settings(deadline=None, derandomize=True, max_examples=4)
+@settings(max_examples=4)
 @given(seed=st.integers(0, 2**32))
 def test_what_is_refused_does_nothing(name, seed):
     engine = BattleEngine(CONFIGS[name], 1)

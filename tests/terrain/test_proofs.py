@@ -247,17 +247,12 @@ def map_configs(draw: st.DrawFn) -> MapConfig:
         reject()
 
 
-def prove_anything_permitted(rules: MapConfig, seed: int) -> None:
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(map_configs(), st.integers(0, 2**64 - 1))
+def test_whatever_is_permitted_is_connected_and_closed_nowhere(rules, seed):
     found = examine(rules, seed)
     assert all(found.on_foot.values())
     assert not any(found.trapped.values())
     if rules.terrain.mirrored:
         for seconds in found.seconds.values():
             assert math.isclose(*seconds, rel_tol=1e-9)
-
-
-@pytest.mark.parametrize("examples", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_whatever_is_permitted_is_connected_and_closed_nowhere(examples):
-    checks = (HealthCheck.filter_too_much, HealthCheck.too_slow)
-    rules = settings(max_examples=examples, deadline=None, derandomize=True, suppress_health_check=checks)
-    rules(given(map_configs(), st.integers(0, 2**64 - 1))(prove_anything_permitted))()

@@ -59,7 +59,7 @@ def recipes(draw):
 
 
 @given(recipe=recipes())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 def test_json_keeps_every_recipe(recipe):
     """To the last bit of its numbers, and in files that other programs read."""
     text = recipe.to_json()
@@ -71,7 +71,7 @@ def test_json_keeps_every_recipe(recipe):
 
 
 @given(recipe=recipes(), data=st.data())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_files_that_are_cut_short_are_refused(recipe, data):
     text = recipe.to_json().rstrip()
     with pytest.raises(RecipeError, match="not JSON"):
@@ -86,7 +86,7 @@ json_values = st.recursive(
 
 
 @given(recipe=recipes(), key=st.sampled_from(["seed", "generator", "content_hash", "config"]), value=json_values)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 def test_any_other_value_is_a_recipe_or_refused(recipe, key, value):
     content = json.loads(recipe.to_json())
     content[key] = value

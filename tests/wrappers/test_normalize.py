@@ -5,7 +5,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -39,7 +39,6 @@ def scaled(value, samples, clip):
     return np.clip((value - mean) / np.sqrt((var if len(samples) > 1 else 1) + EPSILON), -clip, clip)
 
 
-@settings(deadline=None)
 @given(scripts(), st.integers(1, 3))
 def test_observations_equal_the_oracle(script, episodes):
     steps, agents = script["rewards"].shape
@@ -62,7 +61,6 @@ def test_observations_equal_the_oracle(script, episodes):
     np.testing.assert_allclose(env.moments["blue_0"].mean, np.mean(rows, axis=0), rtol=1e-9, atol=1e-6)
 
 
-@settings(deadline=None)
 @given(scripts(), st.integers(1, 3), st.floats(0, 1))
 def test_rewards_equal_the_oracle(script, episodes, gamma):
     agents = len(script["deaths"])
@@ -83,7 +81,6 @@ def test_rewards_equal_the_oracle(script, episodes, gamma):
     assert env.moments.count == len(samples)
 
 
-@settings(deadline=None)
 @given(scripts(), st.data())
 def test_nothing_of_the_dead_changes_the_statistics(script, data):
     twin = copy.deepcopy(script)

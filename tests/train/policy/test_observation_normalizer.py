@@ -136,7 +136,7 @@ def test_dead_rows_change_nothing():
     assert torch.equal(counted((observations[living], living[living])).moments(), before)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**31), cuts=st.lists(st.integers(0, 60), min_size=1, max_size=3), scale=st.floats(0.01, 100)
 )

@@ -16,7 +16,7 @@ def some_sets(draw):
     return torch.tensor(values, dtype=torch.float64).view(-1, width), owner, torch.tensor(sizes)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(some_sets(), st.integers(0, 2**32 - 1))
 def test_values_and_gradients_are_those_of_torch_set_by_set(sets, seed):
     values, owner, sizes = sets

@@ -38,7 +38,7 @@ def steps_of(sequences, count):
     return found
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(given_sequences=laid_out(), data=st.data())
 def test_the_sequences_that_samples_are_in_are_kept_with_those_alone(given_sequences, data):
     sequences, samples = given_sequences
@@ -60,7 +60,7 @@ def test_the_sequences_that_samples_are_in_are_kept_with_those_alone(given_seque
     assert torch.equal(again.place, kept.place)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(given_sequences=laid_out())
 def test_every_sample_knows_the_one_after_it(given_sequences):
     sequences, samples = given_sequences
@@ -71,7 +71,7 @@ def test_every_sample_knows_the_one_after_it(given_sequences):
     assert {sample: int(following[sample]) for sample in after} == after
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(given_sequences=laid_out(), seed=st.integers(0, 2**32 - 1))
 def test_one_call_equals_walking_through_time(given_sequences, seed):
     sequences, samples = given_sequences

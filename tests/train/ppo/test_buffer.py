@@ -43,7 +43,7 @@ def pieces(starts, chunks, rows, length):
     return result
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_batches_are_cut_where_a_naive_cutter_cuts(data):
     rows, length = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 6))

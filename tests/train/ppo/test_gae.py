@@ -112,7 +112,7 @@ def naive(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda):
     return result
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     steps=st.integers(1, 24),
     rows=st.integers(1, 4),

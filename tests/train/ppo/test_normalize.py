@@ -13,7 +13,7 @@ def moments(numbers):
     return numbers.mean(), (numbers**2).mean()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     seed=st.integers(0, 2**32 - 1),
     scale=st.sampled_from([1e-2, 1.0, 1e3]),
@@ -86,7 +86,7 @@ def test_moments_travel_with_the_state():
     assert (other.mean, other.std) == (normalizer.mean, normalizer.std)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     groups=st.integers(1, 4),

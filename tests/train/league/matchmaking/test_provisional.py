@@ -64,7 +64,7 @@ def test_an_unknown_member_is_refused():
         placed(ANCHORED | {"new": Rating()}, games("new", "nobody", 1), ["anchor"])
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from([0.0, 0.25, 0.5, 1.0])), max_size=60))
 def test_ratings_stay_within_their_bounds_in_any_order_of_games(drawn):
     names = ["anchor", "a", "b", "c"]

@@ -114,7 +114,7 @@ def test_the_prior_hardly_shortens_a_chain():
     assert (steps > 0.95 * exact).all() and (steps < exact).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(ab=SCORES, ac=SCORES, bc=SCORES)
 def test_what_always_holds(ab, ac, bc):
     scores = {("a", "b"): ab, ("a", "c"): ac, ("b", "c"): bc}

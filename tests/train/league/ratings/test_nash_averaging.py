@@ -76,7 +76,7 @@ def test_the_entropy_is_the_greatest_that_an_outsider_allows(stakes):
     assert found[3] < 1e-9 and (found[:3] > 0.05).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 9).flatmap(lambda size: arrays(np.float64, (size, size), elements=st.integers(-4, 4).map(float))),
     st.floats(0.01, 3.0),

@@ -359,7 +359,7 @@ def test_promotions_travel_and_outlive_a_rebuilding(reigned, tmp_path):
     assert fsck(imported.path) == []
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(

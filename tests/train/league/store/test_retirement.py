@@ -255,7 +255,7 @@ def test_how_much_an_answer_scores():
     assert rare_counters(given_payoffs, ["w"], 0.81) == {"w": ()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_nobody_loses_the_answers_that_it_needs(data):
     members = [f"m{number}" for number in range(data.draw(st.integers(2, 7)))]
