@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
+from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import DEFAULT_CATALOG
 from echelon_env.config.scenario import scenarios
 from echelon_env.engine.state import EVENT_MEANINGS
@@ -12,7 +13,6 @@ from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
 from echelon_env.spaces.actions import BLOCKS, MASK_SIZE, MASK_SLICES, NEUTRAL_CHOICES, PARTS, Block, Part, action_space
 from echelon_env.spaces.describe import describe_action, describe_observation
-from echelon_env.terrain.biomes import BIOMES
 
 
 def _markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -231,7 +231,7 @@ TABLES = {
         ),
     ),
     "biomes": "\n\n".join(
-        f"`{name}`: {biome.summary}\n\n![{name}](pictures/{name}.png)" for name, biome in BIOMES.items()
+        f"`{name}`: {BIOMES[name].summary}\n\n![{name}](pictures/{name}.png)" for name in default_biomes()
     ),
     "events": _markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())

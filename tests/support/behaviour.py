@@ -17,7 +17,7 @@ import numpy as np
 
 import echelon_env
 from echelon_env import BattleEngine, make_config, opponents, scenarios
-from echelon_env.config.map import BIOMES
+from echelon_env.config.biomes import BIOMES
 from echelon_env.evaluate.players import BASELINES, BattleNoise, baseline
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action

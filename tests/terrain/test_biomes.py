@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env.config import map as map_config
+from echelon_env.config.biomes import BIOMES, Plot
 from echelon_env.config.catalog import AIR, FOLIAGE, MATERIALS
-from echelon_env.terrain.biomes import BIOMES, Plot
 from echelon_env.terrain.biomes.barrens import barrens
 from echelon_env.terrain.biomes.forest import forest
 from echelon_env.terrain.biomes.urban import urban
@@ -32,10 +31,6 @@ def tops(voxels, headroom=math.inf):
         assert (gap[hanging & (gap > 0)] >= headroom).all()
         gap = np.where(layer, 0, gap + 1)
     return height
-
-
-def test_there_is_a_brush_for_every_biome():
-    assert tuple(BIOMES) == map_config.BIOMES
 
 
 @pytest.mark.parametrize("biome", BIOMES)

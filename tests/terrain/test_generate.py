@@ -7,8 +7,8 @@ import pytest
 from scipy import ndimage
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.biomes import BIOMES
 from echelon_env.config.catalog import AIR, CONCRETE, DIRT, FOLIAGE, MATERIALS, REINFORCED
-from echelon_env.config.map import BIOMES
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import Lane, generate

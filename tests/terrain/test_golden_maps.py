@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from echelon_env import make_config, scenarios
-from echelon_env.config.map import BIOMES
+from echelon_env.config.biomes import BIOMES
 from echelon_env.terrain import GENERATOR_VERSION, generate
 
 HASHES = pathlib.Path(__file__).parent / "golden_maps.json"

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from echelon_env import scenarios
 from echelon_env.config.battle import PACK, BattleConfig
-from echelon_env.config.map import BIOMES, MapConfig, TerrainConfig
+from echelon_env.config.biomes import BIOMES
+from echelon_env.config.map import MapConfig, TerrainConfig
 from echelon_env.config.scenario import make_config
 from echelon_env.config.schema import ConfigError
 from echelon_env.terrain import GENERATOR_VERSION, Recipe, RecipeError, Terrain, generate
@@ -42,7 +43,7 @@ def recipes(draw):
         terrain=TerrainConfig(
             size=draw(st.integers(150, 512)),
             height=draw(st.integers(8, 32)),
-            biomes=tuple(draw(st.lists(st.sampled_from(BIOMES), min_size=1))),
+            biomes=tuple(draw(st.lists(st.sampled_from(sorted(BIOMES)), min_size=1))),
             centre_jitter=draw(st.floats(0, 0.3)),
             spawn_margin=draw(st.floats(0, 10)),
             max_spawn_distance=draw(st.floats(150, 1e6)),

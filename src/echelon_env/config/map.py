@@ -5,33 +5,14 @@ from __future__ import annotations
 import math
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.schema import ConfigError, build, check_fields, measure, nearest_name, quantity, to_plain
 
 MAX_HEIGHT = 32
 """Greatest height of a map in voxels: a column's bits must fit 32."""
-
-BIOMES = (
-    "urban",
-    "plaza",
-    "spires",
-    "canal",
-    "refinery",
-    "servers",
-    "greenhouse",
-    "relay",
-    "bunkers",
-    "tunnels",
-    "mine",
-    "volcano",
-    "glass",
-    "barrens",
-    "forest",
-    "jungle",
-)
-"""Names of the terrain biomes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +21,7 @@ class TerrainConfig:
 
     size: int = quantity(100, "m", 24, 512)  # edge length of the square map
     height: int = quantity(20, "m", 8, MAX_HEIGHT)
-    biomes: tuple[str, ...] = BIOMES  # biomes that quadrants are drawn from
+    biomes: tuple[str, ...] = field(default_factory=default_biomes)  # that quadrants are drawn from
     centre_jitter: float = quantity(0.12, "map sizes", 0, 0.3)  # of the quadrants' common corner off the centre
     spawn_margin: float = quantity(2.0, "m", 0, 64)  # free space between the map's edge and a spawn area
     spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from echelon_env.config.biomes import Plot
 from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS, REINFORCED, WATER
 from echelon_env.terrain.biomes.glass import glass
 from echelon_env.terrain.biomes.greenhouse import greenhouse
 from echelon_env.terrain.biomes.jungle import jungle
-from echelon_env.terrain.biomes.plot import Plot
 from echelon_env.terrain.biomes.relay import relay
 from echelon_env.terrain.biomes.servers import servers
 

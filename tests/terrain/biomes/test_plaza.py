@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from echelon_env.config.biomes import Plot
 from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, LAVA, MATERIALS, REINFORCED, WATER
 from echelon_env.terrain.biomes.canal import CANAL
 from echelon_env.terrain.biomes.cells import split
 from echelon_env.terrain.biomes.plaza import PLAZA
-from echelon_env.terrain.biomes.plot import Plot
 from echelon_env.terrain.biomes.refinery import REFINERY
 from echelon_env.terrain.biomes.spires import SPIRES
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import ndimage, sparse
 
+from echelon_env.config.biomes import Plot
 from echelon_env.config.catalog import AIR, CONCRETE, GLASS, LAVA, MATERIALS, REINFORCED
 from echelon_env.terrain.biomes.bunkers import BUNKERS
 from echelon_env.terrain.biomes.mine import MINE
-from echelon_env.terrain.biomes.plot import Plot
 from echelon_env.terrain.biomes.tunnels import TUNNELS
 from echelon_env.terrain.biomes.volcano import VOLCANO
 

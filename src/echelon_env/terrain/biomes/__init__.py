@@ -1,41 +1,22 @@
-"""Biomes: one brush per biome, which fills a plot of the map with its materials."""
+"""Biomes: a module for each, whose brush fills a plot of the map with its materials."""
 
-from echelon_env.terrain.biomes.barrens import BARRENS
-from echelon_env.terrain.biomes.bunkers import BUNKERS
-from echelon_env.terrain.biomes.canal import CANAL
-from echelon_env.terrain.biomes.forest import FOREST
-from echelon_env.terrain.biomes.glass import GLASS
-from echelon_env.terrain.biomes.greenhouse import GREENHOUSE
-from echelon_env.terrain.biomes.jungle import JUNGLE
-from echelon_env.terrain.biomes.mine import MINE
-from echelon_env.terrain.biomes.plaza import PLAZA
-from echelon_env.terrain.biomes.plot import Biome, Brush, Plot
-from echelon_env.terrain.biomes.refinery import REFINERY
-from echelon_env.terrain.biomes.relay import RELAY
-from echelon_env.terrain.biomes.servers import SERVERS
-from echelon_env.terrain.biomes.spires import SPIRES
-from echelon_env.terrain.biomes.tunnels import TUNNELS
-from echelon_env.terrain.biomes.urban import URBAN
-from echelon_env.terrain.biomes.volcano import VOLCANO
+from __future__ import annotations
 
-BIOMES: dict[str, Biome] = {
-    "urban": URBAN,
-    "plaza": PLAZA,
-    "spires": SPIRES,
-    "canal": CANAL,
-    "refinery": REFINERY,
-    "servers": SERVERS,
-    "greenhouse": GREENHOUSE,
-    "relay": RELAY,
-    "bunkers": BUNKERS,
-    "tunnels": TUNNELS,
-    "mine": MINE,
-    "volcano": VOLCANO,
-    "glass": GLASS,
-    "barrens": BARRENS,
-    "forest": FOREST,
-    "jungle": JUNGLE,
-}
-"""The biomes by name, those of `map_config.BIOMES`."""
+import importlib
+import math
+import pkgutil
 
-__all__ = ["BIOMES", "Biome", "Brush", "Plot"]
+from echelon_env.config.biomes import BIOMES, Biome, Plot, register_biome
+
+
+def _register_all() -> None:
+    """Register every `Biome` that a module of this package holds, in the biomes' order."""
+    modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    biomes = [value for module in modules for value in vars(module).values() if isinstance(value, Biome)]
+    for biome in sorted(biomes, key=lambda biome: math.inf if biome.order is None else biome.order):
+        register_biome(biome)
+
+
+_register_all()
+
+__all__ = ["BIOMES", "Biome", "Plot", "register_biome"]

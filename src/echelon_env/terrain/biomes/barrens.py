@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, REINFORCED
-from echelon_env.terrain.biomes.plot import Biome, Plot, inward, raise_columns
+from echelon_env.terrain.biomes.plot import inward, raise_columns
 from echelon_env.terrain.lanes import distance_to_segment
 
 RIDGE_REACH = 12.0  # m, the farthest that a ridge runs along each axis
@@ -31,4 +32,6 @@ def barrens(plot: Plot, rng: np.random.Generator) -> None:
     raise_columns(plot, np.maximum(tops, boulders), np.where(boulders > 0, REINFORCED, CONCRETE))
 
 
-BARRENS = Biome(barrens, {"concrete": (0.01, 0.16), "reinforced": (0.001, 0.035)})
+BARRENS = Biome(
+    name="barrens", order=13, brush=barrens, shares={"concrete": (0.01, 0.16), "reinforced": (0.001, 0.035)}
+)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, GLASS, REINFORCED
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 DEPTH = 25  # m, about the distance from a line to the next
 SPACING = 22  # m, about the distance between the bunkers of a line
@@ -77,4 +78,9 @@ def _swings(middles: NDArray[np.int64], width: int, rng: np.random.Generator) ->
     return np.array([np.interp(columns, *line) for line in zip(knots, swings, strict=True)]).astype(np.int64)
 
 
-BUNKERS = Biome(bunkers, {"concrete": (0.0, 0.035), "reinforced": (0.04, 0.12), "glass": (0.0, 0.015)})
+BUNKERS = Biome(
+    name="bunkers",
+    order=8,
+    brush=bunkers,
+    shares={"concrete": (0.0, 0.035), "reinforced": (0.04, 0.12), "glass": (0.0, 0.015)},
+)

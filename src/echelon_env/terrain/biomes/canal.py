@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, REINFORCED, WATER
 from echelon_env.terrain.biomes.cells import Cells, split
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 SPACING = 20  # m, least distance from one quay's middle to the next one's
 HALF_CHANNEL = 3  # m
@@ -61,4 +62,9 @@ def _crossings(rows: Cells, columns: Cells, rng: np.random.Generator) -> NDArray
     return np.where(nearer_x, across_x[np.ix_(rows.index, bank_x)], across_y[np.ix_(bank_y, columns.index)])
 
 
-CANAL = Biome(canal, {"concrete": (0.0, 0.14), "reinforced": (0.31, 0.47), "water": (0.16, 0.31)})
+CANAL = Biome(
+    name="canal",
+    order=3,
+    brush=canal,
+    shares={"concrete": (0.0, 0.14), "reinforced": (0.31, 0.47), "water": (0.16, 0.31)},
+)

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 CROWN_RADIUS = 2  # m
 
@@ -46,4 +47,4 @@ def _trees(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.int64
     return trunks[: shape[0], : shape[1]]
 
 
-FOREST = Biome(forest, {"concrete": (0.035, 0.065), "foliage": (0.47, 0.615)})
+FOREST = Biome(name="forest", order=14, brush=forest, shares={"concrete": (0.035, 0.065), "foliage": (0.47, 0.615)})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE
 from echelon_env.config.catalog import GLASS as GLASS_VOXEL
-from echelon_env.terrain.biomes.plot import Biome, Plot, inward, raise_columns
+from echelon_env.terrain.biomes.plot import inward, raise_columns
 
 PITCH = 18  # m, between the middles of neighbouring plates of fused sand
 CRACK = 6.0  # m, least width of the cracks between plates: a heavy gets along them in any direction
@@ -65,4 +66,4 @@ def _plates(
     return (second - first - CRACK) / 2, plate, (dy, dx)
 
 
-GLASS = Biome(glass, {"glass": (0.03, 0.14), "concrete": (0.0, 0.16)})
+GLASS = Biome(name="glass", order=12, brush=glass, shares={"glass": (0.03, 0.14), "concrete": (0.0, 0.16)})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, FOLIAGE, GLASS
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 HALL, FIELD, BOILER = range(3)
 LOT_KINDS = (HALL, HALL, HALL, HALL, HALL, HALL, HALL, FIELD, BOILER)  # drawn from with equal weight
@@ -76,4 +77,9 @@ def _lots(
     return index, near, np.minimum(ends, length)[index] - 1 - position
 
 
-GREENHOUSE = Biome(greenhouse, {"glass": (0.01, 0.33), "foliage": (0.05, 0.17), "concrete": (0.0, 0.12)})
+GREENHOUSE = Biome(
+    name="greenhouse",
+    order=6,
+    brush=greenhouse,
+    shares={"glass": (0.01, 0.33), "foliage": (0.05, 0.17), "concrete": (0.0, 0.12)},
+)

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, WATER
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 STREAM_SPACING = 25  # m, about, a stream in each strip of this width
 STREAM_WIDTH = 3.0  # m
@@ -60,4 +61,9 @@ def _streams(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.boo
     return streams
 
 
-JUNGLE = Biome(jungle, {"foliage": (0.48, 0.66), "water": (0.06, 0.16), "concrete": (0.001, 0.015)})
+JUNGLE = Biome(
+    name="jungle",
+    order=15,
+    brush=jungle,
+    shares={"foliage": (0.48, 0.66), "water": (0.06, 0.16), "concrete": (0.001, 0.015)},
+)

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, REINFORCED
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 CELL = 48  # m, about the distance between the middles of two pits
 FOOT = 2.0  # m of flat ground between a hill and its cell's edge
@@ -81,4 +82,4 @@ def _roads(
     return roads
 
 
-MINE = Biome(mine, {"concrete": (0.33, 0.49), "reinforced": (0.01, 0.09)})
+MINE = Biome(name="mine", order=10, brush=mine, shares={"concrete": (0.33, 0.49), "reinforced": (0.01, 0.09)})

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import AIR, CONCRETE, REINFORCED, WATER
 from echelon_env.terrain.biomes.cells import Metres, split
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 SQUARE = 38  # m, least edge length of a plaza
 BAY = 7  # m, from pillar to pillar of an arcade
@@ -80,4 +81,9 @@ def _middles(
     return steps, blocks, (kind == FOUNTAIN) & (blocks == 0) & (out < size - 2)
 
 
-PLAZA = Biome(plaza, {"concrete": (0.14, 0.38), "reinforced": (0.015, 0.06), "water": (0.0, 0.08)})
+PLAZA = Biome(
+    name="plaza",
+    order=1,
+    brush=plaza,
+    shares={"concrete": (0.14, 0.38), "reinforced": (0.015, 0.06), "water": (0.0, 0.08)},
+)

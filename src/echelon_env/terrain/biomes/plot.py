@@ -1,4 +1,4 @@
-"""What a brush gets and what a biome is, with the operations that several brushes share.
+"""The operations on a plot that several brushes share.
 
 Only integers, + - x /, square roots and the generator's uniform draws go into a map: a seed gives the same voxels on
 every processor.
@@ -6,46 +6,10 @@ every processor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-
-@dataclass(frozen=True)
-class Plot:
-    """A rectangular part of the map, H x W columns, that a brush fills."""
-
-    voxels: NDArray[np.uint8]  # (Z, H, W) a view of the map's material codes, all air
-    open_ground: NDArray[np.bool_]  # (H, W) columns that will be cleared after painting
-    max_height: int  # m, greatest height of anything that is painted
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.open_ground.shape[0], self.open_ground.shape[1]
-
-
-Brush = Callable[[Plot, np.random.Generator], None]
-
-
-@dataclass(frozen=True)
-class Biome:
-    """A kind of terrain: how it is painted, and what a map of it alone is made of.
-
-    `shares` are the least and the greatest share of such a map's columns that hold a voxel of each material, lanes and
-    zone included; of materials that are not named it has none, but for the dirt of lanes and the concrete and
-    reinforced blocks in the zone.
-    """
-
-    brush: Brush
-    shares: Mapping[str, tuple[float, float]]
-
-    @property
-    def summary(self) -> str:
-        """What the biome is and what it teaches: the brush's docstring."""
-        return " ".join((self.brush.__doc__ or "").split())
+from echelon_env.config.biomes import Plot
 
 
 def raise_columns(plot: Plot, tops: NDArray[np.int64], material: NDArray[np.int64] | int) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, LAVA, REINFORCED
 from echelon_env.terrain.biomes.cells import Cells, split
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 UNIT = 15  # m, least distance from one unit's middle to the next one's
 PAD = 11  # m, edge length of the ground that a unit stands on, less where aisles of 6 m would not remain
@@ -80,4 +81,9 @@ def _high_pipes(plot: Plot, rows: Cells, columns: Cells, rng: np.random.Generato
             layer[~fallen & racked & at_post[:, None] & (columns.offset == 1)] = CONCRETE
 
 
-REFINERY = Biome(refinery, {"concrete": (0.0, 0.07), "reinforced": (0.04, 0.25), "lava": (0.0, 0.025)})
+REFINERY = Biome(
+    name="refinery",
+    order=4,
+    brush=refinery,
+    shares={"concrete": (0.0, 0.07), "reinforced": (0.04, 0.25), "lava": (0.0, 0.025)},
+)

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, REINFORCED
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 SQUARE = 16  # m, of ground for each dish
 DISH_SHARE = 0.7  # of squares with room for a dish
@@ -99,4 +100,4 @@ def _from_trench(length: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return distance
 
 
-RELAY = Biome(relay, {"concrete": (0.04, 0.16), "reinforced": (0.03, 0.33)})
+RELAY = Biome(name="relay", order=7, brush=relay, shares={"concrete": (0.04, 0.16), "reinforced": (0.03, 0.33)})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, REINFORCED, WATER
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 RACK = 2  # m, thickness of a row of racks
 AISLES = (5, 6)  # m, width between rows, one for a plot
@@ -61,4 +62,9 @@ def _blocks(
     return index, near, ends[index] - 1 - position
 
 
-SERVERS = Biome(servers, {"concrete": (0.02, 0.11), "reinforced": (0.02, 0.11), "water": (0.0, 0.11)})
+SERVERS = Biome(
+    name="servers",
+    order=5,
+    brush=servers,
+    shares={"concrete": (0.02, 0.11), "reinforced": (0.02, 0.11), "water": (0.0, 0.11)},
+)

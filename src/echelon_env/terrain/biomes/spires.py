@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, REINFORCED
 from echelon_env.terrain.biomes.cells import split
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 SPACING = 21  # m, least distance from one spire's middle to the next one's
 HALF_BOULEVARD = 3  # m, least
@@ -62,5 +63,8 @@ def spires(plot: Plot, rng: np.random.Generator) -> None:
 
 
 SPIRES = Biome(
-    spires, {"concrete": (0.02, 0.14), "reinforced": (0.01, 0.18), "glass": (0.003, 0.035), "foliage": (0.0, 0.09)}
+    name="spires",
+    order=2,
+    brush=spires,
+    shares={"concrete": (0.02, 0.14), "reinforced": (0.01, 0.18), "glass": (0.003, 0.035), "foliage": (0.0, 0.09)},
 )

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import AIR, CONCRETE, LAVA, REINFORCED
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 PITCH = 24  # m, about the distance between junctions
 JITTER = 3.0  # m, the farthest that a junction lies off its place along each axis
@@ -96,4 +97,9 @@ def _discs(shape: tuple[int, int], centres: NDArray[np.int64], radii: NDArray[np
     return _drawn(shape, (centres[:, None] + offsets)[within])
 
 
-TUNNELS = Biome(tunnels, {"concrete": (0.17, 0.46), "reinforced": (0.05, 0.18), "lava": (0.015, 0.115)})
+TUNNELS = Biome(
+    name="tunnels",
+    order=9,
+    brush=tunnels,
+    shares={"concrete": (0.17, 0.46), "reinforced": (0.05, 0.18), "lava": (0.015, 0.115)},
+)

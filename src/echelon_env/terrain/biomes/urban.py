@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, GLASS, REINFORCED
-from echelon_env.terrain.biomes.plot import Biome, Plot, raise_columns
+from echelon_env.terrain.biomes.plot import raise_columns
 
 STOREY = 3  # m, height of a storey of a building
 TOWER, YARD, PODIUM = range(3)
@@ -79,4 +80,9 @@ def _front_walls(edge_y: NDArray[np.int64], edge_x: NDArray[np.int64], rng: np.r
     return walls
 
 
-URBAN = Biome(urban, {"concrete": (0.07, 0.23), "reinforced": (0.0, 0.145), "glass": (0.0, 0.14)})
+URBAN = Biome(
+    name="urban",
+    order=0,
+    brush=urban,
+    shares={"concrete": (0.07, 0.23), "reinforced": (0.0, 0.145), "glass": (0.0, 0.14)},
+)

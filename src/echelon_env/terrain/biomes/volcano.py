@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from echelon_env.config.biomes import Biome, Plot
 from echelon_env.config.catalog import CONCRETE, LAVA, REINFORCED
-from echelon_env.terrain.biomes.plot import Biome, Plot, inward, raise_columns
+from echelon_env.terrain.biomes.plot import inward, raise_columns
 from echelon_env.terrain.lanes import distance_to_segment
 
 CONE_AREA = 1200  # m2 of plot for each cone
@@ -85,4 +86,9 @@ def _stream(
     return (ahead, aside) if axis == 0 else (aside, ahead)
 
 
-VOLCANO = Biome(volcano, {"concrete": (0.05, 0.29), "reinforced": (0.0, 0.04), "lava": (0.005, 0.1)})
+VOLCANO = Biome(
+    name="volcano",
+    order=11,
+    brush=volcano,
+    shares={"concrete": (0.05, 0.29), "reinforced": (0.0, 0.04), "lava": (0.005, 0.1)},
+)
