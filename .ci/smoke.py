@@ -35,9 +35,16 @@ maps = subprocess.run(["echelon", "maps", "--maps", "2", "--recipes", "recipes"]
 assert maps.returncode == 0, maps.stderr
 assert len(echelon_env.MapPool.load("recipes")) == 2
 
-train = subprocess.run(["echelon", "train", "--out", "run"], capture_output=True, text=True)
-assert train.returncode == 2, train
-assert "echelon-env[train]" in train.stderr, train.stderr
-assert "Traceback" not in train.stderr
+help_page = subprocess.run(["echelon", "--help"], capture_output=True, text=True)
+assert help_page.returncode == 0, help_page.stderr
+listed = {line.split()[0] for line in help_page.stdout.splitlines() if line.startswith("    ") and line.strip()}
+assert {"bench", "maps", "evaluate", "ladder", "train", "sweep", "demo", "league"} <= listed, help_page.stdout
+assert "cannot be used" not in help_page.stdout, help_page.stdout
+
+for arguments in (["train", "--out", "run"], ["evaluate", "untrained"], ["league", "standings", "league"]):
+    refused = subprocess.run(["echelon", *arguments], capture_output=True, text=True)
+    assert refused.returncode == 2, refused
+    assert refused.stderr.endswith('pip install "echelon-env[train]"\n'), refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
 
 print("smoke test passed:", echelon_env.__version__, echelon_env.__file__)

@@ -1,12 +1,14 @@
+import argparse
 import importlib.metadata
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
-from echelon_env.cli import bench, main
-from echelon_env.cli.dispatch import COMMANDS, TRAIN_PACKAGES
+from echelon_env.cli import bench, main, plugins
+from echelon_env.cli.dispatch import TRAIN_PACKAGES
 
 
 def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -54,13 +56,26 @@ def test_an_output_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
     assert "Not a directory" in message
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_help_fits_80_columns(command, capsys, monkeypatch):
+def all_commands() -> Iterator[list[str]]:
+    """The words of every command and subcommand."""
+    yield []
+    for name, point in plugins.declared(plugins.COMMANDS).items():
+        yield [name]
+        parser = argparse.ArgumentParser()
+        point.load().add_arguments(parser)
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                yield from ([name, subcommand] for subcommand in action.choices)
+
+
+@pytest.mark.parametrize("words", [*all_commands()], ids=" ".join)
+def test_help_fits_80_columns(words, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as leave:
-        main([command, "--help"])
+        main([*words, "--help"])
     assert leave.value.code == 0
-    assert all(len(line) <= 80 for line in capsys.readouterr().out.splitlines())
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and all(len(line) <= 80 for line in lines)
 
 
 WITHOUT_TRAIN = """

@@ -1,37 +1,26 @@
 """The entry point of `echelon`: finds the command, runs it, and turns expected errors into one line.
 
-A command is a module with ``add_arguments(parser)``, ``run(args) -> exit code``, a docstring whose first line is its
-help, and optionally ``EXPECTED_ERRORS``, the exceptions that are the user's to mend. One that has commands of its own
-leaves the parser of the one that was chosen in ``args.parser``.
+Commands are entry points of the group `plugins.COMMANDS`. A command is a module with ``add_arguments(parser)``,
+``run(args) -> exit code``, a docstring whose first line is its help, and optionally ``EXPECTED_ERRORS``, the exceptions
+that the user can fix. A command with subcommands sets ``args.parser`` to the parser of the chosen one.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import importlib
 import os
 import re
 import sys
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint, version
+from typing import Any
 
+from echelon_env.cli import plugins
 from echelon_env.config.schema import ConfigError, nearest_name
 
-COMMANDS = {
-    "bench": "echelon_env.cli.bench",
-    "maps": "echelon_env.cli.maps",
-    "evaluate": "echelon_env.cli.evaluate",
-    "ladder": "echelon_env.cli.ladder",
-    "train": "echelon_train.cli.train",
-    "sweep": "echelon_train.cli.sweep",
-    "demo": "echelon_train.cli.demo",
-    "league": "echelon_train.cli.league",
-}
-"""Commands and their modules, imported by name: this package never depends on the trainer."""
-
 TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "rich", "tensorboard", "matplotlib")
-"""Modules that the extra ``[train]`` brings."""
+"""Modules that the extra ``[train]`` installs."""
 
 ERROR, INTERRUPTED = 2, 130
 """Exit codes: a request that cannot be met, and Ctrl-C."""
@@ -48,32 +37,53 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (the process's own by default) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        return _fail(f"unknown command {arguments[0]!r}{nearest_name(arguments[0], COMMANDS)}")
+    commands = plugins.declared(plugins.COMMANDS)
+    name = arguments[0] if arguments else ""
+    if name in commands:  # only its module is imported
+        return _run(commands[name], arguments[1:])
+    if name and not name.startswith("-"):
+        return _fail(f"unknown command {name!r}{nearest_name(name, commands)}")
+    parser = _overview(commands)
+    parser.parse_args(arguments)  # --help and --version leave here
+    parser.error("expected a command first")
+    return ERROR
+
+
+def _overview(commands: Mapping[str, EntryPoint]) -> _Parser:
+    """The parser of a command line without a command: its help lists the commands, a broken one with the reason."""
     parser = _Parser(prog="echelon", description="Team-versus-team mech battles for reinforcement learning.")
     parser.add_argument("--version", action="version", version=f"echelon-env {version('echelon-env')}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module_name in COMMANDS.items():
-        module = importlib.import_module(module_name)
-        summary = (module.__doc__ or "").splitlines()[0]
-        command = subparsers.add_parser(name, help=summary, description=summary)
-        module.add_arguments(command)
-    args, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        return _refuse(unknown[0], getattr(args, "parser", subparsers.choices[args.command]))
-    module = importlib.import_module(COMMANDS[args.command])
+    for name, point in commands.items():
+        try:
+            summary = _summary(_load(point))
+        except ConfigError as error:
+            summary = str(error)
+        subparsers.add_parser(name, help=summary.replace("%", "%%"))
+    return parser
+
+
+def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
+    """Run a command, and turn expected errors into one line."""
+    module = None
     try:
+        module = _load(point)
+        parser = _Parser(prog=f"echelon {point.name}", description=_summary(module))
+        module.add_arguments(parser)
+        args, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            return _refuse(unknown[0], getattr(args, "parser", parser))
         code: int = module.run(args)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
+    except BrokenPipeError:  # the reader has closed the pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at exit
         return ERROR
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in TRAIN_PACKAGES:
             raise
-        return _fail(f"'{args.command}' needs {error.name}: pip install \"echelon-env[train]\"")
+        return _fail(f"'{point.name}' needs {error.name}: pip install \"echelon-env[train]\"")
     except MemoryError as error:
         return _fail(f"not enough memory: {error}")
     except OSError as error:
@@ -81,6 +91,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ConfigError, *getattr(module, "EXPECTED_ERRORS", ())) as error:
         return _fail(str(error))
     return code
+
+
+def _load(point: EntryPoint) -> Any:
+    """The module of a command. Raises ConfigError for one that cannot be used."""
+    module = plugins.load(point)
+    for name in ("add_arguments", "run"):
+        if not callable(getattr(module, name, None)):
+            raise plugins.broken(point, f"{point.value} has no function {name}")
+    return module
+
+
+def _summary(module: Any) -> str:
+    return next(iter((module.__doc__ or "").splitlines()), "")
 
 
 def _refuse(argument: str, command: argparse.ArgumentParser) -> int:

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "players",
         nargs="+",
         metavar="PLAYER",
-        help=f"run or checkpoint folder, or: {', '.join(tournament.NAMES)}; several meet one another",
+        help=f"run or checkpoint folder, or: {', '.join(tournament.player_names())}; several play each other",
     )
     add("--opponent", metavar="PLAYER", help=f"of a single player (default: {_OPPONENT})")
     add("--suite", help="frozen suite to play (name or JSON file), with its own opponents and maps")

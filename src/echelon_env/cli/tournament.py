@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import importlib
 import json
 import os
 import sys
@@ -12,8 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from echelon_env.cli import plugins
 from echelon_env.cli.arguments import non_negative, positive
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, nearest_name
@@ -23,11 +23,8 @@ from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_bad_actions
 
-UNTRAINED = "untrained"
-"""A network with random weights; it needs the trainer, as checkpoints do."""
-
-NAMES = (*BASELINES, UNTRAINED)
-"""Players that a command knows by name; everything else is a folder."""
+CHECKPOINT = "checkpoint"
+"""The kind of player that an existing path is."""
 
 Pairing = tuple[Player, Player]
 
@@ -85,13 +82,22 @@ def check_different(names: Sequence[str]) -> None:
             raise ConfigError(f"--scenario: expected different names, got {name} twice")
 
 
+def player_names() -> list[str]:
+    """Players that a command knows by name; a path is another."""
+    return [*BASELINES, *(kind for kind in plugins.declared(plugins.PLAYERS) if kind != CHECKPOINT)]
+
+
 def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
     """A player by its name or by the folder of its run or checkpoint.
+
+    A kind of player is an entry point of the group `plugins.PLAYERS`: a function of an argument, the seed and
+    `deterministic` that returns a `Player`. ``KIND`` calls it with an empty argument, ``KIND:ARGUMENT`` with that one,
+    and an existing path calls the kind `CHECKPOINT` with the path.
 
     Parameters
     ----------
     name
-        One of `NAMES`, or a path.
+        One of `BASELINES`, ``KIND``, ``KIND:ARGUMENT``, or a path.
     seed
         What scripted levels draw their choices from, and untrained networks their weights.
     deterministic
@@ -100,23 +106,25 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
     Raises
     ------
     ConfigError
-        For what is neither, and for a folder without a checkpoint that can be loaded.
+        For any other name, for a folder without a checkpoint that can be loaded, and for a kind that cannot be used.
     ModuleNotFoundError
-        Where a network is named and the extra ``[train]`` is not installed.
+        For a network where the extra ``[train]`` is not installed.
     """
     if name in BASELINES:
         return baseline(name, seed)
-    if name != UNTRAINED and not Path(name).exists():
-        raise ConfigError(f"{name}: no such file or folder, and no player of that name{nearest_name(name, NAMES)}")
-    trainer = importlib.import_module(
-        "echelon_train.checkpoints.players"
-    )  # by name: this package never depends on the trainer
-    if name == UNTRAINED:
-        return cast("Player", trainer.untrained_player(seed, deterministic=deterministic))
-    try:
-        return cast("Player", trainer.checkpoint_player(name, deterministic=deterministic))
-    except importlib.import_module("echelon_train.errors").TrainError as error:
-        raise ConfigError(str(error)) from None
+    kinds = plugins.declared(plugins.PLAYERS)
+    kind, _, argument = name.partition(":")
+    if kind not in kinds or kind == CHECKPOINT:
+        kind, argument = CHECKPOINT, name
+        if not Path(name).exists():
+            hint = nearest_name(name, player_names())
+            raise ConfigError(f"{name}: no such file or folder, and no player of that name{hint}")
+        if kind not in kinds:
+            raise ConfigError(f"{name}: no installed package plays checkpoints")
+    player = plugins.load(kinds[kind])(argument, seed, deterministic=deterministic)
+    if not isinstance(player, Player):
+        raise plugins.broken(kinds[kind], f"expected a Player, got {type(player).__name__}")
+    return player
 
 
 def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None) -> list[Field]:

@@ -1,0 +1,133 @@
+"""Commands and players of other packages: a distribution on `sys.path` that declares entry points."""
+
+import importlib
+import importlib.metadata
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.test_dispatch import fail
+from echelon_env.cli import main
+
+COMMAND = '''"""Greet 100% politely."""
+
+def add_arguments(parser):
+    parser.add_argument("--name", default="world")
+
+def run(args):
+    print(f"hello {args.name}")
+    return 3
+'''
+
+PLAYER = """
+from echelon_env.evaluate import Player, baseline
+
+def make(argument, seed, *, deterministic):
+    return Player(f"third {argument} {seed} {deterministic}", "scripted", baseline("idle").make)
+
+def make_nothing(argument, seed, *, deterministic):
+    return None
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Put a distribution with a module `<name>_module` and entry points on `sys.path`."""
+    monkeypatch.syspath_prepend(tmp_path)
+    modules = []
+
+    def install(name: str, source: str, entry_points: str) -> None:
+        (tmp_path / f"{name}_module.py").write_text(source)
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(entry_points)
+        importlib.invalidate_caches()
+        modules.append(f"{name}_module")
+
+    yield install
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+def overview(capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as leave:
+        main(["--help"])
+    assert leave.value.code == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_an_installed_package_adds_a_command(install, capsys):
+    install("third", COMMAND, "[echelon.commands]\ngreet = third_module\n")
+    assert "greet Greet 100% politely." in overview(capsys)
+    assert main(["greet", "--name", "you"]) == 3
+    assert capsys.readouterr().out == "hello you\n"
+    assert "'greet' takes no '--nane'; did you mean --name?" in fail(["greet", "--nane=x"], capsys)
+    assert "did you mean 'greet'" in fail(["gret"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("raise RuntimeError('two\\nlines')", "RuntimeError: two lines"),
+        ("def add_arguments(parser): pass", "broken_module has no function run"),
+    ],
+)
+def test_a_broken_command_is_one_line_and_the_others_work(source, reason, install, capsys):
+    install("broken", source, "[echelon.commands]\nwrong = broken_module\n")
+    line = f"'wrong' of broken cannot be used: {reason}"
+    assert fail(["wrong"], capsys) == f"echelon: {line}\n"
+    listed = overview(capsys)
+    assert line in listed and "Measure how fast battles run" in listed
+    assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_no_package_replaces_a_command_of_another(install, capsys):
+    install("third", COMMAND, "[echelon.commands]\nbench = third_module\ngreet = third_module\n")
+    install("fourth", COMMAND.replace("hello", "goodbye"), "[echelon.commands]\ngreet = fourth_module\n")
+    assert main(["greet"]) == 3
+    printed = capsys.readouterr()
+    assert printed.out == "goodbye world\n"
+    assert printed.err.splitlines() == [
+        "echelon: 'bench' of third is ignored: echelon-env declares it in echelon.commands",
+        "echelon: 'greet' of third is ignored: fourth declares it in echelon.commands",
+    ]
+    assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
+
+
+def test_an_installed_package_adds_a_kind_of_player(install, capsys):
+    install("third", PLAYER, "[echelon.players]\nthird = third_module:make\nnothing = third_module:make_nothing\n")
+    arguments = ["evaluate", "third", "third:a:b", "--scenario", "duel-open", "--battles", "2", "--seed", "7", "--json"]
+    assert main([*arguments, "--deterministic"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [player["name"] for player in report["players"]] == ["third  7 True", "third a:b 7 True"]
+    assert "did you mean 'third'" in fail(["evaluate", "thrid"], capsys)
+    assert fail(["evaluate", "nothing"], capsys) == (
+        "echelon: 'nothing' of third cannot be used: expected a Player, got NoneType\n"
+    )
+
+
+def test_a_broken_kind_of_player_is_one_line_and_the_others_work(install, capsys):
+    install("broken", PLAYER, "[echelon.players]\nwrong = broken_module:missing\n")
+    message = fail(["evaluate", "wrong:x"], capsys)
+    assert message.startswith("echelon: 'wrong' of broken cannot be used: AttributeError: ")
+    assert main(["evaluate", "idle", "--scenario", "duel-open", "--battles", "2"]) == 0
+
+
+def test_every_entry_point_of_this_package_loads():
+    for group in ("echelon.commands", "echelon.players"):
+        points = [point for point in importlib.metadata.entry_points(group=group) if point.dist.name == "echelon-env"]
+        assert points
+        for point in points:
+            assert point.load() is not None
+
+
+def test_a_folder_with_the_name_of_a_kind_is_reached_by_its_path(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("untrained").mkdir()
+    assert "takes no argument" in fail(["evaluate", "untrained:1"], capsys)
+    assert "neither a checkpoint" in fail(["evaluate", "./untrained"], capsys)
