@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -93,18 +93,27 @@ class SensorConfig:
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
 
 
+def _weight(default: float, unit: str, meaning: str) -> Any:
+    """Declare the weight of a component of the reward: there is one component for each weight."""
+    metadata = {"unit": unit, "low": -1e6, "high": 1e6, "help": f"weight of {meaning}", "component": True}
+    return field(default=default, metadata=metadata)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
-    """Weights of the reward's components, in the order in which they are summed, and what changes them."""
+    """Weights of the reward's components, in the order in which they are summed, and what changes them.
 
-    approach: float = quantity(1.5, "per map size", -1e6, 1e6)
-    zone: float = quantity(3.0, "per second", -1e6, 1e6)
-    damage: float = quantity(0.05, "per hit point", -1e6, 1e6)
-    kill: float = quantity(10.0, "per kill", -1e6, 1e6)
-    assist: float = quantity(5.0, "per assist", -1e6, 1e6)
-    death: float = quantity(-1.0, "per death", -1e6, 1e6)
-    outcome: float = quantity(10.0, "per battle", -1e6, 1e6)
-    overheat: float = quantity(0.0, "per second", -1e6, 1e6)
+    A component is a weight here and a function in `engine.reward`; all else follows from this class.
+    """
+
+    approach: float = _weight(1.5, "per map size", "approaching the zone")
+    zone: float = _weight(3.0, "per second", "holding the zone")
+    damage: float = _weight(0.05, "per hit point", "damage")
+    kill: float = _weight(10.0, "per kill", "kills")
+    assist: float = _weight(5.0, "per assist", "assists")
+    death: float = _weight(-1.0, "per death", "deaths")
+    outcome: float = _weight(10.0, "per battle", "the battle's outcome")
+    overheat: float = _weight(0.0, "per second", "shutdowns by heat")
     contested_kill: float = quantity(2.0, "x")  # kills and assists of a mech in a contested zone
     contested_death: float = quantity(0.5, "x")  # deaths in a contested zone
     team_spirit: float = quantity(0.0, "share", 0, 1)  # of each component that is the team's mean
@@ -112,7 +121,7 @@ class RewardConfig:
     approach_kept: float = quantity(0.0, "share", 0, 1)  # of the potential that a death or the end does not take back
 
 
-REWARD_COMPONENTS = ("approach", "zone", "damage", "kill", "assist", "death", "outcome", "overheat")
+REWARD_COMPONENTS = tuple(each.name for each in fields(RewardConfig) if each.metadata.get("component"))
 """Names of the reward's components, in the order in which they are summed."""
 
 

@@ -91,16 +91,20 @@ def takes_part(rules: Row, mech: Row) -> bool:
 
 @kernel
 def weigh(rules: Row, battle: Row, teams: Any, mech: Row, row: Any) -> None:
-    """Write the weighted components (K,) of a mech that takes part."""
+    """Write the weighted components (K,) of a mech that takes part, in the order of the weights in `RewardConfig`."""
     own, enemy = teams[mech.team], teams[1 - mech.team]
-    row[0] = rules.weight_approach * approach(rules, battle, mech)
-    row[1] = rules.weight_zone * zone_control(rules, battle, mech, own.share, enemy.share)
-    row[2] = rules.weight_damage * damage(mech)
-    row[3] = rules.weight_kill * kill(mech)
-    row[4] = rules.weight_assist * assist(mech)
-    row[5] = rules.weight_death * death(mech)
-    row[6] = rules.weight_outcome * outcome(rules, battle, mech)
-    row[7] = rules.weight_overheat * overheat(rules, mech)
+    components = (
+        rules.weight_approach * approach(rules, battle, mech),
+        rules.weight_zone * zone_control(rules, battle, mech, own.share, enemy.share),
+        rules.weight_damage * damage(mech),
+        rules.weight_kill * kill(mech),
+        rules.weight_assist * assist(mech),
+        rules.weight_death * death(mech),
+        rules.weight_outcome * outcome(rules, battle, mech),
+        rules.weight_overheat * overheat(rules, mech),
+    )
+    for k in range(NUM_COMPONENTS):
+        row[k] = components[k]
 
 
 @kernel
