@@ -88,7 +88,7 @@ def test_a_draw_and_a_dead_pilot_are_no_wins():
     assert env.progress.state_dict()["won"] == [False]
     env = CurriculumEnv(["skirmish"])
     env.reset(seed=0)
-    engine = env._env._battles.engine
+    engine = env.env._battles.engine
     engine.state.columns["opaque"] = engine.state.columns["solid"] = 0
     pilot, enemy = engine.state.mechs[0, 0], engine.state.mechs[0, 6]
     pilot["x"], pilot["y"], pilot["armour"] = 50, 50, 1e-9
