@@ -42,7 +42,7 @@ def _cell(value: object) -> str:
 
 
 STREAM_TABLE = _markdown(
-    ("stream", "indices", "rows", "shape in the dict form", "a row is"),
+    ("stream", "indices", "rows", "shape in the dict format", "a row is"),
     (
         (
             f"`{stream.name}`",
@@ -189,16 +189,16 @@ the entries are and which an agent's class lacks.
 
 {ENTRY_TABLE}
 
-Three forms stand for such vectors. `action="continuous"` is the vector itself; a team as one agent concatenates its
+Three formats stand for such vectors. `action="continuous"` is the vector itself; a team as one agent concatenates its
 mechs' vectors.
 
-## The dict form
+## The dict format
 
 `action="dict"`: a dict with these entries; of a team as one agent each has a leading axis of mechs.
 
 {BLOCK_TABLE}
 
-## The multi-discrete form
+## The multi-discrete format
 
 `action="multi_discrete"`: one choice for each part, messages are zeros; a team as one agent concatenates its mechs'
 choices.

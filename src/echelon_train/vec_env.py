@@ -238,7 +238,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         now = round(time.perf_counter() - self._started, 6)
         names = getattr(self._opponent, "names", None)
         for battle in np.flatnonzero(over).tolist():
-            outcome = int(self.battles.learner_won[battle])
+            outcome = int(self.battles.learner_outcome[battle])
             for mech in range(self.team_size):
                 row = battle * self.team_size + mech
                 infos[row] = {

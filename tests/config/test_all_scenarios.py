@@ -5,17 +5,17 @@ import pytest
 from echelon_env import BattleEnv, parallel_env, scenarios
 from echelon_env.testing import check_parallel_env
 from support.checkers import check_gymnasium, check_pettingzoo
-from support.environments import FORMS
+from support.environments import FORMATS
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("forms", FORMS, ids=str)
+@pytest.mark.parametrize("formats", FORMATS, ids=str)
 @pytest.mark.parametrize("scenario", scenarios())
-def test_official_checkers_in_every_form(scenario, forms):
-    check_pettingzoo(8, scenario=scenario, max_steps=4, maps=1, **forms)
+def test_official_checkers_in_every_format(scenario, formats):
+    check_pettingzoo(8, scenario=scenario, max_steps=4, maps=1, **formats)
     for control in ("pilot", "team"):
-        check_gymnasium(BattleEnv(scenario, control=control, max_steps=4, maps=1, **forms), **forms)
+        check_gymnasium(BattleEnv(scenario, control=control, max_steps=4, maps=1, **formats), **formats)
 
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])

@@ -93,7 +93,7 @@ def test_battles_with_any_control_go_on(control):
     arrays = battles.state_arrays()
     seen = again.restore_arrays(arrays)
     assert seen.tobytes() == battles.observations.tobytes()
-    assert again.own.tolist() == battles.own.tolist()
+    assert again.rows.tolist() == battles.rows.tolist()
     assert walk(again, 15) == walk(battles, 15)
     if control == "all":
         return

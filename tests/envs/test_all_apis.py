@@ -18,7 +18,7 @@ from echelon_env import (
 from echelon_env.layout.actions import ACTION_DIM
 from support.environments import FIGHT, SEED, Replay, record, stack
 
-FORMS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict")]
+FORMATS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict")]
 LIFE = ["terminate", "persist"]
 BLUE, RED = slice(0, 5), slice(5, 10)
 OTHER_SEED = 8
@@ -26,7 +26,9 @@ OTHER_SEED = 8
 
 @pytest.fixture(scope="module")
 def recordings():
-    return {(form, life): record(form, dead_agents=life) for form, _ in FORMS for life in LIFE}
+    return {
+        (action_format, life): record(action_format, dead_agents=life) for action_format, _ in FORMATS for life in LIFE
+    }
 
 
 def vector_bytes(observation, space):
@@ -40,11 +42,13 @@ def pick(tree, *index):
 
 
 @pytest.mark.parametrize("life", LIFE)
-@pytest.mark.parametrize(("form", "seen_as"), FORMS)
-def test_the_parallel_env_and_the_cycle_walk_the_engines_trajectory(recordings, form, seen_as, life):
-    recording = recordings[form, life]
+@pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
+def test_the_parallel_env_and_the_cycle_walk_the_engines_trajectory(
+    recordings, action_format, observation_format, life
+):
+    recording = recordings[action_format, life]
     assert recording.engine.statistics["deaths"].sum() > 0
-    kwargs = FIGHT | {"observation": seen_as, "action": form, "dead_agents": life}
+    kwargs = FIGHT | {"observation": observation_format, "action": action_format, "dead_agents": life}
     parallel, cycle = parallel_env(**kwargs), env(**kwargs)
     space = parallel.observation_space("blue_0")
     row = {agent: i for i, agent in enumerate(parallel.possible_agents)}
@@ -74,10 +78,12 @@ def test_the_parallel_env_and_the_cycle_walk_the_engines_trajectory(recordings, 
 
 @pytest.mark.parametrize("copy", [True, False])
 @pytest.mark.parametrize("life", LIFE)
-@pytest.mark.parametrize(("form", "seen_as"), FORMS)
-def test_the_batch_walks_the_engines_trajectory(recordings, form, seen_as, life, copy):
-    recording = recordings[form, life]
-    envs = BattleBatchEnv(**FIGHT, num_envs=2, observation=seen_as, action=form, dead_agents=life, copy=copy)
+@pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
+def test_the_batch_walks_the_engines_trajectory(recordings, action_format, observation_format, life, copy):
+    recording = recordings[action_format, life]
+    envs = BattleBatchEnv(
+        **FIGHT, num_envs=2, observation=observation_format, action=action_format, dead_agents=life, copy=copy
+    )
     space = envs.single_observation_space
     observations, _ = envs.reset(seed=[OTHER_SEED, SEED])
     for m in range(10):
@@ -91,9 +97,9 @@ def test_the_batch_walks_the_engines_trajectory(recordings, form, seen_as, life,
         np.testing.assert_array_equal(truncated[1], decision.truncated)
 
 
-def team_form(form, actions):
+def team_action(action_format, actions):
     """The actions of a team's mechs as the one action of the team."""
-    return stack(actions) if form == "dict" else np.concatenate(actions)
+    return stack(actions) if action_format == "dict" else np.concatenate(actions)
 
 
 def team_reward(components):
@@ -104,14 +110,14 @@ def team_reward(components):
     return total
 
 
-@pytest.mark.parametrize(("form", "seen_as"), FORMS)
-def test_a_team_against_the_recorded_other_walks_the_engines_trajectory(recordings, form, seen_as):
-    recording = recordings[form, "persist"]
+@pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
+def test_a_team_against_the_recorded_other_walks_the_engines_trajectory(recordings, action_format, observation_format):
+    recording = recordings[action_format, "persist"]
     decisions = recording.decisions
-    forms = {"observation": seen_as, "action": form}
-    single = BattleEnv(**FIGHT, **forms, control="team", opponent=Replay([d.vectors[RED] for d in decisions]))
+    formats = {"observation": observation_format, "action": action_format}
+    single = BattleEnv(**FIGHT, **formats, control="team", opponent=Replay([d.vectors[RED] for d in decisions]))
     envs = BattleVectorEnv(
-        **FIGHT, **forms, num_envs=2, control="team",
+        **FIGHT, **formats, num_envs=2, control="team",
         opponent=Replay([np.concatenate([0 * d.vectors[RED], d.vectors[RED]]) for d in decisions]),
     )  # fmt: skip
     observation, _ = single.reset(seed=SEED)
@@ -120,8 +126,10 @@ def test_a_team_against_the_recorded_other_walks_the_engines_trajectory(recordin
         expected = recording.start[m].tobytes()
         assert mech_bytes(observation, m, single) == mech_bytes(pick(observations, 1), m, single) == expected
     for decision in decisions:
-        action = team_form(form, decision.actions[BLUE])
-        both = {name: np.stack([part] * 2) for name, part in action.items()} if form == "dict" else [action] * 2
+        action = team_action(action_format, decision.actions[BLUE])
+        both = (
+            {name: np.stack([part] * 2) for name, part in action.items()} if action_format == "dict" else [action] * 2
+        )
         observation, reward, *flags, _ = single.step(action)
         observations, rewards, terminated, truncated, _ = envs.step(both)
         for m in range(5):
@@ -186,27 +194,27 @@ ENDINGS = {
 
 
 def end_parallel(arrange, **kwargs):
-    face = parallel_env("skirmish", **kwargs)
-    face.reset(seed=1)
-    arrange(face._engine)
-    _, _, terminations, truncations, infos = face.step({a: np.zeros(ACTION_DIM, np.float32) for a in face.agents})
+    api = parallel_env("skirmish", **kwargs)
+    api.reset(seed=1)
+    arrange(api._engine)
+    _, _, terminations, truncations, infos = api.step({a: np.zeros(ACTION_DIM, np.float32) for a in api.agents})
     return [(terminations[a], truncations[a], infos[a]) for a in terminations]
 
 
 def end_cycle(arrange, **kwargs):
-    face = env("skirmish", **kwargs)
-    face.reset(seed=1)
-    arrange(face.unwrapped._engine)
+    api = env("skirmish", **kwargs)
+    api.reset(seed=1)
+    arrange(api.unwrapped._engine)
     for _ in range(10):
-        face.step(np.zeros(ACTION_DIM, np.float32))
-    return [(face.terminations[a], face.truncations[a], face.infos[a]) for a in sorted(face.agents)]
+        api.step(np.zeros(ACTION_DIM, np.float32))
+    return [(api.terminations[a], api.truncations[a], api.infos[a]) for a in sorted(api.agents)]
 
 
 def end_batch(arrange, **kwargs):
-    face = BattleBatchEnv("skirmish", 2, **kwargs)
-    face.reset(seed=1)
-    arrange(face._battles.engine)
-    _, _, terminated, truncated, infos = face.step(np.zeros(face.action_space.shape, np.float32))
+    api = BattleBatchEnv("skirmish", 2, **kwargs)
+    api.reset(seed=1)
+    arrange(api._battles.engine)
+    _, _, terminated, truncated, infos = api.step(np.zeros(api.action_space.shape, np.float32))
     return [(terminated[b, m], truncated[b, m], ending(infos, b, m)) for b in range(2) for m in range(5)]
 
 
@@ -220,18 +228,18 @@ def ending(infos, battle, *mech):
 
 
 def end_single(arrange, **kwargs):
-    face = BattleEnv("skirmish", **kwargs)
-    face.reset(seed=1)
-    arrange(face._battles.engine)
-    _, _, terminated, truncated, info = face.step(np.zeros(face.action_space.shape, np.float32))
+    api = BattleEnv("skirmish", **kwargs)
+    api.reset(seed=1)
+    arrange(api._battles.engine)
+    _, _, terminated, truncated, info = api.step(np.zeros(api.action_space.shape, np.float32))
     return [(terminated, truncated, info)]
 
 
 def end_vector(arrange, **kwargs):
-    face = BattleVectorEnv("skirmish", 2, **kwargs)
-    face.reset(seed=1)
-    arrange(face._battles.engine)
-    _, _, terminated, truncated, infos = face.step(np.zeros(face.action_space.shape, np.float32))
+    api = BattleVectorEnv("skirmish", 2, **kwargs)
+    api.reset(seed=1)
+    arrange(api._battles.engine)
+    _, _, terminated, truncated, infos = api.step(np.zeros(api.action_space.shape, np.float32))
     return [(terminated[b], truncated[b], ending(infos, b)) for b in range(2)]
 
 
@@ -243,7 +251,7 @@ END = [
 
 @pytest.mark.parametrize("name", ENDINGS)
 @pytest.mark.parametrize(("end", "kwargs"), END, ids=lambda value: getattr(value, "__name__", str(value)))
-def test_battles_end_in_every_face_as_they_should(end, kwargs, name):
+def test_battles_end_in_every_api_as_they_should(end, kwargs, name):
     arrange, overrides, (terminated, reason, outcome) = ENDINGS[name]
     ends = end(arrange, **kwargs, **overrides)
     assert ends
@@ -256,17 +264,17 @@ def test_battles_end_in_every_face_as_they_should(end, kwargs, name):
 
 EVERY_MECH = (parallel_env, env, BattleBatchEnv, CurriculumParallelEnv)
 WITH_POLICIES = (BattleEnv, BattleVectorEnv, CurriculumEnv, ControlledBattles)
-FACES = EVERY_MECH + WITH_POLICIES
-FORMED = tuple(make for make in FACES if make is not ControlledBattles)
+APIS = EVERY_MECH + WITH_POLICIES
+WITH_FORMATS = tuple(make for make in APIS if make is not ControlledBattles)
 
 
 @pytest.mark.parametrize(
     ("makers", "wrong", "right"),
     [
-        (FACES, "max_step", "max_steps"),
-        (FACES, "map", "maps"),
-        (FORMED, "observations", "observation"),
-        (FORMED, "max_cycle", "max_cycles"),
+        (APIS, "max_step", "max_steps"),
+        (APIS, "map", "maps"),
+        (WITH_FORMATS, "observations", "observation"),
+        (WITH_FORMATS, "max_cycle", "max_cycles"),
         (WITH_POLICIES, "oponent", "opponent"),
         ((BattleVectorEnv, BattleBatchEnv), "num_env", "num_envs"),
     ],

@@ -18,10 +18,10 @@ def zeros(envs):
     return np.zeros((envs.num_envs, envs.num_mechs, ACTION_DIM), np.float32)
 
 
-@pytest.mark.parametrize("seen_as", ["flat", "dict"])
-@pytest.mark.parametrize("form", ["continuous", "dict", "multi_discrete"])
-def test_arrays_have_a_row_for_every_mech(form, seen_as):
-    envs = BattleBatchEnv("skirmish", 3, observation=seen_as, action=form, num_threads=2)
+@pytest.mark.parametrize("observation_format", ["flat", "dict"])
+@pytest.mark.parametrize("action_format", ["continuous", "dict", "multi_discrete"])
+def test_arrays_have_a_row_for_every_mech(action_format, observation_format):
+    envs = BattleBatchEnv("skirmish", 3, observation=observation_format, action=action_format, num_threads=2)
     observations, infos = envs.reset(seed=0)
     assert envs.observation_space.contains(observations)
     assert envs.agents == tuple(f"{team}_{i}" for team in ("blue", "red") for i in range(5))
@@ -36,7 +36,7 @@ def test_arrays_have_a_row_for_every_mech(form, seen_as):
     for component in infos["reward_components"].values():
         total += component
     np.testing.assert_array_equal(total, rewards)
-    if seen_as == "flat":
+    if observation_format == "flat":
         assert observations.shape == (3, 10, OBSERVATION_DIM)
     envs.close()
 
@@ -130,7 +130,7 @@ def test_without_autoreset_a_mask_says_who_begins():
     envs.reset(seed=0)
     for _ in range(4):
         observations, *_ = envs.step(zeros(envs))
-    with pytest.raises(ResetNeeded, match=r"no battle in progress in places \[0, 1, 2\]"):
+    with pytest.raises(ResetNeeded, match=r"no battle in progress in sub-environments \[0, 1, 2\]"):
         envs.step(zeros(envs))
     mask = np.array([True, False, True])
     after, infos = envs.reset(options={"reset_mask": mask})
@@ -138,20 +138,20 @@ def test_without_autoreset_a_mask_says_who_begins():
     assert not np.array_equal(after[0], observations[0])
     assert infos["_alive"][:, 0].tolist() == mask.tolist()
     assert infos["present"].tolist() == [[True] * 2, [False] * 2, [True] * 2]
-    with pytest.raises(ResetNeeded, match=r"places \[1\]"):
+    with pytest.raises(ResetNeeded, match=r"sub-environments \[1\]"):
         envs.step(zeros(envs))
     for wrong in (np.array([1, 0, 1]), np.array([True]), np.zeros(3, np.bool_)):
         with pytest.raises(ValueError, match=r"reset_mask: expected \(3,\) booleans"):
             envs.reset(options={"reset_mask": wrong})
 
 
-@pytest.mark.parametrize("seen_as", ["flat", "dict"])
-def test_copies_are_the_callers_and_views_are_the_engines(seen_as):
+@pytest.mark.parametrize("observation_format", ["flat", "dict"])
+def test_copies_are_the_callers_and_views_are_the_engines(observation_format):
     def arrays(observations):
         return list(observations.values()) if isinstance(observations, dict) else [observations]
 
     for copy in (True, False):
-        envs = BattleBatchEnv(num_envs=2, observation=seen_as, copy=copy, **SHORT)
+        envs = BattleBatchEnv(num_envs=2, observation=observation_format, copy=copy, **SHORT)
         buffer = envs._battles.engine.out.observations
         returned = [envs.reset(seed=0)[0]]
         returned += [envs.step(zeros(envs))[0] for _ in range(6)]

@@ -17,7 +17,7 @@ def play(battles, steps, seeds):
 def test_the_side_decides_which_rows_are_the_learners():
     battles = ControlledBattles("duel", 2, opponent="trivial", side=[0, 1], dead_agents="persist")
     battles.reset([3, 3])
-    assert battles.own.tolist() == [[0], [1]]
+    assert battles.rows.tolist() == [[0], [1]]
     assert battles.side.tolist() == [0, 1]
     mechs = battles.engine.state.mechs["place"]
     assert mechs[0, 0] == mechs[1, 0]  # the seed decides which corner blue holds
@@ -36,7 +36,7 @@ def test_sides_can_change_with_a_reset():
     battles.reset([1, 2])
     battles.reset([3, 4], np.array([False, True]), side=[1, 1])
     assert battles.side.tolist() == [0, 1]
-    assert battles.own[:, 0].tolist() == [0, 5]
+    assert battles.rows[:, 0].tolist() == [0, 5]
 
 
 def test_who_won():
@@ -45,7 +45,7 @@ def test_who_won():
     battles.engine.state.teams["score"][:, 0] = 5, 5, 0
     battles.step(np.zeros((3, 1, ACTION_DIM), np.float32))
     assert battles.battle_over.all()
-    assert battles.learner_won.tolist() == [1, -1, 0]
+    assert battles.learner_outcome.tolist() == [1, -1, 0]
 
 
 class WrongShape:
@@ -75,7 +75,7 @@ def test_every_mech_can_be_the_learners():
     """Then there is nobody else to act, and the arrays are the engine's, in its order."""
     battles = ControlledBattles("skirmish", 2, control="all", blue=("scout", "heavy"))
     assert battles.num_controlled == 7
-    assert battles.own.tolist() == [list(range(7))] * 2
+    assert battles.rows.tolist() == [list(range(7))] * 2
     assert battles.teams.tolist() == [[0, 0, 1, 1, 1, 1, 1]] * 2
     observations = battles.reset([1, 2])
     buffer = battles.engine.out.observations

@@ -113,9 +113,9 @@ def test_masks_are_as_samplers_take_them():
     np.testing.assert_array_equal(batch.action_masks()[0, 0], flat["blue_0"])
 
 
-@pytest.mark.parametrize("form", ["flat", "dict"])
-def test_masks_can_be_part_of_the_observation(form):
-    kwargs = {"observation": form, "action": "multi_discrete", "mask_in_observation": True}
+@pytest.mark.parametrize("observation_format", ["flat", "dict"])
+def test_masks_can_be_part_of_the_observation(observation_format):
+    kwargs = {"observation": observation_format, "action": "multi_discrete", "mask_in_observation": True}
     env = parallel_env("skirmish", **kwargs)
     team = BattleEnv("skirmish", control="team", **kwargs)
     envs = BattleVectorEnv("skirmish", 2, control="team", **kwargs)
@@ -132,10 +132,10 @@ def test_masks_can_be_part_of_the_observation(form):
         np.concatenate(observation["action_mask"]).reshape(5, -1),
         [env.action_masks()[f"blue_{i}"] for i in range(5)],
     )
-    for face in (envs, batch):
-        observations, _ = face.reset(seed=0)
-        assert face.observation_space.contains(observations)
-        np.testing.assert_array_equal(np.concatenate(observations["action_mask"], axis=-1), face.action_masks())
+    for made in (envs, batch):
+        observations, _ = made.reset(seed=0)
+        assert made.observation_space.contains(observations)
+        np.testing.assert_array_equal(np.concatenate(observations["action_mask"], axis=-1), made.action_masks())
     assert len(split_mask(team.action_masks())) == 5 * len(MULTI_DISCRETE_SIZES)
 
 
@@ -178,7 +178,7 @@ def test_vector_infos_are_those_of_gymnasiums_own_vector_env(mode, kwargs):
     done = np.zeros(2, np.bool_)
     for _ in range(15):
         if mode == AutoresetMode.DISABLED and done.any():
-            first, second = (face.reset(options={"reset_mask": done.copy()})[1] for face in (ours, theirs))
+            first, second = (made.reset(options={"reset_mask": done.copy()})[1] for made in (ours, theirs))
             same(to_list(first), to_list(second))
         actions = ours.action_space.sample()
         (*first, infos), (*second, other) = ours.step(actions), theirs.step(actions)

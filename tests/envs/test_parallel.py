@@ -9,7 +9,7 @@ from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.spaces.explain import explain_action
 from support.checkers import check_pettingzoo
-from support.environments import FORMS
+from support.environments import FORMATS
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def test_official_checkers(scenario, dead_agents):
     check_pettingzoo(scenario=scenario, dead_agents=dead_agents, max_steps=12)
 
 
-@pytest.mark.parametrize("forms", FORMS, ids=str)
-def test_official_checkers_in_every_form(forms):
-    check_pettingzoo(scenario="duel", max_steps=12, **forms)
+@pytest.mark.parametrize("formats", FORMATS, ids=str)
+def test_official_checkers_in_every_format(formats):
+    check_pettingzoo(scenario="duel", max_steps=12, **formats)
 
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])

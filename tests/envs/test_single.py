@@ -10,7 +10,7 @@ from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
 from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.spaces.explain import explain_action
 from support.checkers import check_gymnasium
-from support.environments import FORMS
+from support.environments import FORMATS
 
 
 @pytest.mark.parametrize("name", ["Duel", "Skirmish", "Battle", "Company"])
@@ -20,10 +20,10 @@ def test_official_checkers(name, control):
 
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
-@pytest.mark.parametrize("forms", FORMS, ids=str)
-def test_official_checkers_in_every_form(forms, control):
-    env = gymnasium.make("echelon/PairCity-v0", control=control, max_steps=12, **forms).unwrapped
-    check_gymnasium(env, **forms)
+@pytest.mark.parametrize("formats", FORMATS, ids=str)
+def test_official_checkers_in_every_format(formats, control):
+    env = gymnasium.make("echelon/PairCity-v0", control=control, max_steps=12, **formats).unwrapped
+    check_gymnasium(env, **formats)
 
 
 def test_the_module_prefix_registers():
@@ -154,7 +154,7 @@ def test_a_mechs_part_of_an_action_is_explained():
     assert env.describe_action() == describe_action(classes["heavy"])
     for mech in (-1, 5, "red_0", 0.0, True, None):
         for ask in (env.describe_action, env.describe_observation, lambda mech: env.explain_action(action, mech)):
-            with pytest.raises(ValueError, match=rf"mech: expected 0 to 4, a place in \('red_0', .*\), got {mech!r}$"):
+            with pytest.raises(ValueError, match=rf"mech: expected 0 to 4, an index of \('red_0', .*\), got {mech!r}$"):
                 ask(mech)
     assert env.describe_action(np.int64(4)) == describe_action(classes["scout"])
     pilot = echelon_env.BattleEnv("skirmish", pilot=4)

@@ -105,7 +105,7 @@ def test_a_failed_first_reset_is_no_reset():
     envs = make("NEXT_STEP")
     with pytest.raises(ValueError, match="seed"):
         envs.reset(seed=[1, -5, 2])
-    with pytest.raises(ResetNeeded, match="the first reset must begin every battle"):
+    with pytest.raises(ResetNeeded, match="the first reset must start every battle"):
         envs.reset(options={"reset_mask": np.array([True, False, False])})
     with pytest.raises(ResetNeeded):
         envs.step(np.zeros((3, ACTION_DIM), np.float32))
@@ -119,7 +119,7 @@ def test_disabled_autoreset_resets_only_where_asked():
     actions = np.zeros((3, ACTION_DIM), np.float32)
     for _ in range(5):
         observations, *_ = envs.step(actions)
-    with pytest.raises(ResetNeeded, match=r"no battle in progress in places \[0, 1, 2\]"):
+    with pytest.raises(ResetNeeded, match=r"no battle in progress in sub-environments \[0, 1, 2\]"):
         envs.step(actions)
     after, _ = envs.reset(options={"reset_mask": np.array([True, False, True])})
     np.testing.assert_array_equal(after[1], observations[1])

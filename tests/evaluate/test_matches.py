@@ -56,7 +56,7 @@ def test_battles_are_those_of_a_learner_against_an_opponent(config, side):
     match = meet(config=config)
     battles = [battle for battle in match.battles if battle.side == side]
     state = arena.engine.state
-    assert [battle.outcome for battle in battles] == arena.learner_won.tolist()
+    assert [battle.outcome for battle in battles] == arena.learner_outcome.tolist()
     assert [battle.scores[0] for battle in battles] == state.teams["score"][:, side].tolist()
     assert [battle.scores[1] for battle in battles] == state.teams["score"][:, 1 - side].tolist()
     assert [battle.survivors[0] for battle in battles] == state.teams["mechs_alive"][:, side].tolist()

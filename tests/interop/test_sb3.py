@@ -1,4 +1,4 @@
-"""Stable-Baselines3 and sb3-contrib: on the Gymnasium faces, on the trainer's VecEnv, and through SuperSuit.
+"""Stable-Baselines3 and sb3-contrib: on the Gymnasium environments, on the trainer's VecEnv, and through SuperSuit.
 
 The faults that SuperSuit is known to have (docs/interop.md) are asserted, so that the page is corrected when they go.
 """
@@ -47,7 +47,7 @@ def learn(algorithm, policy, env, steps=64, **options):
     assert any((old != new).any() for old, new in zip(before, model.policy.parameters(), strict=True))
 
 
-# The Gymnasium faces
+# The Gymnasium environments
 
 
 @pytest.mark.parametrize("action", ["continuous", "multi_discrete"])

@@ -19,7 +19,7 @@ _spec.loader.exec_module(example)
 
 pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using version")
 
-FORMS = [(o, a) for o in ("flat", "dict") for a in ("continuous", "dict", "multi_discrete")]
+FORMATS = [(o, a) for o in ("flat", "dict") for a in ("continuous", "dict", "multi_discrete")]
 
 
 def rollout(env, steps, seed=0):
@@ -28,12 +28,12 @@ def rollout(env, steps, seed=0):
     return env.rollout(steps)
 
 
-@pytest.mark.parametrize(("observation", "action"), FORMS)
+@pytest.mark.parametrize(("observation", "action"), FORMATS)
 def test_specs(observation, action):
     check_env_specs(example.make("duel-open", observation=observation, action=action, max_steps=5))
 
 
-@pytest.mark.parametrize(("observation", "action"), FORMS)
+@pytest.mark.parametrize(("observation", "action"), FORMATS)
 def test_rollout_with_deaths(deadly, observation, action):
     battle = rollout(example.make(deadly, observation=observation, action=action, max_steps=100), 200)
     assert battle.shape == (100,)

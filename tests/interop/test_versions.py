@@ -13,36 +13,36 @@ from pettingzoo.test import api_test, max_cycles_test, parallel_api_test, parall
 import echelon_env
 from echelon_env.layout.observations import OBSERVATION_DIM
 
-FORMS = [
+FORMATS = [
     {"observation": observation, "action": action, "mask_in_observation": masked}
     for observation in ("flat", "dict")
     for action in ("continuous", "dict", "multi_discrete")
     for masked in (False, True)
     if action == "multi_discrete" or not masked
 ]
-CHECKED = [form for form in FORMS if hasattr(pettingzoo, "register") or not form["mask_in_observation"]]
+CHECKED = [formats for formats in FORMATS if hasattr(pettingzoo, "register") or not formats["mask_in_observation"]]
 """Before its version 1.27 PettingZoo's checker takes a mask in the observation for that of a single choice."""
 
 SHORT = {"max_steps": 12}
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form.values())))
+@pytest.mark.parametrize("formats", FORMATS, ids=lambda formats: "-".join(map(str, formats.values())))
 @pytest.mark.parametrize("control", ["pilot", "team"])
-def test_gymnasiums_checker(control, form):
-    check_env(gymnasium.make("echelon/Skirmish-v0", control=control, **form, **SHORT).unwrapped)
+def test_gymnasiums_checker(control, formats):
+    check_env(gymnasium.make("echelon/Skirmish-v0", control=control, **formats, **SHORT).unwrapped)
 
 
-@pytest.mark.parametrize("form", CHECKED, ids=lambda form: "-".join(map(str, form.values())))
+@pytest.mark.parametrize("formats", CHECKED, ids=lambda formats: "-".join(map(str, formats.values())))
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
-def test_pettingzoos_checkers(dead_agents, form):
+def test_pettingzoos_checkers(dead_agents, formats):
     def make():
-        return echelon_env.parallel_env("skirmish", dead_agents=dead_agents, **form, **SHORT)
+        return echelon_env.parallel_env("skirmish", dead_agents=dead_agents, **formats, **SHORT)
 
     with warnings.catch_warnings():  # they warn of spaces that are not [0, 1], of images, and of dict spaces
         warnings.simplefilter("ignore")
         parallel_api_test(make(), num_cycles=30)
         parallel_seed_test(make)
-        api_test(echelon_env.env("skirmish", dead_agents=dead_agents, **form, **SHORT), num_cycles=30)
+        api_test(echelon_env.env("skirmish", dead_agents=dead_agents, **formats, **SHORT), num_cycles=30)
 
 
 def test_pettingzoos_test_of_max_cycles():

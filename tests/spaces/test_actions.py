@@ -26,7 +26,7 @@ from oracles.configs import small_config
 from oracles.situations import set_voxels
 from support.fights import CONFIGS, fight, traces_removed
 
-FORMS = ("continuous", "dict", "multi_discrete")
+FORMATS = ("continuous", "dict", "multi_discrete")
 NAMES = [part.name for part in PARTS]
 
 
@@ -99,32 +99,32 @@ def test_the_multi_discrete_form_stands_for_vectors():
     np.testing.assert_array_equal(read_action("multi_discrete", action), expected + vector(display_damaged=1))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("action_format", FORMATS)
 @pytest.mark.parametrize("mechs", [None, 1, 3])
-def test_a_batch_is_read_as_its_agents_are(form, mechs):
-    single = action_space(form, mechs)
+def test_a_batch_is_read_as_its_agents_are(action_format, mechs):
+    single = action_space(action_format, mechs)
     single.seed(5)
     agents = [single.sample() for _ in range(4)]
-    if form == "dict":
+    if action_format == "dict":
         batch = {name: np.stack([agent[name] for agent in agents]) for name in single}
     else:
         batch = np.stack(agents)
     assert batch_space(single, 4).contains(batch)
-    vectors = read_action(form, batch, mechs, batch=4)
+    vectors = read_action(action_format, batch, mechs, batch=4)
     assert vectors.shape == ((4, ACTION_DIM) if mechs is None else (4, mechs, ACTION_DIM))
     assert vectors.dtype == np.float32
-    np.testing.assert_array_equal(vectors, [read_action(form, agent, mechs) for agent in agents])
+    np.testing.assert_array_equal(vectors, [read_action(action_format, agent, mechs) for agent in agents])
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("action_format", FORMATS)
 @pytest.mark.parametrize("mechs", [None, 2])
-def test_callers_arrays_are_only_read(form, mechs):
-    space = action_space(form, mechs)
+def test_callers_arrays_are_only_read(action_format, mechs):
+    space = action_space(action_format, mechs)
     space.seed(1)
     action = space.sample()
-    arrays = list(action.values()) if form == "dict" else [action]
+    arrays = list(action.values()) if action_format == "dict" else [action]
     before = [np.array(array) for array in arrays]
-    vectors = read_action(form, action, mechs)
+    vectors = read_action(action_format, action, mechs)
     with pytest.raises(ValueError, match="read-only"):
         vectors[...] = 7
     for array, copy in zip(arrays, before, strict=True):
@@ -157,10 +157,10 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("form", "action", "message"), ERRORS)
-def test_wrong_actions_are_named(form, action, message):
+@pytest.mark.parametrize(("action_format", "action", "message"), ERRORS)
+def test_wrong_actions_are_named(action_format, action, message):
     with pytest.raises(ValueError, match=message):
-        read_action(form, action, what="red_1")
+        read_action(action_format, action, what="red_1")
 
 
 def test_an_unknown_form_is_named():

@@ -67,12 +67,12 @@ def test_the_flat_form_is_the_concatenation_of_the_dict_form(name):
         np.testing.assert_array_equal(np.concatenate([array.ravel() for array in observation.values()]), vector)
 
 
-@pytest.mark.parametrize("form", ["flat", "dict"])
-def test_batches_have_leading_axes(form, vectors):
-    batch = format_observations(form, vectors.reshape(3, 4, -1))
+@pytest.mark.parametrize("observation_format", ["flat", "dict"])
+def test_batches_have_leading_axes(observation_format, vectors):
+    batch = format_observations(observation_format, vectors.reshape(3, 4, -1))
     for place, index in ((1, (0, 1)), (7, (1, 3))):
-        single = format_observations(form, vectors[place])
-        if form == "flat":
+        single = format_observations(observation_format, vectors[place])
+        if observation_format == "flat":
             np.testing.assert_array_equal(batch[index], single)
         else:
             assert list(batch) == list(single)
@@ -80,32 +80,34 @@ def test_batches_have_leading_axes(form, vectors):
                 np.testing.assert_array_equal(batch[name][index], array)
 
 
-@pytest.mark.parametrize("form", ["flat", "dict"])
-def test_a_team_is_one_observation(form, vectors):
+@pytest.mark.parametrize("observation_format", ["flat", "dict"])
+def test_a_team_is_one_observation(observation_format, vectors):
     teams = vectors.reshape(4, 3, -1)
-    one, batch = format_observations(form, teams[1], 3), format_observations(form, teams, 3)
-    assert observation_space(form, 3).contains(one)
-    if form == "flat":
+    one, batch = format_observations(observation_format, teams[1], 3), format_observations(observation_format, teams, 3)
+    assert observation_space(observation_format, 3).contains(one)
+    if observation_format == "flat":
         np.testing.assert_array_equal(one, np.concatenate(teams[1]))
         np.testing.assert_array_equal(batch[1], one)
     else:
-        mechs = [format_observations(form, vector) for vector in teams[1]]
+        mechs = [format_observations(observation_format, vector) for vector in teams[1]]
         for name, array in one.items():
             np.testing.assert_array_equal(array, [mech[name] for mech in mechs])
             np.testing.assert_array_equal(batch[name][1], array)
 
 
-@pytest.mark.parametrize("form", ["flat", "dict"])
+@pytest.mark.parametrize("observation_format", ["flat", "dict"])
 @pytest.mark.parametrize("mechs", [None, 5])
-def test_masked_observations_hold_the_mask(form, mechs):
+def test_masked_observations_hold_the_mask(observation_format, mechs):
     engine = BattleEngine("skirmish", 1)
     rows = engine.reset([1])[0, 0] if mechs is None else engine.reset([1])[0, :5]
     masks = action_masks(engine)[0, 0] if mechs is None else action_masks(engine)[0, :5].ravel()
-    space = observation_space(form, mechs, masked=True)
+    space = observation_space(observation_format, mechs, masked=True)
     assert list(space) == ["observation", "action_mask"]
-    assert space["observation"] == observation_space(form, mechs)
+    assert space["observation"] == observation_space(observation_format, mechs)
     assert space["action_mask"] == Tuple([MultiBinary(size) for size in MULTI_DISCRETE_SIZES * (mechs or 1)])
-    assert space.contains({"observation": format_observations(form, rows, mechs), "action_mask": split_mask(masks)})
+    assert space.contains(
+        {"observation": format_observations(observation_format, rows, mechs), "action_mask": split_mask(masks)}
+    )
 
 
 def test_an_unknown_form_is_named():

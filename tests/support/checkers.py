@@ -24,7 +24,7 @@ def check_pettingzoo(num_cycles=50, **kwargs):
 
 
 def check_gymnasium(env, observation="flat", action="continuous", mask_in_observation=False):
-    """Check an environment in a form; its ways of rendering only if it comes from the registry."""
+    """Check an environment with some formats; its ways of rendering only if it comes from the registry."""
     check_env(env, skip_render_check=env.spec is None)
     nested = observation == "dict" and mask_in_observation
     if action == "dict" or nested:

@@ -1,4 +1,4 @@
-"""Recorded battles in every form of actions, for tests that compare the environments with the engine."""
+"""Recorded battles in every action format, for tests that compare the environments with the engine."""
 
 from typing import NamedTuple
 
@@ -9,14 +9,14 @@ from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.spaces.actions import PARTS, read_action
 from support.playing import scripted_actions
 
-FORMS = [
+FORMATS = [
     {"observation": observation, "action": action, "mask_in_observation": masked}
     for observation in ("flat", "dict")
     for action, masked in (
         ("continuous", False), ("dict", False), ("multi_discrete", False), ("multi_discrete", True),
     )
 ]  # fmt: skip
-"""Every form in which agents can see and act, as arguments of the environments."""
+"""Every combination of observation and action formats, as arguments of the environments."""
 
 SEED = 3
 FIGHT = {"scenario": "skirmish", "terrain": {"size": 50}, "max_steps": 80}
@@ -26,7 +26,7 @@ FIGHT = {"scenario": "skirmish", "terrain": {"size": 50}, "max_steps": 80}
 class Decision(NamedTuple):
     """A decision of a recorded battle with M mechs."""
 
-    actions: list  # (M) in the recorded form
+    actions: list  # (M) in the recorded format
     vectors: np.ndarray  # (M, A) that they stand for
     observations: np.ndarray  # (M, D) that came of it
     rewards: np.ndarray  # (M,)
@@ -43,11 +43,11 @@ class Recording(NamedTuple):
     engine: BattleEngine
 
 
-def in_form(form: str, vector: np.ndarray) -> object:
-    """An action of the form that comes near to a vector (A,)."""
-    if form == "continuous":
+def in_format(action_format: str, vector: np.ndarray) -> object:
+    """An action in a format that is close to a vector (A,)."""
+    if action_format == "continuous":
         return vector
-    if form == "dict":
+    if action_format == "dict":
         target = vector[Action.TARGET_0 : Action.TARGET_4 + 1]
         return {
             "motion": vector[: Action.TURN + 1],
@@ -65,15 +65,15 @@ def _nearest(values: np.ndarray, wanted: np.ndarray) -> int:
     return int(np.abs(values - np.clip(wanted, values.min(axis=0), values.max(axis=0))).sum(axis=1).argmin())
 
 
-def record(form: str, **overrides: object) -> Recording:
-    """A battle between novices whose actions are brought into a form."""
+def record(action_format: str, **overrides: object) -> Recording:
+    """A battle between novices whose actions are converted to a format."""
     engine = BattleEngine(**(FIGHT | overrides))
     players = (opponents.make("novice", 0, engine.config), opponents.make("novice", 1, engine.config))
     start = engine.reset([SEED])[0].copy()
     decisions = []
     while not engine.battle_over[0]:
-        actions = [in_form(form, vector) for vector in scripted_actions(engine, players)[0]]
-        vectors = np.stack([read_action(form, action) for action in actions])
+        actions = [in_format(action_format, vector) for vector in scripted_actions(engine, players)[0]]
+        vectors = np.stack([read_action(action_format, action) for action in actions])
         out = engine.step(vectors[None])
         observations, rewards, terminated, truncated = (array[0].copy() for array in out)
         components = engine.reward_components[0].copy()
@@ -99,7 +99,7 @@ class Replay:
 
 
 def stack(actions: list, axes: int = 1) -> object:
-    """Actions of one form put together along new leading axes: a list of them, or a list of lists with `axes` 2."""
+    """Actions of one format stacked along new leading axes: a list of them, or a list of lists with `axes` 2."""
     rows = actions if axes == 2 else [actions]
     if isinstance(rows[0][0], dict):
         stacked = {name: np.array([[action[name] for action in row] for row in rows]) for name in rows[0][0]}

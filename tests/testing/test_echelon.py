@@ -8,16 +8,17 @@ import echelon_env
 from echelon_env import opponents
 from echelon_env.testing import check_parallel_env, check_vector_env
 
-FORMS = [
+FORMATS = [
     {"observation": "flat", "action": "continuous"},
     {"observation": "dict", "action": "dict"},
     {"observation": "flat", "action": "multi_discrete", "mask_in_observation": True},
     {"observation": "dict", "action": "multi_discrete"},
 ]
+CONTROLS = ["pilot", "team", "team", "pilot"]
 
 
 class Novices:
-    """Plays every agent by a novice of its own, and counts the decisions of the living."""
+    """Plays every agent with its own novice, and counts the decisions of living agents."""
 
     def __init__(self, config):
         self.config = config
@@ -44,10 +45,10 @@ def test_parallel_battles(scenario, max_steps, dead_agents):
     assert min(novices.decisions.values()) < 3 * max_steps, "nobody died"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: "-".join(map(str, form.values())))
-def test_parallel_forms(form):
+@pytest.mark.parametrize("formats", FORMATS, ids=lambda formats: "-".join(map(str, formats.values())))
+def test_parallel_formats(formats):
     def make():
-        return echelon_env.parallel_env("duel", max_steps=12, maps=2, events=True, **form)
+        return echelon_env.parallel_env("duel", max_steps=12, maps=2, events=True, **formats)
 
     check_parallel_env(make, seed_matters=False)  # two seeds may choose the same of two maps
 
@@ -59,9 +60,9 @@ def test_a_rendered_battle():
     check_parallel_env(make, seed_matters=False)
 
 
-@pytest.mark.parametrize(("control", "form"), [*zip(["pilot", "team", "team", "pilot"], FORMS, strict=True)], ids=str)
-def test_vector_forms(control, form):
-    options = {"control": control, "max_steps": 5, "maps": 2, **form}
+@pytest.mark.parametrize(("control", "formats"), [*zip(CONTROLS, FORMATS, strict=True)], ids=str)
+def test_vector_formats(control, formats):
+    options = {"control": control, "max_steps": 5, "maps": 2, **formats}
     check_vector_env(
         lambda n, mode: gymnasium.make_vec(
             "echelon/PairCity-v0", n, "vector_entry_point", autoreset_mode=mode, **options

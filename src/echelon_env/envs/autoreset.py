@@ -1,4 +1,4 @@
-"""Battles one after the other: which seeds they have, when an episode ends, and what begins anew, for all faces."""
+"""Consecutive battles: their seeds, the ends of episodes and automatic resets, for all environment classes."""
 
 from __future__ import annotations
 
@@ -22,43 +22,44 @@ Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
 
-class Final(NamedTuple):
-    """The last of the battles that have begun anew in the same step."""
+class FinalStep(NamedTuple):
+    """The final observations and report of battles that were reset in the same step."""
 
     observations: Floats  # (B, n, D)
     report: Report
 
 
 class Step(NamedTuple):
-    """What came of a decision in B battles with a agents of n mechs in all."""
+    """The result of a decision in B battles with a agents and n controlled mechs each."""
 
     observations: Floats  # (B, n, D)
     rewards: Floats  # (B, a)
     terminated: Flags  # (B, a)
     truncated: Flags  # (B, a), never with `terminated`
     report: Report
-    final: Final | None  # where battles have begun anew in this step
+    final: FinalStep | None  # if battles were reset in this step
 
 
 class AutoresetBattles:
-    """Controlled battles that follow one another in B places.
+    """B sub-environments, each of which plays controlled battles one after the other.
 
-    With control ``"all"`` every mech is an agent (a = n), otherwise the learner's mechs of a battle are one (a = 1):
-    its components are their means, its reward the components' sum in float32. A battle's place is done when none of
-    its agents goes on: when the battle is over, `max_cycles` has come, or its last agent has died.
+    With control ``"all"`` every mech is an agent (a = n). Otherwise the learner's mechs of a battle are one agent
+    (a = 1): its components are the means over its mechs, and its reward is the components' sum in float32. A
+    sub-environment is done when it has no agent left: the battle is over, `max_cycles` is reached, or the last agent
+    has died.
 
     Parameters
     ----------
     battles
         The battles.
     autoreset_mode
-        What happens to a place that is done. `NEXT_STEP`: the next step ignores its actions, begins a new battle, and
-        returns that one's first observations with reward 0. `SAME_STEP`: the new battle begins in the same step.
-        `DISABLED`: it stands still, and stepping raises ResetNeeded, until it is reset.
+        What happens to a sub-environment that is done. `NEXT_STEP`: the next step ignores its actions, starts a new
+        battle and returns the first observations with reward 0. `SAME_STEP`: the new battle starts in the same step.
+        `DISABLED`: stepping raises ResetNeeded until it is reset.
     max_cycles
-        Decisions after which everybody who is left is truncated, whatever the battle's own limit; none by default.
+        Decisions after which all remaining agents are truncated, whatever the battle's own limit; None for no limit.
     regenerate
-        Every how many battles of a place the map changes.
+        The map of a sub-environment changes every so many battles.
     masks
         Whether reports hold masks of actions.
     events
@@ -67,7 +68,7 @@ class AutoresetBattles:
     Raises
     ------
     ConfigError
-        For an unknown mode, and numbers that are no integers of at least 1.
+        For an unknown mode, and for numbers that are not integers of at least 1.
     """
 
     def __init__(
@@ -91,98 +92,104 @@ class AutoresetBattles:
         ]
         self._regenerate = check_integer("regenerate", regenerate)
         self._has_masks, self._has_events = masks, events
-        self._together = battles.control != "all"
-        count, agents = battles.num_battles, 1 if self._together else battles.num_controlled
+        self._single_agent = battles.control != "all"
+        count, agents = battles.num_battles, 1 if self._single_agent else battles.num_controlled
         self._all = np.ones(count, np.bool_)
         self._seeds: list[int] | None = None
         self._episodes = np.zeros(count, np.int64)
-        self._own_teams = battles.teams[:, :agents]
+        self._agent_teams = battles.teams[:, :agents]
         self._present = np.zeros((count, agents), np.bool_)
         self._done = np.ones(count, np.bool_)
         self._returns = np.zeros((count, agents))
 
     @property
-    def begun(self) -> bool:
-        """Whether there has been a reset."""
+    def was_reset(self) -> bool:
+        """Whether `reset` has been called."""
         return self._seeds is not None
 
     def reset(
         self, seed: Any, generator: np.random.Generator, options: dict[str, Any] | None = None
     ) -> tuple[Floats, Report]:
-        """Begin battles: all, or those of ``options["reset_mask"]`` (B,) bool.
+        """Start battles: in all sub-environments, or in those of ``options["reset_mask"]`` (B,) bool.
 
         Parameters
         ----------
         seed
-            An integer: that of place 0, and place i has seed + i. A sequence: each place's, None to continue its own.
-            None continues all: battles follow from the last seed of their place.
+            An integer: sub-environment i gets seed + i. A sequence: one seed each, None to continue the last one.
+            None: all continue, so that battles follow from the last seed of their sub-environment.
         generator
-            What seeds of places that never had one are drawn from.
+            Draws the seeds of sub-environments that never had one.
         options
-            Other keys than ``"reset_mask"`` are ignored.
+            Keys other than ``"reset_mask"`` are ignored.
 
         Returns
         -------
         observations, report
-            (B, n, D) float32 of all places, and a report of those that begin.
+            (B, n, D) float32 of all sub-environments, and a report of those that were reset.
 
         Raises
         ------
         ResetNeeded
-            If the first reset does not begin every battle.
+            If the first reset does not start every battle.
         ValueError
-            For a mask or seeds of another shape, or a seed that is no integer in [0, 2**64); nothing changes then.
+            For a mask or seeds of another shape, or a seed that is not an integer in [0, 2**64); nothing changes then.
         """
         mask = _check_mask((options or {}).get("reset_mask"), len(self._all))
-        if not self.begun and not mask.all():
-            raise ResetNeeded("reset_mask: the first reset must begin every battle")
-        wanted = _read_seeds(seed, len(mask))
+        if not self.was_reset and not mask.all():
+            raise ResetNeeded("reset_mask: the first reset must start every battle")
+        given_seeds = _read_seeds(seed, len(mask))
         old = self._seeds or generator.integers(2**63, size=len(mask)).tolist()
-        given = mask & np.array([value is not None for value in wanted])
-        seeds = [kept if value is None or not m else value for value, m, kept in zip(wanted, mask, old, strict=True)]
-        episodes = np.where(given | (not self.begun), 0, self._episodes + mask)
-        observations = self._begin(mask, seeds, episodes, restart=given)
+        given = mask & np.array([value is not None for value in given_seeds])
+        seeds = [
+            last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)
+        ]
+        episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
+        observations = self._start(mask, seeds, episodes, restart=given)
         return observations, self._report(mask, mask, self._components())
 
     def step(self, actions: Floats) -> Step:
         """Take a decision in every battle, with the mechs' actions (B, n, A).
 
-        Raises ResetNeeded before the first reset and, without autoreset, while a place is done.
+        Raises ResetNeeded before the first reset and, without autoreset, while a sub-environment is done.
         """
-        anew, any_anew = self._done, np.count_nonzero(self._done) > 0
-        if any_anew and (not self.begun or self.mode == AutoresetMode.DISABLED):
-            raise ResetNeeded(f"no battle in progress in places {np.flatnonzero(anew).tolist()}: call reset() first")
+        done, any_done = self._done, np.count_nonzero(self._done) > 0
+        if any_done and (not self.was_reset or self.mode == AutoresetMode.DISABLED):
+            raise ResetNeeded(
+                f"no battle in progress in sub-environments {np.flatnonzero(done).tolist()}: call reset() first"
+            )
         observations, rewards, terminated, truncated = self.battles.step(actions)
         components = self._components()
-        if self._together:
+        if self._single_agent:
             rewards = np.cumsum(components, axis=-1)[..., -1]  # in order, as `sum` over the infos' components
             terminated, truncated = terminated[:, :1], truncated[:, :1]  # a team's mechs end together
-        self._cut(terminated, truncated)
-        if any_anew:
-            rewards[anew], components[anew], terminated[anew], truncated[anew] = 0.0, 0.0, False, False
-            observations = self._begin_next(anew)
+        self._truncate(terminated, truncated)
+        if any_done:
+            rewards[done], components[done], terminated[done], truncated[done] = 0.0, 0.0, False, False
+            observations = self._start_next(done)
         self._returns += rewards
         ended = terminated | truncated
         if np.count_nonzero(ended):
             self._present = self._present & ~ended
             self._done = np.logical_not(self._present.any(axis=1))
-        report = self._report(self._all, anew, components, ended)
+        report = self._report(self._all, done, components, ended)
         if self.mode != AutoresetMode.SAME_STEP or not np.count_nonzero(self._done):
             return Step(observations, rewards, terminated, truncated, report, None)
         done = self._done
-        final = Final(observations if self.battles.copy else observations.copy(), report.kept()._replace(valid=done))
-        observations = self._begin_next(done)
+        final = FinalStep(
+            observations if self.battles.copy else observations.copy(), report.copied()._replace(valid=done)
+        )
+        observations = self._start_next(done)
         report = self._report(self._all, done, self._components())
         return Step(observations, rewards, terminated, truncated, report, final)
 
     def global_state(self, team: int) -> Floats:
         """(B, S) float32, see `BattleEngine.global_state`. Raises ResetNeeded before the first reset, ValueError."""
-        self.check_begun("state()")
+        self.check_reset("state()")
         return self.engine.global_state(team)
 
-    def check_begun(self, what: str) -> None:
+    def check_reset(self, what: str) -> None:
         """Raise ResetNeeded before the first reset."""
-        if not self.begun:
+        if not self.was_reset:
             raise ResetNeeded(f"{what} needs a battle: call reset() first")
 
     def action_masks(self) -> NDArray[np.int8]:
@@ -194,18 +201,18 @@ class AutoresetBattles:
         """Stop the engine's threads."""
         self.battles.close()
 
-    def _begin(
+    def _start(
         self, mask: Flags, seeds: list[int], episodes: NDArray[np.int64], restart: Flags | None = None
     ) -> Floats:
-        """Begin the battles of places (B,), of seeds and numbers within a seed's battles (B,).
+        """Start battles where `mask` (B,) is set, by seeds and numbers of battles since the seed was given (B,).
 
-        `restart` (B,) are the places whose seed was given now.
+        `restart` (B,) marks the sub-environments whose seed was given now.
         """
-        places = list(zip(mask.tolist(), seeds, episodes.tolist(), strict=True))
+        given = list(zip(mask.tolist(), seeds, episodes.tolist(), strict=True))
         observations = self.battles.reset(
-            [episode_seed(seed, k) if begins else 0 for begins, seed, k in places],
+            [episode_seed(seed, k) if starts else 0 for starts, seed, k in given],
             mask,
-            map_seeds=[map_seed(seed, k, self._regenerate) if begins else 0 for begins, seed, k in places],
+            map_seeds=[map_seed(seed, k, self._regenerate) if starts else 0 for starts, seed, k in given],
             restart=restart,
         )
         self._seeds, self._episodes = seeds, episodes
@@ -213,41 +220,41 @@ class AutoresetBattles:
         self._returns[mask] = 0.0
         return observations
 
-    def _begin_next(self, mask: Flags) -> Floats:
+    def _start_next(self, mask: Flags) -> Floats:
         assert self._seeds is not None
-        return self._begin(mask, self._seeds, self._episodes + mask)
+        return self._start(mask, self._seeds, self._episodes + mask)
 
-    def _cut(self, terminated: Flags, truncated: Flags) -> None:
-        """Truncate those who are left after `max_cycles`."""
+    def _truncate(self, terminated: Flags, truncated: Flags) -> None:
+        """Truncate the remaining agents after `max_cycles` decisions."""
         if self.max_cycles is not None:
-            cut = self.engine.state.battles["step_count"] >= self.max_cycles
-            truncated |= cut[:, None] & self._present & ~terminated
+            reached = self.engine.state.battles["step_count"] >= self.max_cycles
+            truncated |= reached[:, None] & self._present & ~terminated
 
     def _components(self) -> Floats:
         components: Floats = self.battles.reward_components
-        if not self._together:
+        if not self._single_agent:
             return components
         sums: Floats = np.einsum("bnk->bk", components)[:, None]  # `mean` takes four times as long over so few mechs
         return sums / np.float32(components.shape[1])
 
-    def _report(self, valid: Flags, begun: Flags, components: Floats, ended: Flags | None = None) -> Report:
+    def _report(self, valid: Flags, started: Flags, components: Floats, ended: Flags | None = None) -> Report:
         battles, state = self.battles, self.engine.state
         ended = np.zeros_like(self._present) if ended is None else ended
         alive, bad_actions = battles.alive, battles.bad_actions
-        if self._together:
+        if self._single_agent:
             alive, bad_actions = alive.sum(axis=1, keepdims=True), bad_actions.sum(axis=1, keepdims=True)
         events = None
         if self._has_events:
             events = tuple(read_events(self.engine, b, self.names) for b in range(battles.num_battles))
         return Report(
             valid=valid,
-            begun=begun,
+            started=started,
             present=self._present,
             ended=ended,
             alive=alive,
             bad_actions=bad_actions,
             components=components,
-            own_teams=self._own_teams,
+            agent_teams=self._agent_teams,
             teams=state.teams,
             battles=state.battles,
             returns=self._returns,
@@ -259,7 +266,7 @@ class AutoresetBattles:
     def _statistics(self) -> NDArray[Any]:
         """(B, a) STATISTICS of the agents: the sums over their mechs."""
         statistics = self.battles.rows_of(self.engine.state.statistics)
-        if not self._together:
+        if not self._single_agent:
             return statistics
         totals = statistics[:, :1].copy()
         for name in STATISTIC_NAMES:
@@ -267,17 +274,17 @@ class AutoresetBattles:
         return totals
 
 
-def final_infos(observations: Any, final: Final, lone: bool) -> dict[str, Any]:
-    """What infos say about battles that have begun anew in the same step, as Gymnasium's vector environments do.
+def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict[str, Any]:
+    """Infos about battles that were reset in the same step, as in Gymnasium's vector environments.
 
     ``final_obs`` are (B,) objects, the battles' last `observations` (a leading axis B in every array), and
-    ``final_info`` is a dict as `info.batch_infos` makes it.
+    ``final_info`` is a dict from `infos.batch_infos`.
     """
     done = final.report.valid
     last = [pick(observations, b) if ended else None for b, ended in enumerate(done.tolist())]
     return {
         "final_obs": objects(last), "_final_obs": done,
-        "final_info": batch_infos(final.report, lone), "_final_info": done,
+        "final_info": batch_infos(final.report, single_agent), "_final_info": done,
     }  # fmt: skip
 
 
@@ -305,13 +312,13 @@ def _check_mask(mask: Any, count: int) -> Flags:
 
 
 def _read_seeds(seed: Any, count: int) -> Sequence[int | None]:
-    """Each place's seed, None where it goes on with its own."""
+    """One seed for each sub-environment, None where it continues its last one."""
     if seed is None:
         return [None] * count
     if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, str):
-        wanted = [None if one is None else check_seed(one) for one in seed]
-        if len(wanted) != count:
-            raise ValueError(f"seed: expected {count} seeds, got {len(wanted)}")
-        return wanted
+        seeds = [None if one is None else check_seed(one) for one in seed]
+        if len(seeds) != count:
+            raise ValueError(f"seed: expected {count} seeds, got {len(seeds)}")
+        return seeds
     first = check_seed(seed)
-    return [check_seed(first + place) for place in range(count)]
+    return [check_seed(first + index) for index in range(count)]

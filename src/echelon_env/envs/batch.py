@@ -1,4 +1,4 @@
-"""The multi-agent batch face: many battles with every mech as a row, in plain arrays, for loops of one's own."""
+"""The batched multi-agent API: many battles with every mech as a row, in plain arrays, for custom training loops."""
 
 from __future__ import annotations
 
@@ -20,62 +20,36 @@ from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import Report, batch_infos
 from echelon_env.spaces.actions import ActionFormat
-from echelon_env.spaces.agent import Forms
+from echelon_env.spaces.agent import AgentSpaces
 from echelon_env.spaces.observations import ObservationFormat
 
 Step = tuple[Any, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class BattleBatchEnv:
-    """B battles on one engine with every mech as an agent: arrays (B, M, ...), battles and mechs in their order.
+    """B battles on one engine with every mech as an agent: arrays (B, M, ...).
 
-    Mechs are rows ``blue_0`` ... ``red_n`` (`agents`). ``infos["present"]`` (B, M) says which of them are in their
-    battles after a call, as PettingZoo's `agents` does: a row that was not present before a step has no part in it,
-    and gets reward 0 and no flags. With ``dead_agents="terminate"`` (the default) a mech that dies is terminated once
-    and then absent until the next battle; with ``"persist"`` it stays until the battle ends. What else infos hold:
-    `echelon_env.envs.infos`, as arrays with masks.
+    Rows are the mechs ``blue_0`` ... ``red_n`` (`agents`). ``infos["present"]`` (B, M) marks the agents that remain in
+    their battles after a call, like PettingZoo's `agents`. A step ignores rows that were not present before it, and
+    returns reward 0 and no flags for them. With ``dead_agents="terminate"`` (the default) a mech that dies is
+    terminated once and then absent until the next battle; with ``"persist"`` it stays until the battle ends. For the
+    other infos, arrays with masks, see `echelon_env.envs.infos`.
 
-    A battle's place is done when none of its rows goes on: what then happens is as in Gymnasium's vector environments.
+    A sub-environment is done when none of its rows is present; the autoreset modes are those of Gymnasium's vector
+    environments.
 
-    Parameters
-    ----------
-    scenario
-        A scenario's name or file, a `BattleConfig` or its dict.
-    num_envs
-        Battles B.
-    observation
-        ``"flat"``: (B, M, D) float32, see `layout.observations`. ``"dict"``: a dict of its streams, (B, M, ...).
-    action
-        ``"continuous"``: (B, M, A) float32 in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of its
-        blocks, (B, M, ...). ``"multi_discrete"``: choices (B, M, parts), with masks of what is impossible now.
-    mask_in_observation
-        Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
-    events
-        Whether infos hold what happened in the last decision.
-    max_cycles
-        Decisions after which everybody is truncated, whatever the battle's own limit; none by default.
-    maps
-        None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
-        made once: their number, a directory of recipes, or a `MapPool`.
-    regenerate
-        Every how many episodes the map changes; between, battles are fought on the same one.
-    num_threads
-        Threads that share a step.
-    autoreset_mode
-        What happens to a place that is done. `NEXT_STEP` (default): its next step ignores the actions, which must be
-        in the space all the same, begins a new battle and returns its first observations with reward 0. `SAME_STEP`:
-        the new battle begins in the same step; the last observations and infos are in ``infos["final_obs"]`` and
-        ``infos["final_info"]``. `DISABLED`: it stands still, and stepping raises ResetNeeded, until
-        ``reset(options={"reset_mask": mask})``.
+    Parameters are those of `BattleParallelEnv` without `render_mode`, those of `BattleVectorEnv` for batches
+    (`num_envs`, `num_threads`, `autoreset_mode`), and
+
     copy
         False: observations are the engine's own buffer or views of it, valid until the next call. True: fresh arrays.
-    **overrides
-        Fields of the configuration to change.
+
+    Observations and actions have leading axes (B, M) in every array.
 
     Raises
     ------
     ConfigError
-        For anything impossible among them.
+        For invalid arguments.
 
     Examples
     --------
@@ -105,21 +79,21 @@ class BattleBatchEnv:
     ) -> None:
         check_arguments(overrides, BattleBatchEnv)
         self.num_envs = check_integer("num_envs", num_envs)
-        self._forms = Forms(observation, action, mask_in_observation)
+        self._spaces = AgentSpaces(observation, action, mask_in_observation)
         battles = ControlledBattles(
             make_config(scenario, **overrides), self.num_envs,
             control="all", copy=copy, maps=maps, num_threads=num_threads,
         )  # fmt: skip
         self._battles = AutoresetBattles(
             battles, autoreset_mode,
-            max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events,
+            max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events,
         )  # fmt: skip
         self.config: BattleConfig = battles.config
         self.autoreset_mode = self._battles.mode
         self.agents = tuple(self._battles.names)
         self.num_mechs = len(self.agents)
-        self.single_observation_space = self._forms.observation_space
-        self.single_action_space = self._forms.action_space
+        self.single_observation_space = self._spaces.observation_space
+        self.single_action_space = self._spaces.action_space
         low, high = battles.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
         """Space of a battle's row of `state`."""
@@ -129,15 +103,15 @@ class BattleBatchEnv:
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin battles: all, or those of ``options["reset_mask"]`` (B,) bool.
+        """Start battles: all, or those of ``options["reset_mask"]`` (B,) bool.
 
-        An integer seed seeds battle i with seed + i; a sequence names each one's, None continuing its own; without a
-        seed battles follow from the last ones given.
+        An integer seeds battle i with seed + i. A sequence has one seed for each battle, where None continues the last
+        one. Without a seed battles follow from the last seeds given.
 
         Raises ValueError for a bad mask or seed, with nothing changed, and ResetNeeded if the first reset is partial.
         """
         vectors, report = self._battles.reset(seed, np.random.default_rng(), options)
-        return self._observe(vectors, report), batch_infos(report, lone=False)
+        return self._observe(vectors, report), batch_infos(report, single_agent=False)
 
     def step(self, actions: Any) -> Step:
         """Take a decision in every battle, with an action for every row; those of absent rows are ignored.
@@ -152,19 +126,19 @@ class BattleBatchEnv:
         ResetNeeded
             Before `reset`, and without autoreset while a battle is over.
         ValueError
-            For actions that are not in the space, save for its bounds.
+            For actions that are not in the space; numbers may be out of bounds.
         """
-        vectors = self._forms.read_rows(actions, self.num_envs, self.num_mechs)
+        vectors = self._spaces.read_rows(actions, self.num_envs, self.num_mechs)
         step = self._battles.step(vectors)
-        infos = batch_infos(step.report, lone=False)
+        infos = batch_infos(step.report, single_agent=False)
         if step.final is not None:
             final = step.final
-            infos |= final_infos(self._observe(final.observations, final.report), final, lone=False)
+            infos |= final_infos(self._observe(final.observations, final.report), final, single_agent=False)
         observations = self._observe(step.observations, step.report)
         return observations, step.rewards, step.terminated, step.truncated, infos
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
-        """(B, S) float32: all mechs, unfiltered, as `team` (0 blue, 1 red) lists them, itself first.
+        """(B, S) float32: all mechs, unfiltered, in the order of `team` (0 blue, 1 red), whose mechs come first.
 
         The layout is `echelon_env.layout.observations.state_streams`, see docs/observations.md.
 
@@ -173,7 +147,7 @@ class BattleBatchEnv:
         return self._battles.global_state(team)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """(B, M, MASK_SIZE) bool: what the rows' multi-discrete actions can do now, part after part."""
+        """(B, M, MASK_SIZE) bool: the choices of the multi-discrete action that are possible now, part by part."""
         return self._battles.action_masks().astype(np.bool_)
 
     def close(self) -> None:
@@ -181,4 +155,4 @@ class BattleBatchEnv:
         self._battles.close()
 
     def _observe(self, vectors: NDArray[np.float32], report: Report) -> Any:
-        return self._forms.observe(vectors, report.masks)
+        return self._spaces.observe(vectors, report.masks)

@@ -1,4 +1,4 @@
-"""Battles in which a learner controls some mechs and policies control the rest: the base of single-agent faces."""
+"""Battles in which a learner controls some mechs and policies control the others: the base of all environments."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from echelon_env.opponents.policy import check_resumable
 from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, part_of, without
 
 Control = Literal["pilot", "team", "all"]
-PLAYERS: dict[str, tuple[str, ...]] = {"pilot": ("opponent", "teammate"), "team": ("opponent",), "all": ()}
-"""Who plays the mechs that the learner does not, by what the learner controls."""
+POLICY_ROLES: dict[str, tuple[str, ...]] = {"pilot": ("opponent", "teammate"), "team": ("opponent",), "all": ()}
+"""The policies that control the other mechs, by what the learner controls."""
 
 Indices = NDArray[np.int64]
 
 
 class Rows:
-    """Somebody's rows in the engine's arrays (B, M, ...): their `numbers` (B, r), which may differ between battles."""
+    """Rows of the engine's arrays (B, M, ...): their `numbers` (B, r), which may differ between battles."""
 
     def __init__(self, numbers: Indices) -> None:
         self.numbers = numbers
         first = int(numbers[0, 0]) if numbers.size else 0
         stop = first + numbers.shape[1]
-        self._together = bool((numbers == np.arange(first, stop)).all())  # and the same in all battles
+        self._contiguous = bool((numbers == np.arange(first, stop)).all())  # and the same in all battles
         self.index: tuple[Any, Any] = np.arange(len(numbers))[:, None], numbers
-        """What to index an array with."""
-        if self._together:
+        """The index of the rows."""
+        if self._contiguous:
             self.index = slice(None), slice(first, stop)  # much faster
 
     def of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the rows (B, r, ...) of an array (B, M, ...)."""
         rows: NDArray[Any] = array[self.index]
-        return rows.copy() if self._together else rows
+        return rows.copy() if self._contiguous else rows
 
 
 class ControlledBattles:
-    """B battles with n mechs each in a learner's hands; the arrays it returns are fresh (but see `copy`).
+    """B battles in which a learner controls n mechs each; returned arrays are fresh (but see `copy`).
 
     Parameters
     ----------
@@ -59,17 +59,16 @@ class ControlledBattles:
     num_battles
         Battles B.
     control
-        ``"pilot"``: one mech a battle (n = 1); ``"team"``: all mechs of a team; ``"all"``: those of both teams.
+        ``"pilot"``: one mech per battle (n = 1); ``"team"``: all mechs of a team; ``"all"``: those of both teams.
     opponent
-        What plays the other team: the name of a scripted level, weights of several (each battle is played at one of
-        them), a policy, or a plain function that gives actions (R, A) for observations (R, D). Nobody with control
-        ``"all"``.
+        The other team's policy: the name of a scripted level, weights of several levels (one is drawn for each
+        battle), a `Policy`, or a function from observations (R, D) to actions (R, A). Unused with control ``"all"``.
     teammate
-        Likewise for the pilot's team-mates.
+        The policy of the pilot's team-mates, given in the same way.
     pilot
-        Index of the pilot's mech within its team's roster.
+        Index of the pilot's mech in its team's roster.
     side
-        The learner's team: 0 (blue) or 1 (red), or (B,) of them; `reset` can change it.
+        The learner's team, 0 (blue) or 1 (red), or one for each battle (B,); `reset` can change it.
     copy
         False: observations are the engine's own buffer, valid until the next call. Only with control ``"all"``.
     num_threads
@@ -77,7 +76,7 @@ class ControlledBattles:
     maps
         The battles' maps, see `BattleEngine`.
     seed
-        Seed of the scripted players.
+        Seed of the scripted policies.
     **overrides
         Fields of the configuration to change.
 
@@ -105,23 +104,23 @@ class ControlledBattles:
         **overrides: Any,
     ) -> None:
         check_arguments(overrides, ControlledBattles)
-        if control not in PLAYERS:
-            raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), PLAYERS)}")
+        if control not in POLICY_ROLES:
+            raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), POLICY_ROLES)}")
         if not copy and control != "all":
-            raise ConfigError(f"copy=False needs control 'all': the rows of control {control!r} are picked out")
+            raise ConfigError(f"copy=False needs control 'all': control {control!r} returns copies of rows")
         config = make_config(scenario, **overrides)
         self.engine = BattleEngine(config, num_battles, num_threads, maps=maps)
         self.num_battles = num_battles
         self.control = control
         self.copy = copy
         if opponent is teammate and isinstance(opponent, Policy):
-            raise ConfigError("opponent and teammate are one object; each needs a memory of its own")
+            raise ConfigError("opponent and teammate are one object; each needs its own memory")
         seed = check_integer("seed", seed, 0)
         given = {"opponent": opponent, "teammate": teammate}
         self._players = {
-            role: _make_policy(role, given[role], seed + i, config) for i, role in enumerate(PLAYERS[control])
+            role: _make_policy(role, given[role], seed + i, config) for i, role in enumerate(POLICY_ROLES[control])
         }
-        self._drawn = {
+        self._mixtures = {
             role: policy
             for role, policy in self._players.items()
             if isinstance(policy, Mixture) and policy is not given[role]
@@ -129,7 +128,7 @@ class ControlledBattles:
         self._pilot = check_integer("pilot", pilot, 0)
         self._actions = np.zeros((num_battles, self.engine.num_mechs, self.engine.action_dim), np.float32)
         self._side = _check_sides(side, num_battles)
-        self._own, self._others = self._share_out(self._side)
+        self._own, self._others = self._assign_rows(self._side)
         self.num_controlled = self._own.numbers.shape[1]
 
     def reset(
@@ -140,10 +139,10 @@ class ControlledBattles:
         map_seeds: ArrayLike | None = None,
         restart: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float32]:
-        """Begin new battles, see `BattleEngine.reset`; `side` (B,) changes the learner's teams of those that begin.
+        """Start new battles, see `BattleEngine.reset`; `side` (B,) changes the learner's teams in those battles.
 
-        `restart` (B,) bool are those that follow from nothing before: where players were given by weights, their levels
-        are drawn as in the first battle ever. Players that are objects know nothing of it.
+        `restart` (B,) bool marks battles that do not continue a sequence: levels given by weights are drawn as in the
+        very first battle. It has no effect on policies given as objects.
 
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
@@ -151,21 +150,21 @@ class ControlledBattles:
         sides, shares = self._side, (self._own, self._others)
         if side is not None:
             sides = np.where(chosen, _check_sides(side, self.num_battles), self._side)
-            shares = self._share_out(sides)
+            shares = self._assign_rows(sides)
         self.engine.reset(seeds, chosen, map_seeds)
         self._side = sides
         self._own, self._others = shares
         for role, policy in self._players.items():
             rows = self._others[role].numbers.shape[1]
             policy.reset(np.repeat(chosen, rows))
-            if restart is not None and role in self._drawn:
-                self._drawn[role].restart(np.repeat(chosen & restart, rows))
+            if restart is not None and role in self._mixtures:
+                self._mixtures[role].restart(np.repeat(chosen & restart, rows))
         return self.observations
 
     def step(
         self, actions: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Take a decision: the learner's actions (B, n, A), everybody else's from their policies.
+        """Take a decision: the learner's actions (B, n, A), the others' from their policies.
 
         Returns the learner's observations (B, n, D) float32, rewards (B, n) float32, terminated and truncated (B, n)
         bool. Raises ValueError for another shape.
@@ -176,20 +175,20 @@ class ControlledBattles:
         shape = (self.num_battles, self.num_controlled, self.engine.action_dim)
         self._actions[self._own.index] = read_actions(actions, shape, "actions (battles, mechs, action)")
         for role, policy in self._players.items():
-            self._let_act(role, policy)
+            self._act(role, policy)
         _, rewards, terminated, truncated = self.engine.step(self._actions)
         return self.observations, self.rows_of(rewards), self.rows_of(terminated), self.rows_of(truncated)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
-        """Weigh the rewards of later decisions in another way, see `BattleEngine.set_rewards`."""
+        """Change the reward weights of later decisions, see `BattleEngine.set_rewards`."""
         self.engine.set_rewards(rewards)
 
     def state_arrays(self) -> Arrays:
-        """Everything that the future depends on but the learner's actions, the reward weights that hold included.
+        """The complete state of the battles and policies, including the current reward weights.
 
-        Plain arrays by name: of numbers or booleans, without records and objects, fit for any file format.
+        Plain arrays of numbers or booleans by name, without records and objects, so that any file format can hold them.
 
-        Raises `NotResetError` before the first reset, and `ConfigError` for a player that is not `Resumable`.
+        Raises `NotResetError` before the first reset, and `ConfigError` for a policy that is not `Resumable`.
         """
         arrays = {"side": self._side.copy(), "pilot": np.array([self._pilot], np.int64)}
         arrays |= named("engine", engine_arrays(self.engine))
@@ -198,20 +197,20 @@ class ControlledBattles:
         return arrays
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-        """Go on from the `state_arrays` of battles that were made with the same arguments but `num_threads`.
+        """Continue from the `state_arrays` of battles with the same arguments; `num_threads` may differ.
 
-        Returns the learner's observations (B, n, D). Raises ValueError, with nothing changed, where the arrays are not
-        of such battles, and `ConfigError` for a player that is not `Resumable`.
+        Returns the learner's observations (B, n, D). Raises ValueError, with nothing changed, for arrays of other
+        battles, and `ConfigError` for a policy that is not `Resumable`.
         """
         own = without(arrays, "engine", *self._players)
         check_arrays("the battles", own, {"side": ((self.num_battles,), np.int64), "pilot": ((1,), np.int64)})
         check_same("the battles", "pilot", self._pilot, int(own["pilot"][0]))
         side = _check_sides(own["side"], self.num_battles)
-        shares = self._share_out(side)
+        shares = self._assign_rows(side)
         states = {role: (part_of(arrays, role), shares[1][role].numbers.size) for role in self._players}
         players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
         for role, player in players.items():
-            deepcopy(player).restore_arrays(*states[role])  # so that it fails here if at all
+            deepcopy(player).restore_arrays(*states[role])  # any failure happens here, before a change
         restore_engine(self.engine, part_of(arrays, "engine"))
         for role, player in players.items():
             player.restore_arrays(*states[role])
@@ -225,14 +224,14 @@ class ControlledBattles:
         return self.engine.config
 
     def global_state(self) -> NDArray[np.float32]:
-        """(B, S) float32: the battles' global states as the learner's teams see them, see `BattleEngine`."""
+        """(B, S) float32: the global states from the perspective of the learner's teams, see `BattleEngine`."""
         return self.engine.global_state(self._side)
 
     @property
     def observations(self) -> NDArray[np.float32]:
-        """(B, n, D) float32: what the learner's mechs see now."""
-        everything = self.engine.out.observations
-        return self.rows_of(everything) if self.copy else everything
+        """(B, n, D) float32: the current observations of the learner's mechs."""
+        observations = self.engine.out.observations
+        return self.rows_of(observations) if self.copy else observations
 
     def rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
@@ -240,40 +239,39 @@ class ControlledBattles:
 
     @property
     def side(self) -> NDArray[np.int64]:
-        """(B,) int64: the learner's team in each battle, 0 blue and 1 red."""
+        """(B,) int64: the learner's team in each battle, 0 blue or 1 red."""
         return self._side.copy()
 
     @property
-    def own(self) -> NDArray[np.int64]:
-        """(B, n) int64: the engine's rows that the learner controls."""
+    def rows(self) -> NDArray[np.int64]:
+        """(B, n) int64: the rows of the learner's mechs in the engine's arrays."""
         return self._own.numbers.copy()
 
     @property
     def teams(self) -> NDArray[np.int64]:
-        """(B, n) int64: the teams of the learner's mechs, 0 blue and 1 red."""
+        """(B, n) int64: the teams of the learner's mechs, 0 blue or 1 red."""
         return np.where(self._own.numbers < len(self.config.blue), BLUE, RED)
 
     @property
     def alive(self) -> NDArray[np.bool_]:
-        """(B, n) bool: the learner's mechs that live."""
+        """(B, n) bool: whether the learner's mechs are alive."""
         alive: NDArray[np.bool_] = self.engine.state.mechs["alive"][self._own.index].astype(np.bool_)
         return alive
 
     @property
     def battle_over(self) -> NDArray[np.bool_]:
-        """(B,) bool: the battles that are over."""
+        """(B,) bool: whether the battles are over."""
         return self.engine.battle_over
 
     @property
-    def learner_won(self) -> NDArray[np.int8]:
-        """(B,) int8: 1 win, 0 draw, -1 loss of the learner's team; valid where `battle_over`."""
+    def learner_outcome(self) -> NDArray[np.int8]:
+        """(B,) int8: 1 for a win, 0 for a draw, -1 for a loss of the learner's team; valid where `battle_over`."""
         winner = self.engine.winner
-        won = np.where(winner == self._side, 1, -1)
-        return np.where(winner == DRAW, 0, won).astype(np.int8)
+        return np.where(winner == DRAW, 0, np.where(winner == self._side, 1, -1)).astype(np.int8)
 
     @property
     def bad_actions(self) -> NDArray[np.int32]:
-        """(B, n) int32: non-finite action entries of the learner in the last step."""
+        """(B, n) int32: non-finite entries of the learner's last actions."""
         return self.rows_of(self.engine.state.mechs["bad_actions"])
 
     @property
@@ -285,7 +283,7 @@ class ControlledBattles:
         """Stop the engine's threads."""
         self.engine.close()
 
-    def _let_act(self, role: str, policy: Policy) -> None:
+    def _act(self, role: str, policy: Policy) -> None:
         rows = self._others[role]
         if rows.numbers.shape[1] == 0:
             return
@@ -295,8 +293,8 @@ class ControlledBattles:
         checked = read_actions(actions, shape, f"actions of the {role} {policy!r}")
         self._actions[rows.index] = checked.reshape(*rows.numbers.shape, -1)
 
-    def _share_out(self, side: Indices) -> tuple[Rows, dict[str, Rows]]:
-        """The rows of the learner and of each other player, for the learner's team in each battle."""
+    def _assign_rows(self, side: Indices) -> tuple[Rows, dict[str, Rows]]:
+        """The rows of the learner and of each policy, for the learner's team in each battle."""
         blue, red = np.arange(len(self.config.blue)), len(self.config.blue) + np.arange(len(self.config.red))
         if self.control == "all":
             return Rows(np.tile(np.concatenate([blue, red]), (len(side), 1))), {}
@@ -314,33 +312,33 @@ class ControlledBattles:
 
 
 def check_arguments(
-    arguments: Mapping[str, Any], face: Callable[..., Any], inner: Callable[..., Any] | None = None
+    arguments: Mapping[str, Any], env_class: Callable[..., Any], inner: Callable[..., Any] | None = None
 ) -> None:
-    """Check the names of the further keyword arguments of a class of environments.
+    """Check the names of the additional keyword arguments of an environment class.
 
     Parameters
     ----------
     arguments
-        Those that are no parameters of its own.
-    face
-        The class; a name close to one of its parameters is a typing error.
+        The arguments that are not parameters of the class.
+    env_class
+        The class; names close to its parameters are suggested.
     inner
-        The class that it hands them on to, if any, whose keyword-only parameters they may be.
+        The class that receives them, if any; its keyword-only parameters are valid too.
 
     Raises
     ------
     ConfigError
-        For one that is nothing of the kind nor a key of the configuration, with the nearest valid name.
+        For a name that is neither such a parameter nor a key of the configuration, with the nearest valid name.
     """
     valid = {field.name for field in dataclasses.fields(BattleConfig)}
-    valid |= {p.name for p in inspect.signature(face).parameters.values() if p.kind is not p.VAR_KEYWORD}
+    valid |= {p.name for p in inspect.signature(env_class).parameters.values() if p.kind is not p.VAR_KEYWORD}
     if inner is not None:
         valid |= {p.name for p in inspect.signature(inner).parameters.values() if p.kind is p.KEYWORD_ONLY}
     for name in arguments:
         if name in valid:
             continue
         hint = nearest_name(name, valid)
-        if name in PLAYERS["pilot"]:
+        if name in POLICY_ROLES["pilot"]:
             hint = "; all mechs are the caller's here, see BattleEnv and echelon_env.wrappers.TeamVersusPolicy"
         raise ConfigError(f"unknown argument {name!r}{hint}", name)
 

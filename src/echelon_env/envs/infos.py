@@ -1,17 +1,17 @@
-"""What the infos of every environment hold, as scalars for single agents and as arrays for batches.
+"""Contents of the infos of all environment classes: scalars for single agents, arrays for batches.
 
-| key | what | when |
+| key | meaning | when |
 |---|---|---|
-| ``alive`` | whether the mech lives; of agents that are a team or a pilot, how many of their mechs do | always |
-| ``bad_actions`` | entries of the last action that were no finite numbers, and played as 0 | always |
-| ``reward_components`` | the reward by component; added up as float32 in this order they are it exactly | always |
+| ``alive`` | whether the mech is alive; for agents that are a team or a pilot, how many of their mechs are | always |
+| ``bad_actions`` | non-finite entries of the last action, which were read as 0 | always |
+| ``reward_components`` | the reward by component; their float32 sum in this order is exactly the reward | always |
 | ``own_share``, ``enemy_share`` | the teams' shares of the zone in the last decision, 0..1 | always |
 | ``own_score``, ``enemy_score`` | the teams' seconds of zone control | always |
-| ``action_mask`` | what is possible now: for each part of the action an int8 array, 1 or 0 | ``"multi_discrete"`` |
-| ``events`` | what happened in the last decision, of the whole battle, whoever saw it: `Event` | ``events=True`` |
-| ``map_seed`` | seed that the map was made from | when a battle begins |
+| ``action_mask`` | choices possible now: for each part of the action an int8 array of 1 and 0 | ``"multi_discrete"`` |
+| ``events`` | all `Event` of the last decision in the whole battle, seen by the agent or not | ``events=True`` |
+| ``map_seed`` | seed of the map | a battle starts |
 | ``episode_statistics`` | ``r`` return, ``l`` decisions, then the fields of STATISTICS | an agent's episode ends |
-| ``present`` | whether the mech is in its battle after the call | always, in `BattleBatchEnv` |
+| ``present`` | whether the mech is still an agent of its battle after the call | always, in `BattleBatchEnv` |
 | ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss | the battle is over |
 | ``reason`` | ``"zone_control"``, ``"elimination"`` or ``"time_limit"`` | the battle is over |
 
@@ -33,13 +33,13 @@ from echelon_env.spaces.actions import split_mask
 from echelon_env.spaces.agent import pick
 
 STATISTIC_NAMES = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
-"""What is counted of a mech's battle: the fields of STATISTICS without its padding."""
+"""Statistics of a mech's battle: the fields of STATISTICS without its padding."""
 
 _NO_REWARD = dict.fromkeys(REWARD_COMPONENTS, np.float32(0))
 
 
 class Event(NamedTuple):
-    """Something that happened in a battle; `echelon_env.engine.state.EVENT_MEANINGS` says what the fields are."""
+    """Something that happened in a battle; `echelon_env.engine.state.EVENT_MEANINGS` defines the fields."""
 
     kind: str
     tick: int
@@ -57,25 +57,25 @@ class Event(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What infos tell of B battles with a agents of n mechs each; valid until the next call of their environment."""
+    """Data for the infos of B battles with a agents of n mechs each; valid until the environment's next call."""
 
-    valid: NDArray[np.bool_]  # (B,) the battles that it is about
-    begun: NDArray[np.bool_]  # (B,) that have just begun
-    present: NDArray[np.bool_]  # (B, a) agents that go on
+    valid: NDArray[np.bool_]  # (B,) the battles that it describes
+    started: NDArray[np.bool_]  # (B,) battles that have just started
+    present: NDArray[np.bool_]  # (B, a) agents that continue
     ended: NDArray[np.bool_]  # (B, a) agents whose episode has just ended
-    alive: NDArray[Any]  # (B, a) bool, or how many of the agent's mechs live
+    alive: NDArray[Any]  # (B, a) bool, or the number of the agent's living mechs
     bad_actions: NDArray[np.int32]  # (B, a)
     components: NDArray[np.float32]  # (B, a, K)
-    own_teams: NDArray[np.int64]  # (B, a) the agents' teams
+    agent_teams: NDArray[np.int64]  # (B, a)
     teams: NDArray[Any]  # (B, 2) TEAM
     battles: NDArray[Any]  # (B,) BATTLE
     returns: NDArray[np.float64]  # (B, a)
     statistics: NDArray[Any] | None  # (B, a) STATISTICS, where an episode has ended
     masks: NDArray[np.int8] | None  # (B, a, n * MASK_SIZE) where actions have masks
-    events: tuple[tuple[Event, ...], ...] | None  # of each battle, where asked for
+    events: tuple[tuple[Event, ...], ...] | None  # of each battle, if requested
 
-    def kept(self) -> Report:
-        """A report that stays valid."""
+    def copied(self) -> Report:
+        """A report that stays valid after the next call."""
         return self._replace(teams=self.teams.copy(), battles=self.battles.copy(), returns=self.returns.copy())
 
 
@@ -106,15 +106,15 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]:
     """Infos of some agents of the first battle, as scalars."""
-    alive, bad_actions, own_teams = (
+    alive, bad_actions, agent_teams = (
         report.alive[0].tolist(),
         report.bad_actions[0].tolist(),
-        report.own_teams[0].tolist(),
+        report.agent_teams[0].tolist(),
     )
     components, zones = _components(report), _zones(report)
     infos: list[dict[str, Any]] = []
     for agent in agents:
-        own_share, enemy_share, own_score, enemy_score = zones[own_teams[agent]]
+        own_share, enemy_share, own_score, enemy_score = zones[agent_teams[agent]]
         infos.append(
             {
                 "alive": alive[agent],
@@ -132,7 +132,7 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
     if report.events is not None:
         for info in infos:
             info["events"] = report.events[0]
-    if report.begun[0]:
+    if report.started[0]:
         for info in infos:
             info["map_seed"] = report.battles["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
     if report.statistics is not None:
@@ -168,51 +168,53 @@ def _zones(report: Report) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return (blue_share, red_share, blue_score, red_score), (red_share, blue_share, red_score, blue_score)
 
 
-def batch_infos(report: Report, lone: bool) -> dict[str, Any]:
-    """Infos of all battles as arrays, each with a mask ``_key`` of where it says something.
+def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
+    """Infos of all battles as arrays, each with a mask ``_key`` of the entries that are valid.
 
     Parameters
     ----------
     report
         Of B battles with a agents each.
-    lone
+    single_agent
         Whether battles have one agent each: arrays are (B,), masks of actions B tuples. Otherwise arrays are (B, a),
         masks of actions a tuple of arrays (B, a, choices).
 
     Returns
     -------
     dict
-        The keys of this module, those that do not hold for any battle left out, and of several agents ``present``,
-        the agents that go on. ``reward_components`` and ``episode_statistics`` are dicts of arrays; ``map_seed``,
+        The keys of this module without those that hold for no battle; for several agents also ``present``, the
+        agents that continue. ``reward_components`` and ``episode_statistics`` are dicts of arrays; ``map_seed``,
         ``reason`` and ``events`` are (B,), the latter two of objects.
     """
 
     def of_agents(array: NDArray[Any]) -> NDArray[Any]:
-        return array[:, 0] if lone else array
+        return array[:, 0] if single_agent else array
 
-    everybody = of_agents(np.repeat(report.valid[:, None], report.alive.shape[1], axis=1))
+    valid = of_agents(np.repeat(report.valid[:, None], report.alive.shape[1], axis=1))
     infos: dict[str, Any] = {}
 
     def put(name: str, value: Any, where: NDArray[np.bool_]) -> None:
         infos[name], infos[f"_{name}"] = value, where
 
-    put("alive", of_agents(report.alive), everybody)
-    put("bad_actions", of_agents(report.bad_actions), everybody)
+    put("alive", of_agents(report.alive), valid)
+    put("bad_actions", of_agents(report.bad_actions), valid)
     components = of_agents(report.components)
-    put("reward_components", {name: components[..., k] for k, name in enumerate(REWARD_COMPONENTS)}, everybody)
+    put("reward_components", {name: components[..., k] for k, name in enumerate(REWARD_COMPONENTS)}, valid)
     battle = np.arange(len(report.valid))[:, None]
-    for name, team in (("own", report.own_teams), ("enemy", 1 - report.own_teams)):
-        put(f"{name}_share", of_agents(report.teams["share"][battle, team]), everybody)
-        put(f"{name}_score", of_agents(report.teams["score"][battle, team]), everybody)
-    if not lone:
-        put("present", report.present.copy(), everybody)
+    for name, team in (("own", report.agent_teams), ("enemy", 1 - report.agent_teams)):
+        put(f"{name}_share", of_agents(report.teams["share"][battle, team]), valid)
+        put(f"{name}_score", of_agents(report.teams["score"][battle, team]), valid)
+    if not single_agent:
+        put("present", report.present.copy(), valid)
     if report.masks is not None:
         parts = split_mask(of_agents(report.masks))
-        put("action_mask", objects([pick(parts, b) for b in range(len(report.valid))]) if lone else parts, everybody)
+        put(
+            "action_mask", objects([pick(parts, b) for b in range(len(report.valid))]) if single_agent else parts, valid
+        )
     if report.events is not None:
         put("events", objects(report.events), report.valid.copy())
-    if np.count_nonzero(report.begun):
-        put("map_seed", report.battles["map_seed"].copy(), report.begun)
+    if np.count_nonzero(report.started):
+        put("map_seed", report.battles["map_seed"].copy(), report.started)
     if report.statistics is not None:
         ended = report.ended & report.valid[:, None]
         counted = np.zeros_like(report.statistics)
@@ -232,7 +234,7 @@ def batch_infos(report: Report, lone: bool) -> dict[str, Any]:
 
 
 def objects(values: Sequence[Any]) -> NDArray[Any]:
-    """(B,) objects; NumPy would make more axes of tuples."""
+    """(B,) objects; NumPy would turn tuples into further axes."""
     array = np.full(len(values), None, object)
     for index, value in enumerate(values):
         array[index] = value
@@ -242,4 +244,4 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
 def _outcomes(report: Report) -> NDArray[np.int64]:
     """(B, a): 1 for a win, 0 for a draw, -1 for a loss of the agents' teams."""
     winners = report.battles["winner"][:, None]
-    return np.where(winners == DRAW, 0, np.where(winners == report.own_teams, 1, -1))
+    return np.where(winners == DRAW, 0, np.where(winners == report.agent_teams, 1, -1))

@@ -1,4 +1,4 @@
-"""PettingZoo's faces: the parallel environment, and the agent-environment cycle by PettingZoo's own conversion."""
+"""PettingZoo's APIs: the parallel environment, and the agent-environment cycle by PettingZoo's own conversion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import Report, agent_infos
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.spaces.actions import ActionFormat
-from echelon_env.spaces.agent import Forms, pick
+from echelon_env.spaces.agent import AgentSpaces, pick
 from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
 from echelon_env.spaces.explain import ActionPart, explain_action
 from echelon_env.spaces.observations import ObservationFormat
@@ -34,7 +34,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     """One battle with every mech as an agent: ``blue_0`` ... ``red_n``, in the order of the rosters.
 
     With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves `agents`; with
-    ``"persist"`` it stays, observing its objective only, until the battle ends. What infos hold: `envs.infos`.
+    ``"persist"`` it stays until the battle ends and observes its objective only. For infos see
+    `echelon_env.envs.infos`.
 
     Parameters
     ----------
@@ -44,18 +45,18 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         ``"flat"``: (D,) float32, see `echelon_env.layout.observations`. ``"dict"``: a dict of its streams.
     action
         ``"continuous"``: (A,) float32 in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of its
-        blocks. ``"multi_discrete"``: choices only, with masks of what is impossible now.
+        blocks. ``"multi_discrete"``: choices only, with masks of those that are impossible now.
     mask_in_observation
         Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
     events
-        Whether infos hold what happened in the last decision.
+        Whether infos hold the events of the last decision.
     max_cycles
-        Decisions after which everybody is truncated, whatever the battle's own limit; none by default.
+        Decisions after which all agents are truncated, whatever the battle's own limit; None for no limit.
     maps
-        None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
-        made once: their number, a directory of recipes, or a `MapPool`.
+        None: every battle has a new map. Otherwise seeds choose the battles' maps from a pool of maps that are
+        generated once: their number, a directory of recipes, or a `MapPool`.
     regenerate
-        Every how many episodes the map changes; between, battles are fought on the same one.
+        The map changes every so many episodes.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
     **overrides
@@ -64,7 +65,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     Raises
     ------
     ConfigError
-        For anything impossible among them.
+        For invalid arguments.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -90,26 +91,26 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     ) -> None:
         check_arguments(overrides, BattleParallelEnv)
         self.render_mode = check_render_mode(render_mode)
-        self._forms = Forms(observation, action, mask_in_observation)
+        self._spaces = AgentSpaces(observation, action, mask_in_observation)
         self._battles = AutoresetBattles(
             ControlledBattles(make_config(scenario, **overrides), control="all", maps=maps),
-            max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events,
+            max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events,
         )  # fmt: skip
         self._engine = self._battles.engine
-        self._absent = self._forms.zeros
+        self._absent = self._spaces.zeros
         self.config: BattleConfig = self._engine.config
         self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
         self._row = {agent: row for row, agent in enumerate(self.possible_agents)}
-        self.observation_spaces = dict.fromkeys(self.possible_agents, self._forms.observation_space)
-        self.action_spaces = dict.fromkeys(self.possible_agents, self._forms.action_space)
+        self.observation_spaces = dict.fromkeys(self.possible_agents, self._spaces.observation_space)
+        self.action_spaces = dict.fromkeys(self.possible_agents, self._spaces.action_space)
         low, high = self._engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
         self._screen = Screen(self._engine, self.render_mode)
 
     @property
     def max_cycles(self) -> int | None:
-        """Decisions after which everybody is truncated; PettingZoo's own tests set it."""
+        """Decisions after which all agents are truncated; PettingZoo's own tests set it."""
         return self._battles.max_cycles
 
     @max_cycles.setter
@@ -125,9 +126,9 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
-        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given.
+        """Start a battle. A seed determines the battle; without one, battles follow from the last seed given.
 
-        Raises ValueError for a seed that is no integer in [0, 2**64); nothing changes then.
+        Raises ValueError for a seed that is not an integer in [0, 2**64); nothing changes then.
         """
         if seed is not None:
             seed = check_seed(seed)
@@ -142,7 +143,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         """Take a decision with one action for every agent in `agents`.
 
         Raises ResetNeeded before `reset` and after the end, ValueError for a missing or unknown agent (naming it) and
-        for an action that is not in the agent's space, save for its bounds.
+        for an action that is not in the agent's space (numbers may be out of bounds).
         """
         if not self.agents:
             raise ResetNeeded("step() needs a battle in progress: call reset() first")
@@ -164,36 +165,36 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         )
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
-        """(S,) float32: all mechs, unfiltered, as `team` (0 blue, 1 red) lists them, itself first.
+        """(S,) float32: all mechs, unfiltered, in the order of `team` (0 blue, 1 red), whose mechs come first.
 
         The layout is `echelon_env.layout.observations.state_streams`, see docs/observations.md.
 
         Raises ResetNeeded before the first `reset`, ValueError for another team.
         """
-        everything: NDArray[np.float32] = self._battles.global_state(team)[0]
-        return everything
+        state: NDArray[np.float32] = self._battles.global_state(team)[0]
+        return state
 
     def action_masks(self) -> dict[str, NDArray[np.bool_]]:
-        """For each agent in `agents` the mask (MASK_SIZE,) bool of its multi-discrete action, part after part."""
+        """The mask (MASK_SIZE,) bool of the multi-discrete action of each agent in `agents`, part by part."""
         masks = self._battles.action_masks()[0].astype(np.bool_)
         return {agent: masks[self._row[agent]] for agent in self.agents}
 
     def explain_action(self, agent: str, action: Any) -> list[ActionPart]:
-        """What each part of an action would do now, and why a part would be refused. Takes no decision.
+        """What each part of an action would do now, or why it would be refused. Changes nothing.
 
         Raises ValueError for an unknown agent or an action that is not in its space, ResetNeeded before `reset`.
         """
         row = self._row_of(agent)
-        self._battles.check_begun("explain_action()")
-        vector = self._forms.read(action, what=f"action of {agent!r}")
+        self._battles.check_reset("explain_action()")
+        vector = self._spaces.read(action, what=f"action of {agent!r}")
         return explain_action(self._engine, 0, row, vector, self.possible_agents)
 
     def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
-        """What every entry of an agent's flat observation is. Raises ValueError for an unknown agent."""
+        """Every entry of an agent's flat observation. Raises ValueError for an unknown agent."""
         return describe_observation(self._battles.mech_classes[self._row_of(agent)])
 
     def describe_action(self, agent: str) -> tuple[ActionDescription, ...]:
-        """What every entry of an agent's action vector is. Raises ValueError for an unknown agent."""
+        """Every entry of an agent's action vector. Raises ValueError for an unknown agent."""
         return describe_action(self._battles.mech_classes[self._row_of(agent)])
 
     def render(self) -> Any:
@@ -211,7 +212,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return self._row[agent]
 
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Vectors (1, M, A) of everybody's actions; the engine ignores those of the dead, who have left."""
+        """Vectors (1, M, A) of all mechs' actions; the engine ignores those of dead mechs."""
         if not isinstance(actions, Mapping):
             raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
         if [*actions] != self.agents and actions.keys() != set(self.agents):  # lists are faster than sets
@@ -220,12 +221,12 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
                 raise ValueError(f"actions: expected one for each of {self.agents}, got none for {missing}")
             unknown = [agent for agent in actions if agent not in self.agents]
             raise ValueError(f"actions: expected agents among {self.agents}, got {unknown}")
-        everybody = [actions.get(agent, self._absent) for agent in self.possible_agents]
-        return self._forms.read_all(everybody, self.possible_agents)[None]
+        padded = [actions.get(agent, self._absent) for agent in self.possible_agents]
+        return self._spaces.read_all(padded, self.possible_agents)[None]
 
     def _observations(self, rows: dict[str, int], vectors: NDArray[np.float32], report: Report) -> dict[str, Any]:
         masks = None if report.masks is None else report.masks[0]
-        observations = self._forms.observe(vectors[0], masks)
+        observations = self._spaces.observe(vectors[0], masks)
         if isinstance(observations, np.ndarray):
             return {agent: observations[row] for agent, row in rows.items()}
         return {agent: pick(observations, row) for agent, row in rows.items()}
@@ -242,7 +243,7 @@ def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattlePara
 def env(scenario: ScenarioLike = "battle", **kwargs: Any) -> Any:
     """PettingZoo's agent-environment cycle of a battle, converted from `parallel_env` and order-enforcing.
 
-    ``env(...).unwrapped`` is the `BattleParallelEnv` of the battle, which answers `explain_action`,
-    `describe_observation`, `describe_action` and `action_masks`, as of the last decision of all agents.
+    ``env(...).unwrapped`` is the `BattleParallelEnv` of the battle, with `explain_action`, `describe_observation`,
+    `describe_action` and `action_masks`; they refer to the state after the last decision of all agents.
     """
     return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel_env(scenario, **kwargs)))

@@ -1,4 +1,4 @@
-"""Gymnasium's single-agent face: one pilot, or one team as one agent, against policies."""
+"""Gymnasium's single-agent API: one pilot, or one team as one agent, against policies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from echelon_env.envs.infos import Report, agent_infos
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.spaces.actions import ActionFormat
-from echelon_env.spaces.agent import Forms, pick
+from echelon_env.spaces.agent import AgentSpaces, pick
 from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
 from echelon_env.spaces.explain import ActionPart, explain_action
 from echelon_env.spaces.observations import ObservationFormat
@@ -29,19 +29,19 @@ SingleControl = Literal["pilot", "team"]
 
 
 def make_battles(
-    face: Callable[..., Any],
+    env_class: Callable[..., Any],
     scenario: ScenarioLike,
     num_battles: int,
     control: SingleControl,
     overrides: dict[str, Any],
     **kwargs: Any,
 ) -> ControlledBattles:
-    """Battles as single-agent faces need them: a team is one agent, whose dead stay in it until the battle ends.
+    """Battles with one agent each; a team's dead mechs stay in its observation until the battle ends.
 
     Raises `ConfigError` for another control than ``"pilot"`` or ``"team"``, for overrides that are neither parameters
-    of the class `face` nor keys of the configuration, and as `ControlledBattles` does.
+    of `env_class` nor keys of the configuration, and as `ControlledBattles` does.
     """
-    check_arguments(overrides, face)
+    check_arguments(overrides, env_class)
     if control not in ("pilot", "team"):
         raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), ('pilot', 'team'))}")
     if control == "team":
@@ -52,16 +52,16 @@ def make_battles(
 
 
 def agents_of(battles: ControlledBattles) -> int | None:
-    """Mechs of a battle's agent as `Forms` takes them: None for a pilot, n for a team."""
+    """Mechs of a battle's agent as `AgentSpaces` takes them: None for a pilot, n for a team."""
     return battles.num_controlled if battles.control == "team" else None
 
 
 class BattleEnv(gymnasium.Env[Any, Any]):
-    """One battle with one agent in it, the rest played by policies.
+    """One battle with one agent; policies control the other mechs.
 
-    The agent is a pilot's mech, or a team whose n mechs' observations and actions are put together: vectors one after
-    the other, (n * D,) and (n * A,), and a leading axis n in what is a dict. The reward is the pilot's, or the sum of
-    the components' means over the team. What infos hold: `echelon_env.envs.infos`.
+    The agent is one mech (a pilot), or a team of n mechs: their observation and action vectors are concatenated,
+    (n * D,) and (n * A,), and dict formats have a leading axis n. The reward is the pilot's, or the sum of the
+    components' means over the team. For infos see `echelon_env.envs.infos`.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         ``"pilot"``: one mech, whose death terminates (unless ``dead_agents="persist"``); ``"team"``: all mechs of a
         team as one agent, always with ``dead_agents="persist"``.
     opponent, teammate
-        A scripted level's name, weights of several (each battle is played at one of them, see `opponents.Mixture`), an
-        object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a plain function that gives
-        actions (R, A) for observations (R, D) of R mechs.
+        A scripted level's name, weights of several levels (one is drawn for each battle, see `opponents.Mixture`), an
+        object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a function from observations
+        (R, D) of R mechs to actions (R, A).
     pilot
         Index of the pilot's mech in its team's roster.
     side
@@ -82,18 +82,18 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         ``"flat"``: float32 vectors, see `echelon_env.layout.observations`. ``"dict"``: a dict of their streams.
     action
         ``"continuous"``: float32 vectors in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of their
-        blocks. ``"multi_discrete"``: choices only, with masks of what is impossible now.
+        blocks. ``"multi_discrete"``: choices only, with masks of those that are impossible now.
     mask_in_observation
         Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
     events
-        Whether infos hold what happened in the last decision.
+        Whether infos hold the events of the last decision.
     max_cycles
-        Decisions after which the episode is truncated, whatever the battle's own limit; none by default.
+        Decisions after which the episode is truncated, whatever the battle's own limit; None for no limit.
     maps
-        None: every battle has a map of its own. Otherwise seeds choose the battles' maps out of a pool, whose maps are
-        made once: their number, a directory of recipes, or a `MapPool`.
+        None: every battle has a new map. Otherwise seeds choose the battles' maps from a pool of maps that are
+        generated once: their number, a directory of recipes, or a `MapPool`.
     regenerate
-        Every how many episodes the map changes; between, battles are fought on the same one.
+        The map changes every so many episodes.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
     **overrides
@@ -102,7 +102,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
     Raises
     ------
     ConfigError
-        For anything impossible among them.
+        For invalid arguments.
     """
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
@@ -131,20 +131,20 @@ class BattleEnv(gymnasium.Env[Any, Any]):
             BattleEnv, scenario, 1, control, overrides,
             opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps,
         )  # fmt: skip
-        self._forms = Forms(observation, action, mask_in_observation, agents_of(battles))
+        self._spaces = AgentSpaces(observation, action, mask_in_observation, agents_of(battles))
         self._battles = AutoresetBattles(
-            battles, max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events
+            battles, max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events
         )
-        self._own = battles.own[0].tolist()
+        self._own = battles.rows[0].tolist()
         self.mechs = tuple(self._battles.names[row] for row in self._own)
         self.config: BattleConfig = battles.config
-        self.observation_space, self.action_space = self._forms.observation_space, self._forms.action_space
+        self.observation_space, self.action_space = self._spaces.observation_space, self._spaces.action_space
         self._screen = Screen(battles.engine, self.render_mode)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin a battle. A seed names the battle; without one, battles follow from the last seed given.
+        """Start a battle. A seed determines the battle; without one, battles follow from the last seed given.
 
-        Raises ValueError for a seed that is no integer in [0, 2**64); nothing changes then.
+        Raises ValueError for a seed that is not an integer in [0, 2**64); nothing changes then.
         """
         if seed is not None:
             seed = check_seed(seed)
@@ -156,10 +156,10 @@ class BattleEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a decision.
 
-        Raises ResetNeeded before `reset` and after the end, ValueError for an action that is not in the space, save for
-        its bounds.
+        Raises ResetNeeded before `reset` and after the end, ValueError for an action that is not in the space (numbers
+        may be out of bounds).
         """
-        vectors = self._forms.read(action).reshape(1, len(self._own), -1)
+        vectors = self._spaces.read(action).reshape(1, len(self._own), -1)
         step = self._battles.step(vectors)
         self._screen.show()
         return (
@@ -171,28 +171,28 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """(n * MASK_SIZE,) bool: what the multi-discrete action can do now, part after part and mech after mech."""
+        """(n * MASK_SIZE,) bool: the choices of the multi-discrete action that are possible now, mech by mech."""
         return np.asarray(self._battles.action_masks()[0, 0], np.bool_)
 
     def explain_action(self, action: Any, mech: int = 0) -> list[ActionPart]:
-        """What each part of an action would do now, and why a part would be refused. Takes no decision.
+        """What each part of an action would do now, or why it would be refused. Changes nothing.
 
-        `mech` is the place in `mechs`, the names of the agent's mechs, of the one whose part is explained.
+        `mech` is an index into `mechs`, the names of the agent's mechs.
 
         Raises ValueError for an unknown mech or an action that is not in the space, `gymnasium.error.ResetNeeded`
         before `reset`.
         """
         row = self._row_of(mech)
-        self._battles.check_begun("explain_action()")
-        vectors = self._forms.read(action).reshape(len(self._own), -1)
+        self._battles.check_reset("explain_action()")
+        vectors = self._spaces.read(action).reshape(len(self._own), -1)
         return explain_action(self._battles.engine, 0, row, vectors[mech], self._battles.names)
 
     def describe_observation(self, mech: int = 0) -> tuple[FeatureDescription, ...]:
-        """What every entry of the flat observation of one of the agent's mechs is. Raises ValueError for none."""
+        """Every entry of the flat observation of a mech of the agent. Raises ValueError if there is none."""
         return describe_observation(self._battles.mech_classes[self._row_of(mech)])
 
     def describe_action(self, mech: int = 0) -> tuple[ActionDescription, ...]:
-        """What every entry of the action vector of one of the agent's mechs is. Raises ValueError for none."""
+        """Every entry of the action vector of a mech of the agent. Raises ValueError if there is none."""
         return describe_action(self._battles.mech_classes[self._row_of(mech)])
 
     def render(self) -> Any:
@@ -205,17 +205,17 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         self._battles.close()
 
     def _row_of(self, mech: int) -> int:
-        is_place = isinstance(mech, (int, np.integer)) and not isinstance(mech, (bool, np.bool_))
-        if not is_place or not 0 <= mech < len(self._own):
-            raise ValueError(f"mech: expected 0 to {len(self._own) - 1}, a place in {self.mechs}, got {mech!r}")
+        is_index = isinstance(mech, (int, np.integer)) and not isinstance(mech, (bool, np.bool_))
+        if not is_index or not 0 <= mech < len(self._own):
+            raise ValueError(f"mech: expected 0 to {len(self._own) - 1}, an index of {self.mechs}, got {mech!r}")
         row: int = self._own[mech]
         return row
 
     def _observation(self, vectors: NDArray[np.float32], report: Report) -> Any:
-        return pick(observe_agents(self._forms, vectors, report), 0)
+        return pick(observe_agents(self._spaces, vectors, report), 0)
 
 
-def observe_agents(forms: Forms, vectors: NDArray[np.float32], report: Report) -> Any:
+def observe_agents(spaces: AgentSpaces, vectors: NDArray[np.float32], report: Report) -> Any:
     """Observations of B agents, one a battle, from their mechs' (B, n, D)."""
     masks = None if report.masks is None else report.masks[:, 0]
-    return forms.observe(vectors if forms.mechs else vectors[:, 0], masks)
+    return spaces.observe(vectors if spaces.mechs else vectors[:, 0], masks)

@@ -1,4 +1,4 @@
-"""Gymnasium's vector face: many battles with one agent each, on one engine."""
+"""Gymnasium's vector API: many battles with one agent each, on one engine."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from echelon_env.envs.single import SingleControl, agents_of, make_battles, obse
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.spaces.actions import ActionFormat
-from echelon_env.spaces.agent import Forms
+from echelon_env.spaces.agent import AgentSpaces
 from echelon_env.spaces.observations import ObservationFormat
 
 Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
-    """`num_envs` battles on one engine; the environment `BattleEnv`, batched, for `gymnasium.make_vec`.
+    """`num_envs` battles on one engine: `BattleEnv`, batched, for `gymnasium.make_vec`.
 
-    What infos hold: `echelon_env.envs.infos`, as arrays with masks. ``infos["action_mask"]`` has an entry for each
-    sub-environment, as ``single_action_space.sample`` takes it.
+    Infos are arrays with masks, see `echelon_env.envs.infos`. ``infos["action_mask"]`` has an entry for each
+    sub-environment, in the format of ``single_action_space.sample``.
 
     Parameters are those of `BattleEnv`, and
 
@@ -41,11 +41,11 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     num_threads
         Threads that share a step.
     autoreset_mode
-        What happens to a sub-environment after its episode's end. `NEXT_STEP` (default): its next step ignores the
-        action, which must be in the space all the same, begins a new battle and returns its first observation with
-        reward 0. `SAME_STEP`: the new battle begins
-        in the same step; the last observation and info are in ``infos["final_obs"]`` and ``infos["final_info"]``.
-        `DISABLED`: it stands still, and stepping raises ResetNeeded, until ``reset(options={"reset_mask": mask})``.
+        What happens to a sub-environment after the end of its episode. `NEXT_STEP` (default): its next step ignores
+        the action, which must still be in the space, starts a new battle and returns the first observation with
+        reward 0. `SAME_STEP`: the new battle starts in the same step; the last observation and info are in
+        ``infos["final_obs"]`` and ``infos["final_info"]``. `DISABLED`: stepping raises ResetNeeded until
+        ``reset(options={"reset_mask": mask})``.
     """
 
     def __init__(
@@ -76,19 +76,18 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             BattleVectorEnv, scenario, self.num_envs, control, overrides,
             opponent=opponent, teammate=teammate, pilot=pilot, side=side, maps=maps, num_threads=num_threads,
         )  # fmt: skip
-        self._forms = Forms(observation, action, mask_in_observation, agents_of(battles))
+        self._spaces = AgentSpaces(observation, action, mask_in_observation, agents_of(battles))
         self._battles = AutoresetBattles(
             battles, autoreset_mode,
-            max_cycles=max_cycles, regenerate=regenerate, masks=self._forms.masked, events=events,
+            max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events,
         )  # fmt: skip
         self._mechs = battles.num_controlled
         self.config: BattleConfig = battles.config
         self.metadata = {
             "render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS, "autoreset_mode": self._battles.mode,
         }  # fmt: skip
-        self.single_observation_space, self.single_action_space = (
-            self._forms.observation_space, self._forms.action_space,
-        )  # fmt: skip
+        self.single_observation_space = self._spaces.observation_space
+        self.single_action_space = self._spaces.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._screen = Screen(battles.engine, self.render_mode)
@@ -96,9 +95,10 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin battles: all, or those of ``options["reset_mask"]`` (num_envs,) bool.
+        """Start battles: all, or those of ``options["reset_mask"]`` (num_envs,) bool.
 
-        An integer seed seeds sub-environment i with seed + i; a sequence names each one's, None continuing its own.
+        An integer seeds sub-environment i with seed + i. A sequence has one seed for each, where None continues the
+        last one.
 
         Raises ValueError for a bad mask or seed, with nothing changed, and ResetNeeded if the first reset is partial.
         """
@@ -106,23 +106,25 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         if isinstance(seed, (int, np.integer)):
             self._np_random, self._np_random_seed = seeding.np_random(int(seed))
         self._screen.show()
-        return observe_agents(self._forms, vectors, report), batch_infos(report, lone=True)
+        return observe_agents(self._spaces, vectors, report), batch_infos(report, single_agent=True)
 
     def step(self, actions: Any) -> Step:
         """Take a decision in every battle.
 
         Raises ResetNeeded before `reset`, and without autoreset while a battle is over; ValueError for actions that are
-        not in the space, save for its bounds.
+        not in the space (numbers may be out of bounds).
         """
-        vectors = self._forms.read(actions, self.num_envs, "actions").reshape(self.num_envs, self._mechs, -1)
+        vectors = self._spaces.read(actions, self.num_envs, "actions").reshape(self.num_envs, self._mechs, -1)
         step = self._battles.step(vectors)
-        infos = batch_infos(step.report, lone=True)
+        infos = batch_infos(step.report, single_agent=True)
         if step.final is not None:
             final = step.final
-            infos |= final_infos(observe_agents(self._forms, final.observations, final.report), final, lone=True)
+            infos |= final_infos(
+                observe_agents(self._spaces, final.observations, final.report), final, single_agent=True
+            )
         self._screen.show()
         return (
-            observe_agents(self._forms, step.observations, step.report),
+            observe_agents(self._spaces, step.observations, step.report),
             step.rewards[:, 0].astype(np.float64),
             step.terminated[:, 0],
             step.truncated[:, 0],
@@ -130,7 +132,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """(num_envs, n * MASK_SIZE) bool: what multi-discrete actions can do now, part after part, mech after mech."""
+        """(num_envs, n * MASK_SIZE) bool: choices of multi-discrete actions that are possible now, mech by mech."""
         return self._battles.action_masks()[:, 0].astype(np.bool_)
 
     def render(self) -> Any:

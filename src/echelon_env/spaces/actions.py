@@ -1,4 +1,4 @@
-"""The forms of an action, the vectors that they stand for, and the masks of what is impossible now.
+"""Action formats, the vectors that they stand for, and the masks of what is impossible now.
 
 One table, `BLOCKS`, follows `actions.Action`; spaces, readers, masks and descriptions follow from it.
 """
@@ -25,12 +25,12 @@ ActionFormat = Literal["continuous", "dict", "multi_discrete"]
 """``"continuous"``: the canonical vector. ``"dict"``: an entry for each block. ``"multi_discrete"``: choices only."""
 
 LEVELS = 5
-"""Choices of a continuous entry in the multi-discrete form."""
+"""Choices of a continuous entry in the multi-discrete format."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Entries of the action vector that are one entry of the dict form."""
+    """Entries of the action vector that are one entry of the dict format."""
 
     name: str
     first: Action
@@ -63,12 +63,12 @@ BLOCKS = (
     Block("display", Action.DISPLAY_NEAREST, Action.DISPLAY_DAMAGED, "choice"),
     Block("comm", Action.COMM_0, Action.COMM_7, "numbers"),
 )
-"""The entries of the dict form, in the order of the action vector."""
+"""The entries of the dict format, in the order of the action vector."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the multi-discrete form: a choice among rows of values."""
+    """A part of the multi-discrete format: a choice among rows of values."""
 
     name: str
     entries: tuple[Action, ...]
@@ -95,7 +95,7 @@ def _parts(block: Block) -> list[Part]:
 
 
 PARTS = tuple(part for block in BLOCKS for part in _parts(block))
-"""The parts of the multi-discrete form, in order."""
+"""The parts of the multi-discrete format, in order."""
 
 MULTI_DISCRETE_SIZES = tuple(len(part.values) for part in PARTS)
 """Choices of each part."""
@@ -129,33 +129,33 @@ _PART_OF, _VALUES = _value_table()
 _ENTRIES = np.arange(ACTION_DIM)
 
 
-def check_action_format(form: object) -> None:
-    """Raise `ConfigError` if there is no such form of actions."""
-    if form not in get_args(ActionFormat):
-        raise ConfigError(f"unknown action {form!r}{nearest_name(str(form), get_args(ActionFormat))}")
+def check_action_format(action_format: object) -> None:
+    """Raise `ConfigError` if there is no such action format."""
+    if action_format not in get_args(ActionFormat):
+        raise ConfigError(f"unknown action {action_format!r}{nearest_name(str(action_format), get_args(ActionFormat))}")
 
 
-def action_space(form: ActionFormat, mechs: int | None = None) -> Space[Any]:
+def action_space(action_format: ActionFormat, mechs: int | None = None) -> Space[Any]:
     """The space of one agent's actions.
 
     Parameters
     ----------
-    form
+    action_format
         ``"continuous"``: a Box of (A,) float32 in [-1, 1]. ``"dict"``: a Dict of `BLOCKS`, numbers as Box, switches as
         MultiBinary, a choice as Discrete. ``"multi_discrete"``: a MultiDiscrete of `PARTS`.
     mechs
         None for one mech. For a team of n mechs as one agent: vectors one after the other, (n * A,) and
-        (n * parts,), and a leading axis in every entry of the dict form.
+        (n * parts,), and a leading axis in every entry of the dict format.
 
     Raises
     ------
     ConfigError
-        If there is no such form.
+        If there is no such format.
     """
-    check_action_format(form)
-    if form == "continuous":
+    check_action_format(action_format)
+    if action_format == "continuous":
         return Box(ACTION_LOW, ACTION_HIGH, ((mechs or 1) * ACTION_DIM,), np.float32)
-    if form == "multi_discrete":
+    if action_format == "multi_discrete":
         return MultiDiscrete(np.array(MULTI_DISCRETE_SIZES * (mechs or 1)))
     return Dict(OrderedDict((block.name, _block_space(block, mechs)) for block in BLOCKS))
 
@@ -170,13 +170,13 @@ def _block_space(block: Block, mechs: int | None) -> Space[Any]:
 
 
 def read_action(
-    form: ActionFormat, action: Any, mechs: int | None = None, batch: int | None = None, what: str = "action"
+    action_format: ActionFormat, action: Any, mechs: int | None = None, batch: int | None = None, what: str = "action"
 ) -> NDArray[np.float32]:
     """The action vectors that an action stands for.
 
     Parameters
     ----------
-    form, mechs
+    action_format, mechs
         As in `action_space`.
     action
         An element of that space, or a batch of them with a leading axis in every array; only read. Numbers may be out
@@ -194,16 +194,16 @@ def read_action(
     Raises
     ------
     ValueError
-        For a wrong shape or dtype, a choice out of range, or missing or unknown entries of the dict form, saying what
+        For a wrong shape or dtype, a choice out of range, or missing or unknown entries of the dict format, saying what
         was expected and what came.
     """
     agents = () if batch is None else (batch,)
     rows = agents if mechs is None else (*agents, mechs)
-    if form == "continuous":
+    if action_format == "continuous":
         numbers = read_actions(_as_array(action, what), (*agents, (mechs or 1) * ACTION_DIM), what)
         return _read_only(numbers.reshape(*rows, ACTION_DIM))
-    check_action_format(form)
-    if form == "dict":
+    check_action_format(action_format)
+    if action_format == "dict":
         return _read_only(_read_blocks(action, rows, what))
     sizes = np.array(MULTI_DISCRETE_SIZES * (mechs or 1))
     choices = _read_choices(action, (*agents, len(sizes)), sizes, what).reshape(*rows, len(PARTS))
@@ -241,7 +241,7 @@ def _read_choices(value: ArrayLike, shape: tuple[int, ...], sizes: NDArray[Any] 
 
 
 def _read_blocks(action: Any, rows: tuple[int, ...], what: str) -> NDArray[np.float32]:
-    """Vectors (*rows, A) of an action in the dict form."""
+    """Vectors (*rows, A) of an action in the dict format."""
     names = [block.name for block in BLOCKS]
     if not isinstance(action, Mapping):
         raise ValueError(f"{what}: expected a mapping with the keys {names}, got {type(action).__name__}")
@@ -315,7 +315,7 @@ def possibilities(engine: BattleEngine) -> Possibilities:
 
 
 def action_masks(engine: BattleEngine) -> NDArray[np.int8]:
-    """The masks of the multi-discrete form, (B, M, MASK_SIZE) int8, a fresh array.
+    """The masks of the multi-discrete format, (B, M, MASK_SIZE) int8, a fresh array.
 
     0: certainly without effect in the coming decision, the same as the part's neutral choice, but that the next
     observation may echo it (`has_target`, `is_target`, `by_...`). 1: may have an effect, or

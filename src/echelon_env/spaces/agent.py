@@ -17,7 +17,7 @@ from echelon_env.spaces.observations import ObservationFormat, format_observatio
 
 
 @dataclass(frozen=True)
-class Forms:
+class AgentSpaces:
     """How agents see and act, and how many mechs an agent is.
 
     Raises

@@ -82,7 +82,7 @@ class ActionDescription:
 
     index: int
     block: str
-    """Entry of the dict form that it belongs to."""
+    """Entry of the dict format that it belongs to."""
     name: str
     low: float
     high: float

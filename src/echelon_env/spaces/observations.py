@@ -1,4 +1,4 @@
-"""The forms of an observation: the flat vector, and a dict of its streams."""
+"""Observation formats: the flat vector, and a dict of its streams."""
 
 from __future__ import annotations
 
@@ -17,37 +17,40 @@ ObservationFormat = Literal["flat", "dict"]
 """``"flat"``: one vector. ``"dict"``: an array for each stream, whose concatenation is the vector."""
 
 
-def check_observation_format(form: object) -> None:
-    """Raise `ConfigError` if there is no such form of observations."""
-    if form not in get_args(ObservationFormat):
-        raise ConfigError(f"unknown observation {form!r}{nearest_name(str(form), get_args(ObservationFormat))}")
+def check_observation_format(observation_format: object) -> None:
+    """Raise `ConfigError` if there is no such observation format."""
+    if observation_format not in get_args(ObservationFormat):
+        hint = nearest_name(str(observation_format), get_args(ObservationFormat))
+        raise ConfigError(f"unknown observation {observation_format!r}{hint}")
 
 
-def observation_space(form: ObservationFormat, mechs: int | None = None, masked: bool = False) -> Space[Any]:
+def observation_space(
+    observation_format: ObservationFormat, mechs: int | None = None, masked: bool = False
+) -> Space[Any]:
     """The space of one agent's observations.
 
     Parameters
     ----------
-    form
+    observation_format
         ``"flat"``: a Box of (D,) float32. ``"dict"``: a Dict of Boxes, float32, of the streams' shapes
         (`observations.Stream.shape`) in the order of the flat vector, so that `gymnasium.spaces.flatten` gives it.
     mechs
         None for one mech. For a team of n mechs as one agent: ``"flat"`` has their vectors one after the other,
         (n * D,), ``"dict"`` has a leading axis in every stream, (n, ...).
     masked
-        Whether the observation holds the mask of the agent's multi-discrete actions too: then it is a Dict of
+        Whether the observation also holds the mask of the agent's multi-discrete actions: then it is a Dict of
         ``"observation"`` and ``"action_mask"``, a Tuple of one MultiBinary for each part of each mech.
 
     Raises
     ------
     ConfigError
-        If there is no such form.
+        If there is no such format.
     """
-    check_observation_format(form)
+    check_observation_format(observation_format)
     low, high = observation_bounds()
     team = () if mechs is None else (mechs,)
     space: Space[Any]
-    if form == "flat":
+    if observation_format == "flat":
         space = Box(np.tile(low, mechs or 1), np.tile(high, mechs or 1), dtype=np.float32)
     else:
         space = Dict(OrderedDict((name, _box(stream, low, high, team)) for name, stream in STREAMS.items()))
@@ -63,12 +66,14 @@ def _box(stream: Stream, low: NDArray[np.float32], high: NDArray[np.float32], te
     return Box(np.broadcast_to(lowest, shape), np.broadcast_to(highest, shape), dtype=np.float32)
 
 
-def format_observations(form: ObservationFormat, vectors: NDArray[np.float32], mechs: int | None = None) -> Any:
-    """Observations in the given form.
+def format_observations(
+    observation_format: ObservationFormat, vectors: NDArray[np.float32], mechs: int | None = None
+) -> Any:
+    """Observations in the given format.
 
     Parameters
     ----------
-    form
+    observation_format
         See `observation_space`.
     vectors
         (..., D) float32; of teams as one agent (..., n, D).
@@ -79,16 +84,16 @@ def format_observations(form: ObservationFormat, vectors: NDArray[np.float32], m
     -------
     numpy.ndarray or dict
         ``"flat"``: (..., D), of teams (..., n * D). ``"dict"``: for each stream (..., *shape), of teams
-        (..., n, *shape). Views of `vectors` where that can be: whoever keeps them copies the vectors first.
+        (..., n, *shape). Views of `vectors` where possible: copy the vectors first to keep them.
 
     Raises
     ------
     ConfigError
-        If there is no such form.
+        If there is no such format.
     """
-    if form == "flat":
+    if observation_format == "flat":
         return vectors if mechs is None else vectors.reshape(*vectors.shape[:-2], -1)
-    check_observation_format(form)
+    check_observation_format(observation_format)
     return {
         name: vectors[..., stream.part].reshape(*vectors.shape[:-1], *stream.shape) for name, stream in STREAMS.items()
     }
