@@ -151,7 +151,7 @@ def test_the_console_script_is_this_function():
     assert script.load() is main
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
+def test_a_closed_output_pipe_is_no_error():
     program = "import sys; from echelon_env.cli import main; sys.exit(main())"
     arguments = ["maps", "--scenario", "duel-open", "--maps", "2", "--statistics"]
     with subprocess.Popen(

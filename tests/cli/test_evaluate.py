@@ -106,7 +106,7 @@ def test_the_outcome_is_printed_though_the_report_cannot_be_written(tiny, tmp_pa
     assert "No space left" in printed.err
 
 
-def test_the_report_is_written_though_nobody_reads_the_outcome(tiny, tmp_path, monkeypatch):
+def test_the_report_is_written_though_the_output_pipe_is_closed(tiny, tmp_path, monkeypatch):
     def gone(*arguments: object, **options: object) -> None:
         raise BrokenPipeError
 
@@ -117,7 +117,7 @@ def test_the_report_is_written_though_nobody_reads_the_outcome(tiny, tmp_path, m
     assert (out / REPORT_FILE).exists()
 
 
-def test_a_policy_whose_actions_are_not_finite_is_told_on(tiny, monkeypatch, capsys):
+def test_a_policy_with_actions_that_are_not_finite_is_reported(tiny, monkeypatch, capsys):
     class Broken:
         def reset(self, mask: np.ndarray) -> None:
             pass
@@ -144,7 +144,7 @@ def test_a_folder_without_a_checkpoint_is_one_line(tmp_path, capsys):
     assert "not an Echelon checkpoint" in fail(["evaluate", str(tmp_path)], capsys)
 
 
-def test_one_player_meets_the_opponent(tiny, capsys):
+def test_one_player_plays_the_opponent(tiny, capsys):
     arguments = ["evaluate", "random", "--opponent", "trivial", "--scenario", tiny, "--battles", "4", "--seed", "3"]
     lines = printed(arguments, capsys).splitlines()
     assert lines[0] == "random (uniform actions) against trivial, 4 battles, seed 3"
@@ -166,7 +166,7 @@ def test_the_defaults_are_a_duel_with_a_novice(capsys):
     assert (match["second"], match["scenario"]) == ("novice", "duel")
 
 
-def test_several_players_meet_one_another(tiny, capsys):
+def test_several_players_play_each_other(tiny, capsys):
     arguments = ["evaluate", "idle", "random", "trivial", "--scenario", tiny, "duel-open", "--battles", "2"]
     report = printed_json(arguments, capsys)
     pairings = [(match["scenario"], match["first"], match["second"]) for match in report["matches"]]
@@ -215,7 +215,7 @@ def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
 
 
-def test_without_the_extra_scripted_players_meet_and_networks_say_what_to_install(tiny, tmp_path):
+def test_without_the_extra_scripted_players_play_and_networks_say_what_to_install(tiny, tmp_path):
     out = tmp_path / "report"
     result = run_without_train("evaluate", "idle", "trivial", "--scenario", tiny, "--battles", "2", "--out", str(out))
     assert result.returncode == 0, result.stderr

@@ -81,7 +81,7 @@ def test_a_broken_command_is_one_line_and_the_others_work(source, reason, instal
     line = f"'wrong' of broken cannot be used: {reason}"
     assert fail(["wrong"], capsys) == f"echelon: {line}\n"
     listed = overview(capsys)
-    assert line in listed and "Measure how fast battles run" in listed
+    assert line in listed and "Measure the speed of battles" in listed
     assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
     assert capsys.readouterr().err == ""
 

@@ -1,4 +1,4 @@
-"""The command line: `echelon <command>`, one command per file, each a thin shell over an importable function."""
+"""The command line: `echelon <command>`, one command per file, each a thin layer over an importable function."""
 
 from echelon_env.cli.dispatch import main
 

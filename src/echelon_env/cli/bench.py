@@ -1,4 +1,4 @@
-"""Measure how fast battles run: steps and resets, on one thread and on all."""
+"""Measure the speed of battles: steps and resets, on one thread and on all."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from echelon_env.engine.core import BattleEngine
 
 SIZES = ("duel", "skirmish", "battle", "company")
 _MECHS = 160  # mechs in a batch, whatever the scenario
-_STEP_SHARE = 0.7  # of a measurement's time; resets have the rest
+_STEP_SHARE = 0.7  # of a measurement's time; the rest is for resets
 _STEPS_PER_SAMPLE = 10
 
 
@@ -32,15 +32,16 @@ class Measurement:
     num_threads: int
     env_steps: float  # battle decisions per second
     agent_steps: float  # decisions of living mechs per second
-    reset_ms: float  # milliseconds that one battle's reset takes
+    reset_ms: float  # milliseconds per reset of one battle
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
-    add("--seconds", type=positive_number, default=14.0, help="of measuring in all (default: %(default)s)")
-    add("--scenarios", nargs="+", default=list(SIZES), metavar="SCENARIO", help="(default: %(default)s)")
-    add("--json", action="store_true", help="print JSON")
+    add("--seconds", type=positive_number, default=14.0, help="total time of the measurements (default: %(default)s)")
+    names = ", ".join(SIZES)
+    add("--scenarios", nargs="+", default=list(SIZES), metavar="NAME", help=f"names or files (default: {names})")
+    add("--json", action="store_true", help="print JSON instead of a table")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
     """Step and reset a batch of a scenario for about `seconds`, after a warm-up that compiles the kernels.
 
-    Battles play uniformly random actions, are counted while they run and begin anew, off the clock, when they are over.
+    Actions are uniformly random. Only running battles count. A finished battle is reset; that time does not count.
     """
     config = make_config(scenario)
     num_battles = max(num_threads, _MECHS // config.num_mechs)
@@ -88,7 +89,7 @@ def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
 
 
 def machine() -> str:
-    """The machine in words: processor, cores, system, Python."""
+    """Description of the machine: processor, cores, system, Python."""
     processor = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as file:
@@ -96,12 +97,12 @@ def machine() -> str:
                 (line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), processor
             )
     except OSError:
-        pass  # only Linux has the file
+        pass  # the file exists only on Linux
     return f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 
 
 def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: float) -> tuple[float, float]:
-    """Medians of battle decisions and of living mechs' decisions per second."""
+    """Median battle decisions and median decisions of living mechs per second."""
     env_rates: list[float] = []
     agent_rates: list[float] = []
     seed = engine.num_battles
@@ -124,7 +125,7 @@ def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: f
 
 
 def _sample_resets(engine: BattleEngine, seconds: float) -> float:
-    """Median of the seconds that resetting all battles takes."""
+    """Median seconds for a reset of all battles."""
     samples: list[float] = []
     seed = engine.num_battles
     deadline = time.perf_counter() + seconds

@@ -1,4 +1,4 @@
-"""Let policies and scripted players meet: one against one, all against all, or on a frozen suite."""
+"""Evaluate policies and scripted players: one against one, all against all, or on a frozen suite."""
 
 from __future__ import annotations
 
@@ -39,22 +39,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PLAYER",
         help=f"run or checkpoint folder, or: {', '.join(tournament.player_names())}; several play each other",
     )
-    add("--opponent", metavar="PLAYER", help=f"of a single player (default: {_OPPONENT})")
-    add("--suite", help="frozen suite to play (name or JSON file), with its own opponents and maps")
+    add("--opponent", metavar="PLAYER", help=f"opponent of a single player (default: {_OPPONENT})")
+    add("--suite", help="name or JSON file of a frozen suite, which has its own opponents and maps")
     add(
         "--scenario",
         nargs="+",
         metavar="NAME",
-        help=f"battles to play (default: what the players were trained on, or {_ALONE}, or {_TOGETHER} for several)",
+        help=f"battles to play (default: what the players trained on; else {_ALONE}, or {_TOGETHER} for several)",
     )
-    add("--battles", type=even, metavar="N", help=f"of each pairing and scenario (default: {_BATTLES}, or the suite's)")
-    add("--seed", type=tournament.seed, help="of the maps and choices (default: 0)")
-    add("--deterministic", action="store_true", help="networks play the mode of their actions, do not sample them")
+    add(
+        "--battles",
+        type=even,
+        metavar="N",
+        help=f"battles per pairing and scenario (default: {_BATTLES}, or the suite's)",
+    )
+    add("--seed", type=tournament.seed, help="seed of the maps and of the players' choices (default: 0)")
+    add("--deterministic", action="store_true", help="networks play the mode of their action distribution")
     tournament.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Play, and print the outcome."""
+    """Play the matches and print the report."""
     _check(args)
     tournament.check_free(args.out)
     seed = args.seed or 0
@@ -62,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     names = [player.name for player in players]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"{name} is named twice; let it meet itself with --opponent")
+            raise ConfigError(f"{name} is named twice; to play it against itself use --opponent")
     suite = load_suite(args.suite) if args.suite else None
     pairings, fields = _plan(args, players, suite, seed)
     matches = tournament.play_all(pairings, fields, args.threads)
@@ -96,20 +101,20 @@ def _check(args: argparse.Namespace) -> None:
     for name in args.players:
         if args.players.count(name) > 1:
             raise ConfigError(
-                f"{name} is named twice; to let it meet itself: echelon evaluate {name} --opponent {name}"
+                f"{name} is named twice; to play it against itself: echelon evaluate {name} --opponent {name}"
             )
     if args.opponent and args.suite:
-        raise ConfigError("--opponent: goes without --suite, which has opponents of its own")
+        raise ConfigError("--opponent: not allowed with --suite, which has its own opponents")
     if args.opponent and len(args.players) > 1:
-        raise ConfigError("--opponent: goes with one player; several meet one another")
+        raise ConfigError("--opponent: takes one player; several players play each other")
     if args.seed is not None and args.suite:
-        raise ConfigError("--seed: goes without --suite, which has seeds of its own")
+        raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
 
 
 def _plan(
     args: argparse.Namespace, players: Sequence[Player], suite: Suite | None, seed: int
 ) -> tuple[list[Pairing], list[Field]]:
-    """Who meets whom, and where."""
+    """The pairings to play, and the scenarios with their maps."""
     if suite is not None:
         opponents = [make_player(name, seed) for name in suite.opponents]
         return _against(players, opponents), tournament.suite_fields(suite, args.scenario, args.battles)
@@ -121,7 +126,7 @@ def _plan(
 
 
 def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pairing]:
-    """Every player against every opponent, each two of them once and nobody against itself."""
+    """Every player against every opponent: each pair once, no player against itself."""
     pairings: dict[frozenset[str], Pairing] = {}
     for player, opponent in itertools.product(players, opponents):
         if player.name != opponent.name:
@@ -130,7 +135,7 @@ def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pai
 
 
 def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, seed: int) -> list[Field]:
-    """The scenarios that are named, or what the players were trained on, or the default, with maps from the seed."""
+    """The named scenarios, else what the players trained on, else the default, with maps from the seed."""
     if args.scenario:
         tournament.check_different(args.scenario)
         configs = {name: make_config(name) for name in args.scenario}
@@ -144,11 +149,11 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
 
 
 def _label(config: BattleConfig) -> str:
-    """What to call a configuration that somebody was trained on: the scenario whose battles it has."""
+    """The name of a configuration that a player trained on: of the scenario with the same battles, or "trained"."""
     for name, scenario in scenarios().items():
         shipped = scenario.config
-        # these change what a learner is told, and nothing in a battle
-        told = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards")}
-        if dataclasses.replace(config, **told) == shipped:
+        # these change what a learner receives, and nothing in a battle
+        received = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards")}
+        if dataclasses.replace(config, **received) == shipped:
             return name
     return "trained"

@@ -1,4 +1,4 @@
-"""Let all scripted levels, random play and doing nothing meet one another."""
+"""Play all scripted levels, random play and the idle player against each other."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from echelon_env.evaluate.suite import load_suite
 from echelon_env.evaluate.tables import format_report
 
 SUITE = "echelon-eval-v1"
-"""Whose scenarios and maps the ladder is played on."""
+"""The ladder is played on the scenarios and maps of this suite."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
-    add("--scenario", nargs="+", metavar="NAME", help=f"of the suite {SUITE} (default: all of them)")
+    add("--scenario", nargs="+", metavar="NAME", help=f"scenarios of the suite {SUITE} (default: all)")
     add(
         "--battles",
         type=tournament.even,
         default=200,
         metavar="N",
-        help="of each pairing and scenario, on the first maps of the suite (default: %(default)s)",
+        help="battles per pairing and scenario, on the first maps of the suite (default: %(default)s)",
     )
     tournament.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Play, and print the outcome."""
+    """Play the matches and print the report."""
     tournament.check_free(args.out)
     suite = load_suite(SUITE)
     fields = tournament.suite_fields(suite, args.scenario, args.battles)

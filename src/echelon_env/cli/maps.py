@@ -1,4 +1,4 @@
-"""Look at the maps of a scenario or of biomes, measure them, or write their recipes."""
+"""Draw the maps of a scenario or of biomes, measure them, or write their recipes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from echelon_env.terrain.biomes import BIOMES
 from echelon_env.terrain.statistics import MapStatistics, map_statistics
 
 MOST_PICTURES = 64
-"""Maps on a sheet: more would be too small to see anything."""
+"""Most maps on a sheet; more would be too small."""
 
 MOST_MAPS = 100_000
-"""Maps that recipes are written of or that are measured: a quarter of an hour, or an hour."""
+"""Most maps whose recipes are written (a quarter of an hour) or that are measured (an hour)."""
 
 _DEFAULT_MAPS = 12
 _DEFAULT_SHEET, _DEFAULT_FOLDER = Path("maps.png"), Path("biomes")
@@ -56,7 +56,7 @@ COLUMNS = (
     _Column("high", 5, 1, 1, "m, mean height of columns with anything solid"),
     _Column("rough", 6, 2, 1, "m, mean step between neighbouring columns"),
     _Column("sight", 6, 0, 1, "m, mean sight line at 1.5 m"),
-    _Column("reach", 6, 0, 100, "% of the map that the widest mech gets to on foot"),
+    _Column("reach", 6, 0, 100, "% of the map that the widest mech reaches on foot"),
     _Column("lanes", 6, 1, 1, "separate ways from a spawn area to the zone"),
     _Column("walk", 5, 0, 1, "m, way of the widest mech to the zone"),
     _Column("skew", 5, 1, 100, "% that the farther team walks more"),
@@ -67,17 +67,22 @@ COLUMNS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
-    add("--scenario", default="battle", help="name or file of the battle (default: %(default)s)")
-    add("--maps", type=positive, metavar="N", help="how many (default: 12)")
-    add("--seed", type=non_negative, default=0, help="of the first map; the next seeds follow (default: %(default)s)")
-    add("--biomes", nargs="*", metavar="NAME", help="maps of one biome alone, for each of these (default: of all)")
-    add("--view", choices=("above", "isometric"), help="of a sheet (default: above)")
+    add("--scenario", default="battle", help="name or file of the scenario (default: %(default)s)")
+    add("--maps", type=positive, metavar="N", help=f"number of maps (default: {_DEFAULT_MAPS})")
+    add(
+        "--seed",
+        type=non_negative,
+        default=0,
+        help="seed of the first map; the others have the next seeds (default: %(default)s)",
+    )
+    add("--biomes", nargs="*", metavar="NAME", help="maps of each of these biomes alone (default: of every biome)")
+    add("--view", choices=("above", "isometric"), help="view of a sheet (default: above)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--out",
         type=Path,
-        help=f"new picture, with --biomes new folder of pictures (default: {_DEFAULT_SHEET} or {_DEFAULT_FOLDER}, or "
-        "the next name that is free)",
+        help=f"new picture; with --biomes, new folder of pictures (default: {_DEFAULT_SHEET} or {_DEFAULT_FOLDER}, or "
+        "the next free name)",
     )
     what.add_argument("--recipes", type=Path, metavar="DIR", help="write the maps' recipes into a new folder instead")
     what.add_argument("--statistics", action="store_true", help="measure the maps instead")
@@ -85,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Draw, measure or write down the maps."""
+    """Draw or measure the maps, or write their recipes."""
     _check(args)
     count = args.maps or (1 if _draws_biomes(args) else _DEFAULT_MAPS)
     seeds = range(args.seed, args.seed + count)
@@ -115,14 +120,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(scenario: str, seeds: range) -> str:
-    """Maps in words."""
+    """A description of the maps."""
     if len(seeds) == 1:
         return f"{scenario}, map of seed {seeds[0]}"
     return f"{scenario}, {len(seeds):,} maps, seeds {seeds[0]} to {seeds[-1]}"
 
 
 def draw_sheet(config: MapConfig, seeds: range, view: MapView, title: str, out: Path) -> None:
-    """Write a contact sheet of maps as PNG. Raises OSError, also if there is something at `out` already."""
+    """Write a contact sheet of maps as PNG. Raises OSError, also if `out` exists."""
     if out.exists():
         raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(out))
     if not out.parent.is_dir():
@@ -133,7 +138,7 @@ def draw_sheet(config: MapConfig, seeds: range, view: MapView, title: str, out: 
 
 
 def draw_biomes(configs: Mapping[str, MapConfig], seed: int, out: Path) -> None:
-    """Write a picture of a map of each biome into a new folder. Raises OSError, also if `out` is no empty folder."""
+    """Write a picture of a map of each biome into a new folder. Raises OSError, also if `out` is not empty."""
     with new_folder(out) as folder:
         for name, config in configs.items():
             page = biome_page(generate(config, seed), name, BIOMES[name].summary)
@@ -143,8 +148,8 @@ def draw_biomes(configs: Mapping[str, MapConfig], seed: int, out: Path) -> None:
 def write_recipes(config: MapConfig, seeds: range, out: Path) -> None:
     """Write a recipe of each map into a new folder, named by its seed, so that names sort as seeds do.
 
-    All or nothing: a pool of maps that lacks some would be another pool. Raises OSError, also if `out` is no empty
-    folder.
+    All or nothing, because a pool that lacks some maps would be another pool. Raises OSError, also if `out` is not an
+    empty folder.
     """
     digits = len(str(seeds[-1]))
     with new_folder(out) as folder:
@@ -181,7 +186,7 @@ def to_json(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]
 
 
 def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> str:
-    """A row of means for each biome, or mean, least and greatest values of a scenario, and what the columns are."""
+    """A row of means per biome, or the mean, least and greatest values of a scenario, and a legend of the columns."""
     rows = {subject: values.mean(axis=0) for subject, values in table.items()}
     if list(rows) == [scenario]:
         values = table[scenario]
@@ -197,13 +202,13 @@ def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[n
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise `ConfigError` for options that do not go together, and for more maps than are of use."""
+    """Raise `ConfigError` for options that exclude each other, and for too many maps."""
     if args.biomes is not None and args.recipes:
-        raise ConfigError("--recipes: goes without --biomes; a scenario's file can name the biomes")
+        raise ConfigError("--recipes: not allowed with --biomes; a scenario's file can name the biomes")
     if args.json and not args.statistics:
-        raise ConfigError("--json: goes with --statistics only")
+        raise ConfigError("--json: requires --statistics")
     if args.view and (args.biomes is not None or args.recipes or args.statistics):
-        raise ConfigError("--view: goes with a sheet of maps only; pictures of biomes have both views")
+        raise ConfigError("--view: applies to a sheet of maps only; pictures of biomes show both views")
     if args.maps and _draws_biomes(args):
         raise ConfigError("--maps: one map of each biome is drawn; choose it with --seed")
     sheet = not (args.recipes or args.statistics)
@@ -217,7 +222,7 @@ def _draws_biomes(args: argparse.Namespace) -> bool:
 
 
 def _made(config: MapConfig, seeds: range) -> Iterator[Terrain]:
-    """The maps of seeds, one by one; says now and then how many there are."""
+    """The maps of the seeds, one by one; reports progress on stderr."""
     for number, seed in enumerate(seeds):
         if number and number % _REPORT_EVERY == 0:
             print(f"{number:,} of {len(seeds):,} maps", file=sys.stderr)

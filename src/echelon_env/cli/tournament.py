@@ -1,4 +1,4 @@
-"""What the commands that let players meet have in common: their names, their battlefields, progress, and reports."""
+"""What the commands that play matches share: players by name, scenarios with maps, progress and reports."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Field:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that all these commands have."""
+    """Declare the shared options."""
     add = parser.add_argument
-    add("--threads", type=positive, default=1, help="that step the battles (default: %(default)s)")
-    add("--out", type=Path, metavar="DIR", help="new folder for a report: JSON and pictures")
+    add("--threads", type=positive, default=1, help="threads that step the battles (default: %(default)s)")
+    add("--out", type=Path, metavar="DIR", help="new folder for the report: JSON and pictures")
     add("--json", action="store_true", help="print the report as JSON")
 
 
@@ -63,12 +63,12 @@ def seed(text: str) -> int:
 
 
 def check_free(out: Path | None) -> None:
-    """Raise OSError where a report could not be written, before any battle is played."""
+    """Raise OSError if a report cannot be written to `out`; checked before any battle is played."""
     if out is None:
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(out))
-    folder = next(parent for parent in out.absolute().parents if parent.exists())  # folders below it will be made
+    folder = next(parent for parent in out.absolute().parents if parent.exists())  # folders below it are created
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "is not a folder, the report cannot be written into it", str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -130,8 +130,8 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
 def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None) -> list[Field]:
     """The fields of a suite's scenarios, or of some of them, with all of their maps or the first.
 
-    Raises SuiteError for a scenario that is not in the suite or not as it was frozen, and ConfigError for one that is
-    named twice and for more battles than there are.
+    Raises SuiteError for a scenario that is not in the suite or has changed since it was frozen, and ConfigError for
+    one that is named twice and for more battles than the suite has.
     """
     check_different(names or [])
     fields = []
@@ -144,7 +144,7 @@ def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None)
 
 
 def play_all(pairings: Sequence[Pairing], fields: Sequence[Field], num_threads: int) -> list[Match]:
-    """Let every pairing meet on every field; says how far it is, if somebody watches."""
+    """Play every pairing on every field; shows progress on a terminal."""
     progress = _Progress(sum(2 * len(field.seeds) for field in fields) * len(pairings))
     matches = []
     try:
@@ -170,20 +170,20 @@ def report(
     matches: Sequence[Match], players: Sequence[Player], fields: Sequence[Field], suite: Suite | None, seed: int
 ) -> dict[str, Any]:
     """The report of `play_all`, see `make_report`; `seed` is that of the players' choices."""
-    from echelon_env.evaluate.report import make_report  # brings scipy.stats, which other commands need not wait for
+    from echelon_env.evaluate.report import make_report  # imports scipy.stats, which slows the start of other commands
 
     configs = {field.name: field.config for field in fields}
     return make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
 
 
 def deliver(document: Mapping[str, Any], text: str, args: argparse.Namespace) -> None:
-    """Print a report, as text or as JSON, and write it if it is to be written. Raises OSError."""
+    """Print a report, as text or as JSON, and write it to ``--out`` if given. Raises OSError."""
     from echelon_env.evaluate.report import write_report
 
     for line in format_bad_actions(document):
         print(f"echelon: {line}", file=sys.stderr)
     drawn = True
-    try:  # hours of battles are lost neither to a full disk nor to a reader who has gone away
+    try:  # a full disk must not lose the printed report, nor a closed pipe the written one
         print(json.dumps(document, allow_nan=False) if args.json else text, flush=True)
     finally:
         if args.out:
@@ -195,30 +195,30 @@ def deliver(document: Mapping[str, Any], text: str, args: argparse.Namespace) ->
 
 
 class _Progress:
-    """A line on stderr, if that is a terminal, that says how many battles are over and when all will be."""
+    """A line on stderr, if that is a terminal: the number of finished battles and the time left."""
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._over = 0  # in matches that have ended
+        self._over = 0  # battles of finished matches
         self._shown = sys.stderr.isatty()
         self._began = time.monotonic()
 
     def match(self, title: str) -> Callable[[int], None]:
-        """What is to be called with the number of battles that are over in the next match."""
+        """A callback for the next match, to be called with its number of finished battles."""
 
-        def tell(over: int) -> None:
+        def show(over: int) -> None:
             over += self._over
             left = (time.monotonic() - self._began) / over * (self._total - over)
             self._show(f"{over:,} of {self._total:,} battles, {_duration(left)} left: {title}")
 
-        return tell
+        return show
 
     def end_match(self, battles: int) -> None:
         """A match has ended."""
         self._over += battles
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         self._show("")
 
     def _show(self, line: str) -> None:

@@ -24,16 +24,16 @@ _DEFAULT_OUT = Path("runs/demo")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add = parser.add_argument
-    add("--out", type=Path, help=f"new folder for the run (default: {_DEFAULT_OUT}, or the next that is free)")
-    add("--minutes", type=positive_number, default=4.0, help="that training may take (default: %(default)s)")
+    add("--out", type=Path, help=f"new folder for the run (default: {_DEFAULT_OUT}, or the next free name)")
+    add("--minutes", type=positive_number, default=4.0, help="time limit of training (default: %(default)s)")
     add("--opponent", default="novice", help="scripted level to beat (default: %(default)s)")
     add("--steps", type=positive, default=400_000, help="decisions to train on (default: %(default)s)")
-    add("--battles", type=positive, default=200, help="of each evaluation, an even number (default: %(default)s)")
-    add("--seed", type=non_negative, default=0, help="of weights and training (default: %(default)s)")
+    add("--battles", type=positive, default=200, help="battles per evaluation, an even number (default: %(default)s)")
+    add("--seed", type=non_negative, default=0, help="seed of weights and training (default: %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the demonstration and print what came of it."""
+    """Run the demonstration and print its results."""
     config = TrainConfig(
         battle=battle_config("duel"), opponent=args.opponent, steps=args.steps, seed=args.seed, eval_every=0
     )
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def format_demo(result: DemoResult, out: Path) -> str:
-    """The demonstration's outcome: both evaluations side by side, the files, and what to do next."""
+    """The demonstration's results: both evaluations side by side, the files, and the next commands."""
     before, after = result.before, result.after
     colour = ("blue", "red")[result.filmed.side]
     rows = [
@@ -62,7 +62,7 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "",
             f"Duel against {before.match.second!r}: {len(before.match.battles)} battles",
             f"{describe_maps(after.maps, after.maps_trained_on, after.trained_maps)},",
-            f"the same ones before and after, {before.match.action_modes[0]} actions, % with 95 % intervals:",
+            f"the same maps before and after, {before.match.action_modes[0]} actions, % with 95 % intervals:",
             "",
             f"        {'untrained':<26}  trained on {result.training.steps:,} decisions",
             *(f"{name:<6}  {format_share(asdict(old)):<26}  {format_share(asdict(new))}" for name, old, new in rows),

@@ -1,4 +1,4 @@
-"""Search for settings of a run: many runs, whose settings Optuna proposes."""
+"""Search for settings of a run: many runs with settings that Optuna proposes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ EXPECTED_ERRORS = (TrainError,)
 _INTERRUPTED = 130  # exit code
 
 _EPILOG = """\
-A range between two integers is one of integers. Several processes may work on
-one sweep: give the same command in each. After Ctrl-C or a crash the same
-command goes on.
+A range between two integers yields integers. Several processes can share one
+sweep: run the same command in each. After Ctrl-C or a crash the same command
+continues the sweep.
 
 example:
   echelon sweep quickstart --out runs/sweep --set steps=300_000 \\
@@ -39,22 +39,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     add = parser.add_argument
     add("config", metavar="CONFIG", help="run config, see echelon train")
-    add("--out", type=Path, required=True, metavar="FOLDER", help="of the sweep, new or to go on with")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="folder of the sweep, new or to continue")
     add(
         "--search",
         action="append",
         default=[],
         metavar="KEY=SPACE",
-        help="a key of the run config and what is tried: LOW:HIGH, log:LOW:HIGH or A,B,C",
+        help="key of the run config, and its values: LOW:HIGH, log:LOW:HIGH or A,B,C",
     )
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of the run config, for all trials")
-    add("--trials", type=positive, default=20, metavar="N", help="of all processes together (default: %(default)s)")
-    add("--no-prune", action="store_true", help="bring trials to their end that do worse than most")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="key of the run config, for all trials")
+    add(
+        "--trials",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="number of trials, over all processes (default: %(default)s)",
+    )
+    add("--no-prune", action="store_true", help="finish trials that do worse than most")
     add("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do trials, and show them. Returns 130 after Ctrl-C."""
+    """Run trials and print them. Returns 130 after Ctrl-C."""
     overrides = parse_settings(args.set)
     try:
         from echelon_train.runs.sweep import Search, sweep
@@ -95,7 +101,7 @@ def _format(found: Sweep, args: argparse.Namespace) -> list[str]:
     if found.trials and found.trials[0].state == "complete":
         lines.append(f"Evaluate the best: echelon evaluate {found.trials[0].run}")
     if found.interrupted:
-        lines.append("Interrupted. The same command goes on.")
+        lines.append("Interrupted. The same command continues.")
     return lines
 
 

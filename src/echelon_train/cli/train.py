@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 EXPECTED_ERRORS = (TrainError,)
 
 _DEFAULT = "quickstart"
-_LEAGUE = "league"  # the default of a run in a league
+_LEAGUE = "league"  # the default config of a run in a league
 _RUNS = Path("runs")
 _PROJECT = "echelon"
-_CONFIG = "config."  # begins the places in the parsed arguments of what overrides the run config
+_CONFIG = "config."  # prefix of the parsed arguments that override the run config
 _GROUPS = {
     "": "the run",
     "network": "the network",
     "ppo": "the algorithm",
-    "reward_schedules": "the reward in the course of the run",
+    "reward_schedules": "schedules of the reward weights",
     "league": "the league",
-    "league.mixture": "whom a main agent meets in a league: weights",
+    "league.mixture": "opponents of a main agent in a league: weights of the mixture",
 }
 _SHORT = {"league.path": "--league", "league.role": "--role", "league.agent": "--agent"}
 
@@ -50,8 +50,8 @@ _EPILOG = """\
 run configs that come with the package:
 {configs}
 
-Defaults are what holds where the run config says nothing. A SCHEDULE is a
-number, linear:START:END or cosine:START:END.
+Defaults apply where the run config has no value. A SCHEDULE is a number,
+linear:START:END or cosine:START:END.
 
 examples:
   echelon train
@@ -60,7 +60,7 @@ examples:
   echelon train --league leagues/first --role main
   echelon train --resume runs/skirmish --steps 40_000_000
 
-A run that is resumed is as it was; it takes
+A resumed run keeps its settings. --resume accepts new values of
 {changeable}
 """
 
@@ -70,16 +70,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "echelon train [CONFIG] [options]\n       echelon train --resume RUN [options]"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG.format(configs=_described_configs(), changeable=textwrap.fill(f"{_changeable()}.", 80))
-    parser.allow_abbrev = False  # a shortened name would change its meaning with the next setting
+    parser.allow_abbrev = False  # a new setting could change what a shortened name means
     add = parser.add_argument
     names = ", ".join(run_config_names())
     default = f"{_DEFAULT}; with --league, {_LEAGUE}"
     add("config", nargs="?", metavar="CONFIG", help=f"{names}, or a TOML file (default: {default})")
     add(
-        "--out", type=Path, metavar="FOLDER", help=f"new folder for the run (default: {_RUNS}/CONFIG, or the next free)"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help=f"new folder for the run (default: {_RUNS}/CONFIG, or the next free name)",
     )
-    add("--resume", type=Path, metavar="RUN", help="go on with the run in this folder, to --steps if given")
-    add("--max-minutes", type=positive_number, metavar="X", help="stop and save after this time, whatever the steps")
+    add("--resume", type=Path, metavar="RUN", help="continue the run in this folder, to --steps if given")
+    add("--max-minutes", type=positive_number, metavar="X", help="stop and save after this time")
     add(
         "--wandb",
         nargs="?",
@@ -102,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train, and say where the checkpoint is. Returns 130 after Ctrl-C, and 0 also when the time is up."""
+    """Train and print the path of the checkpoint. Returns 130 after Ctrl-C, and 0 also when the time is up."""
     overrides = _overrides(args)
     if args.resume is not None:
         return _resume(args, overrides)
@@ -111,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
     if not config.league.path and (
         config.league != LeagueConfig() or any(key.startswith("league.") for key in overrides)
     ):
-        raise ConfigError("league.path: expected the folder of a league, see --league: this run is meant for one")
+        raise ConfigError("league.path: expected the folder of a league, see --league: this run has settings of one")
     from echelon_train.runs.training import train
 
     name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
@@ -120,12 +123,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
-    """Go on with a run, which is as it was but for its end and its machine."""
+    """Continue a run; only `CHANGEABLE` settings may differ."""
     fixed = [name for name in ("config", "out") if getattr(args, name) is not None]
     fixed += [key for key in overrides if key not in CHANGEABLE]
     if fixed:
         raise ConfigError(
-            f"--resume goes on with the run as it was: it takes {_changeable()}, but not {', '.join(fixed)}"
+            f"--resume continues the run with its settings: it accepts {_changeable()}, but not {', '.join(fixed)}"
         )
     changes = {key: parse_value(text) for key, text in overrides.items()}
     from echelon_train.runs.training import resume
@@ -140,7 +143,7 @@ def _report(result: TrainResult, out: Path) -> int:
     print(f"Evaluate:   echelon evaluate {out}")
     print(f"Curves:     {out / 'curves.png'}, or tensorboard --logdir {out}")
     if not result.done:
-        print(f"Go on:      echelon train --resume {out}")
+        print(f"Continue:   echelon train --resume {out}")
     return 130 if result.interrupted else 0
 
 
@@ -153,12 +156,12 @@ def _add_battles(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         dest=f"{_CONFIG}curriculum",
         metavar="NAME",
-        help="scenarios to train on one after the other",
+        help="scenarios to train on, one after the other",
     )
     for name, metavar, text in (
-        ("promote", "X", f"win rate that leads on in a curriculum (default: {Curriculum.promote})"),
-        ("demote", "X", f"win rate that leads back (default: {Curriculum.demote})"),
-        ("window", "N", f"battles that it is taken over (default: {Curriculum.window})"),
+        ("promote", "X", f"win rate that leads to the next scenario (default: {Curriculum.promote})"),
+        ("demote", "X", f"win rate that leads to the one before (default: {Curriculum.demote})"),
+        ("window", "N", f"battles over which the win rate is computed (default: {Curriculum.window})"),
     ):
         group.add_argument(f"--{name}", dest=f"{_CONFIG}curriculum.{name}", metavar=metavar, help=text)
 
@@ -174,7 +177,7 @@ def _changeable() -> str:
 
 
 def _described_configs() -> str:
-    """The run configs that come with the package, each with what it is, in lines of at most 80 characters."""
+    """The run configs of the package with their descriptions, in lines of at most 80 characters."""
     described = run_config_descriptions()
     width = max(map(len, described)) + 4
     return "\n".join(
@@ -189,11 +192,11 @@ def _help(setting: Setting) -> str:
 
 
 def _overrides(args: argparse.Namespace) -> dict[str, str]:
-    """What the command line changes in the run config: text by dotted key."""
+    """The settings that the command line overrides: text by dotted key."""
     overrides = {}
     for place, value in vars(args).items():
         if place.startswith(_CONFIG) and value is not None:
-            # the one option of several values is a list of names, which JSON writes as TOML does
+            # the only option with several values is a list of names, which JSON writes as TOML does
             overrides[place.removeprefix(_CONFIG)] = (
                 json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
             )

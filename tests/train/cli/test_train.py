@@ -57,14 +57,14 @@ def test_without_arguments_it_is_the_quickstart_in_the_next_free_folder(runs, ca
 
 def test_an_interrupted_run_says_how_to_go_on(runs, capsys):
     assert main(["train", "--seed", "130"]) == 130
-    assert "Go on:      echelon train --resume runs/quickstart\n" in capsys.readouterr().out
+    assert "Continue:   echelon train --resume runs/quickstart\n" in capsys.readouterr().out
 
 
 def test_a_run_whose_time_is_up_has_ended_well_and_says_how_to_go_on(runs, capsys):
     assert main(["train", "--max-minutes", "0.5"]) == 0
     printed = capsys.readouterr().out
     assert "Time is up after 1,234 decisions.\n" in printed
-    assert "Go on:      echelon train --resume runs/quickstart\n" in printed
+    assert "Continue:   echelon train --resume runs/quickstart\n" in printed
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_in_a_league_it_is_the_run_config_for_that(runs):
     assert runs[0].out == Path("runs/league")
 
 
-def test_a_run_goes_on(runs):
+def test_a_run_is_resumed(runs):
     assert main(["train", "--resume", "runs/x", "--steps", "9_000", "--max-minutes", "1"]) == 0
     assert main(["train", "--resume", "runs/x", "--wandb"]) == 0
     elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there", "--league", "here"]
@@ -181,7 +181,7 @@ def test_the_help_lists_every_setting(capsys, monkeypatch):
         assert re.search(rf"{flag}\s", text), setting.key
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
-    assert "A run that is resumed is as it was; it takes --steps, --device" in words
+    assert "--resume accepts new values of --steps, --device" in words
 
 
 def test_every_setting_says_what_it_is():
