@@ -81,12 +81,16 @@ def kernel(function: Function) -> Function:
     return compiled
 
 
+_COMPILER_SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_OPT")
+
+
 def kernel_digest(function: Callable[..., Any]) -> str:
     """16 hexadecimal digits of a SHA-256 over everything that an entry point's machine code follows from.
 
     Comments, docstrings, types of annotations and places of files are no part of it.
     """
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}\n".encode())
+    digest.update(str([os.environ.get(name) for name in _COMPILER_SETTINGS]).encode())
     digest.update(Path(__file__).read_bytes())  # intrinsics and options
     for line in sorted(set(_ingredients(function, set()))):
         digest.update(line.encode() + b"\n")
