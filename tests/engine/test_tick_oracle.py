@@ -243,7 +243,7 @@ def walking_actions(world, rng):
 
 @pytest.mark.parametrize("name", ["game", "odd"])
 def test_movement(name):
-    cases = run(CONFIGS[name], seed=1, rounds=8, steps=4, fight=False)
+    cases = run(CONFIGS[name], seed=1, rounds=3, steps=4, fight=False)
     assert set(cases) >= MOVES, MOVES - set(cases)
 
 

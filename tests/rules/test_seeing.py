@@ -21,7 +21,7 @@ def watch(distance, wall=True, watcher="medium", watched="other medium", **overr
 
 
 def test_who_is_in_line_of_sight_is_seen_at_any_distance():
-    arena = watch(58, wall=False)
+    arena = watch(56, wall=False)
     arena.run()
     assert arena.sees("medium", "other medium")
     assert arena.sees("other medium", "medium")
