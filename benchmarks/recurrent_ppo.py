@@ -10,7 +10,8 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
-from echelon_train.config.train import NetworkConfig, PPOConfig
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.distributions import RAW_DIM, environment_actions
 
@@ -44,7 +45,7 @@ class RecurrentPPO:
     def __init__(self, env: VecEnv, network: NetworkConfig, ppo: PPOConfig) -> None:
         self.env, self.ppo = env, ppo
         self.agent = Agent(observation_space(), action_space(), lambda _: ppo.learning_rate.start, network)
-        steps, rows = ppo.rollout_steps, env.num_envs
+        steps, rows = ppo.n_steps, env.num_envs
         self.observations = torch.zeros(steps, rows, *observation_space().shape)
         self.actions = torch.zeros(steps, rows, RAW_DIM)
         self.log_probs, self.rewards, self.dones, self.values = (torch.zeros(steps, rows) for _ in range(4))
@@ -61,7 +62,7 @@ class RecurrentPPO:
     def collect(self) -> None:
         """Fill the storage, and estimate advantages."""
         self.initial_state = self._states(torch.stack(self.state.pi).clone())
-        for step in range(self.ppo.rollout_steps):
+        for step in range(self.ppo.n_steps):
             self.observations[step], self.dones[step] = self.next_observation, self.next_done
             action, value, log_prob, self.state = self.agent(self.next_observation, self.state, self.next_done)
             self.actions[step], self.values[step], self.log_probs[step] = action, value.flatten(), log_prob
@@ -70,7 +71,7 @@ class RecurrentPPO:
             self.next_observation, self.next_done = torch.as_tensor(observation), torch.as_tensor(done).float()
         value = self.agent.predict_values(self.next_observation, self.state.vf, self.next_done).flatten()
         ahead, going_on = torch.zeros_like(value), 1.0 - self.next_done
-        for step in reversed(range(self.ppo.rollout_steps)):
+        for step in reversed(range(self.ppo.n_steps)):
             delta = self.rewards[step] + self.ppo.gamma * value * going_on - self.values[step]
             self.advantages[step] = ahead = delta + self.ppo.gamma * self.ppo.gae_lambda * going_on * ahead
             value, going_on = self.values[step], 1.0 - self.dones[step]
@@ -78,8 +79,8 @@ class RecurrentPPO:
     def train(self) -> None:
         """Update the agent from the storage."""
         rows = self.env.num_envs
-        at_once = max(1, self.ppo.minibatch // self.ppo.rollout_steps)
-        for _ in range(self.ppo.epochs):
+        at_once = max(1, self.ppo.batch_size // self.ppo.n_steps)
+        for _ in range(self.ppo.n_epochs):
             for chosen in torch.split(torch.randperm(rows), at_once):
                 self._step(chosen)
 
@@ -98,7 +99,7 @@ class RecurrentPPO:
         ratio = (log_probs - take(self.log_probs)).exp()
         policy_loss = torch.max(-advantages * ratio, -advantages * ratio.clamp(1.0 - clip, 1.0 + clip)).mean()
         value_loss = (values.flatten() - returns).square().mean()
-        loss = policy_loss - self.ppo.entropy_weight.start * entropy.mean() + self.ppo.value_weight * value_loss
+        loss = policy_loss - self.ppo.ent_coef.start * entropy.mean() + self.ppo.vf_coef * value_loss
         self.agent.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(self.agent.parameters(), self.ppo.max_grad_norm)

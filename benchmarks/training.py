@@ -29,7 +29,8 @@ from benchmarks.tables import Cell, Table
 from benchmarks.timing import Effort, interleaved, spread_note, tell
 from echelon_env import opponents
 from echelon_env.storage.arrays import Arrays
-from echelon_train.config.train import PPOConfig, TrainConfig, battle_config
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.train import TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy
 from echelon_train.ppo import algorithm, distributed
 from echelon_train.runs.building import build_model, make_env
@@ -118,9 +119,9 @@ def _config(quick: bool) -> TrainConfig:
     """The shipped network on a rollout of some length, or on a tiny one."""
     battle = battle_config(SCENARIO)
     if quick:
-        small = PPOConfig(rollout_steps=16, chunk=8, minibatch=160, epochs=2)
+        small = PPOConfig(n_steps=16, chunk=8, batch_size=160, n_epochs=2)
         return TrainConfig(battle=battle, battles=4, maps=MAPS, ppo=small)
-    ppo = PPOConfig(rollout_steps=STEPS, chunk=16, minibatch=2048, epochs=3)
+    ppo = PPOConfig(n_steps=STEPS, chunk=16, batch_size=2048, n_epochs=3)
     return TrainConfig(battle=battle, battles=SAMPLES // STEPS // len(battle.blue), maps=MAPS, ppo=ppo)
 
 
@@ -140,7 +141,7 @@ def record(config: TrainConfig, before: int) -> Rollout:
     for _ in range(before):
         step()
     start, alive, ends, actions = env.state_arrays(), 0.0, 0, []
-    for _ in range(config.ppo.rollout_steps):
+    for _ in range(config.ppo.n_steps):
         alive += env.battles.alive.mean()
         actions.append(step())
         ends += int(dones.sum()) // env.team_size
@@ -194,9 +195,9 @@ def stock(rollout: Rollout) -> Learner:
     """sb3-contrib's, with the same network and settings."""
     replay, config = Replay(rollout), rollout.config.ppo
     settings = {
-        "n_steps": config.rollout_steps, "batch_size": config.minibatch, "n_epochs": config.epochs,
+        "n_steps": config.n_steps, "batch_size": config.batch_size, "n_epochs": config.n_epochs,
         "learning_rate": config.learning_rate, "gamma": config.gamma, "gae_lambda": config.gae_lambda,
-        "clip_range": config.clip_range, "ent_coef": config.entropy_weight.start, "vf_coef": config.value_weight,
+        "clip_range": config.clip_range, "ent_coef": config.ent_coef.start, "vf_coef": config.vf_coef,
         "max_grad_norm": config.max_grad_norm, "seed": rollout.config.seed,
     }  # fmt: skip
     network = {"network": rollout.config.network}
@@ -213,7 +214,7 @@ def check_losses(rollout: Rollout) -> None:
     stock's sequences begin where the rollout does.
     """
     plain = replace(
-        rollout.config.ppo, chunk=rollout.config.ppo.rollout_steps, minibatch=rollout.samples, epochs=1,
+        rollout.config.ppo, chunk=rollout.config.ppo.n_steps, batch_size=rollout.samples, n_epochs=1,
         normalize_returns=False,
     )  # fmt: skip
     rollout = replace(rollout, config=replace(rollout.config, ppo=plain))
@@ -250,11 +251,12 @@ def _speeds(rollout: Rollout, learners: Mapping[str, Learner | CleanRL], rounds:
         for other in (STOCK, CLEANRL)
     }
     config = rollout.config
-    steps, epochs = config.ppo.rollout_steps, config.ppo.epochs
+    steps, epochs = config.ppo.n_steps, config.ppo.n_epochs
     notes = (
         f"{config.battles} battles of {SCENARIO} against {config.opponent}, {steps} decisions, "
         f"{rollout.samples:,} samples, of which {100 * rollout.acting:.0f} % are of living mechs; {rollout.ends} "
-        f"battles end meanwhile. {epochs} epochs, minibatches of {config.ppo.minibatch}. Processor time on one thread.",
+        f"battles end meanwhile. {epochs} epochs, minibatches of {config.ppo.batch_size}. "
+        "Processor time on one thread.",
         spread_note([one[2] for one in taken] for taken in turns.values()),
     )
     columns = "collecting, s", "train(), s", UPDATE, LOOP

@@ -19,7 +19,7 @@ def test_every_experiment_is_a_run(name):
     assert len(set(experiment.seeds)) == len(experiment.seeds) >= 1
 
 
-TINY = {"steps": "200", "battles": "2", "ppo.minibatch": "64", "eval_every": "0", "maps": "2", "network.width": "8"}
+TINY = {"steps": "200", "battles": "2", "ppo.batch_size": "64", "eval_every": "0", "maps": "2", "network.width": "8"}
 
 
 @pytest.mark.parametrize(

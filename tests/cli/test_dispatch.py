@@ -34,8 +34,8 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["bench", "--scenarios", "dule"], "did you mean 'duel'"),
         (["train", "--out", "x", "--steps", "0"], "steps=0"),
         (
-            ["train", "--ppo.epoch", "3"],
-            "'train' takes no '--ppo.epoch'; did you mean --ppo.epochs? (see 'echelon train --help')",
+            ["train", "--ppo.n-epoch", "3"],
+            "'train' takes no '--ppo.n-epoch'; did you mean --ppo.n-epochs? (see 'echelon train --help')",
         ),
         (["bench", "more"], "'bench' takes no 'more' (see 'echelon bench --help')"),
         (["train", "--out", "x", "--scenario", "dule"], "did you mean 'duel'"),

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from echelon_train.checkpoints.checkpoint import load_checkpoint, load_training_state, weights_of
-from echelon_train.config.train import NetworkConfig, PPOConfig, TrainConfig
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.train import NetworkConfig, TrainConfig
 from echelon_train.runs.folder import read_metrics
 from echelon_train.vec_env import BattleVecEnv
 from train.small import small_run
@@ -22,7 +23,7 @@ def resumable_run(network: dict | None = None, ppo: dict | None = None, **overri
     """A run of five iterations, whose battles end at other times than its rollouts."""
     return small_run(
         network=NetworkConfig(width=8, head=8, set_width=4, map_channels=2, **(network or {})),
-        ppo=PPOConfig(**({"rollout_steps": 16, "chunk": 8, "minibatch": 16, "epochs": 2} | (ppo or {}))),
+        ppo=PPOConfig(**({"n_steps": 16, "chunk": 8, "batch_size": 16, "n_epochs": 2} | (ppo or {}))),
         **({"steps": 160, "maps": 3, "checkpoint_every": 32} | overrides),
     )
 

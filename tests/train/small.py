@@ -6,7 +6,8 @@ import torch
 
 from echelon_env import BattleConfig, make_config
 from echelon_env.evaluate import Battle, Match
-from echelon_train.config.train import NetworkConfig, PPOConfig, TrainConfig, battle_config
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.runs.evaluation import Evaluation
 
@@ -30,7 +31,7 @@ def small_run(**overrides: object) -> TrainConfig:
         eval_battles=2,
         checkpoint_every=32,
         network=NetworkConfig(width=8, head=8),
-        ppo=PPOConfig(rollout_steps=16, minibatch=16, epochs=1),
+        ppo=PPOConfig(n_steps=16, batch_size=16, n_epochs=1),
     )
     return dataclasses.replace(config, **overrides)
 

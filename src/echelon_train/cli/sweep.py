@@ -29,7 +29,7 @@ continues the sweep.
 
 example:
   echelon sweep quickstart --out runs/sweep --set steps=300_000 \\
-    --search ppo.learning_rate=log:1e-4:3e-3 --search ppo.epochs=2:6
+    --search ppo.learning_rate=log:1e-4:3e-3 --search ppo.n_epochs=2:6
 """
 
 

@@ -41,6 +41,11 @@ from echelon_train.config.train import TrainConfig, battle_config, training_curr
 
 _SHIPPED = Path(__file__).parent / "run_files"
 _KIND = "run config"
+_RENAMED = {
+    "rollout_steps": "n_steps", "minibatch": "batch_size", "epochs": "n_epochs", "entropy_weight": "ent_coef",
+    "value_weight": "vf_coef", "auxiliary_weight": "auxiliary_coef", "critic_learning_rate": "critic_lr_scale",
+    "normalize_advantages": "normalize_advantage",
+}  # fmt: skip
 _CHOSEN = ("scenario", "curriculum")  # of which a run has one
 
 
@@ -63,7 +68,7 @@ def load_run_config(source: str | Path, overrides: Mapping[str, str] = types.Map
     source
         Name of a run config that comes with the package, or a file: a path, or a string that ends in .toml.
     overrides
-        Text by dotted key (``{"ppo.epochs": "4", "battle.rewards.death": "-5"}``): values in TOML, where strings need
+        Text by dotted key (``{"ppo.n_epochs": "4", "battle.rewards.death": "-5"}``): values in TOML, where strings need
         no quotes. A scenario takes the place of a curriculum, and the reverse.
 
     Raises
@@ -112,14 +117,15 @@ def settings(part: type[Any] = TrainConfig, path: str = "") -> Iterator[Setting]
             continue
         unit = field.metadata.get("unit", "")
         default = "" if field.default is None else f"{_plain(field.default)} {unit}".strip()
-        yield Setting(key, _form(hint, field.name), default, field.metadata.get("help", ""))
+        yield Setting(key, _form(hint, field), default, field.metadata.get("help", ""))
 
 
-def _form(hint: Any, name: str) -> str:
-    if typing.get_origin(hint) is Literal:
-        return f"{{{','.join(typing.get_args(hint))}}}"
+def _form(hint: Any, field: dataclasses.Field[Any]) -> str:
+    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else field.metadata.get("choices")
+    if choices:
+        return f"{{{','.join(map(_plain, choices))}}}"
     forms = {int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", Schedule | None: "SCHEDULE"}
-    return forms.get(hint, name.upper())
+    return forms.get(hint, field.name.upper())
 
 
 def _plain(value: Any) -> str:
@@ -136,6 +142,7 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
     for key in data:
         if key not in names:
             raise ConfigError(f"unknown config key {key!r}{nearest_name(key, names)}", key)
+    _refuse_old_names(data.get("ppo"))
     own = {key: value for key, value in data.items() if key not in ("scenario", "description")}
     changes = own.pop("battle", {})
     if not isinstance(changes, Mapping):
@@ -153,6 +160,13 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
         with _blaming("battle"):
             own["battle"] = make_config(battle, **changes)
     return typing.cast("TrainConfig", build(TrainConfig, own, ""))
+
+
+def _refuse_old_names(ppo: Any) -> None:
+    """Raise ConfigError, with the present name, for a setting that an earlier release called otherwise."""
+    for name in ppo if isinstance(ppo, Mapping) else ():
+        if name in _RENAMED:
+            raise ConfigError(f"unknown config key 'ppo.{name}': it is now 'ppo.{_RENAMED[name]}'", f"ppo.{name}")
 
 
 def _curriculum(given: Any, changes: Mapping[str, Any]) -> Curriculum:

@@ -14,6 +14,7 @@ from echelon_env.config.curriculum import Curriculum, CurriculumLike, make_curri
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 
 
@@ -37,7 +38,7 @@ class NetworkConfig:
     )
     auxiliary: bool = field(
         default=False,
-        metadata={"help": "whether the network predicts the next observation, see --ppo.auxiliary-weight"},
+        metadata={"help": "whether the network predicts the next observation, see --ppo.auxiliary-coef"},
     )
     normalize_observations: bool = field(
         default=False, metadata={"help": "scale observations by running moments of the living mechs"}
@@ -55,75 +56,6 @@ class NetworkConfig:
                 "network.initial_std: expected a number between min_std and max_std, got "
                 f"{self.min_std}, {self.initial_std}, {self.max_std}",
                 "network.initial_std",
-            )
-
-
-def schedule(value: str | float, low: float, high: float, *, help: str) -> Any:
-    """Declare a field that holds a `Schedule`, with its default, the inclusive range of its ends, and its meaning."""
-    default = Schedule.parse(value, "default")
-    return field(default=default, metadata={"low": low, "high": high, "help": help})
-
-
-@dataclass(frozen=True, kw_only=True)
-class PPOConfig:
-    """Parameters of proximal policy optimisation."""
-
-    rollout_steps: int = quantity(32, "decisions", 2, 10**6, help="decisions of every mech between two updates")
-    chunk: int = quantity(
-        16, "decisions", 1, 10**6, help="length of the sequences that the LSTM is trained on, a divisor of the rollout"
-    )
-    burn_in: int = quantity(0, "decisions", 0, 10**6, help="steps at a chunk's beginning that only warm up the LSTM")
-    minibatch: int = quantity(
-        1024, "samples", 2, 10**7, help="samples of a gradient step, a multiple of the chunk; at most a rollout's"
-    )
-    accumulate: int = quantity(1, "parts", 1, 10**6, help="parts in which a minibatch is computed, to save memory")
-    epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout")
-    learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="step size of Adam")
-    critic_learning_rate: float = quantity(
-        1.0, "x the learning rate", 0, 1e3, help="factor for what the critic has for itself"
-    )
-    gamma: float = quantity(0.99, "per decision", 0, 1, help="discount of a decision")
-    gae_lambda: float = quantity(0.95, "", 0, 1, help="decay of generalised advantage estimation")
-    clip_range: Schedule = schedule(0.2, 1e-9, 10, help="how far the probability ratio may move before it is clipped")
-    entropy_weight: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
-    value_weight: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
-    auxiliary_weight: float = quantity(
-        0.0, "", 0, 1e3, help="weight of predicting the next observation, see --network.auxiliary"
-    )
-    max_grad_norm: float = quantity(1.0, "", 1e-9, 1e9, help="norm that gradients are clipped to")
-    target_kl: float = quantity(
-        0.0, "nats", 0, 1e3, help="an update stops early at 1.5 times this KL divergence; 0: never"
-    )
-    normalize_returns: bool = field(
-        default=True, metadata={"help": "scale the critic's targets, in the manner of PopArt"}
-    )
-    return_std: float = quantity(10.0, "", 1e-6, 1e6, help="first guess of the returns' standard deviation")
-    normalize_advantages: Literal["all", "by_class", "none"] = field(
-        default="all", metadata={"help": "over all mechs, over each mech class by itself, or not"}
-    )
-    recompute_advantages: bool = field(
-        default=False, metadata={"help": "compute advantages anew before every pass but the first"}
-    )
-
-    def __post_init__(self) -> None:
-        check_fields(self, "ppo.")
-        for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            if isinstance(value, Schedule):
-                low, high = each.metadata["low"], each.metadata["high"]
-                if not (low <= value.start <= high and low <= value.end <= high):
-                    raise ConfigError(
-                        f"config key 'ppo.{each.name}': expected numbers from {low} to {high}, got {value}",
-                        f"ppo.{each.name}",
-                    )
-        if self.rollout_steps % self.chunk:
-            raise ConfigError(
-                f"ppo.chunk: expected a divisor of ppo.rollout_steps {self.rollout_steps}, got {self.chunk}",
-                "ppo.chunk",
-            )
-        if self.burn_in >= self.chunk:
-            raise ConfigError(
-                f"ppo.burn_in: expected less than ppo.chunk {self.chunk}, got {self.burn_in}", "ppo.burn_in"
             )
 
 
@@ -229,13 +161,8 @@ class TrainConfig:
         if self.opponent not in opponents.LEVELS:
             hint = nearest_name(self.opponent, opponents.LEVELS)
             raise ConfigError(f"unknown opponent {self.opponent!r}{hint}", "opponent")
-        if self.ppo.minibatch % self.ppo.chunk:
-            raise ConfigError(
-                f"ppo.minibatch: expected a multiple of ppo.chunk {self.ppo.chunk}, got {self.ppo.minibatch}",
-                "ppo.minibatch",
-            )
-        if self.ppo.auxiliary_weight and not self.network.auxiliary:
-            raise ConfigError("ppo.auxiliary_weight: needs network.auxiliary", "ppo.auxiliary_weight")
+        if self.ppo.auxiliary_coef and not self.network.auxiliary:
+            raise ConfigError("ppo.auxiliary_coef: needs network.auxiliary", "ppo.auxiliary_coef")
         for remaining in (1.0, 0.0):
             try:
                 self.reward_schedules.at(self.battle.rewards, remaining)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import math
+import dataclasses
+import inspect
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
+from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import FloatSchedule
 from torch import Tensor
 
+from echelon_env.config.schema import ConfigError, build
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.schedules import Schedule
 from echelon_train.errors import NonFiniteError
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.sequences import (
@@ -23,28 +28,28 @@ from echelon_train.policy.sequences import (
 from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import write_batch
 from echelon_train.ppo.collector import ChunkCollector
-from echelon_train.ppo.losses import Losses, Weights, losses, recurrent_states, state_tensors
+from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states, state_tensors
 from echelon_train.ppo.normalize import ReturnNormalizer, normalized
 from echelon_train.ppo.observations import at, flat
-from echelon_train.ppo.saving import PlainSaving
+from echelon_train.ppo.saving import PlainSaving, plain_schedule
 from echelon_train.ppo.update_log import UpdateLog, explained_variance
 from echelon_train.tensor_files import weights_of
 
-MOST_SKIPPED = 5
-"""Minibatches in a row whose gradient may not be finite before training stops."""
+MAX_SKIPPED = 5
+"""Successive minibatches with a gradient that is not finite after which training stops."""
 
 DIAGNOSED = 256
-"""Samples that the policy's diagnostics are of, few because they cost a pass of their own."""
+"""Samples of the policy's diagnostics: few, because they cost an extra forward pass."""
 
-NumberOrSchedule = float | Callable[[float], float]
-"""A number, or a function of the share of the run that is left."""
+_SHARED = inspect.signature(RecurrentPPO.__init__).parameters
 
 
 class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
     """Recurrent PPO for many rows: chunks of sequences in random order, each run through the LSTM in one call.
 
-    It takes any VecEnv and is used as stable-baselines3's algorithms are. Parameters that RecurrentPPO has mean what
-    they mean there, but:
+    It takes any VecEnv and is used as stable-baselines3's algorithms are. Parameters of RecurrentPPO keep their
+    meaning, order and default, with the differences below. All other settings of `PPOConfig` (`settings_class`) are
+    keyword arguments with the names, ranges and defaults that they have there; each becomes an attribute of that name.
 
     Parameters
     ----------
@@ -53,37 +58,39 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
     n_steps, batch_size
         Multiples of `chunk`; a minibatch has at most as many samples as a rollout.
     normalize_advantage
-        True: over all acting samples of a rollout (not of a minibatch). ``"by_group"``: within the policy's groups.
+        True: over all acting samples of a rollout (not of a minibatch). ``"by_class"``: within each of the policy's
+        groups, which are the mech classes in battles.
     vf_coef, clip_range_vf
-        With `return_std` they are about normalised returns: the critic's loss is in units of the returns' variance,
-        the clip range in standard deviations.
-    ent_coef
-        A number or a schedule.
+        With `normalize_returns` they apply to normalised returns: the critic's loss is in units of the returns'
+        variance, the clip range in standard deviations.
+    learning_rate, clip_range, clip_range_vf, ent_coef
+        A number, a `Schedule`, or a function of the remaining share of the run.
+    target_kl
+        None and 0: updates do not stop early.
     chunk
         Steps of the sequences that the LSTM is trained on, each from a recurrent state that was stored in the rollout.
     burn_in
-        Steps at the beginning of a chunk that only warm the LSTM up, unless an episode begins there: they enter no
-        loss, but gradients of later losses flow back through them.
-    accumulate
-        Parts in which a minibatch's gradient is computed, to save memory.
-    return_std
-        First guess of the returns' standard deviation: the critic predicts them in terms of their running mean and
-        deviation, see `ReturnNormalizer`. None: it predicts the returns themselves.
+        First steps of a chunk that only warm up the LSTM, unless an episode begins there: they enter no loss, but
+        gradients of later losses flow back through them.
+    normalize_returns, return_std
+        Whether the critic predicts returns in units of their running mean and deviation, see `ReturnNormalizer`, and
+        the initial estimate of the deviation.
     recompute_advantages
-        Whether values, recurrent states and advantages are computed anew before every pass but the first; the values
-        that truncated episodes were bootstrapped with are not.
+        Whether values, recurrent states and advantages are recomputed before every pass but the first; the bootstrap
+        values of truncated episodes are not.
     auxiliary_coef
         Weight of the loss of predicting the next observation, for policies that do.
     critic_lr_scale
-        Learning rate of what the critic has for itself, as a multiple of the actor's.
+        Learning rate of the parameters that only the critic has, as a multiple of the actor's.
     deterministic
         On CUDA: the same numbers in every run, at some cost; policies then encode in float32 rather than bfloat16.
 
     Raises
     ------
+    ConfigError
+        For a setting that is out of range or does not fit the others, with its name.
     ValueError
-        For a parameter that is impossible by itself or together with the others, naming it, and for a policy that is no
-        `SequencePolicy`.
+        For a policy that is no `SequencePolicy`, and for `use_sde`.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -91,34 +98,26 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         "CnnLstmPolicy": CnnLstmPolicy,
         "MultiInputLstmPolicy": MultiInputLstmPolicy,
     }
-
-    clip_range: Any
-    clip_range_vf: Any
+    settings_class: ClassVar[type[PPOConfig]] = PPOConfig
+    """The settings; an algorithm with further ones is a subclass with a subclass of `PPOConfig`."""
 
     def __init__(
         self,
         policy: str | type[SequencePolicy],
         env: Any,
         *args: Any,
-        normalize_advantage: bool | Literal["by_group"] = True,
-        ent_coef: NumberOrSchedule = 0.0,
-        chunk: int = 16,
-        burn_in: int = 0,
-        accumulate: int = 1,
-        return_std: float | None = 1.0,
-        recompute_advantages: bool = False,
-        auxiliary_coef: float = 0.0,
-        critic_lr_scale: float = 1.0,
         deterministic: bool = False,
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
+        further = [each for each in dataclasses.fields(self.settings_class) if each.name not in _SHARED]
+        settings = {each.name: kwargs.pop(each.name, each.default) for each in further}
         super().__init__(policy, env, *args, _init_setup_model=False, **kwargs)
-        self.normalize_advantage = normalize_advantage
-        self.ent_coef = FloatSchedule(ent_coef)
-        self.chunk, self.burn_in, self.accumulate = chunk, burn_in, accumulate
-        self.return_std, self.recompute_advantages = return_std, recompute_advantages
-        self.auxiliary_coef, self.critic_lr_scale = auxiliary_coef, critic_lr_scale
+        for name, value in settings.items():
+            setattr(self, name, value)
+        for name in self.settings_class.schedules():
+            if name != "learning_rate" and getattr(self, name) is not None:
+                setattr(self, name, FloatSchedule(getattr(self, name)))
         self.deterministic = deterministic
         self.skipped_minibatches = 0
         """Minibatches so far whose gradient was not finite."""
@@ -130,7 +129,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             self._setup_model()
 
     def _setup_model(self) -> None:
-        self._check_numbers(self.n_envs)
+        self._check_settings(self.n_envs)
         self._setup_lr_schedule()
         if self.seed is not None:
             self.set_random_seed(distributed.rank_seed(self.seed))
@@ -145,48 +144,29 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             raise ValueError(f"policy: expected a SequencePolicy, got {type(self.policy).__name__}")
         if self.device.type == "cuda" and not self.deterministic:
             self.policy.encoding_dtype = torch.bfloat16
-        if self.return_std is not None:
+        if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self._share_out_parameters()
         distributed.broadcast_tensors([*self.policy.parameters(), *self.policy.buffers()])
-        self.clip_range = FloatSchedule(self.clip_range)
-        self.clip_range_vf = None if self.clip_range_vf is None else FloatSchedule(self.clip_range_vf)
         if self.env is not None:  # without one it only predicts
             self._make_room()
 
-    def _check_numbers(self, num_rows: int) -> None:
-        """Raise ValueError for a parameter that is impossible by itself or together with the others."""
+    def _check_settings(self, num_rows: int) -> None:
+        """Raise ConfigError for a setting that is out of range or does not fit the others or the number of rows."""
+        if self.use_sde:
+            raise ValueError("use_sde: expected False: state-dependent exploration is not supported")
+        settings = {each.name: getattr(self, each.name) for each in dataclasses.fields(self.settings_class)}
+        for name in self.settings_class.schedules():
+            settings[name] = plain_schedule(settings[name])
+            if callable(settings[name]) and not isinstance(settings[name], Schedule):
+                del settings[name]  # any function: its range is not known
+        build(self.settings_class, {**settings, "target_kl": self.target_kl or 0.0}, "ppo.")
         samples = self.n_steps * num_rows
-        chunks = isinstance(self.chunk, int) and self.chunk >= 1
-        return_std, target_kl, clip_range_vf = self.return_std, self.target_kl, self.clip_range_vf
-        for name, valid, expected in (
-            ("use_sde", not self.use_sde, "False: state-dependent exploration is not supported"),
-            ("chunk", chunks, "an integer of at least 1"),
-            ("n_steps", chunks and self.n_steps >= 1 and self.n_steps % self.chunk == 0, f"a multiple of {self.chunk}"),
-            (
-                "batch_size",
-                chunks and self.chunk <= self.batch_size <= samples and self.batch_size % self.chunk == 0,
-                f"a multiple of chunk {self.chunk} up to the {samples} samples of a rollout",
-            ),
-            ("burn_in", 0 <= self.burn_in < self.chunk, f"0 to {self.chunk - 1}, less than a chunk"),
-            ("accumulate", self.accumulate >= 1, "at least 1"),
-            ("n_epochs", self.n_epochs >= 1, "at least 1"),
-            ("gamma", 0 <= self.gamma <= 1, "0 to 1"),
-            ("gae_lambda", 0 <= self.gae_lambda <= 1, "0 to 1"),
-            ("max_grad_norm", self.max_grad_norm > 0, "more than 0"),
-            ("target_kl", target_kl is None or target_kl > 0, "None or more than 0"),
-            (
-                "clip_range_vf",
-                clip_range_vf is None or callable(clip_range_vf) or clip_range_vf > 0,
-                "None, a schedule or more than 0",
-            ),
-            ("return_std", return_std is None or 0 < return_std < math.inf, "None or a finite number above 0"),
-            ("auxiliary_coef", self.auxiliary_coef >= 0, "at least 0"),
-            ("critic_lr_scale", 0 <= self.critic_lr_scale < math.inf, "a finite number of at least 0"),
-            ("normalize_advantage", self.normalize_advantage in (True, False, "by_group"), "True, False or 'by_group'"),
-        ):
-            if not valid:
-                raise ValueError(f"{name}: expected {expected}, got {getattr(self, name)!r}")
+        if self.batch_size > samples:
+            raise ConfigError(
+                f"ppo.batch_size: expected at most the {samples} samples of a rollout, got {self.batch_size}",
+                "ppo.batch_size",
+            )
 
     def _share_out_parameters(self) -> None:
         """Let the critic's own parameters have another learning rate, if they shall."""
@@ -207,7 +187,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         for name, tensor in weights_of(self.policy).items():
             if name in weights:
                 tensor.copy_(weights[name])
-        if self.return_std is not None:
+        if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self.policy.optimizer.state.clear()
         for state in state_tensors(self._last_lstm_states, self._critic_lstm):
@@ -224,14 +204,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         self._update_learning_rate(self.policy.optimizer)
         for group in self.policy.optimizer.param_groups[1:]:
             group["lr"] *= self.critic_lr_scale
-        remaining = self._current_progress_remaining
-        weights = Weights(
-            self.clip_range(remaining),
-            self.ent_coef(remaining),
-            self.vf_coef,
-            self.auxiliary_coef,
-            None if self.clip_range_vf is None else self.clip_range_vf(remaining),
-        )
+        coefficients = Coefficients(*map(self._current, Coefficients._fields))
         buffer = self.rollout_buffer
         counted = buffer.counted()
         self._normalize_returns(counted)
@@ -242,14 +215,14 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
                 self._recompute()
             advantages = self._normalized_advantages(counted)
             for chunks in buffer.minibatches(self.batch_size // self.chunk):
-                parts = self._gradient(chunks, advantages, counted, weights)
+                parts = self._gradient(chunks, advantages, counted, coefficients)
                 norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
                 if not bool(torch.isfinite(norm) & torch.isfinite(parts.total)):
                     self._skip(chunks, advantages, counted)
                     continue
                 self.skipped_in_a_row = 0
                 log.add(parts, norm)
-                if self.target_kl is not None and float(parts.approx_kl) > 1.5 * self.target_kl:
+                if self.target_kl and float(parts.approx_kl) > 1.5 * self.target_kl:
                     stopped = True
                     break
                 self.policy.optimizer.step()
@@ -258,9 +231,14 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
                 break
         self.policy.optimizer.zero_grad()
         self._observe()
-        self._record(log, weights, explained)
+        self._record(log, coefficients, explained)
 
-    def _gradient(self, chunks: Tensor, advantages: Tensor, counted: Tensor, weights: Weights) -> Losses:
+    def _current(self, name: str) -> Any:
+        """A setting as it is now: the present value of a schedule."""
+        value = getattr(self, name)
+        return value(self._current_progress_remaining) if callable(value) else value
+
+    def _gradient(self, chunks: Tensor, advantages: Tensor, counted: Tensor, coefficients: Coefficients) -> Losses:
         """Compute the gradient of a minibatch's loss, in all processes; returns its losses over all of them."""
         buffer = self.rollout_buffer
         acting, all_counted = distributed.all_reduce_sum(buffer.counts(chunks, counted)).clamp_min(1.0).unbind()
@@ -268,7 +246,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         results = []
         for part in chunks.tensor_split(min(self.accumulate, len(chunks))):
             batch = buffer.batch(part, advantages, counted)
-            result = losses(self.policy, batch, self.policy.return_normalizer, weights, acting, all_counted)
+            result = losses(self.policy, batch, self.policy.return_normalizer, coefficients, acting, all_counted)
             result.total.backward()  # type: ignore[no-untyped-call]
             results.append(torch.stack([number.detach().float() for number in result]))
         return Losses(*distributed.all_reduce_gradients(self.policy.parameters(), torch.stack(results).sum(0).unbind()))
@@ -288,7 +266,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         if not self.normalize_advantage:
             return buffer.advantages
         groups = None
-        if self.normalize_advantage == "by_group":
+        if self.normalize_advantage == "by_class":
             found = self.policy.groups(flat(buffer.observations))
             groups = None if found is None else found.view_as(buffer.acting)
         return normalized(buffer.advantages, buffer.acting & counted, groups, self.policy.num_groups)
@@ -298,7 +276,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         self.skipped_minibatches += 1
         self.skipped_in_a_row += 1
         self.policy.optimizer.zero_grad()
-        if self.skipped_in_a_row < MOST_SKIPPED:
+        if self.skipped_in_a_row < MAX_SKIPPED:
             return
         file = write_batch(self.rollout_buffer.batch(chunks, advantages, counted), self.logger.dir)
         raise NonFiniteError(
@@ -315,7 +293,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
                 part = slice(step, step + buffer.chunk)
                 self.policy.observe(flat(at(buffer.observations, part)), buffer.acting[part].flatten())
 
-    def _record(self, log: UpdateLog, weights: Weights, explained: float) -> None:
+    def _record(self, log: UpdateLog, coefficients: Coefficients, explained: float) -> None:
         buffer, record = self.rollout_buffer, self.logger.record
         for name, number in log.means().items():
             record(f"train/{name}", number)
@@ -325,8 +303,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             record(f"train/{name}_std", float(acted.std(correction=0)) if len(acted) else 0.0)
         for name, number in self._diagnostics().items():
             record(f"train/{name}", number)
-        record("train/clip_range", weights.clip_range)
-        record("train/entropy_weight", weights.entropy)
+        record("train/clip_range", coefficients.clip_range)
+        record("train/ent_coef", coefficients.ent_coef)
         record("train/acting", float(buffer.acting.float().mean()))
         record("train/skipped_minibatches", self.skipped_minibatches)
         record("train/n_updates", self._n_updates, exclude="tensorboard")

@@ -34,7 +34,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     _critic_lstm: bool
     before_rollout: Callable[[], object]
 
-    def _check_numbers(self, num_rows: int) -> None:
+    def _check_settings(self, num_rows: int) -> None:
         raise NotImplementedError
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
@@ -51,7 +51,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """
         env = self._wrap_env(env, self.verbose)
         check_for_correct_spaces(env, self.observation_space, self.action_space)
-        self._check_numbers(env.num_envs)
+        self._check_settings(env.num_envs)
         self.n_envs = env.num_envs  # the policy knows nothing of rows; only what is set here does
         self.set_env(env)
         self._make_room()

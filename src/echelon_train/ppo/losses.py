@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -14,15 +13,14 @@ from echelon_train.ppo.buffer import Batch
 from echelon_train.ppo.normalize import ReturnNormalizer
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Of the losses, and where they are clipped, in one update."""
+class Coefficients(NamedTuple):
+    """The settings of the losses in one update, named as in `PPOConfig`; schedules have their present values."""
 
     clip_range: float
-    entropy: float
-    value: float
-    auxiliary: float = 0.0
-    value_clip_range: float | None = None
+    ent_coef: float
+    vf_coef: float
+    auxiliary_coef: float = 0.0
+    clip_range_vf: float | None = None
 
 
 class Losses(NamedTuple):
@@ -41,7 +39,7 @@ def losses(
     policy: SequencePolicy,
     batch: Batch,
     normalizer: ReturnNormalizer | None,
-    weights: Weights,
+    coefficients: Coefficients,
     acting: Tensor,
     counted: Tensor,
 ) -> Losses:
@@ -58,8 +56,8 @@ def losses(
         The samples.
     normalizer
         What the critic's predictions are in terms of, if not returns themselves.
-    weights
-        Of the losses; what they say of values is in the normalizer's terms, if there is one.
+    coefficients
+        Settings of the losses; those of values are in the normalizer's units, if there is one.
     acting, counted
         () float: the samples that enter the policy's and the critic's loss, in all parts of the whole minibatch.
     """
@@ -69,24 +67,26 @@ def losses(
     log_ratio = judged.log_probs - batch.old_log_probs[chosen]
     ratio = log_ratio.exp()
     advantages = batch.advantages[chosen]
-    low, high = 1.0 - weights.clip_range, 1.0 + weights.clip_range
+    low, high = 1.0 - coefficients.clip_range, 1.0 + coefficients.clip_range
     policy_loss = -torch.minimum(advantages * ratio, advantages * ratio.clamp(low, high)).sum() / acting
     returns, old_values = batch.returns, batch.old_values
     if normalizer is not None:
         returns, old_values = normalizer.normalize(returns), normalizer.normalize(old_values)
-    if weights.value_clip_range is not None:
-        values = old_values + (values - old_values).clamp(-weights.value_clip_range, weights.value_clip_range)
+    if coefficients.clip_range_vf is not None:
+        limit = coefficients.clip_range_vf
+        values = old_values + (values - old_values).clamp(-limit, limit)
     value_loss = torch.where(batch.counted, (returns - values) ** 2, 0.0).sum() / counted
     # Without an entropy of its own, a distribution's is estimated from the actions; that has no gradient to speak of.
     entropy = (-judged.log_probs if judged.entropy is None else judged.entropy).sum() / acting
     auxiliary = values.new_zeros(())
-    if weights.auxiliary:
+    if coefficients.auxiliary_coef:
         errors = policy.auxiliary_errors(judged, batch.actions, batch.observations, batch.sequences)
         auxiliary = errors[chosen].sum() / acting
-    total = policy_loss + weights.value * value_loss - weights.entropy * entropy + weights.auxiliary * auxiliary
+    total = policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * entropy
+    total = total + coefficients.auxiliary_coef * auxiliary
     with torch.no_grad():
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / acting
-        clip_fraction = ((ratio - 1.0).abs() > weights.clip_range).sum() / acting
+        clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).sum() / acting
     return Losses(total, policy_loss, value_loss, entropy, auxiliary, approx_kl, clip_fraction)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import gymnasium
 import numpy as np
@@ -19,6 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.schema import build, to_plain
 from echelon_env.storage.atomic import write_bytes
+from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import NetworkConfig
 from echelon_train.errors import CheckpointError
@@ -26,19 +29,13 @@ from echelon_train.policy import BattlePolicy
 from echelon_train.ppo.training_state import check_optimizer, optimizer_tensors, restore_optimizer
 from echelon_train.tensor_files import check_finite, check_shapes, parse_tensors, read_file, weights_of
 
-FORMAT, VERSION = "echelon-model", 1
+FORMAT, VERSION = "echelon-model", 2
 SUFFIX = ".safetensors"
 MAX_BYTES = 1 << 32
 
-_KEYS = {"format", "version", "policy", "arguments", "again", "observations", "actions", "rows", "counters"}
 _COUNTERS = ("num_timesteps", "_n_updates")
-_ARGUMENTS = (
-    "learning_rate", "n_steps", "batch_size", "n_epochs", "gamma", "gae_lambda", "clip_range", "clip_range_vf",
-    "normalize_advantage", "ent_coef", "vf_coef", "max_grad_norm", "target_kl", "stats_window_size", "tensorboard_log",
-    "policy_kwargs", "verbose", "seed", "chunk", "burn_in", "accumulate", "return_std", "recompute_advantages",
-    "auxiliary_coef", "critic_lr_scale", "deterministic",
-)  # fmt: skip
-_ATTRIBUTES = {"stats_window_size": "_stats_window_size"}  # where they are kept, if not under their name
+_GENERAL = ("stats_window_size", "tensorboard_log", "policy_kwargs", "verbose", "seed", "deterministic")
+_ATTRIBUTES = {"policy": "policy_class", "stats_window_size": "_stats_window_size"}  # where they are kept
 _SCHEDULE, _NETWORK = "schedule:", "network:"
 
 
@@ -47,6 +44,8 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
 
     stable-baselines3's own files hold pickles, which run any code when they are loaded.
     """
+
+    settings_class: ClassVar[type[PPOConfig]]
 
     def save(
         self,
@@ -93,18 +92,18 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         device: torch.device | str = "auto",
         **kwargs: Any,
     ) -> Self:
-        """Make the model anew that `save` wrote; training begins with a reset of the environment.
+        """Make a model from a file that `save` wrote; training starts with a reset of the environment.
 
         Parameters
         ----------
         path
             The file, with or without its ending.
         env
-            The environment; None if the model shall only predict.
+            The environment; None if the model is only used to predict.
         device
-            Where it shall run.
+            The device of the model.
         kwargs
-            Arguments of the constructor that shall be others than before. Those that files cannot hold must be given:
+            Arguments of the constructor that replace those of the file. Arguments that files cannot hold are required:
             schedules that are functions, policies that are not this package's, `policy_kwargs` with classes.
 
         Raises
@@ -117,45 +116,25 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         file = _file(path)
         data = read_file(file, MAX_BYTES)
         tensors = parse_tensors(data, file)
+        weights, optimizer = (_part_of(tensors, name) for name in ("policy", "optimizer"))
+        check_finite(weights)
         document = _read_document(data, file)
-        missing = [name for name in document["again"] if name not in kwargs]
+        missing = [name for name in _argument_names(cls) if name not in document["arguments"].keys() | kwargs.keys()]
         if missing:
             raise CheckpointError(f"{file}: cannot hold {', '.join(missing)}: give {missing[0]}=... to load")
         try:
-            observations, actions = _space(document["observations"]), _space(document["actions"])
             arguments = {name: _value(value) for name, value in document["arguments"].items()} | kwargs
-            policy = arguments.pop("policy", None) or _known_policies(cls)[document["policy"]]
+            policy = arguments.pop("policy")
+            model = cls(_policies(cls).get(policy, policy), env, device=device, _init_setup_model=False, **arguments)
+            if model.env is None:
+                model.n_envs = document["rows"]
+            spaces_before = _space(document["observations"]), _space(document["actions"])
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{file}: the description cannot be used: {error!r}") from error
-        model = cls._like(file, policy, env, device, arguments, (observations, actions, document["rows"]), tensors)
-        for name in _COUNTERS:
-            setattr(model, name, document["counters"][name])
-        return model
-
-    @classmethod
-    def _like(
-        cls,
-        file: Path,
-        policy: Any,
-        env: Any,
-        device: torch.device | str,
-        arguments: dict[str, Any],
-        surroundings: tuple[spaces.Space[Any], spaces.Space[Any], int],
-        tensors: Mapping[str, torch.Tensor],
-    ) -> Self:
-        """A model with a file's weights and its optimizer's state, checked."""
-        observations, actions, rows = surroundings
-        weights = {name[7:]: tensor for name, tensor in tensors.items() if name.startswith("policy.")}
-        optimizer = {name[10:]: tensor for name, tensor in tensors.items() if name.startswith("optimizer.")}
-        check_finite(weights)
-        try:
-            model = cls(policy, env, device=device, _init_setup_model=False, **arguments)
-        except (TypeError, ValueError) as error:
-            raise CheckpointError(f"{file}: {error}") from error
         if model.env is None:
-            model.observation_space, model.action_space, model.n_envs = observations, actions, rows
+            model.observation_space, model.action_space = spaces_before
         else:
-            check_for_correct_spaces(model.env, observations, actions)
+            check_for_correct_spaces(model.env, *spaces_before)
         try:
             model._setup_model()
         except (TypeError, ValueError, RuntimeError, MemoryError) as error:
@@ -165,6 +144,8 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         for name, tensor in weights_of(model.policy).items():
             tensor.copy_(weights[name])
         restore_optimizer(model.policy, optimizer)
+        for name in _COUNTERS:
+            setattr(model, name, document["counters"][name])
         return model
 
     def set_parameters(
@@ -183,26 +164,30 @@ def _file(path: str | Path) -> Path:
     return name if name.suffix == SUFFIX else name.with_name(name.name + SUFFIX)
 
 
-def _known_policies(cls: type[PlainSaving]) -> dict[str, type[Any]]:
+def _part_of(tensors: Mapping[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
+    """The tensors whose names start with ``name.``, without that."""
+    return {each.removeprefix(f"{name}."): tensor for each, tensor in tensors.items() if each.startswith(f"{name}.")}
+
+
+def _policies(cls: type[PlainSaving]) -> dict[str, type[Any]]:
+    """The policies that a file can name."""
     return {**cls.policy_aliases, "BattlePolicy": BattlePolicy}
 
 
+def _argument_names(cls: type[PlainSaving]) -> tuple[str, ...]:
+    """The constructor's arguments that a model is made from, besides environment and device."""
+    return ("policy", *(each.name for each in dataclasses.fields(cls.settings_class)), *_GENERAL)
+
+
 def _described(model: PlainSaving) -> dict[str, Any]:
-    """The model but for its tensors, fit for JSON."""
-    arguments, again = {}, []
-    for name in _ARGUMENTS:
-        try:
-            arguments[name] = _plain(getattr(model, _ATTRIBUTES.get(name, name)))
-        except TypeError:
-            again.append(name)
-    known = {policy: name for name, policy in _known_policies(type(model)).items()}
-    policy = known.get(model.policy_class)
+    """The model without its tensors, as JSON; arguments that are no plain data are left out."""
+    arguments = {}
+    for name in _argument_names(type(model)):
+        with contextlib.suppress(TypeError):
+            arguments[name] = _plain(getattr(model, _ATTRIBUTES.get(name, name)), _policies(type(model)))
     return {
-        "format": FORMAT,
         "version": VERSION,
-        "policy": policy,
         "arguments": arguments,
-        "again": again if policy else ["policy", *again],
         "observations": _plain_space(model.observation_space),
         "actions": _plain_space(model.action_space),
         "rows": model.n_envs,
@@ -210,23 +195,30 @@ def _described(model: PlainSaving) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """A value as JSON has it. Raises TypeError for what is no plain data, such as functions and classes."""
-    while isinstance(value, FloatSchedule):
-        value = value.value_schedule
-    if isinstance(value, ConstantSchedule):
-        return float(value.val)
+def _plain(value: Any, policies: Mapping[str, type[Any]]) -> Any:
+    """A value as JSON has it. Raises TypeError for what is no plain data, such as functions and other classes."""
+    value = plain_schedule(value)
+    for name, policy in policies.items():
+        if value is policy:
+            return name
     if isinstance(value, Schedule):
         return {_SCHEDULE: str(value)}
     if isinstance(value, NetworkConfig):
         return {_NETWORK: to_plain(value)}
     if isinstance(value, dict):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _plain(each, policies) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_plain(each, policies) for each in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"no plain data: {value!r}")
+
+
+def plain_schedule(value: Any) -> Any:
+    """What was given as a schedule, without what stable-baselines3 has wrapped it in."""
+    while isinstance(value, FloatSchedule):
+        value = value.value_schedule
+    return float(value.val) if isinstance(value, ConstantSchedule) else value
 
 
 def _value(plain: Any) -> Any:
@@ -282,15 +274,12 @@ def _read_document(data: bytes, file: Path) -> dict[str, Any]:
         raise CheckpointError(f"{file}: not a model of Echelon") from None
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{file}: no valid description ({error})") from error
-    if not isinstance(document, dict) or document.keys() != _KEYS or document["version"] != VERSION:
-        raise CheckpointError(f"{file}: expected the description of a model, version {VERSION}")
-    arguments, again, counters = document["arguments"], document["again"], document["counters"]
-    if not isinstance(arguments, dict) or not isinstance(again, list) or not isinstance(counters, dict):
-        raise CheckpointError(f"{file}: expected arguments, a list of others, and counters")
-    names = {*arguments, *map(str, again)} - {"policy"}
-    if names != set(_ARGUMENTS):
-        raise CheckpointError(f"{file}: arguments that are missing or unknown: {sorted(names ^ set(_ARGUMENTS))}")
-    numbers = {"rows": document["rows"], **{name: counters.get(name) for name in _COUNTERS}}
+    expected = {"version": int, "arguments": dict, "observations": dict, "actions": dict, "rows": int, "counters": dict}
+    if not isinstance(document, dict) or {name: type(value) for name, value in document.items()} != expected:
+        raise CheckpointError(f"{file}: expected the description of a model, with {', '.join(expected)}")
+    if document["version"] != VERSION:
+        raise CheckpointError(f"{file}: format version {document['version']}, this release reads {VERSION}")
+    numbers = {"rows": document["rows"], **{name: document["counters"].get(name) for name in _COUNTERS}}
     for name, number in numbers.items():
         if type(number) is not int or number < 0:
             raise CheckpointError(f"{file}: {name}: expected an integer of at least 0, got {number!r}")

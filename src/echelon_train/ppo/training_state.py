@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,17 +19,15 @@ from torch import Tensor
 
 from echelon_train.errors import CheckpointError
 from echelon_train.policy.sequences import SequencePolicy
+from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-
-if TYPE_CHECKING:
-    from echelon_train.ppo.algorithm import EchelonRecurrentPPO
 
 _COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "skipped_minibatches", "skipped_in_a_row")
 _WORDS = 624  # of a Mersenne Twister's state
 _INFO_BUFFERS = ("ep_info_buffer", "ep_success_buffer")
 
 
-def training_state(model: EchelonRecurrentPPO) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The model's state besides its weights: tensors on the CPU, and values that are fit for JSON.
 
     Raises CheckpointError if the environment cannot tell its state, with the reason.
@@ -55,9 +53,7 @@ def training_state(model: EchelonRecurrentPPO) -> tuple[dict[str, Tensor], dict[
     return {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, values
 
 
-def restore_training_state(
-    model: EchelonRecurrentPPO, tensors: Mapping[str, Tensor], values: Mapping[str, Any]
-) -> None:
+def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
     """Let a model that was made in the same way go on from a `training_state`.
 
     Raises CheckpointError if it does not fit the model, which is then not to be used any more.
@@ -152,7 +148,7 @@ def restore_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> 
         optimizer.state[parameters[owner]][key] = tensor.to(device, copy=True)
 
 
-def _expected(model: EchelonRecurrentPPO) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+def _expected(model: ChunkCollector) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
     """Shape and dtype of every tensor of the model's state but the environment's and the optimizer's."""
     states = state_tensors(model._last_lstm_states, model._critic_lstm)
     tensors = {f"lstm.{number}": state for number, state in enumerate(states)}

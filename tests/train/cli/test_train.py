@@ -88,7 +88,7 @@ def test_the_folder_is_called_after_what_was_asked_for(runs, arguments, folder):
 def test_options_override_the_run_config(runs):
     arguments = "skirmish --opponent trivial --steps 4_000_000 --battles 64 --maps 20 --regenerate 2 --threads 2"
     arguments += " --device cpu --eval-every 0 --checkpoint-every 9 --seed 3 --ppo.learning-rate linear:1e-3:0"
-    arguments += " --network.normalize-observations true --set battle.rewards.death=-5 --set ppo.epochs=4"
+    arguments += " --network.normalize-observations true --set battle.rewards.death=-5 --set ppo.n_epochs=4"
     arguments += " --max-minutes 2 --wandb"
     assert main(["train", *arguments.split()]) == 0
     (run,) = runs
@@ -106,7 +106,7 @@ def test_options_override_the_run_config(runs):
         "ppo.learning_rate": "linear:1e-3:0",
         "network.normalize_observations": "true",
         "battle.rewards.death": "-5",
-        "ppo.epochs": "4",
+        "ppo.n_epochs": "4",
     }
     assert run.config == load_run_config("skirmish", expected)
     assert (run.max_seconds, run.wandb) == (120.0, "echelon")
@@ -145,7 +145,7 @@ def test_a_run_is_resumed(runs):
         (["quikstart"], "did you mean 'quickstart'"),
         (["absent.toml"], "absent.toml: No such file"),
         (["--steps", "0"], "with steps=0"),
-        (["--ppo.epochs", "x"], "'ppo.epochs': expected int, got 'x'"),
+        (["--ppo.n-epochs", "x"], "'ppo.n_epochs': expected int, got 'x'"),
         (["--ppo.clip-range", "linea:1:0"], "did you mean 'linear'"),
         (["--network.encoder", "set"], "did you mean 'sets'"),
         (["--scenario", "dule"], "did you mean 'duel'"),
@@ -153,14 +153,14 @@ def test_a_run_is_resumed(runs):
         (["--promote", "0.8"], "a curriculum needs scenarios"),
         (["--scenario", "duel", "--curriculum", "duel"], "not allowed with argument"),
         (["--set", "battle.rewards.deth=3"], "did you mean 'death'"),
-        (["--set", "ppo.epochs"], "--set: expected KEY=VALUE, got 'ppo.epochs'"),
+        (["--set", "ppo.n_epochs"], "--set: expected KEY=VALUE, got 'ppo.n_epochs'"),
         (["--max-minutes", "0"], "--max-minutes"),
         (["league"], "league.path: expected the folder of a league, see --league"),
         (["--role", "main"], "league.path: expected the folder of a league"),
         (["--step", "3"], "--step"),
         (
-            ["--resume", "runs/x", "--ppo.epochs", "3", "--seed", "1"],
-            "--torch-threads, --maps, --league, --league.mixture.*, but not seed, ppo.epochs",
+            ["--resume", "runs/x", "--ppo.n-epochs", "3", "--seed", "1"],
+            "--torch-threads, --maps, --league, --league.mixture.*, but not seed, ppo.n_epochs",
         ),
         (["skirmish", "--resume", "runs/x", "--out", "y"], "but not config, out"),
     ],

@@ -63,7 +63,7 @@ def test_overrides_are_values_of_toml_or_bare_strings():
         "device": '"cpu"',
         "maps": "recipes",
         "ppo.learning_rate": "cosine:1e-3:1e-5",
-        "ppo.entropy_weight": "0.02",
+        "ppo.ent_coef": "0.02",
         "ppo.normalize_returns": "false",
         "network.encoder": "flat",
         "battle.rewards.death": "-5",
@@ -72,7 +72,7 @@ def test_overrides_are_values_of_toml_or_bare_strings():
     config = load_run_config("quickstart", overrides)
     assert (config.steps, config.opponent, config.device, config.maps) == (2_000_000, "trivial", "cpu", "recipes")
     assert config.ppo.learning_rate == Schedule(1e-3, 1e-5, "cosine")
-    assert config.ppo.entropy_weight == Schedule.constant(0.02)
+    assert config.ppo.ent_coef == Schedule.constant(0.02)
     assert (config.ppo.normalize_returns, config.network.encoder) == (False, "flat")
     assert (config.battle.rewards.death, config.battle.banned_weapons) == (-5.0, ("gauss",))
     assert load_run_config("quickstart", {"device": "cpu\nsteps = 3"}).device == "cpu\nsteps = 3"
@@ -99,8 +99,13 @@ WRONG = [
     ('scenario = "duel"\nstep = 3\n', 2, "unknown config key 'step'; did you mean 'steps'"),
     ('scenario = "dule"\n', 1, "scenario: unknown scenario 'dule'; did you mean 'duel'"),
     ("\nscenario = 3\n", 2, "expected a scenario's name or file"),
-    ('steps = 3\nscenario = "duel"\n\n[ppo]\nepochs = 0\n', 5, "'ppo.epochs': expected a number from 1 to 100 passes"),
-    ('scenario = "duel"\n[ppo]\nepoch = 1\n', 3, "unknown config key 'ppo.epoch'; did you mean 'epochs'"),
+    (
+        'steps = 3\nscenario = "duel"\n\n[ppo]\nn_epochs = 0\n',
+        5,
+        "'ppo.n_epochs': expected a number from 1 to 100 passes",
+    ),
+    ('scenario = "duel"\n[ppo]\nn_epoch = 1\n', 3, "unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
+    ('scenario = "duel"\n[ppo]\nminibatch = 64\n', 3, "'ppo.minibatch': it is now 'ppo.batch_size'"),
     ('scenario = "duel"\n[ppo]\nlearning_rate = "linea:1:0"\n', 3, "did you mean 'linear'"),
     ('scenario = "duel"\n[network]\nencoder = "set"\n', 3, "did you mean 'sets'"),
     ('scenario = "duel"\n[network]\n\nwidth = "wide"\n', 4, "'network.width': expected int, got 'wide'"),
@@ -140,13 +145,13 @@ def test_files_that_are_not_there(tmp_path):
         ({"steps": "0", "seed": "3"}, "with steps=0: config key 'steps': expected a number from 1"),
         ({"steps": "many"}, "with steps=many: config key 'steps': expected int, got 'many'"),
         ({"stepps": "1"}, "with stepps=1: unknown config key 'stepps'; did you mean 'steps'"),
-        ({"ppo.epoch": "1"}, "with ppo.epoch=1: unknown config key 'ppo.epoch'; did you mean 'epochs'"),
+        ({"ppo.n_epoch": "1"}, "with ppo.n_epoch=1: unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
         ({"battle.rewards.deth": "1"}, "with battle.rewards.deth=1: battle: unknown config key 'rewards.deth'"),
         ({"scenario": "dule", "seed": "1"}, "with scenario=dule: scenario: unknown scenario 'dule'"),
         ({"scenario.x": "1"}, "'scenario' is a value and holds no keys"),
         ({"curriculum.promote": "0.9"}, "with curriculum.promote=0.9: promote: a curriculum needs scenarios"),
         ({"ppo.chunk": "7"}, "with ppo.chunk=7: ppo.chunk: expected a divisor"),
-        ({"ppo.rollout_steps": "9", "seed": "1"}, "with ppo.rollout_steps=9, seed=1: ppo.chunk: expected a divisor"),
+        ({"ppo.n_steps": "9", "seed": "1"}, "with ppo.n_steps=9, seed=1: ppo.chunk: expected a divisor"),
         ({"battle.dead_agents": "terminate"}, "persist"),
     ],
 )

@@ -15,7 +15,7 @@ from echelon_env.spaces.actions import BLOCKS
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.encoders import TABLES
-from echelon_train.ppo.losses import Losses, Weights, losses, recurrent_states
+from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states
 from train.policy.real import fought
 from train.ppo.toys import Wander, collect, model_of
 
@@ -76,7 +76,7 @@ def battles(network, **settings):
 
 
 def judged(model, batch, weights=None):
-    weights = weights or Weights(0.2, 0.01, 0.5, model.auxiliary_coef)
+    weights = weights or Coefficients(0.2, 0.01, 0.5, model.auxiliary_coef)
     acting, counted = batch.acting.sum().float(), batch.counted.sum().float()
     return losses(model.policy, batch, model.policy.return_normalizer, weights, acting, counted)
 
@@ -188,7 +188,7 @@ def test_of_the_dead_nothing_but_the_value_is_in_a_loss(network):
 
 def test_advantages_are_normalised_within_classes_by_hand():
     env = Wander(3, 0, observation_space(), action_space())
-    settings = {"normalize_advantage": "by_group", "policy_kwargs": {"network": NetworkConfig(**SMALL)}}
+    settings = {"normalize_advantage": "by_class", "policy_kwargs": {"network": NetworkConfig(**SMALL)}}
     model = model_of(env, steps=3, chunk=1, policy=BattlePolicy, **settings)
     buffer = model.rollout_buffer
     scout, heavy = (STREAMS["self"].start + each for each in (Self.IS_SCOUT, Self.IS_HEAVY))
@@ -318,7 +318,7 @@ def test_what_follows_is_predicted_within_an_episode_only():
 
 def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
     model = battles(NetworkConfig(auxiliary=True, **SMALL))
-    judged(model, whole_batch(model), Weights(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
+    judged(model, whole_batch(model), Coefficients(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
     trained = {name for name, each in model.policy.named_parameters() if each.grad is not None and each.grad.any()}
     assert {"auxiliary_net.weight", "lstm_actor.weight_hh_l0"} < trained
     assert any(name.startswith("features_extractor") for name in trained)

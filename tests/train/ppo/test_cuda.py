@@ -60,7 +60,7 @@ class Staying(MlpLstmPolicy):
 def test_what_a_model_on_cuda_asks_for(deterministic, monkeypatch):
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is given back
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
-    settings = {"policy_kwargs": {"lstm_hidden_size": 8}, "return_std": None, "_init_setup_model": False}
+    settings = {"policy_kwargs": {"lstm_hidden_size": 8}, "normalize_returns": False, "_init_setup_model": False}
     model = model_of(Wander(2), policy=Staying, deterministic=deterministic, **settings)
     model.device, model.env = torch.device("cuda"), None  # so that there need not be one
     model._setup_model()

@@ -38,7 +38,7 @@ def test_standard_deviations_are_those_of_the_acting_samples():
 
 
 def test_the_gradients_norm_is_logged_as_it_was_before_clipping():
-    model = model_of(Wander(6), n_epochs=1, learning_rate=1.0, return_std=None, max_grad_norm=0.5)
+    model = model_of(Wander(6), n_epochs=1, learning_rate=1.0, normalize_returns=False, max_grad_norm=0.5)
     collect(model)
     policy, gradient = model.policy, model._gradient
     policy.optimizer = torch.optim.SGD(policy.parameters(), lr=1.0)

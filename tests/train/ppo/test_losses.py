@@ -1,15 +1,14 @@
-import dataclasses
 import math
 
 import pytest
 import torch
 from gymnasium import spaces
 
-from echelon_train.ppo.losses import Weights, losses, recurrent_states, state_tensors
+from echelon_train.ppo.losses import Coefficients, losses, recurrent_states, state_tensors
 from echelon_train.ppo.normalize import ReturnNormalizer
 from train.ppo.toys import collected
 
-WEIGHTS = Weights(clip_range=0.1, entropy=0.03, value=0.7)
+COEFFICIENTS = Coefficients(clip_range=0.1, ent_coef=0.03, vf_coef=0.7)
 FIELDS = ("total", "policy", "value", "entropy", "auxiliary", "approx_kl", "clip_fraction")
 
 
@@ -34,13 +33,13 @@ def batch_of(model, *, dead=(), burnt=()):
     return buffer.batch(torch.arange(buffer.num_chunks), buffer.advantages, counted)
 
 
-def of(model, batch, weights=WEIGHTS, normalizer=None):
+def of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
     acting, counted = batch.acting.sum().float(), batch.counted.sum().float()
-    return losses(model.policy, batch, normalizer, weights, acting, counted)
+    return losses(model.policy, batch, normalizer, coefficients, acting, counted)
 
 
 @torch.no_grad()
-def plain(model, batch, weights, mean=0.0, std=1.0):
+def plain(model, batch, coefficients, mean=0.0, std=1.0):
     """The same by loops over samples, in the words of the paper."""
     values, log_probs, entropies = model.policy.evaluate_actions(
         batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
@@ -50,45 +49,45 @@ def plain(model, batch, weights, mean=0.0, std=1.0):
         if batch.counted[sample]:
             target = (float(batch.returns[sample]) - mean) / std
             value = float(values[sample])
-            if weights.value_clip_range is not None:
+            if coefficients.clip_range_vf is not None:
                 old = (float(batch.old_values[sample]) - mean) / std
-                value = old + max(-weights.value_clip_range, min(weights.value_clip_range, value - old))
+                value = old + max(-coefficients.clip_range_vf, min(coefficients.clip_range_vf, value - old))
             errors.append((target - value) ** 2)
         if batch.acting[sample]:
             difference = float(log_probs[sample]) - float(batch.old_log_probs[sample])
             ratio = math.exp(difference)
-            bounded = max(1 - weights.clip_range, min(1 + weights.clip_range, ratio))
+            bounded = max(1 - coefficients.clip_range, min(1 + coefficients.clip_range, ratio))
             advantage = float(batch.advantages[sample])
             gains.append(min(advantage * ratio, advantage * bounded))
             bonus.append(float(entropies[sample]))
             kls.append(ratio - 1 - difference)
-            clipped.append(abs(ratio - 1) > weights.clip_range)
+            clipped.append(abs(ratio - 1) > coefficients.clip_range)
     means = [sum(numbers) / len(numbers) for numbers in (gains, errors, bonus, kls, clipped)]
     policy, value, entropy = -means[0], means[1], means[2]
-    total = policy + weights.value * value - weights.entropy * entropy
+    total = policy + coefficients.vf_coef * value - coefficients.ent_coef * entropy
     return dict(zip(FIELDS, (total, policy, value, entropy, 0.0, means[3], means[4]), strict=True))
 
 
-@pytest.mark.parametrize("value_clip_range", [None, 0.05])
+@pytest.mark.parametrize("clip_range_vf", [None, 0.05])
 @pytest.mark.parametrize("normalizer", [None, (2.0, 3.0)])
-def test_against_a_plain_implementation(model, value_clip_range, normalizer):
+def test_against_a_plain_implementation(model, clip_range_vf, normalizer):
     batch = batch_of(model, dead=[(2, 1), (3, 1)], burnt=[(0, 0), (1, 2)])
-    weights = dataclasses.replace(WEIGHTS, value_clip_range=value_clip_range)
+    coefficients = COEFFICIENTS._replace(clip_range_vf=clip_range_vf)
     moments, module = (0.0, 1.0), None
     if normalizer:
         moments, module = normalizer, ReturnNormalizer()
         module.mean.fill_(normalizer[0])
         module.mean_square.fill_(normalizer[0] ** 2 + normalizer[1] ** 2)
-    expected = plain(model, batch, weights, *moments)
-    found = of(model, batch, weights, module)
+    expected = plain(model, batch, coefficients, *moments)
+    found = of(model, batch, coefficients, module)
     assert 0.1 < expected["clip_fraction"] < 0.95
     for name, number in expected.items():
         assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-6), name
 
 
-def test_the_value_clip_range_matters(model):
+def test_the_clip_range_vf_matters(model):
     batch = batch_of(model)
-    clipped = of(model, batch, dataclasses.replace(WEIGHTS, value_clip_range=0.01))
+    clipped = of(model, batch, COEFFICIENTS._replace(clip_range_vf=0.01))
     assert clipped.value.item() != pytest.approx(of(model, batch).value.item(), rel=1e-3)
 
 
@@ -141,14 +140,16 @@ def test_parts_of_a_minibatch_add_up(model):
     buffer.acting[3:9, 1] = False
     chunks, counted = torch.randperm(buffer.num_chunks), buffer.counted()
     acting, all_counted = buffer.counts(chunks, counted)
-    whole = losses(model.policy, buffer.batch(chunks, buffer.advantages, counted), None, WEIGHTS, acting, all_counted)
+    whole = losses(
+        model.policy, buffer.batch(chunks, buffer.advantages, counted), None, COEFFICIENTS, acting, all_counted
+    )
     expected = gradient(model, whole)
     for parts in (2, 5):
         model.policy.zero_grad()
         results = []
         for part in chunks.tensor_split(parts):
             batch = buffer.batch(part, buffer.advantages, counted)
-            result = losses(model.policy, batch, None, WEIGHTS, acting, all_counted)
+            result = losses(model.policy, batch, None, COEFFICIENTS, acting, all_counted)
             result.total.backward()
             results.append(torch.stack(result))
         found = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
@@ -172,7 +173,7 @@ def batch_arguments(batch):
 
 def test_an_auxiliary_loss_needs_a_policy_that_has_one(model):
     with pytest.raises(NotImplementedError, match="auxiliary_coef must be 0"):
-        of(model, batch_of(model), dataclasses.replace(WEIGHTS, auxiliary=0.1))
+        of(model, batch_of(model), COEFFICIENTS._replace(auxiliary_coef=0.1))
 
 
 @pytest.mark.parametrize("own_critic", [False, True])

@@ -28,7 +28,7 @@ def test_recomputing_changes_nothing_while_the_weights_stay():
 
 
 def test_recomputing_equals_walking_through_the_rollout_again():
-    model = collected(rows=3, steps=16, chunk=4, return_std=None)
+    model = collected(rows=3, steps=16, chunk=4, normalize_returns=False)
     with torch.no_grad():
         for parameter in model.policy.parameters():
             parameter.add_(0.1)

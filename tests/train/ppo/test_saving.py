@@ -82,8 +82,7 @@ def test_without_an_environment_there_is_no_room_for_rollouts_until_one_is_set(t
     make().save(tmp_path / "model")
     alone, loaded = (EchelonRecurrentPPO.load(tmp_path / "model", each) for each in (None, Wander(4, 1)))
     assert not hasattr(alone, "rollout_buffer")
-    huge = EchelonRecurrentPPO.load(tmp_path / "model", n_steps=8 * 10**14)
-    assert huge.predict(np.zeros((4, 5), np.float32))[0].shape == (4, 3)
+    assert alone.predict(np.zeros((4, 5), np.float32))[0].shape == (4, 3)
     alone.set_env(Wander(4, 1))
     for each in (alone, loaded):
         each.set_random_seed(3)
@@ -167,10 +166,13 @@ HOSTILE = {
     "no object": (lambda f: safetensors.torch.save_file({}, f, {"echelon-model": "[]"}), "expected the description"),
     "no JSON": (lambda f: safetensors.torch.save_file({}, f, {"echelon-model": "{"}), "no valid description"),
     "a claim": (lambda f: f.write_bytes((2**62).to_bytes(8, "little") + b"{}"), "no valid safetensors"),
-    "version": (lambda f: rewritten(f, lambda t, d: d.update(version=2)), "version 1"),
-    "unknown argument": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(x=1)), r"unknown: \['x'\]"),
-    "unknown policy": (lambda f: rewritten(f, lambda t, d: d.update(policy="os.system")), "KeyError"),
-    "no number": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(gamma="x")), "not supported between"),
+    "version": (lambda f: rewritten(f, lambda t, d: d.update(version=1)), "version 1, this release reads 2"),
+    "unknown argument": (
+        lambda f: rewritten(f, lambda t, d: d["arguments"].update(x=1)),
+        "unexpected keyword argument 'x'",
+    ),
+    "unknown policy": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(policy="os.system")), "os.system"),
+    "no number": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(gamma="x")), "expected float, got 'x'"),
     "huge network": (
         lambda f: rewritten(f, lambda t, d: d["arguments"]["policy_kwargs"].update(lstm_hidden_size=10**7)),
         "memory",
@@ -179,7 +181,10 @@ HOSTILE = {
         lambda f: rewritten(f, lambda t, d: d["arguments"]["policy_kwargs"].update(lstm_hidden_size=9)),
         r"expected \(\d+, \d+\) torch.float32, got",
     ),
-    "huge rollout": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(n_steps=8 * 10**14)), "memory"),
+    "huge rollout": (
+        lambda f: rewritten(f, lambda t, d: d["arguments"].update(n_steps=8 * 10**14)),
+        "a number from 1 to 1000000",
+    ),
     "no counter": (lambda f: rewritten(f, lambda t, d: d["counters"].update(num_timesteps=-1)), "num_timesteps"),
     "no space": (lambda f: rewritten(f, lambda t, d: d["observations"].update(shape=[10**9, 10**9])), "a Box of"),
     "weight missing": (lambda f: rewritten(f, lambda t, d: t.pop("policy.value_net.bias")), "value_net.bias"),

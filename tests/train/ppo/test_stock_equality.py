@@ -94,7 +94,7 @@ def both(name: str, **settings: Any) -> tuple[Any, Any, dict[str, torch.Tensor],
     env = environment(policy)
     stock_env = RawActions(env) if issubclass(policy, BattlePolicy) else env
     theirs, their_gradient = one_update(RecurrentPPO, stock_version(policy), stock_env, kwargs)
-    settings["return_std"] = None
+    settings["normalize_returns"] = False
     ours, our_gradient = one_update(EchelonRecurrentPPO, policy, environment(policy), kwargs, **settings)
     return theirs, ours, their_gradient, our_gradient
 

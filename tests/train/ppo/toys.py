@@ -95,7 +95,7 @@ class Wander(VecEnv):
 def model_of(env: VecEnv, *, steps: int = 16, chunk: int = 4, policy: Any = "MlpLstmPolicy", **settings: Any) -> Any:
     """A small model on the CPU; a minibatch is the whole rollout unless `settings` say otherwise."""
     small = {"net_arch": [8], "lstm_hidden_size": 8} if isinstance(policy, str) else {}
-    settings = {"batch_size": steps * env.num_envs, "seed": 3, "device": "cpu", **settings}
+    settings = {"batch_size": steps * env.num_envs, "return_std": 1.0, "seed": 3, "device": "cpu", **settings}
     settings["policy_kwargs"] = {**small, **settings.get("policy_kwargs", {})}
     return EchelonRecurrentPPO(policy, env, n_steps=steps, chunk=chunk, **settings)
 

@@ -68,7 +68,7 @@ def union_model(kind: str, rows: int) -> Any:
         model = model_of(Wander(rows, 4), n_epochs=1, max_grad_norm=SHORT, **settings)
     else:
         env = Wander(rows, 4, observation_space(), action_space())
-        settings |= {"policy_kwargs": {"network": MECHS}, "normalize_advantage": "by_group", "auxiliary_coef": 0.1}
+        settings |= {"policy_kwargs": {"network": MECHS}, "normalize_advantage": "by_class", "auxiliary_coef": 0.1}
         model = model_of(env, n_epochs=1, policy=BattlePolicy, max_grad_norm=1e9, **settings)
         generator = torch.Generator().manual_seed(2)
         with torch.no_grad():

@@ -26,8 +26,8 @@ OPTIONS = {
     "device": "cpu",
     "eval_every": "0",
     "network.width": "8",
-    "ppo.rollout_steps": "16",
-    "ppo.minibatch": "16",
+    "ppo.n_steps": "16",
+    "ppo.batch_size": "16",
 }
 
 KILLED = """

@@ -57,7 +57,7 @@ def course(text):
 CASES = {
     "all maps new, rewards that change": lambda: resumable_run(
         {"critic": "separate", "auxiliary": True},
-        {"burn_in": 2, "recompute_advantages": True, "auxiliary_weight": 0.1, "critic_learning_rate": 0.5},
+        {"burn_in": 2, "recompute_advantages": True, "auxiliary_coef": 0.1, "critic_lr_scale": 0.5},
         maps=0,
         regenerate=2,
         reward_schedules=RewardSchedules(death=course("linear:-1:-9"), team_spirit=course("linear:0:1")),
@@ -66,7 +66,7 @@ CASES = {
         network={"critic": "central", "normalize_observations": True}, eval_every=100
     ),
     "updates that stop early, evaluations": lambda: resumable_run(
-        {"normalize_observations": True}, {"target_kl": 1e-4, "epochs": 4, "normalize_returns": False}, eval_every=40
+        {"normalize_observations": True}, {"target_kl": 1e-4, "n_epochs": 4, "normalize_returns": False}, eval_every=40
     ),
 }
 
@@ -196,7 +196,7 @@ def test_a_run_that_has_ended_has_nothing_left_to_do(finished, tmp_path):
 
 def test_a_run_can_be_extended(finished, tmp_path):
     """With schedules that do not change it then equals a run that was as long from the start."""
-    constant = {"learning_rate": Schedule.parse(1e-3, "x"), "entropy_weight": Schedule.parse(0.01, "x")}
+    constant = {"learning_rate": Schedule.parse(1e-3, "x"), "ent_coef": Schedule.parse(0.01, "x")}
     config = resumable_run(ppo=constant)
     train(config, tmp_path / "short", console=QUIET)
     assert resume(tmp_path / "short", steps=256, console=QUIET).steps == 256
@@ -238,8 +238,8 @@ OPTIONS = {
     "eval_every": "0",
     "checkpoint_every": "64",
     "network.width": "8",
-    "ppo.rollout_steps": "16",
-    "ppo.minibatch": "16",
+    "ppo.n_steps": "16",
+    "ppo.batch_size": "16",
 }
 
 SCRIPT = """

@@ -29,9 +29,9 @@ battle.max_steps = 12
 width = 8
 head = 8
 [ppo]
-rollout_steps = 16
-minibatch = 16
-epochs = 1
+n_steps = 16
+batch_size = 16
+n_epochs = 1
 """
 SEARCHES = (Search.parse("ppo.learning_rate=log:1e-4:1e-2"), Search.parse("network.width=8,12"))
 
@@ -52,9 +52,9 @@ def swept(config, out, **changes):
     [
         ("ppo.gamma=0.9:0.999", Search("ppo.gamma", 0.9, 0.999)),
         ("ppo.learning_rate=log:1e-4:1e-2", Search("ppo.learning_rate", 1e-4, 1e-2, log=True)),
-        ("ppo.epochs=2:6", Search("ppo.epochs", 2, 6, integer=True)),
+        ("ppo.n_epochs=2:6", Search("ppo.n_epochs", 2, 6, integer=True)),
         ("battles=log:1_0:1_000", Search("battles", 10, 1000, log=True, integer=True)),
-        ("ppo.entropy_weight=-1:1.0", Search("ppo.entropy_weight", -1, 1)),
+        ("ppo.ent_coef=-1:1.0", Search("ppo.ent_coef", -1, 1)),
         ("network.encoder=sets,flat", Search("network.encoder", choices=("sets", "flat"))),
         ("ppo.learning_rate=linear:1e-3:0,1e-3", Search("ppo.learning_rate", choices=("linear:1e-3:0", "1e-3"))),
     ],
@@ -187,20 +187,20 @@ def test_processes_share_the_trials_and_those_of_a_killed_one_are_done_again(con
 
 
 def test_the_command(config, tmp_path, capsys):
-    command = ["sweep", str(config), "--out", str(tmp_path / "sweep"), "--trials", "2", "--search", "ppo.epochs=1:3"]
+    command = ["sweep", str(config), "--out", str(tmp_path / "sweep"), "--trials", "2", "--search", "ppo.n_epochs=1:3"]
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert all(len(line) <= 80 or str(tmp_path) in line for line in shown.splitlines())
-    assert "complete" in shown and "ppo.epochs=" in shown and f"echelon evaluate {tmp_path / 'sweep'}" in shown
+    assert "complete" in shown and "ppo.n_epochs=" in shown and f"echelon evaluate {tmp_path / 'sweep'}" in shown
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert len(document["trials"]) == 2 and document["interrupted"] is False
-    assert main([*command[:4], "--search", "ppo.epoch=1:3"]) == 2
+    assert main([*command[:4], "--search", "ppo.n_epoch=1:3"]) == 2
     assert "did you mean" in capsys.readouterr().err
 
 
 def test_without_optuna_it_says_what_to_install(config, tmp_path, capsys, monkeypatch):
     monkeypatch.delitem(sys.modules, "echelon_train.runs.sweep")
     monkeypatch.setitem(sys.modules, "optuna", None)
-    assert main(["sweep", str(config), "--out", str(tmp_path / "sweep"), "--search", "ppo.epochs=1:3"]) == 2
+    assert main(["sweep", str(config), "--out", str(tmp_path / "sweep"), "--search", "ppo.n_epochs=1:3"]) == 2
     assert 'pip install "echelon-env[train,tune]"' in capsys.readouterr().err

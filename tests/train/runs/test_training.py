@@ -220,8 +220,8 @@ def test_the_shipped_curriculum_trains_to_its_last_stage(tmp_path, quiet):
         "curriculum.demote": "-1",
         "network.width": "8",
         "network.head": "8",
-        "ppo.rollout_steps": "16",
-        "ppo.minibatch": "64",
+        "ppo.n_steps": "16",
+        "ppo.batch_size": "64",
     }
     result = train(load_run_config("battle", small), tmp_path / "run", console=quiet)
     lines = read_metrics(tmp_path / "run")

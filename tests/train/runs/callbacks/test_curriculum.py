@@ -260,7 +260,7 @@ def test_impossible_curricula_are_refused(make, message):
 def test_minibatches_fit_the_stage_that_has_the_fewest_mechs():
     curriculum = small_curriculum("duel", "skirmish")
     config = dataclasses.replace(staged_run(curriculum), battles=6)
-    config = dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, minibatch=96))  # all of the first stage's
+    config = dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, batch_size=96))  # all of the first stage's
     second = config.stage(1)
     assert second.battles * len(second.battle.blue) < config.battles
     model = build_model(config, make_env(config.stage(0)), "cpu")

@@ -1,0 +1,100 @@
+"""The settings of proximal policy optimisation, with the names and meanings of stable-baselines3.
+
+Each setting is one field of `PPOConfig`. Run files (``[ppo]``), command-line options (``--ppo.NAME``), and the
+constructor, the attributes and the saved files of `EchelonRecurrentPPO` take name, default, range and help from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from dataclasses import dataclass, field
+from typing import Any
+
+from echelon_env.config.schema import ConfigError, check_fields, quantity
+from echelon_train.config.schedules import Schedule
+
+
+def schedule(value: str | float | None, low: float, high: float, *, help: str) -> Any:
+    """Declare a field that holds a `Schedule` or None, with its default, the inclusive range of its ends, and help."""
+    default = None if value is None else Schedule.parse(value, "default")
+    return field(default=default, metadata={"low": low, "high": high, "help": help})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig:
+    """Settings of proximal policy optimisation. Raises `ConfigError` for values out of range and bad combinations."""
+
+    n_steps: int = quantity(32, "decisions", 1, 10**6, help="decisions of every mech between two updates")
+    chunk: int = quantity(
+        16, "decisions", 1, 10**6, help="length of the sequences that the LSTM is trained on, a divisor of n_steps"
+    )
+    burn_in: int = quantity(0, "decisions", 0, 10**6, help="first steps of a chunk that only warm up the LSTM")
+    batch_size: int = quantity(
+        1024, "samples", 1, 10**7, help="samples of a gradient step, a multiple of the chunk; at most a rollout's"
+    )
+    accumulate: int = quantity(1, "parts", 1, 10**6, help="parts in which a minibatch is computed, to save memory")
+    n_epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout")
+    learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="step size of Adam")
+    critic_lr_scale: float = quantity(
+        1.0, "x learning_rate", 0, 1e3, help="factor for the parameters that only the critic has"
+    )
+    gamma: float = quantity(0.99, "per decision", 0, 1, help="discount factor")
+    gae_lambda: float = quantity(0.95, "", 0, 1, help="decay of generalised advantage estimation")
+    clip_range: Schedule = schedule(0.2, 1e-9, 10, help="how far the probability ratio may move before it is clipped")
+    clip_range_vf: Schedule | None = schedule(
+        None, 1e-9, 1e9, help="how far a value may move before it is clipped; in units of return_std's running value"
+    )
+    ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
+    vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
+    auxiliary_coef: float = quantity(
+        0.0, "", 0, 1e3, help="weight of predicting the next observation, see --network.auxiliary"
+    )
+    max_grad_norm: float = quantity(1.0, "", 1e-9, 1e9, help="norm that gradients are clipped to")
+    target_kl: float = quantity(
+        0.0, "nats", 0, 1e3, help="an update stops early at 1.5 times this KL divergence; 0: never"
+    )
+    normalize_returns: bool = field(
+        default=True, metadata={"help": "scale the critic's targets by running moments (PopArt)"}
+    )
+    return_std: float = quantity(10.0, "", 1e-6, 1e6, help="initial estimate of the returns' standard deviation")
+    normalize_advantage: bool | str = field(
+        default=True,
+        metadata={"choices": (True, False, "by_class"), "help": "over all mechs, not, or within each mech class"},
+    )
+    recompute_advantages: bool = field(
+        default=False, metadata={"help": "recompute advantages before every pass but the first"}
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ppo.")
+        for each in dataclasses.fields(self):
+            value, key = getattr(self, each.name), f"ppo.{each.name}"
+            low, high = each.metadata.get("low", 0.0), each.metadata.get("high", 0.0)
+            if isinstance(value, Schedule) and not (low <= value.start <= high and low <= value.end <= high):
+                raise ConfigError(f"config key {key!r}: expected numbers from {low} to {high}, got {value}", key)
+            choices = each.metadata.get("choices", (value,))
+            if value not in choices:
+                raise ConfigError(f"config key {key!r}: expected {choices_text(choices)}, got {value!r}", key)
+        for name, valid, expected in (
+            ("chunk", self.n_steps % self.chunk == 0, f"a divisor of ppo.n_steps {self.n_steps}"),
+            ("batch_size", self.batch_size % self.chunk == 0, f"a multiple of ppo.chunk {self.chunk}"),
+            ("burn_in", self.burn_in < self.chunk, f"less than ppo.chunk {self.chunk}"),
+        ):
+            if not valid:
+                raise ConfigError(f"ppo.{name}: expected {expected}, got {getattr(self, name)}", f"ppo.{name}")
+
+    def arguments(self) -> dict[str, Any]:
+        """The settings by name: keyword arguments of `EchelonRecurrentPPO`."""
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+
+    @classmethod
+    def schedules(cls) -> tuple[str, ...]:
+        """The names of the settings that can change in the course of a run."""
+        hints = typing.get_type_hints(cls)
+        return tuple(name for name, hint in hints.items() if hint in (Schedule, Schedule | None))
+
+
+def choices_text(choices: tuple[Any, ...]) -> str:
+    """Choices as run files write them: ``true, false, by_class``."""
+    return ", ".join(str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in choices)
