@@ -12,7 +12,7 @@ import numpy as np
 
 from echelon_env.engine._jit import bit_length, entry_point, integer, kernel
 from echelon_env.engine.state import BODY
-from echelon_env.layout.observations import EGO_SIDE, STREAMS, Contact, EgoCell, Self
+from echelon_env.layout.observations import CONTACT_CLASS, EGO_SIDE, SELF_CLASS, STREAMS, Contact, EgoCell, Self
 
 CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
 SELF_WIDTH = STREAMS["self"].row_width
@@ -209,7 +209,7 @@ def own_rows(tables: Any, state: Any, work: Any, repeats: int):
                 row[Self.ECM], row[Self.ECCM] = mech.radiates == 1, mech.radiates == 2
                 row[Self.PAINTED], row[Self.MISSILE] = work.painted[b, m], work.painted[b, m]
                 row[Self.BY_DISTANCE + mech.display], row[Self.HAS_TARGET] = 1.0, mech.target >= 0
-                row[Self.IS_SCOUT + one.one_hot] = 1.0
+                row[SELF_CLASS + one.one_hot] = 1.0
                 units, total = units + SELF_WIDTH, total + row[Self.ARMOUR]
     return units, total
 
@@ -249,7 +249,7 @@ def entity_rows(tables: Any, state: Any, work: Any, repeats: int):
                     row[at + Contact.PAINTED] = state.paint[b, mech.pack, first[count]].ticks > 0
                     near = (other.x - battle.zone_x) ** 2 + (other.y - battle.zone_y) ** 2 <= battle.zone_radius**2
                     row[at + Contact.IN_ZONE], row[at + Contact.IS_TARGET] = near, first[count] == mech.target
-                    row[at + Contact.IS_SCOUT + two.one_hot] = 1.0
+                    row[at + CONTACT_CLASS + two.one_hot] = 1.0
                     at, count = at + CONTACT_WIDTH, count + 1
                     units, total = units + CONTACT_WIDTH, total + away
     return units, total

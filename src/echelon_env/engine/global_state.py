@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from echelon_env.engine.state import ECCM, ECM, State
 from echelon_env.engine.tables import HOMING, Tables
-from echelon_env.layout.observations import Clock, Stream, Unit
+from echelon_env.layout.observations import CLASS_NAMES, Clock, Stream, Unit, class_columns
 
 Floats = NDArray[np.float64]
 
@@ -87,8 +87,7 @@ def _units(tables: Tables, state: State, quarter_turns: NDArray[np.int32]) -> Fl
     distance = np.hypot(mechs["x"] - battles["zone_x"][:, None], mechs["y"] - battles["zone_y"][:, None])
     inside = (distance <= battles["zone_radius"][:, None]) & (mechs["z"] < rules["zone_max_feet"])
     rows[..., Unit.IN_ZONE] = inside
-    for column in range(Unit.IS_HEAVY - Unit.IS_SCOUT + 1):
-        rows[..., Unit.IS_SCOUT + column] = classes["one_hot"] == column
+    rows[..., class_columns(Unit)] = classes["one_hot"][..., None] == np.arange(len(CLASS_NAMES))
     low, high = np.array([unit.low for unit in Unit]), np.array([unit.high for unit in Unit])
     return np.where(mechs["alive"][..., None], np.clip(rows, low, high), 0.0)
 

@@ -17,8 +17,13 @@ from echelon_env.engine.targeting import centre_height, squared_distance
 from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
 from echelon_env.layout.observations import (
+    COMM_CLASS,
     COMM_ROWS,
+    CONTACT_CLASS,
     CONTACT_ROWS,
+    INTEL_CLASS,
+    SELF_CLASS,
+    SQUAD_CLASS,
     SQUAD_ROWS,
     STREAMS,
     Comm,
@@ -91,7 +96,7 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
     row[at + Self.HURT_FORWARD] = clip(forward / mech_class.armour, -1.0, 1.0)
     row[at + Self.HURT_LEFT] = clip(left / mech_class.armour, -1.0, 1.0)
     if mech_class.one_hot >= 0:
-        row[at + Self.IS_SCOUT + mech_class.one_hot] = 1.0
+        row[at + SELF_CLASS + mech_class.one_hot] = 1.0
     _write_senses(tables, state, b, m, row)
 
 
@@ -180,7 +185,7 @@ def write_contacts(tables: Tables, state: State, b: int, m: int, row: Any) -> No
         row[at + Contact.IN_ZONE] = is_inside(rules, battle, other)
         row[at + Contact.IS_TARGET] = o == mech.target
         if other_class.one_hot >= 0:
-            row[at + Contact.IS_SCOUT + other_class.one_hot] = 1.0
+            row[at + CONTACT_CLASS + other_class.one_hot] = 1.0
 
 
 @kernel
@@ -202,7 +207,7 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
     row[at + Squad.IN_ZONE] = is_inside(rules, battle, other)
     row[at + Squad.SAME_PACK] = other.pack == mech.pack
     if other_class.one_hot >= 0:
-        row[at + Squad.IS_SCOUT + other_class.one_hot] = 1.0
+        row[at + SQUAD_CLASS + other_class.one_hot] = 1.0
 
 
 @kernel
@@ -245,7 +250,7 @@ def write_intel(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
         row[at + Intel.AGE] = sighting.age / rules.intel_ticks
         row[at + Intel.PAINTED] = is_painted(state, b, pack, o)
         if other_class.one_hot >= 0:
-            row[at + Intel.IS_SCOUT + other_class.one_hot] = 1.0
+            row[at + INTEL_CLASS + other_class.one_hot] = 1.0
 
 
 @kernel
@@ -257,7 +262,7 @@ def _write_message(tables: Tables, sender: Row, slot: int, row: Any) -> None:
     row[at + Comm.IS_OWN] = slot == 0
     sender_class = tables.classes[sender.mech_class]
     if sender_class.one_hot >= 0:
-        row[at + Comm.IS_SCOUT + sender_class.one_hot] = 1.0
+        row[at + COMM_CLASS + sender_class.one_hot] = 1.0
 
 
 @kernel

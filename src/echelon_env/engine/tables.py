@@ -13,7 +13,7 @@ from echelon_env.config.battle import PACK, REWARD_COMPONENTS, BattleConfig
 from echelon_env.config.catalog import MOUNTS, SLOWEST_BALLISTIC, Material
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.state import NO_MECH
-from echelon_env.layout.observations import EGO_SIDE
+from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
 
 RULES = np.dtype(
     [
@@ -112,7 +112,7 @@ MECH_CLASS = np.dtype(
         ("electronics", "i8"),  # 1: carries ECM and ECCM
         ("anti_missile", "i8"),  # 1: carries an anti-missile system
         ("contact_slots", "i8"),
-        ("one_hot", "i8"),  # position in ONE_HOT, -1 for a class of a user's own
+        ("one_hot", "i8"),  # position in CLASS_NAMES, -1 for a custom class
         ("weapon", "i8", (len(MOUNTS),)),  # index into the weapons, -1 for an empty mount
     ],
     align=True,
@@ -164,9 +164,6 @@ _FLIGHTS = {"hitscan": HITSCAN, "straight": STRAIGHT, "ballistic": BALLISTIC, "h
 
 CEILING_CLEARANCE = 0.5
 """m below the map's height at which homing projectiles cruise."""
-
-ONE_HOT = ("scout", "light", "medium", "heavy")
-"""Classes in the order of the observations' one-hot."""
 
 
 class Tables(NamedTuple):
@@ -249,7 +246,7 @@ def _classes(config: BattleConfig) -> NDArray[Any]:
         for name in set(MECH_CLASS.names or ()) & {f.name for f in fields(mech_class)}:
             row[name] = getattr(mech_class, name)
         row["radar_factor"] = mech_class.sensor_range_factor
-        row["one_hot"] = ONE_HOT.index(mech_class.name) if mech_class.name in ONE_HOT else -1
+        row["one_hot"] = CLASS_NAMES.index(mech_class.name) if mech_class.name in CLASS_NAMES else -1
         row["weapon"] = [config.catalog.weapon_index(getattr(mech_class, mount)) for mount in MOUNTS]
     return table
 

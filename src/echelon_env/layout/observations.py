@@ -10,12 +10,16 @@ scenario, so that one policy can play them all; rows that a class's suite or a r
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+CLASS_NAMES = ("scout", "light", "medium", "heavy")
+"""Mech classes that have a column of their own in rows about mechs. Other classes have zeros in all of them."""
 
 
 class Feature(IntEnum):
@@ -33,6 +37,12 @@ class Feature(IntEnum):
         member._value_ = index
         member.meaning, member.unit, member.low, member.high = meaning, unit, low, high
         return member
+
+
+def _add_classes(members: MutableMapping[str, Any], meaning: str = "class") -> None:
+    """Add a column for each of `CLASS_NAMES` to a table of features: `IS_SCOUT` and so on."""
+    for name in CLASS_NAMES:
+        members[f"IS_{name.upper()}"] = meaning, "", 0, 1
 
 
 class Self(Feature):
@@ -82,10 +92,7 @@ class Self(Feature):
     BY_DANGER = "1 if the contacts are sorted by danger", "", 0, 1
     BY_DAMAGE = "1 if the contacts are sorted by damage", "", 0, 1
     HAS_TARGET = "1 if the last action chose a target", "", 0, 1
-    IS_SCOUT = "class", "", 0, 1
-    IS_LIGHT = "class", "", 0, 1
-    IS_MEDIUM = "class", "", 0, 1
-    IS_HEAVY = "class", "", 0, 1
+    _add_classes(vars())
 
 
 class Objective(Feature):
@@ -126,10 +133,7 @@ class Contact(Feature):
     RADIATING = "1 while it radiates ECM or ECCM", "", 0, 1
     IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
     IS_TARGET = "1 if the last action chose it as target", "", 0, 1
-    IS_SCOUT = "class", "", 0, 1
-    IS_LIGHT = "class", "", 0, 1
-    IS_MEDIUM = "class", "", 0, 1
-    IS_HEAVY = "class", "", 0, 1
+    _add_classes(vars())
 
 
 class Squad(Feature):
@@ -145,10 +149,7 @@ class Squad(Feature):
     FALLEN = "1 while it lies on the ground", "", 0, 1
     IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
     SAME_PACK = "1 if it belongs to the own pack", "", 0, 1
-    IS_SCOUT = "class", "", 0, 1
-    IS_LIGHT = "class", "", 0, 1
-    IS_MEDIUM = "class", "", 0, 1
-    IS_HEAVY = "class", "", 0, 1
+    _add_classes(vars())
 
 
 class Intel(Feature):
@@ -163,10 +164,7 @@ class Intel(Feature):
     ARMOUR = "armour when last seen", "share of its full armour", 0, 1
     AGE = "time since the pack last saw it", "time that sightings are kept", 0, 1
     PAINTED = "1 while the own pack has it painted", "", 0, 1
-    IS_SCOUT = "class", "", 0, 1
-    IS_LIGHT = "class", "", 0, 1
-    IS_MEDIUM = "class", "", 0, 1
-    IS_HEAVY = "class", "", 0, 1
+    _add_classes(vars())
 
 
 class Comm(Feature):
@@ -181,10 +179,7 @@ class Comm(Feature):
     MESSAGE_6 = "message"
     MESSAGE_7 = "message"
     IS_OWN = "1 for the own message", "", 0, 1
-    IS_SCOUT = "class of the sender", "", 0, 1
-    IS_LIGHT = "class of the sender", "", 0, 1
-    IS_MEDIUM = "class of the sender", "", 0, 1
-    IS_HEAVY = "class of the sender", "", 0, 1
+    _add_classes(vars(), "class of the sender")
 
 
 class Mask(Feature):
@@ -255,11 +250,19 @@ class Unit(Feature):
     SENSOR_QUALITY = "sensor quality", "best quality", 0, 1
     PAINTED = "1 while an enemy pack has it painted", "", 0, 1
     IN_ZONE = "1 while it counts as inside the zone", "", 0, 1
-    IS_SCOUT = "class", "", 0, 1
-    IS_LIGHT = "class", "", 0, 1
-    IS_MEDIUM = "class", "", 0, 1
-    IS_HEAVY = "class", "", 0, 1
+    _add_classes(vars())
 
+
+def class_columns(features: type[Feature]) -> slice:
+    """The columns of a row that tell the mech's class, in the order of `CLASS_NAMES`."""
+    first = features[f"IS_{CLASS_NAMES[0].upper()}"]
+    return slice(int(first), first + len(CLASS_NAMES))
+
+
+SELF_CLASS, CONTACT_CLASS, SQUAD_CLASS, INTEL_CLASS, COMM_CLASS = (
+    class_columns(features).start for features in (Self, Contact, Squad, Intel, Comm)
+)
+"""Column of the first class in a row of each stream, for kernels."""
 
 CONTACT_ROWS = 12
 SQUAD_ROWS = 9

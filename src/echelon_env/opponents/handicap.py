@@ -19,10 +19,10 @@ from echelon_env.engine._jit import entry_point, integer, kernel
 from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
 from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
 from echelon_env.layout.actions import ACTION_DIM, Action
-from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self
+from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self, class_columns
 from echelon_env.opponents.knowledge import UNKNOWN, know
 from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable
-from echelon_env.opponents.senses import CLASSES, is_contact, value
+from echelon_env.opponents.senses import is_contact, value
 from echelon_env.storage.arrays import Kind, check_arrays, check_same, named, part_of, without
 
 Floats = NDArray[np.float32]
@@ -35,7 +35,7 @@ MOST_AIM_ERROR = math.pi
 
 _TRIGGERS = slice(Action.PRIMARY, Action.PRIMARY + len(MOUNTS))
 _COOLDOWNS = slice(Self.COOLDOWN_PRIMARY, Self.COOLDOWN_PRIMARY + len(MOUNTS))
-_CLASS = slice(Self.IS_SCOUT, Self.IS_SCOUT + CLASSES)
+_CLASS = class_columns(Self)
 _ROUNDING = 1e-9  # s
 
 

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS
-from echelon_env.engine.tables import ONE_HOT, build_tables
+from echelon_env.engine.tables import build_tables
+from echelon_env.layout.observations import CLASS_NAMES
 
-UNKNOWN = len(ONE_HOT)
+UNKNOWN = len(CLASS_NAMES)
 """Row of the classes that the observations' one-hot does not name."""
 
 STYLE = np.dtype(
@@ -40,7 +41,7 @@ class Knowledge(NamedTuple):
 def know(config: BattleConfig) -> Knowledge:
     """The knowledge of players of a battle. A class that observations cannot name is taken for the first such one."""
     tables = build_tables(config)
-    classes = np.zeros(len(ONE_HOT) + 1, tables.classes.dtype)
+    classes = np.zeros(len(CLASS_NAMES) + 1, tables.classes.dtype)
     classes["weapon"] = -1
     for mech_class in tables.classes[::-1]:
         classes[mech_class["one_hot"] if mech_class["one_hot"] >= 0 else UNKNOWN] = mech_class

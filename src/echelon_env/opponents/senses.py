@@ -23,11 +23,20 @@ from echelon_env.engine.observe import (
     SQUAD_MASK_AT,
     SQUAD_WIDTH,
 )
-from echelon_env.engine.tables import ONE_HOT
-from echelon_env.layout.observations import Contact, Intel, Objective, Self, Squad
+from echelon_env.layout.observations import (
+    CLASS_NAMES,
+    CONTACT_CLASS,
+    INTEL_CLASS,
+    SELF_CLASS,
+    SQUAD_CLASS,
+    Contact,
+    Objective,
+    Self,
+    Squad,
+)
 from echelon_env.opponents.knowledge import UNKNOWN, Knowledge
 
-CLASSES = len(ONE_HOT)
+CLASSES = len(CLASS_NAMES)
 
 
 @kernel
@@ -102,13 +111,13 @@ def class_at(observation: Any, index: int) -> int:
 @kernel
 def own_class(observation: Any) -> int:
     """The mech's own class."""
-    return class_at(observation, integer(Self.IS_SCOUT))
+    return class_at(observation, integer(SELF_CLASS))
 
 
 @kernel
 def contact_class(observation: Any, row: int) -> int:
     """The class of an enemy in the contact table."""
-    return class_at(observation, CONTACTS_AT + row * CONTACT_WIDTH + integer(Contact.IS_SCOUT))
+    return class_at(observation, CONTACTS_AT + row * CONTACT_WIDTH + integer(CONTACT_CLASS))
 
 
 @kernel
@@ -132,13 +141,13 @@ def contact_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[flo
 @kernel
 def mate_class(observation: Any, row: int) -> int:
     """The class of a team-mate."""
-    return class_at(observation, SQUAD_AT + row * SQUAD_WIDTH + integer(Squad.IS_SCOUT))
+    return class_at(observation, SQUAD_AT + row * SQUAD_WIDTH + integer(SQUAD_CLASS))
 
 
 @kernel
 def intel_class(observation: Any, row: int) -> int:
     """The class of an enemy that the pack remembers."""
-    return class_at(observation, INTEL_AT + row * INTEL_WIDTH + integer(Intel.IS_SCOUT))
+    return class_at(observation, INTEL_AT + row * INTEL_WIDTH + integer(INTEL_CLASS))
 
 
 @kernel

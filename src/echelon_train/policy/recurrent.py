@@ -13,7 +13,14 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from torch import Tensor, nn
 
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, observation_bounds, state_streams
+from echelon_env.layout.observations import (
+    OBSERVATION_DIM,
+    STREAMS,
+    Self,
+    class_columns,
+    observation_bounds,
+    state_streams,
+)
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy.distributions import (
     PARAMETERS,
@@ -31,7 +38,7 @@ from echelon_train.policy.sequences import Judgement, LstmState, Observations, S
 from echelon_train.threads import torch_threads
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
-_CLASSES = slice(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)
+_CLASSES = class_columns(Self)  # of the flat vector, which begins with the stream self
 _PREDICTED = slice(STREAMS["self"].start, STREAMS["objective"].stop)
 """What the auxiliary loss is about: the mech itself and its objective."""
 _PREDICTED_WIDTH = _PREDICTED.stop - _PREDICTED.start
