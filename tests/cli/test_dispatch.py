@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from echelon_env.cli import bench, main, plugins
+from echelon_env.cli import main, plugins
 from echelon_env.cli.dispatch import TRAIN_PACKAGES
+from echelon_env.evaluate.stamps import describe_machine
 
 
 def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -124,7 +125,7 @@ def test_bench_measures_what_it_is_asked_to(capsys):
 def test_bench_prints_a_table(capsys):
     assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == bench.machine()
+    assert lines[0] == describe_machine()
     assert "agent-steps/s" in lines[1]
     assert all(len(line) <= 80 for line in lines[1:])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import time
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from echelon_env.cli.arguments import positive_number
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
+from echelon_env.evaluate.stamps import describe_machine
 
 SIZES = ("duel", "skirmish", "battle", "company")
 _MECHS = 160  # mechs in a batch, whatever the scenario
@@ -51,9 +51,8 @@ def run(args: argparse.Namespace) -> int:
     threads = sorted({1, os.cpu_count() or 1})
     seconds = args.seconds / (len(args.scenarios) * len(threads))
     if not args.json:
-        print(
-            f"{machine()}\n{'scenario':<14} battles threads {'env-steps/s':>13} {'agent-steps/s':>15} {'reset ms':>10}"
-        )
+        print(describe_machine())
+        print(f"{'scenario':<14} battles threads {'env-steps/s':>13} {'agent-steps/s':>15} {'reset ms':>10}")
     measurements = []
     for name in args.scenarios:
         for num_threads in threads:
@@ -66,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
                     flush=True,
                 )
     if args.json:
-        print(json.dumps({"machine": machine(), "measurements": [asdict(m) for m in measurements]}, indent=2))
+        print(json.dumps({"machine": describe_machine(), "measurements": [asdict(m) for m in measurements]}, indent=2))
     return 0
 
 
@@ -86,19 +85,6 @@ def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
     env_steps, agent_steps = _sample_steps(engine, actions, seconds * _STEP_SHARE)
     engine.close()
     return Measurement(scenario, num_battles, num_threads, env_steps, agent_steps, 1000 * reset_seconds / num_battles)
-
-
-def machine() -> str:
-    """Description of the machine: processor, cores, system, Python."""
-    processor = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo") as file:
-            processor = next(
-                (line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), processor
-            )
-    except OSError:
-        pass  # the file exists only on Linux
-    return f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
 
 
 def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: float) -> tuple[float, float]:

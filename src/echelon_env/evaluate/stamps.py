@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 from functools import cache
 from importlib import resources
@@ -88,3 +89,16 @@ def _counted(part: Any) -> list[dataclasses.Field[Any]]:
         if "since" not in field.metadata or getattr(part, field.name) != default:
             fields.append(field)
     return fields
+
+
+def describe_machine() -> str:
+    """The machine in one line: processor, cores, system, Python."""
+    processor = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as file:
+            processor = next(
+                (line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), processor
+            )
+    except OSError:
+        pass  # the file exists only on Linux
+    return f"{processor}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"

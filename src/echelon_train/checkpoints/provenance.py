@@ -13,7 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from echelon_env.cli.bench import machine as describe_machine
+from echelon_env.evaluate.stamps import describe_machine
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import STREAMS
 

@@ -43,7 +43,7 @@ class PPOConfig:
     gae_lambda: float = quantity(0.95, "", 0, 1, help="decay of generalised advantage estimation")
     clip_range: Schedule = schedule(0.2, 1e-9, 10, help="how far the probability ratio may move before it is clipped")
     clip_range_vf: Schedule | None = schedule(
-        None, 1e-9, 1e9, help="how far a value may move before it is clipped; in units of return_std's running value"
+        None, 1e-9, 1e9, help="how far a value may move before it is clipped; empty: no limit"
     )
     ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from echelon_env.config.battle import REWARD_COMPONENTS, RewardConfig
 from echelon_env.config.schema import ConfigError, check_fields, nearest_name, quantity
 
 Shape = Literal["constant", "linear", "cosine"]
@@ -68,3 +70,32 @@ class Schedule:
         except ValueError:
             raise ConfigError(expected, key) from None
         return cls(start, end, shape)  # type: ignore[arg-type]
+
+
+def _course(name: str) -> Any:
+    """Declare the schedule of one of the reward's settings, or None: the setting is constant."""
+    meaning = _REWARDS[name].metadata.get("help") or name.replace("_", " ")
+    return dataclasses.field(default=None, metadata={"help": f"schedule of the {meaning}"})
+
+
+_REWARDS = {each.name: each for each in dataclasses.fields(RewardConfig)}
+_COURSES: Any = dataclasses.make_dataclass(
+    "_COURSES",
+    [(name, Schedule | None, _course(name)) for name in (*REWARD_COMPONENTS, "team_spirit")],
+    frozen=True,
+    kw_only=True,
+)
+
+
+class RewardSchedules(_COURSES):  # type: ignore[misc]
+    """Settings of the reward that change in the course of a run, in place of those of the battle's `RewardConfig`.
+
+    It is a dataclass with a field for the weight of every component of the reward, and for ``team_spirit``: a
+    `Schedule`, or None for what stays as it is.
+    """
+
+    def at(self, rewards: RewardConfig, remaining: float) -> RewardConfig:
+        """The reward when a share `remaining` of the run is left. Raises `ConfigError` for impossible values."""
+        courses = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        changes = {name: course(remaining) for name, course in courses.items() if course is not None}
+        return dataclasses.replace(rewards, **changes)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from echelon_env import opponents
-from echelon_env.config.battle import BattleConfig, RewardConfig
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum, CurriculumLike, make_curriculum
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.config.ppo import PPOConfig
-from echelon_train.config.schedules import Schedule
+from echelon_train.config.schedules import RewardSchedules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,32 +57,6 @@ class NetworkConfig:
                 f"{self.min_std}, {self.initial_std}, {self.max_std}",
                 "network.initial_std",
             )
-
-
-def _course(what: str) -> Any:
-    """Declare a field that holds a `Schedule` of one of the reward's settings, or None: it stays as it is."""
-    return field(default=None, metadata={"help": f"course of {what} in the run"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class RewardSchedules:
-    """Settings of the reward that change in the course of a run, in place of those of the battle's `RewardConfig`."""
-
-    approach: Schedule | None = _course("the weight of approaching the zone")
-    zone: Schedule | None = _course("the weight of holding it")
-    damage: Schedule | None = _course("the weight of damage")
-    kill: Schedule | None = _course("the weight of kills")
-    assist: Schedule | None = _course("the weight of assists")
-    death: Schedule | None = _course("the weight of deaths")
-    outcome: Schedule | None = _course("the weight of the battle's outcome")
-    overheat: Schedule | None = _course("the weight of shutdowns by heat")
-    team_spirit: Schedule | None = _course("the share of rewards that is the team's mean")
-
-    def at(self, rewards: RewardConfig, remaining: float) -> RewardConfig:
-        """A battle's reward when a share `remaining` of the run is left. Raises `ConfigError` if it is impossible."""
-        courses = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        changes = {name: course(remaining) for name, course in courses.items() if course is not None}
-        return dataclasses.replace(rewards, **changes) if changes else rewards
 
 
 _MIXTURE = "league.mixture."

@@ -16,8 +16,7 @@ from echelon_env.cli import main
 from echelon_env.config.curriculum import make_curriculum
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
-from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import RewardSchedules
+from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.runs import run as run_module
 from echelon_train.runs import training
 from echelon_train.runs.folder import read_metrics, read_run_config

@@ -13,8 +13,8 @@ from echelon_env.evaluate import validation_seed
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.files import load_run_config
-from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import RewardSchedules, TrainConfig
+from echelon_train.config.schedules import RewardSchedules, Schedule
+from echelon_train.config.train import TrainConfig
 from echelon_train.errors import DeviceError, RunFolderError
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.runs.building import build_model, initial_policy
