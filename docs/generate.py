@@ -1,9 +1,14 @@
 """Writes the reference pages, and the tables in pages, that follow from the code: ``python docs/generate.py``."""
 
+import ast
+import importlib
+import inspect
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
 
 from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import DEFAULT_CATALOG
@@ -239,6 +244,76 @@ TABLES = {
 }
 
 
+PUBLIC_MODULES = (
+    "echelon_env",
+    "echelon_env.envs",
+    "echelon_env.config",
+    "echelon_env.layout",
+    "echelon_env.spaces",
+    "echelon_env.opponents",
+    "echelon_env.wrappers",
+    "echelon_env.evaluate",
+    "echelon_env.evaluate.cross_play",
+    "echelon_env.evaluate.pictures",
+    "echelon_env.evaluate.report",
+    "echelon_env.evaluate.statistics",
+    "echelon_env.testing",
+    "echelon_env.render",
+    "echelon_env.terrain",
+    "echelon_env.engine",
+    "echelon_train.policy",
+    "echelon_train.ppo",
+)
+"""The modules whose `__all__` is the public interface."""
+
+
+def _assigned_docstring(module: ModuleType, name: str) -> str:
+    """The string literal after the assignment of a name, in the module or in the one that it is imported from."""
+    body = ast.parse(inspect.getsource(module)).body
+    for statement in body:
+        if isinstance(statement, ast.ImportFrom) and any(alias.name == name for alias in statement.names):
+            return _assigned_docstring(importlib.import_module(statement.module or ""), name)
+    for statement, following in itertools.pairwise(body):
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(following, ast.Expr):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if name in {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}:
+                return str(ast.literal_eval(following.value))
+    return ""
+
+
+def summaries(module: ModuleType) -> dict[str, str]:
+    """The first line of the docstring of each public name of a module, "" where there is none."""
+    found = {}
+    for name in module.__all__:
+        value = inspect.unwrap(getattr(module, name))
+        documented = inspect.isclass(value) or inspect.isfunction(value) or inspect.ismodule(value)
+        text = inspect.getdoc(value) if documented else _assigned_docstring(module, name)
+        found[name] = (text or "").split("\n\n")[0].replace("\n", " ").strip()
+    return found
+
+
+def _api() -> str:
+    """The page of public names, one line for each; names with the same docstring share one."""
+    sections = []
+    for name in PUBLIC_MODULES:
+        module = importlib.import_module(name)
+        names_of: dict[str, list[str]] = {}
+        for public, summary in summaries(module).items():
+            names_of.setdefault(summary, []).append(f"`{public}`")
+        lines = [f"- {', '.join(names)}: {summary}" for summary, names in names_of.items()]
+        sections.append(f"## `{name}`\n\n{(module.__doc__ or '').splitlines()[0]}\n\n" + "\n".join(lines) + "\n")
+    return "\n".join([API, *sections])
+
+
+API = """# Public names
+
+The names on this page are public: a release that changes one of them says so in the changelog. Everything else, other
+modules included, may change at any time. The arguments, shapes, units and errors of a name are in its docstring
+(`help(name)`). Also public are the commands of `echelon` and their options, the ids of environments and suites, and the
+files that the commands write.
+"""
+
+
 def _with_tables(page: Path) -> str:
     """A page whose marked tables are those of the code."""
 
@@ -251,7 +326,7 @@ def _with_tables(page: Path) -> str:
 GAME = _with_tables(Path(__file__).parent / "game.md")
 MAPS = _with_tables(Path(__file__).parent / "maps.md")
 
-PAGES = {"observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS}
+PAGES = {"observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS, "api.md": _api()}
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ import argparse
 import gymnasium
 
 import echelon_env  # noqa: F401  (registers the environments)
-from echelon_env.layout.observations import Contact, Objective
+from echelon_env.layout import Contact, Objective
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--env", default="echelon/Skirmish-v0")

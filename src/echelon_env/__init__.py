@@ -18,6 +18,7 @@ from echelon_env.envs.single import BattleEnv
 from echelon_env.envs.vector import BattleVectorEnv
 
 __version__ = version("echelon-env")
+"""The installed version."""
 
 register_all()
 

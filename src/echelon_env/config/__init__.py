@@ -1,1 +1,73 @@
-"""Every number of the game: battles, maps, the catalogue, scenarios and curricula."""
+"""Configuration: every number of the game, the catalogue, scenarios and curricula."""
+
+from echelon_env.config.battle import (
+    REWARD_COMPONENTS,
+    BattleConfig,
+    CombatConfig,
+    PhysicsConfig,
+    RewardConfig,
+    SensorConfig,
+    ZoneConfig,
+)
+from echelon_env.config.catalog import (
+    AIR,
+    CONCRETE,
+    DEBRIS,
+    DEFAULT_CATALOG,
+    DIRT,
+    FOLIAGE,
+    GLASS,
+    LAVA,
+    MATERIALS,
+    MOUNTS,
+    REINFORCED,
+    WATER,
+    WRECK,
+    Catalog,
+    Material,
+    MechClass,
+    Weapon,
+)
+from echelon_env.config.curriculum import Curriculum, CurriculumLike, Progress, make_curriculum
+from echelon_env.config.map import MapConfig, TerrainConfig
+from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config, scenarios
+from echelon_env.config.schema import ConfigError
+
+__all__ = [
+    "AIR",
+    "CONCRETE",
+    "DEBRIS",
+    "DEFAULT_CATALOG",
+    "DIRT",
+    "FOLIAGE",
+    "GLASS",
+    "LAVA",
+    "MATERIALS",
+    "MOUNTS",
+    "REINFORCED",
+    "REWARD_COMPONENTS",
+    "WATER",
+    "WRECK",
+    "BattleConfig",
+    "Catalog",
+    "CombatConfig",
+    "ConfigError",
+    "Curriculum",
+    "CurriculumLike",
+    "MapConfig",
+    "Material",
+    "MechClass",
+    "PhysicsConfig",
+    "Progress",
+    "RewardConfig",
+    "Scenario",
+    "ScenarioLike",
+    "SensorConfig",
+    "TerrainConfig",
+    "Weapon",
+    "ZoneConfig",
+    "load_scenario",
+    "make_config",
+    "make_curriculum",
+    "scenarios",
+]

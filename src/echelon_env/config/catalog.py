@@ -48,6 +48,7 @@ MATERIALS = (
 """The game's materials; a voxel holds its material's index in this table."""
 
 AIR, DIRT, CONCRETE, REINFORCED, GLASS, FOLIAGE, WATER, LAVA, DEBRIS, WRECK = range(len(MATERIALS))
+"""The materials' indices in `MATERIALS`, which voxels hold."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,10 @@ NO_MECH = integer(-1)
 
 
 BLUE, RED = 0, 1
+"""The teams' numbers."""
+
 DRAW = -1
+"""The field `winner` of BATTLE where neither team won."""
 
 # How a mech sees another: not, by radar or heat only, or with a clear line between their centres.
 UNSEEN, SEEN, IN_SIGHT = range(3)
@@ -28,6 +31,7 @@ UNSEEN, SEEN, IN_SIGHT = range(3)
 # Why a battle is over (field `reason` of BATTLE).
 RUNNING, ZONE_CONTROL, ELIMINATION, TIME_LIMIT = range(4)
 REASONS = ("running", "zone_control", "elimination", "time_limit")
+"""Names by code (field `reason` of BATTLE)."""
 
 # How a homing projectile flies: straight at its target, straight up, or level at the cruising height.
 DIRECT, CLIMB, CRUISE = range(3)
@@ -229,6 +233,7 @@ STATISTICS = record_dtype(
         ("bad_actions", "i4"),  # non-finite action entries
     ]
 )
+"""The record type of a mech's statistics of a battle."""
 
 TEAM = record_dtype(
     [

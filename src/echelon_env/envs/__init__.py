@@ -1,1 +1,22 @@
-"""The environment classes that users construct."""
+"""The environment classes."""
+
+from echelon_env.envs.batch import BattleBatchEnv
+from echelon_env.envs.controlled import ControlledBattles
+from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
+from echelon_env.envs.infos import Event
+from echelon_env.envs.parallel import BattleParallelEnv, env, parallel_env
+from echelon_env.envs.single import BattleEnv
+from echelon_env.envs.vector import BattleVectorEnv
+
+__all__ = [
+    "BattleBatchEnv",
+    "BattleEnv",
+    "BattleParallelEnv",
+    "BattleVectorEnv",
+    "ControlledBattles",
+    "CurriculumEnv",
+    "CurriculumParallelEnv",
+    "Event",
+    "env",
+    "parallel_env",
+]

@@ -1,7 +1,7 @@
-"""Evaluation that can be trusted: held-out maps, each from both sides, on frozen suites, with honest intervals.
+"""Evaluation on held-out maps, each played from both sides, with frozen suites and confidence intervals.
 
-The modules `statistics`, `report` and `pictures` are to be imported by themselves: SciPy's statistics take longer to
-import than all the rest, and those who only play need not wait for them.
+Import the modules `cross_play`, `pictures`, `report` and `statistics` by name: they import SciPy's statistics, which
+take longer to import than the rest of the package.
 """
 
 from echelon_env.evaluate.matches import Battle, Match, play, play_match

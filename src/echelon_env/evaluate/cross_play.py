@@ -1,4 +1,4 @@
-"""Cross-play: who scores how much against whom."""
+"""Cross-play: the scores of all players against each other."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from echelon_env.evaluate.matches import Match
 from echelon_env.evaluate.statistics import match_outcomes, score_interval
 
+__all__ = ["CrossPlay", "PayoffMatrix", "cross_play"]
+
 
 @dataclass(frozen=True)
 class PayoffMatrix:
     """Every player (row) against every other (column), P players, arrays (P, P).
 
-    Where two players have not met, there are zeros in the counts and NaN elsewhere. The cell of b against a is the
-    mirror image of a against b.
+    For players that have not played against each other, counts are 0 and the rest is NaN. Cell (b, a) mirrors cell
+    (a, b).
     """
 
     wins: NDArray[np.int64]  # battles that the row's player won
@@ -30,7 +32,7 @@ class PayoffMatrix:
 
 @dataclass(frozen=True)
 class CrossPlay:
-    """Everybody against everybody, as far as they have met."""
+    """The payoff matrices of all pairs of players that have played."""
 
     players: tuple[str, ...]  # rows and columns of the matrices
     scenarios: Mapping[str, PayoffMatrix]

@@ -1,7 +1,7 @@
-"""Pictures of what the statistics say, for papers and reports.
+"""Pictures of the statistics, for papers and reports.
 
-They need matplotlib, which the extra ``train`` has and without which the functions raise ModuleNotFoundError, and no
-display. The ending of a picture's name chooses its format: ``.png``, ``.pdf``, ``.svg`` or what else matplotlib writes.
+The functions need matplotlib (extra ``train``), or raise ModuleNotFoundError, and no display. The file name's suffix
+selects the format: ``.png``, ``.pdf``, ``.svg`` or any other that matplotlib writes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
+
+__all__ = ["save_intervals", "save_matrix"]
 
 DPI = 150
 """Pixels per inch of a PNG."""
@@ -49,7 +51,7 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
     cross_play
         The scores.
     rows
-        Players that have a row, by default everybody; the columns are those whom any of them has met.
+        Players that have a row, by default all; the columns are the players that any of them has played against.
     title
         Above the picture.
 

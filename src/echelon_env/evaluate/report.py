@@ -33,16 +33,7 @@ from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_report
 from echelon_env.storage.atomic import new_folder
 
-__all__ = [
-    "FORMAT",
-    "INTERVALS_FILE",
-    "MATRIX_FILE",
-    "REPORT_FILE",
-    "VERSION",
-    "format_report",
-    "make_report",
-    "write_report",
-]
+__all__ = ["format_report", "make_report", "write_report"]
 
 FORMAT = "echelon-evaluation"
 VERSION = 1
@@ -80,7 +71,7 @@ def make_report(
     stamp
         What the code was, see `echelon_env.evaluate.stamp`.
     players
-        Those who are judged; everybody else in the matches is an opponent only.
+        The players that are evaluated; all others in the matches are opponents only.
     configs
         The scenarios' configurations, to be kept in the document.
 

@@ -1,10 +1,10 @@
-"""Numbers with confidence intervals, from the battles of matches.
+"""Estimates with confidence intervals from the battles of matches.
 
-A map is the unit of everything but `wilson`: its two battles share the terrain and the places, so they are not
-independent, and maps are. Nor are a map's scores against several opponents: with five, 100 maps and a correlation of
-0.32 of any two, taking them as independent would cover 80 %. So strata are scenarios, and a map's score in one is the
-mean over the opponents met on it. Scenarios that share the seeds of their maps may have something in common, too:
-`score_interval` and `stratified_bootstrap` are told so by `maps`.
+The unit of every estimate except `wilson` is the map: maps are independent, but the two battles on a map are not,
+because they share the terrain and the spawn places. A map's scores against several opponents are not independent
+either: with five opponents, 100 maps and a pairwise correlation of 0.32, intervals that assume independence would cover
+80 %. Therefore strata are scenarios, and a map's score in a scenario is its mean over the opponents. Scenarios that
+share map seeds may be correlated too: pass `maps` to `score_interval` and `stratified_bootstrap`.
 
 The coverage that each docstring states was computed or simulated: map scores of 0, 0.25, 0.5, 0.75 and 1, one to five
 strata of 10 to 100 maps, win probabilities of 0.001 to 0.999, and correlations of -0.9 to 1 of a map's two battles.
@@ -25,8 +25,20 @@ from scipy import stats
 
 from echelon_env.evaluate.matches import Match
 
+__all__ = [
+    "CONFIDENCE",
+    "Interval",
+    "interquartile_mean",
+    "map_scores",
+    "match_outcomes",
+    "probability_of_improvement",
+    "score_interval",
+    "stratified_bootstrap",
+    "wilson",
+]
+
 CONFIDENCE = 0.95
-"""Of every interval here, two-sided."""
+"""Confidence level of every interval in this module, two-sided."""
 
 TRIMMED = 0.25
 """Share of the values that an interquartile mean leaves out at either end."""

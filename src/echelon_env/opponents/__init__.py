@@ -1,4 +1,4 @@
-"""Scripted players that read observations only, mixtures of them, and handicaps for any player."""
+"""Scripted policies that read observations only, mixtures of them, and handicaps for any policy."""
 
 from collections.abc import Mapping
 

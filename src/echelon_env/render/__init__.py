@@ -1,4 +1,4 @@
-"""Pictures of battles: frames, text and films."""
+"""Rendering of battles: frames, text and GIFs."""
 
 from echelon_env.render.ansi import render_ansi
 from echelon_env.render.frame import render_frame

@@ -1,1 +1,41 @@
-"""Observation and action formats that users choose: spaces, conversion, masks and explanations."""
+"""Observation and action formats: spaces, conversion, masks, descriptions and explanations."""
+
+from echelon_env.spaces.actions import (
+    BLOCKS,
+    MASK_SIZE,
+    MASK_SLICES,
+    MULTI_DISCRETE_SIZES,
+    NEUTRAL_CHOICES,
+    PARTS,
+    ActionFormat,
+    action_masks,
+    action_space,
+    read_action,
+    split_mask,
+)
+from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
+from echelon_env.spaces.explain import ActionPart, explain_action
+from echelon_env.spaces.observations import ObservationFormat, format_observations, observation_space
+
+__all__ = [
+    "BLOCKS",
+    "MASK_SIZE",
+    "MASK_SLICES",
+    "MULTI_DISCRETE_SIZES",
+    "NEUTRAL_CHOICES",
+    "PARTS",
+    "ActionDescription",
+    "ActionFormat",
+    "ActionPart",
+    "FeatureDescription",
+    "ObservationFormat",
+    "action_masks",
+    "action_space",
+    "describe_action",
+    "describe_observation",
+    "explain_action",
+    "format_observations",
+    "observation_space",
+    "read_action",
+    "split_mask",
+]

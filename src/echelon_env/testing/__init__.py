@@ -1,4 +1,4 @@
-"""Checks that an environment keeps its interface's contract, for anybody's environments and test suites."""
+"""Conformance checks for any parallel or vector environment, for use in test suites."""
 
 from echelon_env.testing.conformance import CHECKS, ConformanceError, ConformanceWarning
 from echelon_env.testing.parallel import check_parallel_env

@@ -1,4 +1,4 @@
-"""Wrappers for PettingZoo's parallel environments, anybody's, where Gymnasium's and PettingZoo's own do not serve."""
+"""Wrappers for any PettingZoo parallel environment that Gymnasium and PettingZoo do not provide."""
 
 from echelon_env.wrappers.append import AgentOneHot, TimeAwareObservation
 from echelon_env.wrappers.black_death import BlackDeath
