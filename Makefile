@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow fuzz interop bench benchmark lint format docs clean
+.PHONY: demo test test-slow fuzz mutants interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -18,6 +18,9 @@ test-slow: $(VENV)/.installed-dev
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) -n auto
+
+mutants: $(VENV)/.installed-dev
+	$(BIN)/python tests/mutants/run.py
 
 interop: $(VENV)/.installed-dev
 	$(BIN)/nox

@@ -12,7 +12,7 @@ from oracles.situations import arranged_engine, brawling_actions, random_actions
 from oracles.world import GRAZING, load
 
 CONFIGS = {
-    "game": small_config(max_steps=200),
+    "game": small_config(max_steps=120),
     "odd": odd_config(),
     "safe": small_config(max_steps=60, combat={"friendly_fire": False}, observability="full"),
     "mortal": odd_config(dead_agents="terminate"),

@@ -1,4 +1,4 @@
-"""Single ticks from thousands of random states, the engine against the oracle."""
+"""Single ticks from many random states, the engine against the oracle."""
 
 from collections import Counter
 
@@ -247,8 +247,11 @@ def test_movement(name):
     assert set(cases) >= MOVES, MOVES - set(cases)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_fighting(name):
-    cases = run(CONFIGS[name], seed=2, rounds=20 if name != "safe" else 8, steps=4, fight=True)
+@pytest.mark.parametrize(
+    ("name", "rounds"),
+    [("game", 7), ("odd", 6), ("safe", 3), *(pytest.param(name, 60, marks=pytest.mark.slow) for name in CONFIGS)],
+)
+def test_fighting(name, rounds):
+    cases = run(CONFIGS[name], seed=2, rounds=rounds, steps=4, fight=True)
     wanted = FIGHTS[name] | set(EVENT_KINDS)
     assert set(cases) >= wanted, wanted - set(cases)

@@ -1,0 +1,120 @@
+"""Changes that break the program, each with the tests that fail for it.
+
+A text is replaced by another where it occurs, which is once in its file. Entries are anchored on short texts that say
+what they do. Kernels run without the JIT: compiling each mutant takes longer than its tests.
+"""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """A change in a file under src/, and a test file or test that fails with it."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+def _engine(name: str, file: str, old: str, new: str, test: str) -> Mutant:
+    return Mutant(name, f"echelon_env/engine/{file}.py", old, new, f"tests/{test}.py")
+
+
+def _trainer(name: str, file: str, old: str, new: str, test: str) -> Mutant:
+    return Mutant(name, f"echelon_train/{file}.py", old, new, f"tests/train/{test}.py")
+
+
+def _without(call: str, test: str) -> Mutant:
+    return _engine(f"tick without {call.partition('(')[0]}", "tick", f"\n    {call}", "\n    pass", test)
+
+
+PHASES = (
+    _without("age_clouds(state, b)", "rules/test_smoke"),
+    _without("age_paint(state, b)", "rules/test_paint"),
+    _without("age_all(tables, state, b)", "rules/test_heat"),
+    _without("move_all(tables, state, b)", "rules/test_movement"),
+    _without("fire_all(tables, state, b)", "rules/test_weapons"),
+    _without("fly_all(tables, state, b)", "rules/test_flight"),
+    _without("settle(tables, state, b, first_event)", "rules/test_weapons"),
+    _without("score_all(tables, state, b)", "rules/test_zone_and_ends"),
+    _without("share_intel(tables, state, b)", "rules/test_intel"),
+    _without("look_around(tables, state, b)", "rules/test_seeing"),
+)
+
+REWARDS = (
+    _engine("reward: approach is undiscounted", "reward", "rules.gamma * mech", "mech", "rules/test_rewards"),
+    _engine("reward: the enemy's zone counts", "reward", "own_share - enemy_share", "own_share + enemy_share",
+            "rules/test_rewards"),
+    _engine("reward: friendly damage is free", "reward", "damage_dealt - mech.friendly_damage", "damage_dealt",
+            "rules/test_rewards"),
+    _engine("reward: no kills", "reward", "float(mech.kills)", "0.0", "rules/test_rewards"),
+    _engine("reward: no assists", "reward", "float(mech.assists)", "0.0", "rules/test_rewards"),
+    _engine("reward: a contested death costs all", "reward", "float(mech.loss)", "float(mech.died)",
+            "rules/test_rewards"),
+    _engine("reward: overheating in ticks", "reward", "mech.shutdown_ticks * rules.dt", "mech.shutdown_ticks",
+            "rules/test_rewards"),
+    _engine("reward: no loss", "reward", "== mech.team else -1.0", "== mech.team else 0.0", "rules/test_rewards"),
+    _engine("reward: team spirit sums", "reward", "* total / count", "* total", "rules/test_rewards"),
+)  # fmt: skip
+
+RULES = (
+    _engine("heat: cooling heats", "body", "mech.heat - cooling", "mech.heat + cooling", "rules/test_heat"),
+    _engine("heat: restart when hot", "body", "mech.heat <= rules.restart_heat * mech_class", "mech.heat <= mech_class",
+            "rules/test_heat"),
+    _engine("heat: enemies shut mechs down", "body", "rules.max_heat_from_enemies", "rules.max_heat",
+            "rules/test_heat"),
+    _engine("damage: friends count as enemies", "damage", "if actor.team == target.team:", "if False:",
+            "rules/test_rewards"),
+    _engine("zone: the lighter team gets less than nothing", "zone", "max(0.0, margin)", "margin",
+            "rules/test_zone_and_ends"),
+    _engine("outcome: elimination goes unnoticed", "outcome", "or red.mechs_alive == 0", "",
+            "rules/test_zone_and_ends"),
+    _engine("line of sight: nothing blocks", "raycast", "return iy, ix\n        layer", "pass\n        layer",
+            "rules/test_seeing"),
+    _engine("line of sight: the wrong side of a corner", "raycast", "in_x >= out_y", "in_x > out_y + 1",
+            "engine/test_raycast_oracle"),
+    _engine("sensors: smoke hides nothing", "sensors", "if clear and not smoke:", "if clear:", "rules/test_smoke"),
+    Mutant("masks: any target", "echelon_env/spaces/actions.py", "can.contacts & fires", "fires",
+           "tests/spaces/test_actions.py"),
+    Mutant("autoreset: the old battle's reward", "echelon_env/envs/autoreset.py", "rewards[done], components[done]",
+           "_, components[done]", "tests/envs/test_batch.py"),
+    Mutant("autoreset: the same battle again", "echelon_env/envs/autoreset.py", "self._seeds, self._episodes + mask)",
+           "self._seeds, self._episodes)", "tests/envs/test_batch.py"),
+)  # fmt: skip
+
+LEARNING = (
+    _trainer("policy: masks ignore contacts", "policy/distributions", " > 0.5) | tables", " > -1) | tables",
+             "policy/test_distributions"),
+    _trainer("policy: densities before tanh", "policy/distributions", "math.log(2.0 * math.pi) - slope",
+             "math.log(2.0 * math.pi)", "policy/test_distributions"),
+    _trainer("advantages: across ends of episodes", "ppo/gae", ".masked_fill(ends[step], 0.0)", "", "ppo/test_gae"),
+    _trainer("advantages: no discount", "ppo/gae", "gamma * gae_lambda", "gae_lambda", "ppo/test_gae"),
+    _trainer("advantages: truncated episodes end", "ppo/gae", "bootstraps.double()", "0.0", "ppo/test_gae"),
+    _trainer("PPO: logarithm for the ratio", "ppo/losses", "log_ratio.exp()", "log_ratio", "ppo/test_losses"),
+    _trainer("PPO: the better of the two surrogates", "ppo/losses", "torch.minimum(", "torch.maximum(",
+             "ppo/test_losses"),
+    _trainer("PPO: ratios are clipped below only", "ppo/losses", "clamp(low, high)", "clamp(low)", "ppo/test_losses"),
+    _trainer("normaliser: moments merge wrongly", "policy/observation_normalizer",
+             "delta.square() * count", "delta.square()", "policy/test_observation_normalizer"),
+    _trainer("checkpoint: without the normaliser's moments", "policy/observation_normalizer",
+             "len(scaled), dtype=torch.float64)", "len(scaled), dtype=torch.float64), persistent=False",
+             "checkpoints/test_checkpoint"),
+)  # fmt: skip
+
+LEAGUE = (
+    _trainer("Glicko-2: uncertain opponents count in full", "league/ratings/glicko2", "1 + 3 * (", "1 + 0 * (",
+             "league/ratings/test_glicko2"),
+    _trainer("Glicko-2: the deviation never falls", "league/ratings/glicko2", "(1 + deviation**2 * information)", "1",
+             "league/ratings/test_glicko2"),
+    _trainer("Glicko-2: losers gain", "league/ratings/glicko2", "(second, first, 1 - score)", "(second, first, score)",
+             "league/ratings/test_glicko2"),
+    _trainer("PFSP: the weak are preferred", "league/matchmaking/opponents", "(1 - chances) ** 2", "chances**2",
+             "league/matchmaking/test_opponents"),
+    _trainer("PFSP: equals are avoided", "league/matchmaking/opponents", "chances * (1 - chances)",
+             "1 - chances * (1 - chances)", "league/matchmaking/test_opponents"),
+    _trainer("equilibrium: all members have weight", "league/ratings/nash_averaging", "found.x[size:] > 0.5",
+             "found.x[size:] > -1", "league/ratings/test_nash_averaging"),
+)  # fmt: skip
+
+MUTANTS = (*PHASES, *REWARDS, *RULES, *LEARNING, *LEAGUE)
