@@ -1,7 +1,7 @@
 """Changes that break the program, each with the tests that fail for it.
 
 A text is replaced by another where it occurs, which is once in its file. Entries are anchored on short texts that say
-what they do. Kernels run without the JIT: compiling each mutant takes longer than its tests.
+what they do.
 """
 
 from typing import NamedTuple
