@@ -29,9 +29,10 @@ def describe() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The processor's model."""
-    with contextlib.suppress(OSError, StopIteration), open("/proc/cpuinfo") as file:  # only Linux has the file
-        return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+    """The processor's model, with its family and number where virtual machines hide the name."""
+    with contextlib.suppress(OSError, KeyError), open("/proc/cpuinfo") as file:  # only Linux has the file
+        first = dict(map(str.strip, line.split(":", 1)) for line in file.read().partition("\n\n")[0].splitlines())
+        return f"{first['model name']}, family {first['cpu family']}, model {first['model']}"
     return platform.processor() or platform.machine()
 
 

@@ -2,8 +2,8 @@
 
 A ratio is the processor time of a measurement over the mean of the calibrations before and after it: other processes
 that use the caches, and the clock's speed, change both. What differs between processors, above all the caches, is left
-in it, so a baseline is for one model. Everything that a replay does is in its processor time, resets too, which the
-rows of the same names on the page leave out.
+in it, so there is a baseline for each model. Everything that a replay does is in its processor time, resets too, which
+the rows of the same names on the page leave out.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from echelon_env import MapPool, make_config
 from echelon_env.storage.atomic import write_json
 
 BASELINE = Path(__file__).resolve().parent / "baseline.json"
-SCHEMA = 1
+SCHEMA = 2
 DECISIONS = 480
 ROUNDS = 9
-SLOWER = 0.2
-"""A ratio that has grown by more than this share, and by more than rounds vary beside it, fails."""
+SLOWER = 1.5
+"""A ratio that has grown by this factor or more fails: rounds, machines of a model and versions vary less."""
 
 VERDICT = "verdict"
 
@@ -87,29 +87,25 @@ def _times(act: Callable[[int], object], times: int) -> Callable[[], None]:
     return play
 
 
-def check(rounds: int = ROUNDS) -> tuple[Table, bool]:
+def check(rounds: int = ROUNDS) -> tuple[Table, bool] | None:
     """Measure and compare with the baseline; the second value is whether nothing has become slower.
 
-    Raises ValueError when there is no baseline, or it is not of these measurements.
+    None if there is no baseline of this processor. Raises ValueError when the file is none, or is not of these
+    measurements.
     """
-    baseline = read_baseline(BASELINE)
-    here = processor()
-    if baseline["processor"] != here:
-        tell(f"The baseline is of another processor ({baseline['processor']}), this is {here}: caches differ.")
+    kept = read_baselines(BASELINE).get(processor())
+    if kept is None:
+        return None
     tell(f"check: {rounds} rounds; about {5 * rounds} s")
-    return compare(measure(rounds, DECISIONS), baseline["ratios"])
+    return compare(measure(rounds, DECISIONS), kept["ratios"])
 
 
 def update_baseline(rounds: int = ROUNDS) -> None:
-    """Keep what is measured now as the baseline. Raises OSError."""
-    ratios = measure(rounds, DECISIONS)
-    write_json(
-        BASELINE,
-        {
-            "schema": SCHEMA, "processor": processor(), "commit": commit(),
-            "ratios": {name: round(statistics.median(values), 4) for name, values in ratios.items()},
-        },
-    )  # fmt: skip
+    """Keep what is measured now as the baseline of this processor. Raises OSError."""
+    ratios = {name: round(statistics.median(values), 4) for name, values in measure(rounds, DECISIONS).items()}
+    others = read_baselines(BASELINE) if BASELINE.exists() else {}
+    baselines = {**others, processor(): {"commit": commit(), "ratios": ratios}}
+    write_json(BASELINE, {"schema": SCHEMA, "baselines": baselines})
 
 
 def compare(ratios: Mapping[str, list[float]], baseline: Mapping[str, float]) -> tuple[Table, bool]:
@@ -119,43 +115,42 @@ def compare(ratios: Mapping[str, list[float]], baseline: Mapping[str, float]) ->
     """
     if set(ratios) != set(baseline):
         raise ValueError(
-            f"baseline: expected ratios of {sorted(ratios)}, got {sorted(baseline)}; --update-baseline makes it anew"
+            f"baseline: expected ratios of {sorted(ratios)}, got {sorted(baseline)}; --update-baseline measures again"
         )
     rows: dict[str, tuple[Cell, ...]] = {}
     for name, values in ratios.items():
         now = statistics.median(values)
-        change, doubt = now / baseline[name] - 1, spread(values) * now / baseline[name]
-        rows[name] = baseline[name], now, 100 * change, 100 * doubt, verdict(change, doubt)
-    columns = "baseline", "now", "change, %", "rounds, ± %", VERDICT
-    note = (
-        f"Slower: more than {100 * SLOWER:.0f} % above the baseline, and by more than the rounds vary beside it. "
-        "Unsure: the rounds vary too much to tell that from the same."
-    )
+        factor = now / baseline[name]
+        rows[name] = baseline[name], now, factor, 100 * spread(values), verdict(factor)
+    columns = "baseline", "now", "factor", "rounds, ± %", VERDICT
+    note = f"Slower: {SLOWER} x the baseline or more. Faster: the baseline over {SLOWER} or less."
     table = Table("check", "Regression check", "ratio", columns, rows, (note,))
     return table, all(table.cell(name, VERDICT) != "SLOWER" for name in rows)
 
 
-def verdict(change: float, doubt: float) -> str:
-    """What a change says that is doubtful by as much up and down, both as shares of the baseline."""
-    if change - doubt > SLOWER:
+def verdict(factor: float) -> str:
+    """What a ratio over the baseline's says."""
+    if factor >= SLOWER:
         return "SLOWER"
-    if change + doubt < -SLOWER:
-        return "faster"
-    return "same" if abs(change) + doubt <= SLOWER else "unsure"
+    return "faster" if factor <= 1 / SLOWER else "same"
 
 
-def read_baseline(path: Path) -> dict[str, Any]:
-    """The baseline of a file. Raises ValueError, naming the file, when it is none."""
+def read_baselines(path: Path) -> dict[str, dict[str, Any]]:
+    """The baselines of a file by processor. Raises ValueError, naming the file, when it holds none."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["schema"] != SCHEMA:
             raise ValueError(f"expected schema {SCHEMA}, got {data['schema']}")
-        ratios = {str(name): float(value) for name, value in data["ratios"].items()}
-        for name, ratio in ratios.items():
-            if not (math.isfinite(ratio) and ratio > 0):
-                raise ValueError(f"{name}: expected a finite ratio above 0, got {ratio}")
-        return {"processor": str(data["processor"]), "ratios": ratios}
+        return {str(name): _read_baseline(baseline) for name, baseline in data["baselines"].items()}
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}; make it with --update-baseline") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no baseline: {error}") from None
+
+
+def _read_baseline(data: Any) -> dict[str, Any]:
+    ratios = {str(name): float(value) for name, value in data["ratios"].items()}
+    for name, ratio in ratios.items():
+        if not (math.isfinite(ratio) and ratio > 0):
+            raise ValueError(f"{name}: expected a finite ratio above 0, got {ratio}")
+    return {"commit": data["commit"], "ratios": ratios}

@@ -1,4 +1,4 @@
-"""The trainer learns: longer than the other tests, run by ``make test-slow``."""
+"""The trainer learns: longer than the other tests, run by ``make test-slow``; `.ci/run` runs the open duel."""
 
 import pytest
 
@@ -11,8 +11,9 @@ from echelon_train.runs.training import train
 
 
 @pytest.mark.slow
-def test_a_duellist_beats_its_untrained_self_on_maps_that_it_never_saw(tmp_path, quiet):
-    config = TrainConfig(battle=battle_config("duel"), opponent="trivial", steps=150_000, device="cpu", eval_every=0)
+@pytest.mark.parametrize(("scenario", "steps"), [("duel-open", 60_000), ("duel", 150_000)])
+def test_a_duellist_beats_its_untrained_self_on_maps_that_it_never_saw(tmp_path, quiet, scenario, steps):
+    config = TrainConfig(battle=battle_config(scenario), opponent="trivial", steps=steps, device="cpu", eval_every=0)
     train(config, tmp_path / "run", console=quiet)
     trained = load_checkpoint(tmp_path / "run").policy
     before, after = (
