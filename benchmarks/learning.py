@@ -38,7 +38,7 @@ from echelon_train.checkpoints.players import checkpoint_player  # noqa: E402
 from echelon_train.config.files import load_run_config  # noqa: E402
 from echelon_train.config.train import TrainConfig  # noqa: E402
 from echelon_train.policy import BattlePolicy  # noqa: E402
-from echelon_train.policy.sequences import Judgement  # noqa: E402
+from echelon_train.policy.sequences import ActionEvaluation  # noqa: E402
 from echelon_train.runs.building import training_maps  # noqa: E402
 from echelon_train.runs.evaluation import evaluate  # noqa: E402
 from echelon_train.runs.training import train  # noqa: E402
@@ -150,7 +150,7 @@ def _forget_entropy() -> None:
     """Let policies of this process know no entropy."""
     judge = BattlePolicy.evaluate
 
-    def without(*arguments: Any) -> Judgement:
+    def without(*arguments: Any) -> ActionEvaluation:
         return judge(*arguments)._replace(entropy=None)
 
     BattlePolicy.evaluate = without  # type: ignore[method-assign]

@@ -32,7 +32,7 @@ class Agent(BattlePolicy):
             outputs.append(output)
         return torch.cat(outputs).flatten(0, 1), (hidden, cell)
 
-    def acting(self, observations: Any) -> None:
+    def actor_mask(self, observations: Any) -> None:
         """All rows."""
 
 

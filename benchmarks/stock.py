@@ -15,7 +15,7 @@ from echelon_train.policy.distributions import RAW_DIM, environment_actions
 def stock_version(policy: type) -> type:
     """The same network, its LSTM run as sb3-contrib runs it; a `BattlePolicy` takes the actions of `RawActions`."""
     loop = staticmethod(RecurrentActorCriticPolicy._process_sequence)
-    members: dict[str, Any] = {"_process_sequence": loop, "acting": lambda self, observations: None}  # all rows act
+    members: dict[str, Any] = {"_process_sequence": loop, "actor_mask": lambda self, observations: None}  # all rows act
     if issubclass(policy, BattlePolicy):
 
         def begin(self: Any, observations: Any, actions: Any, *args: Any, **kwargs: Any) -> None:

@@ -223,7 +223,7 @@ def check_losses(rollout: Rollout) -> None:
     found = []
     for learner in pair:
         policy = learner.model.policy
-        policy.acting = lambda observations: None
+        policy.actor_mask = lambda observations: None
         policy.load_state_dict(weights)
         learner.rewind()
         torch.manual_seed(0)
@@ -365,7 +365,7 @@ def _memory(ours: Any, stock: Any) -> Table:
     """Bytes of the rollouts' buffers, and of what is made of them for a minibatch."""
     buffer = ours.rollout_buffer
     kept = _bytes(vars(buffer).values())
-    batch = buffer.batch(next(buffer.minibatches(ours.batch_size // ours.chunk)), buffer.advantages, buffer.counted())
+    batch = buffer.batch(next(buffer.minibatches(ours.batch_size // ours.chunk)), buffer.advantages, buffer.loss_mask())
     mine = kept, kept + _bytes(batch)
     theirs = _stock_memory(stock)
     rows = {

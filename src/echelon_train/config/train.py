@@ -156,7 +156,7 @@ class TrainConfig:
         battles = max(1, round(rows / len(battle.blue)))
         return dataclasses.replace(self, battle=battle, battles=battles, curriculum=None)
 
-    def going_on(self, **changes: Any) -> TrainConfig:
+    def with_overrides(self, **changes: Any) -> TrainConfig:
         """The configuration with which the run goes on: `CHANGEABLE` settings changed, but for those that are None.
 
         They go by their names in `CHANGEABLE`. Raises `ConfigError` for an impossible value.

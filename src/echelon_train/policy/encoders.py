@@ -196,7 +196,7 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         fused, contacts = self._fuse(observations)
         return self.fusion[1:](fused), contacts
 
-    def forward_living(self, observations: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+    def forward_active(self, observations: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
         """What `forward_rows` gives, in less time where many are dead, with the contacts of some mechs only.
 
         The dead see their objective alone: all else is encoded for one of them.
@@ -205,7 +205,7 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         ----------
         observations
             (R, OBSERVATION_DIM).
-        chosen
+        active
             (n,) int64: the numbers of the mechs whose contacts are wanted.
 
         Returns
@@ -220,8 +220,8 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         fused, one = fused.tensor_split([len(living)])
         rest = one + (objectives - objectives[:1]) @ first.weight[:, _OBJECTIVE].t()
         place = torch.where(alive, alive.cumsum(0), len(living) + (~alive).cumsum(0)) - 1
-        everybody = leading(torch.cat([fused, rest]), place)
-        return self.fusion[1:](everybody), leading(contacts, place[chosen].clamp_max(len(living)))
+        features = leading(torch.cat([fused, rest]), place)
+        return self.fusion[1:](features), leading(contacts, place[active].clamp_max(len(living)))
 
     def _fuse(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """The fused features before LayerNorm, and the contacts."""

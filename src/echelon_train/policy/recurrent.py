@@ -34,7 +34,7 @@ from echelon_train.policy.distributions import (
 from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder, leading
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
-from echelon_train.policy.sequences import Judgement, LstmState, Observations, SequencePolicy, Sequences
+from echelon_train.policy.sequences import ActionEvaluation, LstmState, Observations, SequencePolicy, Sequences
 from echelon_train.threads import torch_threads
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
@@ -146,21 +146,21 @@ class BattlePolicy(SequencePolicy):
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
         """Act: raw actions (rows, RAW_DIM), values (rows, 1), log-probabilities (rows,) and the next states."""
-        acting = self.acting(obs)
-        chosen = None if acting is None else acting.nonzero().flatten()
-        starts = episode_starts if chosen is None else Sequences(1, len(episode_starts), episode_starts, None)
-        latent, rows, actor_states = self._trunk(obs, lstm_states.pi, starts, chosen)
+        mask = self.actor_mask(obs)
+        active = None if mask is None else mask.nonzero().flatten()
+        starts = episode_starts if active is None else Sequences(1, len(episode_starts), episode_starts, None)
+        latent, rows, actor_states = self._trunk(obs, lstm_states.pi, starts, active)
         values, critic_states = self._critic(obs, latent, lstm_states.vf, starts)
-        distribution = self._distribution(obs, latent, rows, chosen)
+        distribution = self._distribution(obs, latent, rows, active)
         if deterministic:
             actions = distribution.mode()
         else:
             noise = torch.randn(len(latent), RAW_DIM, device=latent.device)  # the dead too, whoever they are
-            actions = distribution.sample(_taken(noise, chosen))
+            actions = distribution.sample(_taken(noise, active))
         log_probs = distribution.log_prob(actions)
-        if chosen is not None:
-            actions = actions.new_zeros(len(latent), RAW_DIM).index_copy(0, chosen, actions)
-            log_probs = log_probs.new_zeros(len(latent)).index_copy(0, chosen, log_probs)
+        if active is not None:
+            actions = actions.new_zeros(len(latent), RAW_DIM).index_copy(0, active, actions)
+            log_probs = log_probs.new_zeros(len(latent)).index_copy(0, active, log_probs)
         return actions, values, log_probs, RNNStates(actor_states, critic_states or actor_states)
 
     def evaluate(
@@ -169,13 +169,13 @@ class BattlePolicy(SequencePolicy):
         actions: Tensor,
         states: RNNStates,
         sequences: Tensor | Sequences,
-        acting: Tensor | None = None,
-    ) -> Judgement:
+        active: Tensor | None = None,
+    ) -> ActionEvaluation:
         """Judge samples, see `SequencePolicy.evaluate`; sequences may also be given by their starts."""
-        latent, rows, _ = self._trunk(observations, states.pi, sequences, acting)
+        latent, rows, _ = self._trunk(observations, states.pi, sequences, active)
         values, _ = self._critic(observations, latent, states.vf, sequences)
-        distribution = self._distribution(observations, latent, rows, acting)
-        return Judgement(values, distribution.log_prob(_taken(actions, acting)), distribution.entropy(), latent)
+        distribution = self._distribution(observations, latent, rows, active)
+        return ActionEvaluation(values, distribution.log_prob(_taken(actions, active)), distribution.entropy(), latent)
 
     def evaluate_actions(
         self, obs: Observations, actions: Tensor, lstm_states: RNNStates, episode_starts: Tensor | Sequences
@@ -211,14 +211,14 @@ class BattlePolicy(SequencePolicy):
         return environment_actions(raw), states
 
     def auxiliary_errors(
-        self, judged: Judgement, actions: Tensor, observations: Observations, sequences: Sequences
+        self, evaluation: ActionEvaluation, actions: Tensor, observations: Observations, sequences: Sequences
     ) -> Tensor:
         """(S,): mean squared error of the predicted next observation of the mech itself and its objective."""
         if self.auxiliary_net is None:
-            return super().auxiliary_errors(judged, actions, observations, sequences)
-        assert judged.latent is not None
+            return super().auxiliary_errors(evaluation, actions, observations, sequences)
+        assert evaluation.latent is not None
         following, there_is_one = sequences.following(len(actions), actions.device)
-        predicted = self.auxiliary_net(torch.cat([judged.latent, environment_actions(actions)], 1))
+        predicted = self.auxiliary_net(torch.cat([evaluation.latent, environment_actions(actions)], 1))
         errors = predicted - self._flat(observations)[:, _PREDICTED][following]
         return torch.where(there_is_one, errors.square().mean(1), 0.0)
 
@@ -230,7 +230,7 @@ class BattlePolicy(SequencePolicy):
         """Actions (rows, ACTION_DIM) for raw ones (rows, RAW_DIM)."""
         return environment_actions(actions)
 
-    def acting(self, observations: Observations) -> Tensor:
+    def actor_mask(self, observations: Observations) -> Tensor:
         """(rows,) bool: the mechs that are alive."""
         return _living(observations)
 
@@ -240,10 +240,10 @@ class BattlePolicy(SequencePolicy):
 
     num_groups = _CLASSES.stop - _CLASSES.start
 
-    def observe(self, observations: Observations, acting: Tensor) -> None:
-        """Update the moments that observations (rows, D) are normalised by, if they are, from acting (rows,) mechs."""
+    def observe(self, observations: Observations, actor_mask: Tensor) -> None:
+        """Update the moments that observations (rows, D) are normalised by, if they are, from active (rows,) mechs."""
         if self.observation_normalizer is not None:
-            self.observation_normalizer.update(_flat_part(observations), acting)
+            self.observation_normalizer.update(_flat_part(observations), actor_mask)
 
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
         """``entropy_<block>``: the mean entropy of each block of the action, in nats, of the mechs that are alive."""
@@ -276,20 +276,20 @@ class BattlePolicy(SequencePolicy):
         return torch.autocast(self.device.type, self.encoding_dtype)
 
     def _trunk(
-        self, observations: Observations, states: LstmState, starts: Tensor | Sequences, acting: Tensor | None = None
+        self, observations: Observations, states: LstmState, starts: Tensor | Sequences, active: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, LstmState]:
         """What the heads are given, (rows, width), the contacts' embeddings if there are any, and the next states.
 
-        The contacts are those of the mechs whose numbers are in `acting`, (n,) int64, or of all.
+        The contacts are those of the mechs whose numbers are in `active`, (n,) int64, or of all.
         """
         flat, rows = self._flat(observations), None
         with self._encoding():
             if self.target_query is None:
                 features = self.features_extractor(flat)
-            elif acting is None:
+            elif active is None:
                 features, rows = self.features_extractor.forward_rows(flat)
             else:
-                features, rows = self.features_extractor.forward_living(flat, acting)
+                features, rows = self.features_extractor.forward_active(flat, active)
         features, rows = _exact(features), None if rows is None else _exact(rows)
         output, states = self._remember(features, states, starts, self.lstm_actor, _living(observations))
         return output + features, rows, states
@@ -313,13 +313,13 @@ class BattlePolicy(SequencePolicy):
         return everybody, (empty.index_copy(1, numbers, hidden), empty.index_copy(1, numbers, cell))
 
     def _distribution(
-        self, observations: Observations, latent: Tensor, rows: Tensor | None, acting: Tensor | None = None
+        self, observations: Observations, latent: Tensor, rows: Tensor | None, active: Tensor | None = None
     ) -> HybridDistribution:
-        """The distribution of raw actions of the mechs whose numbers are in `acting`, (n,) int64, or of all.
+        """The distribution of raw actions of the mechs whose numbers are in `active`, (n,) int64, or of all.
 
         `rows` are their contacts, see `_trunk`.
         """
-        head = self.mlp_extractor.forward_actor(_taken(latent, acting))
+        head = self.mlp_extractor.forward_actor(_taken(latent, active))
         parameters = self.action_net(head)
         if rows is not None and self.target_query is not None:
             # For products as small as these a batched matrix product takes several times as long.
@@ -327,7 +327,7 @@ class BattlePolicy(SequencePolicy):
             scores = products.sum(2) / math.sqrt(rows.shape[-1])
             before, after = _around_targets(parameters)
             parameters = torch.cat([before, scores, after], 1)
-        masks = _taken(action_masks(_flat_part(observations)), acting)
+        masks = _taken(action_masks(_flat_part(observations)), active)
         return HybridDistribution(parameters, masks, self.network.min_std, self.network.max_std)
 
     def _critic(

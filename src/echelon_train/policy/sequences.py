@@ -54,7 +54,7 @@ class Sequences(NamedTuple):
         return Sequences(self.length, len(numbers), self.starts.index_select(0, numbers), place), numbers
 
 
-class Judgement(NamedTuple):
+class ActionEvaluation(NamedTuple):
     """What a policy says of S samples, n of which act."""
 
     values: Tensor  # (S, 1), in terms of the return normaliser if there is one
@@ -139,19 +139,19 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         actions: Tensor,
         states: RNNStates,
         sequences: Sequences,
-        acting: Tensor | None = None,
-    ) -> Judgement:
+        active: Tensor | None = None,
+    ) -> ActionEvaluation:
         """Judge S samples, given the recurrent states (layers, sequences, units) before their sequences.
 
-        Of the raw actions (S, ...) only those count whose numbers are in `acting`, (n,) int64; None: all.
+        Of the raw actions (S, ...) only those count whose numbers are in `active`, (n,) int64; None: all.
         """
         values, log_probs, entropy = self.evaluate_actions(observations, actions, states, sequences)
-        if acting is None:
-            return Judgement(values, log_probs, entropy)
-        return Judgement(values, log_probs[acting], None if entropy is None else entropy[acting])
+        if active is None:
+            return ActionEvaluation(values, log_probs, entropy)
+        return ActionEvaluation(values, log_probs[active], None if entropy is None else entropy[active])
 
     def auxiliary_errors(
-        self, judged: Judgement, actions: Tensor, observations: Observations, sequences: Sequences
+        self, evaluation: ActionEvaluation, actions: Tensor, observations: Observations, sequences: Sequences
     ) -> Tensor:
         """(S,): how badly the policy predicts the next observation, 0 where there is none; for the auxiliary loss.
 
@@ -173,7 +173,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         )
         return torch.minimum(torch.maximum(actions, low), high)
 
-    def acting(self, observations: Observations) -> Tensor | None:
+    def actor_mask(self, observations: Observations) -> Tensor | None:
         """(rows,) bool: the rows whose actions have an effect; the others learn their value only. None: all do."""
         return None
 
@@ -181,8 +181,8 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         """(rows,) int64: the group in which a row's advantage is normalised. None: all are in one."""
         return None
 
-    def observe(self, observations: Observations, acting: Tensor) -> None:
-        """Take note of what observations (rows, ...) look like, of which those acting (rows,) bool count."""
+    def observe(self, observations: Observations, actor_mask: Tensor) -> None:
+        """Take note of what observations (rows, ...) look like, of which those active (rows,) bool count."""
 
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
         """Numbers to log after an update, from some of its samples as `evaluate` is given them."""

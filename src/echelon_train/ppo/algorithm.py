@@ -30,7 +30,7 @@ from echelon_train.ppo.buffer import write_batch
 from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states, state_tensors
 from echelon_train.ppo.normalize import ReturnNormalizer, normalized
-from echelon_train.ppo.observations import at, flat
+from echelon_train.ppo.observations import flat, index
 from echelon_train.ppo.saving import PlainSaving, plain_schedule
 from echelon_train.ppo.update_log import UpdateLog, explained_variance
 from echelon_train.tensor_files import weights_of
@@ -179,7 +179,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             [{"params": actor}, {"params": critic}], lr=self.lr_schedule(1), **self.policy.optimizer_kwargs
         )
 
-    def begin_anew(self, weights: Mapping[str, Tensor]) -> None:
+    def reinitialize(self, weights: Mapping[str, Tensor]) -> None:
         """Take other weights, as `weights_of` names them, and forget what came of training; the environment goes on.
 
         Counts and schedules go on, too.
@@ -206,19 +206,19 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             group["lr"] *= self.critic_lr_scale
         coefficients = Coefficients(*map(self._current, Coefficients._fields))
         buffer = self.rollout_buffer
-        counted = buffer.counted()
-        self._normalize_returns(counted)
-        explained = explained_variance(buffer.values[counted], buffer.returns[counted])
+        loss_mask = buffer.loss_mask()
+        self._normalize_returns(loss_mask)
+        explained = explained_variance(buffer.values[loss_mask], buffer.returns[loss_mask])
         log, stopped = UpdateLog(), False
         for epoch in range(self.n_epochs):
             if epoch and self.recompute_advantages:
                 self._recompute()
-            advantages = self._normalized_advantages(counted)
+            advantages = self._normalized_advantages(loss_mask)
             for chunks in buffer.minibatches(self.batch_size // self.chunk):
-                parts = self._gradient(chunks, advantages, counted, coefficients)
+                parts = self._gradient(chunks, advantages, loss_mask, coefficients)
                 norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
                 if not bool(torch.isfinite(norm) & torch.isfinite(parts.total)):
-                    self._skip(chunks, advantages, counted)
+                    self._skip(chunks, advantages, loss_mask)
                     continue
                 self.skipped_in_a_row = 0
                 log.add(parts, norm)
@@ -238,29 +238,30 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         value = getattr(self, name)
         return value(self._current_progress_remaining) if callable(value) else value
 
-    def _gradient(self, chunks: Tensor, advantages: Tensor, counted: Tensor, coefficients: Coefficients) -> Losses:
+    def _gradient(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor, coefficients: Coefficients) -> Losses:
         """Compute the gradient of a minibatch's loss, in all processes; returns its losses over all of them."""
         buffer = self.rollout_buffer
-        acting, all_counted = distributed.all_reduce_sum(buffer.counts(chunks, counted)).clamp_min(1.0).unbind()
+        counts = distributed.all_reduce_sum(buffer.sample_counts(chunks, loss_mask))
+        num_actor, num_loss = counts.clamp_min(1.0).unbind()
         self.policy.optimizer.zero_grad()
         results = []
         for part in chunks.tensor_split(min(self.accumulate, len(chunks))):
-            batch = buffer.batch(part, advantages, counted)
-            result = losses(self.policy, batch, self.policy.return_normalizer, coefficients, acting, all_counted)
+            batch = buffer.batch(part, advantages, loss_mask)
+            result = losses(self.policy, batch, self.policy.return_normalizer, coefficients, num_actor, num_loss)
             result.total.backward()  # type: ignore[no-untyped-call]
             results.append(torch.stack([number.detach().float() for number in result]))
         return Losses(*distributed.all_reduce_gradients(self.policy.parameters(), torch.stack(results).sum(0).unbind()))
 
-    def _normalize_returns(self, counted: Tensor) -> None:
+    def _normalize_returns(self, loss_mask: Tensor) -> None:
         normalizer = self.policy.return_normalizer
         if normalizer is None:
             return
-        returns = self.rollout_buffer.returns[counted].double()
+        returns = self.rollout_buffer.returns[loss_mask].double()
         sums = torch.stack([returns.new_tensor(float(len(returns))), returns.sum(), (returns**2).sum()])
         count, total, squares = distributed.all_reduce_sum(sums).unbind()
         normalizer.update(total / count, squares / count, self.policy.value_net)
 
-    def _normalized_advantages(self, counted: Tensor) -> Tensor:
+    def _normalized_advantages(self, loss_mask: Tensor) -> Tensor:
         """The advantages (T, N) as the policy's loss takes them."""
         buffer = self.rollout_buffer
         if not self.normalize_advantage:
@@ -268,17 +269,17 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         groups = None
         if self.normalize_advantage == "by_class":
             found = self.policy.groups(flat(buffer.observations))
-            groups = None if found is None else found.view_as(buffer.acting)
-        return normalized(buffer.advantages, buffer.acting & counted, groups, self.policy.num_groups)
+            groups = None if found is None else found.view_as(buffer.actor_mask)
+        return normalized(buffer.advantages, buffer.actor_mask & loss_mask, groups, self.policy.num_groups)
 
-    def _skip(self, chunks: Tensor, advantages: Tensor, counted: Tensor) -> None:
+    def _skip(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> None:
         """Leave a minibatch out whose gradient is not finite; stop if there have been too many in a row."""
         self.skipped_minibatches += 1
         self.skipped_in_a_row += 1
         self.policy.optimizer.zero_grad()
         if self.skipped_in_a_row < MAX_SKIPPED:
             return
-        file = write_batch(self.rollout_buffer.batch(chunks, advantages, counted), self.logger.dir)
+        file = write_batch(self.rollout_buffer.batch(chunks, advantages, loss_mask), self.logger.dir)
         raise NonFiniteError(
             f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; "
             f"the last of them is in {file}"
@@ -291,7 +292,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         with distributed.sync_running_stats(normalizers):
             for step in range(0, buffer.num_steps, buffer.chunk):
                 part = slice(step, step + buffer.chunk)
-                self.policy.observe(flat(at(buffer.observations, part)), buffer.acting[part].flatten())
+                self.policy.observe(flat(index(buffer.observations, part)), buffer.actor_mask[part].flatten())
 
     def _record(self, log: UpdateLog, coefficients: Coefficients, explained: float) -> None:
         buffer, record = self.rollout_buffer, self.logger.record
@@ -299,13 +300,13 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             record(f"train/{name}", number)
         record("train/explained_variance", explained)
         for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
-            acted = tensor[buffer.acting]
+            acted = tensor[buffer.actor_mask]
             record(f"train/{name}_std", float(acted.std(correction=0)) if len(acted) else 0.0)
         for name, number in self._diagnostics().items():
             record(f"train/{name}", number)
         record("train/clip_range", coefficients.clip_range)
         record("train/ent_coef", coefficients.ent_coef)
-        record("train/acting", float(buffer.acting.float().mean()))
+        record("train/active_share", float(buffer.actor_mask.float().mean()))
         record("train/skipped_minibatches", self.skipped_minibatches)
         record("train/n_updates", self._n_updates, exclude="tensorboard")
 
@@ -315,7 +316,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         buffer = self.rollout_buffer
         count = min(max(1, DIAGNOSED // self.chunk), buffer.num_chunks)
         chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
-        batch = buffer.batch(chunks, buffer.advantages, buffer.counted())
+        batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
         states = recurrent_states(batch.states)
         numbers: dict[str, float] = self.policy.diagnostics(batch.observations, states, batch.sequences)
         return numbers

@@ -26,8 +26,8 @@ class Batch(NamedTuple):
     old_log_probs: Tensor  # (S,)
     advantages: Tensor  # (S,) normalised
     returns: Tensor  # (S,)
-    acting: Tensor  # (S,) bool: samples of the policy's loss
-    counted: Tensor  # (S,) bool: samples of the critic's loss
+    actor_mask: Tensor  # (S,) bool: samples of the policy's loss
+    loss_mask: Tensor  # (S,) bool: samples of the critic's loss
     states: tuple[Tensor, ...]  # (layers, n, units) each
     sequences: Sequences
 
@@ -71,14 +71,14 @@ class ChunkBuffer:
         self.device = device
         shape = (num_steps, num_rows)
 
-        def room(*tail: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        def allocate(*tail: int, dtype: torch.dtype = torch.float32) -> Tensor:
             return torch.zeros(*shape, *tail, dtype=dtype, device=device)
 
-        self.observations = observations.room(observation_space, shape, device)
-        self.actions = room(*action_shape, dtype=action_dtype)
-        self.rewards, self.values, self.log_probs = room(), room(), room()
-        self.advantages, self.returns, self.bootstraps = room(), room(), room()
-        self.episode_starts, self.ends, self.acting = (room(dtype=torch.bool) for _ in range(3))
+        self.observations = observations.allocate(observation_space, shape, device)
+        self.actions = allocate(*action_shape, dtype=action_dtype)
+        self.rewards, self.values, self.log_probs = allocate(), allocate(), allocate()
+        self.advantages, self.returns, self.bootstraps = allocate(), allocate(), allocate()
+        self.episode_starts, self.dones, self.actor_mask = (allocate(dtype=torch.bool) for _ in range(3))
         self.states = tuple(
             torch.zeros(num_steps // chunk, *state.shape, dtype=state.dtype, device=device) for state in states
         )
@@ -94,26 +94,26 @@ class ChunkBuffer:
         """Chunks of all rows; chunk `c * N + row` begins at step `c * L`."""
         return self.num_steps // self.chunk * self.num_rows
 
-    def counted(self) -> Tensor:
+    def loss_mask(self) -> Tensor:
         """(T, N) bool: the samples that enter a loss; the others only warm the LSTM up."""
-        counted = torch.ones_like(self.ends)
+        mask = torch.ones_like(self.dones)
         if self.burn_in:
             by_chunk = self.episode_starts.view(-1, self.chunk, self.num_rows)
             begun = by_chunk.cumsum(1) > 0
             begun[:, self.burn_in :] = True
-            counted = begun.view(self.num_steps, self.num_rows)
-        return counted
+            mask = begun.view(self.num_steps, self.num_rows)
+        return mask
 
-    def counts(self, chunks: Tensor, counted: Tensor) -> Tensor:
+    def sample_counts(self, chunks: Tensor, loss_mask: Tensor) -> Tensor:
         """(2,) float32: how many samples of some chunks enter the policy's and the critic's loss."""
-        masks = torch.stack([self.acting & counted, counted]).view(2, -1, self.chunk, self.num_rows)
+        masks = torch.stack([self.actor_mask & loss_mask, loss_mask]).view(2, -1, self.chunk, self.num_rows)
         return masks.sum(2).flatten(1)[:, chunks.to(self.device)].sum(1).float()
 
     def minibatches(self, chunks_at_once: int) -> Iterator[Tensor]:
         """The numbers of all chunks in random order, (n,) int64 at a time; the last ones may be fewer."""
         yield from torch.split(torch.randperm(self.num_chunks), chunks_at_once)
 
-    def batch(self, chunks: Tensor, advantages: Tensor, counted: Tensor) -> Batch:
+    def batch(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> Batch:
         """The samples of some chunks.
 
         Parameters
@@ -122,8 +122,8 @@ class ChunkBuffer:
             (n,) int64 on the CPU, their numbers.
         advantages
             (T, N), normalised.
-        counted
-            (T, N) bool, see `counted`.
+        loss_mask
+            (T, N) bool, see `loss_mask`.
         """
         steps = torch.arange(self.chunk)[:, None] + (chunks // self.num_rows) * self.chunk
         rows = (chunks % self.num_rows).expand(self.chunk, -1)
@@ -133,20 +133,20 @@ class ChunkBuffer:
             return tensor.flatten(0, 1).index_select(0, index)
 
         sequences, sources = self._cut(take(self.episode_starts).view(self.chunk, -1))
-        order = take(self.acting).argsort(descending=True, stable=True)
+        order = take(self.actor_mask).argsort(descending=True, stable=True)
         sequences = sequences._replace(place=order if sequences.place is None else sequences.place[order])
         index = index[order]
-        counts = take(counted)
+        in_loss = take(loss_mask)
         chunk_index, row_index = (chunks // self.num_rows).to(self.device), (chunks % self.num_rows).to(self.device)
         return Batch(
-            observations.each(take, self.observations),
+            observations.tree_map(take, self.observations),
             take(self.actions),
             take(self.values),
             take(self.log_probs),
             take(advantages),
             take(self.returns),
-            take(self.acting) & counts,
-            counts,
+            take(self.actor_mask) & in_loss,
+            in_loss,
             tuple(state[chunk_index, :, row_index].transpose(0, 1)[:, sources].contiguous() for state in self.states),
             sequences,
         )

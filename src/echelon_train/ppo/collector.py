@@ -20,7 +20,7 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
-from echelon_train.ppo.observations import at, put, tensors_of, to_device
+from echelon_train.ppo.observations import index, store, tensors_of, to_device
 
 
 class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
@@ -92,12 +92,12 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             observations, starts = self._on_device(self._last_obs), self._starts()
             with torch.no_grad():
                 actions, values, log_probs, lstm_states = policy(observations, self._last_lstm_states, starts)
-                acting = policy.acting(observations)
+                active = policy.actor_mask(observations)
                 clipped_actions = policy.environment_actions(actions).cpu().numpy()
-            put(buffer.observations, n_steps, observations)  # before the environment may write over them
+            store(buffer.observations, n_steps, observations)  # before the environment may write over them
             new_obs, rewards, dones, infos = env.step(clipped_actions)
-            living = env.num_envs if acting is None else int(acting.sum())
-            self.num_timesteps += living
+            num_active = env.num_envs if active is None else int(active.sum())
+            self.num_timesteps += num_active
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
@@ -105,9 +105,9 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             buffer.rewards[n_steps] = torch.as_tensor(rewards)
             buffer.values[n_steps] = self._denormalized(values.flatten())
             buffer.log_probs[n_steps] = log_probs
-            buffer.acting[n_steps] = True if acting is None else acting
+            buffer.actor_mask[n_steps] = True if active is None else active
             buffer.episode_starts[n_steps] = starts > 0
-            buffer.ends[n_steps] = torch.as_tensor(dones)
+            buffer.dones[n_steps] = torch.as_tensor(dones)
             self._last_obs, self._last_episode_starts, self._last_lstm_states = new_obs, dones, lstm_states
             ended = np.flatnonzero(dones)
             if len(ended):
@@ -130,15 +130,15 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         rows = torch.as_tensor(cut, device=self.device)
         states = tuple(state[:, rows] for state in state_tensors(self._last_lstm_states, self._critic_lstm))
         with torch.no_grad():
-            goes_on = torch.zeros(len(cut), device=self.device)
+            no_starts = torch.zeros(len(cut), device=self.device)
             observations = to_device(tensors_of(self.observation_space, stacked), self.device)
-            self.rollout_buffer.bootstraps[step, rows] = self._values(observations, recurrent_states(states), goes_on)
+            self.rollout_buffer.bootstraps[step, rows] = self._values(observations, recurrent_states(states), no_starts)
 
     def _estimate(self, last_values: Tensor) -> None:
         """Compute the rollout's advantages and returns from its values."""
         buffer = self.rollout_buffer
         buffer.advantages[:], buffer.returns[:] = advantages_and_returns(
-            buffer.rewards, buffer.values, last_values, buffer.ends, buffer.bootstraps, self.gamma, self.gae_lambda
+            buffer.rewards, buffer.values, last_values, buffer.dones, buffer.bootstraps, self.gamma, self.gae_lambda
         )
 
     def _values(self, observations: Observations, states: RNNStates, starts: Tensor) -> Tensor:
@@ -168,7 +168,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             buffer.store_states(step, state_tensors(states, self._critic_lstm))
             starts = buffer.episode_starts[step].float()
             # the most probable actions, for they draw no random numbers
-            _, values, _, states = policy(at(buffer.observations, step), states, starts, deterministic=True)
+            _, values, _, states = policy(index(buffer.observations, step), states, starts, deterministic=True)
             buffer.values[step] = self._denormalized(values.flatten())
         last_values = self._values(self._on_device(self._last_obs), states, self._starts())
         self._estimate(last_values)

@@ -21,7 +21,7 @@ Value = TypeVar("Value")
 _PATIENCE = timedelta(hours=2)
 
 
-class Counter(Protocol):
+class RunningStats(Protocol):
     """Something that keeps moments of what it has counted, as `ObservationNormalizer` does."""
 
     running: Tensor
@@ -140,7 +140,7 @@ def rank_seed(seed: int) -> int:
 
 
 @contextlib.contextmanager
-def sync_running_stats(counters: Sequence[Counter]) -> Iterator[None]:
+def sync_running_stats(counters: Sequence[RunningStats]) -> Iterator[None]:
     """Let what counters count in the block, in every process for itself, count in all of them."""
     if not _several():
         yield

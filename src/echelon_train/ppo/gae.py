@@ -11,7 +11,7 @@ def advantages_and_returns(
     rewards: Tensor,
     values: Tensor,
     last_values: Tensor,
-    ends: Tensor,
+    dones: Tensor,
     bootstraps: Tensor,
     gamma: float,
     gae_lambda: float,
@@ -29,7 +29,7 @@ def advantages_and_returns(
         (T, N), of the observations that the actions followed from.
     last_values
         (N,), of the observations after the last step.
-    ends
+    dones
         (T, N) bool, steps that ended an episode.
     bootstraps
         (T, N), values of the final observations of episodes that were truncated; 0 everywhere else.
@@ -44,11 +44,11 @@ def advantages_and_returns(
     """
     exact = values.double()
     # chosen, not multiplied by 0: what is not finite stays in its episode
-    following = torch.where(ends, bootstraps.double(), torch.cat([exact[1:], last_values.double()[None]]))
-    errors = rewards.double() + gamma * following - exact
-    result = torch.empty_like(errors)
-    ahead = torch.zeros_like(errors[0])
-    for step in range(len(errors) - 1, -1, -1):
-        ahead = errors[step] + gamma * gae_lambda * ahead.masked_fill(ends[step], 0.0)
-        result[step] = ahead
+    next_values = torch.where(dones, bootstraps.double(), torch.cat([exact[1:], last_values.double()[None]]))
+    deltas = rewards.double() + gamma * next_values - exact
+    result = torch.empty_like(deltas)
+    last_gae = torch.zeros_like(deltas[0])
+    for step in range(len(deltas) - 1, -1, -1):
+        last_gae = deltas[step] + gamma * gae_lambda * last_gae.masked_fill(dones[step], 0.0)
+        result[step] = last_gae
     return result.to(values.dtype), (result + exact).to(values.dtype)

@@ -40,8 +40,8 @@ def losses(
     batch: Batch,
     normalizer: ReturnNormalizer | None,
     coefficients: Coefficients,
-    acting: Tensor,
-    counted: Tensor,
+    num_actor: Tensor,
+    num_loss: Tensor,
 ) -> Losses:
     """The losses of a minibatch, or of its share in a larger one.
 
@@ -58,35 +58,36 @@ def losses(
         What the critic's predictions are in terms of, if not returns themselves.
     coefficients
         Settings of the losses; those of values are in the normalizer's units, if there is one.
-    acting, counted
+    num_actor, num_loss
         () float: the samples that enter the policy's and the critic's loss, in all parts of the whole minibatch.
     """
-    chosen = batch.acting.nonzero().flatten()
-    judged = policy.evaluate(batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences, chosen)
-    values = judged.values.flatten()
-    log_ratio = judged.log_probs - batch.old_log_probs[chosen]
+    active = batch.actor_mask.nonzero().flatten()
+    states = recurrent_states(batch.states)
+    evaluation = policy.evaluate(batch.observations, batch.actions, states, batch.sequences, active)
+    values = evaluation.values.flatten()
+    log_ratio = evaluation.log_probs - batch.old_log_probs[active]
     ratio = log_ratio.exp()
-    advantages = batch.advantages[chosen]
+    advantages = batch.advantages[active]
     low, high = 1.0 - coefficients.clip_range, 1.0 + coefficients.clip_range
-    policy_loss = -torch.minimum(advantages * ratio, advantages * ratio.clamp(low, high)).sum() / acting
+    policy_loss = -torch.minimum(advantages * ratio, advantages * ratio.clamp(low, high)).sum() / num_actor
     returns, old_values = batch.returns, batch.old_values
     if normalizer is not None:
         returns, old_values = normalizer.normalize(returns), normalizer.normalize(old_values)
     if coefficients.clip_range_vf is not None:
         limit = coefficients.clip_range_vf
         values = old_values + (values - old_values).clamp(-limit, limit)
-    value_loss = torch.where(batch.counted, (returns - values) ** 2, 0.0).sum() / counted
+    value_loss = torch.where(batch.loss_mask, (returns - values) ** 2, 0.0).sum() / num_loss
     # Without an entropy of its own, a distribution's is estimated from the actions; that has no gradient to speak of.
-    entropy = (-judged.log_probs if judged.entropy is None else judged.entropy).sum() / acting
+    entropy = (-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy).sum() / num_actor
     auxiliary = values.new_zeros(())
     if coefficients.auxiliary_coef:
-        errors = policy.auxiliary_errors(judged, batch.actions, batch.observations, batch.sequences)
-        auxiliary = errors[chosen].sum() / acting
+        errors = policy.auxiliary_errors(evaluation, batch.actions, batch.observations, batch.sequences)
+        auxiliary = errors[active].sum() / num_actor
     total = policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * entropy
     total = total + coefficients.auxiliary_coef * auxiliary
     with torch.no_grad():
-        approx_kl = ((ratio - 1.0) - log_ratio).sum() / acting
-        clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).sum() / acting
+        approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
+        clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).sum() / num_actor
     return Losses(total, policy_loss, value_loss, entropy, auxiliary, approx_kl, clip_fraction)
 
 

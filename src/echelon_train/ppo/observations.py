@@ -21,38 +21,38 @@ def tensors_of(space: spaces.Space, arrays: object) -> Observations:  # type: ig
     return torch.as_tensor(arrays).to(_dtype(space))
 
 
-def room(space: spaces.Space, lengths: tuple[int, ...], device: torch.device) -> Observations:  # type: ignore[type-arg]
+def allocate(space: spaces.Space[Any], lengths: tuple[int, ...], device: torch.device) -> Observations:
     """Zeros (*lengths, ...) for as many observations of a space."""
     if isinstance(space, spaces.Dict):
         return {name: _zeros(part, lengths, device) for name, part in space.items()}
     return _zeros(space, lengths, device)
 
 
-def each(function: Callable[[Tensor], Tensor], observations: Observations) -> Observations:
+def tree_map(function: Callable[[Tensor], Tensor], observations: Observations) -> Observations:
     """What a function makes of the tensors of observations."""
     if isinstance(observations, dict):
         return {name: function(part) for name, part in observations.items()}
     return function(observations)
 
 
-def at(observations: Observations, index: Any) -> Observations:
+def index(observations: Observations, key: Any) -> Observations:
     """The observations at an index of the first dimensions."""
-    return each(lambda part: part[index], observations)
+    return tree_map(lambda part: part[key], observations)
 
 
 def flat(observations: Observations) -> Observations:
     """Observations (T, N, ...) as (T * N, ...)."""
-    return each(lambda part: part.flatten(0, 1), observations)
+    return tree_map(lambda part: part.flatten(0, 1), observations)
 
 
 def to_device(observations: Observations, device: torch.device) -> Observations:
     """Observations that are on the CPU on a device; what follows need not wait for the copy."""
     if device.type != "cuda":
         return observations
-    return each(lambda part: part.pin_memory().to(device, non_blocking=True), observations)
+    return tree_map(lambda part: part.pin_memory().to(device, non_blocking=True), observations)
 
 
-def put(kept: Observations, step: int, observations: Observations) -> None:
+def store(kept: Observations, step: int, observations: Observations) -> None:
     """Keep the observations (N, ...) of a step in (T, N, ...)."""
     parts = [kept] if isinstance(kept, Tensor) else kept.values()
     given = [observations] if isinstance(observations, Tensor) else observations.values()

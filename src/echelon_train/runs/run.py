@@ -26,7 +26,7 @@ from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.ppo import distributed
-from echelon_train.ppo.joint_state import joint_state, own_state
+from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.training_state import restore_training_state, training_state
 from echelon_train.runs.building import build_model, make_env
 from echelon_train.runs.callbacks import (
@@ -185,7 +185,7 @@ class Run:
             steps,
             self._trained_maps(),
         )
-        state = TrainingState(*joint_state(tensors, values))
+        state = TrainingState(*gather_state(tensors, values))
         return distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
 
     def restore(self, checkpoint: Checkpoint, state: TrainingState) -> None:
@@ -195,7 +195,7 @@ class Run:
         an environment that does not take its state, another number of processes, or damage. The run cannot be used
         then, as a part of it may have been restored.
         """
-        tensors, values = own_state(state.tensors, state.values)
+        tensors, values = rank_state(state.tensors, state.values)
         try:
             _check_same_run(values["config"], self._config)
             self._curriculum.load_state_dict(values["curriculum"])

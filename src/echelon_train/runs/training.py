@@ -123,7 +123,7 @@ def resume(
     """
     read_run_config(run)  # before anything is written into a folder that is no run's
     with occupied(run) if distributed.rank() == 0 else contextlib.nullcontext():
-        config = read_run_config(run).going_on(**changes)
+        config = read_run_config(run).with_overrides(**changes)
         return _go_on(run, config, console or Console(), max_seconds, wandb or read_wandb(run))
 
 

@@ -287,5 +287,5 @@ def test_the_living_are_encoded_alike_where_many_are_dead():
     for part in (observations, observations[~living], observations[living]):
         features, contacts = encoder.forward_rows(part)
         for chosen in (torch.arange(len(part)), torch.arange(0, len(part), 3)):
-            found = encoder.forward_living(part, chosen)
+            found = encoder.forward_active(part, chosen)
             torch.testing.assert_close(found, (features, contacts[chosen]), rtol=1e-5, atol=1e-6)

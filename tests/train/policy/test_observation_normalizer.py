@@ -17,7 +17,7 @@ FEATURES = sum(stream.row_width for stream in STREAMS.values())
 ALIVE = STREAMS["self"].start + Self.ALIVE
 
 
-def counted(*batches: tuple[Tensor, Tensor]) -> ObservationNormalizer:
+def updated_with(*batches: tuple[Tensor, Tensor]) -> ObservationNormalizer:
     normalizer = ObservationNormalizer()
     for observations, living in batches:
         normalizer.update(observations, living)
@@ -35,7 +35,7 @@ def entries(observations: Tensor, name: str, feature: int) -> np.ndarray:
 def test_the_moments_are_those_of_numpy_over_what_there_is():
     observations, living, _ = fought()
     third = len(observations) // 3
-    moments = counted((observations[:third], living[:third]), (observations[third:], living[third:])).moments()
+    moments = updated_with((observations[:third], living[:third]), (observations[third:], living[third:])).moments()
     assert moments.shape == (3, FEATURES)
     column = 0
     for name, stream in STREAMS.items():
@@ -50,7 +50,7 @@ def test_the_moments_are_those_of_numpy_over_what_there_is():
 
 def test_what_is_filled_gets_mean_0_and_variance_1_and_the_rest_is_0():
     observations, living, _ = fought()
-    normal = counted((observations, living))(observations)
+    normal = updated_with((observations, living))(observations)
     assert normal.dtype == torch.float32
     for name, feature in [("contacts", Contact.DISTANCE), ("ego_map", EgoCell.OBSTACLE), ("self", Self.ARMOUR)]:
         gated = torch.cat([normal, observations[:, STREAMS["contacts_mask"].part]], 1)[living]
@@ -71,12 +71,12 @@ def test_an_entry_by_hand():
     entry = STREAMS["contacts"].start + Contact.RANGE
     row = int((observations[:, STREAMS["contacts_mask"].start] > 0.5).nonzero()[0])
     expected = (observations[row, entry].item() - values.mean()) / math.sqrt(values.var() + EPSILON)
-    assert counted((observations, living))(observations)[row, entry].item() == pytest.approx(expected, rel=1e-5)
+    assert updated_with((observations, living))(observations)[row, entry].item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_features_without_a_unit_stay_as_they_are():
     observations, living, _ = fought()
-    normal = counted((observations, living))(observations)
+    normal = updated_with((observations, living))(observations)
     kept = [
         stream.start + row * stream.row_width + feature
         for stream in STREAMS.values()
@@ -91,7 +91,7 @@ def test_features_without_a_unit_stay_as_they_are():
 
 def test_what_is_far_off_is_clipped():
     observations, living, _ = fought()
-    normalizer = counted((observations, living))
+    normalizer = updated_with((observations, living))
     far = observations.clone()
     far[:, STREAMS["self"].start + Self.HEAT] = torch.where(living, 1e6, 0.0)
     far[:, STREAMS["self"].start + Self.VELOCITY_UP] = torch.where(living, -1e6, 0.0)
@@ -105,8 +105,8 @@ def test_what_lies_in_padding_becomes_0_and_does_not_count():
     wild = observations.clone()
     for name in TABLES:
         cut(wild, STREAMS[name])[cut(wild, STREAMS[f"{name}_mask"]) <= 0.5] = 1e9
-    assert torch.equal(counted((wild, living)).moments(), counted((observations, living)).moments())
-    normalizer = counted((observations, living))
+    assert torch.equal(updated_with((wild, living)).moments(), updated_with((observations, living)).moments())
+    normalizer = updated_with((observations, living))
     assert torch.equal(normalizer(wild), normalizer(observations))
 
 
@@ -121,7 +121,7 @@ def test_a_feature_that_was_never_there_is_left_alone():
     blind = observations.clone()
     for name in ("contacts", "contacts_mask"):
         blind[:, STREAMS[name].part] = 0.0
-    normal = counted((blind, living))(observations)
+    normal = updated_with((blind, living))(observations)
     part = STREAMS["contacts"].part
     assert torch.equal(normal[:, part], observations[:, part])
     assert not torch.equal(normal, observations)
@@ -129,11 +129,11 @@ def test_a_feature_that_was_never_there_is_left_alone():
 
 def test_dead_rows_change_nothing():
     observations, living, _ = fought()
-    normalizer = counted((observations, living))
+    normalizer = updated_with((observations, living))
     before = normalizer.moments()
     normalizer.update(observations[~living] + 0.5, torch.zeros(int((~living).sum()), dtype=torch.bool))
     assert torch.equal(normalizer.moments(), before)
-    assert torch.equal(counted((observations[living], living[living])).moments(), before)
+    assert torch.equal(updated_with((observations[living], living[living])).moments(), before)
 
 
 @settings(max_examples=25)
@@ -146,11 +146,11 @@ def test_merging_parts_equals_the_whole(seed: int, cuts: list[int], scale: float
     for name in TABLES:
         cut(observations, STREAMS[f"{name}_mask"])[:] = torch.rand(60, STREAMS[name].rows, generator=generator) > 0.6
     living = torch.rand(60, generator=generator) > 0.3
-    whole = counted((observations, living)).moments()
+    whole = updated_with((observations, living)).moments()
     bounds = [0, *sorted(cuts), 60]
     merged = ObservationNormalizer()
     for start, stop in itertools.pairwise(bounds):
-        merged.merge(counted((observations[start:stop], living[start:stop])).moments())
+        merged.merge(updated_with((observations[start:stop], living[start:stop])).moments())
     torch.testing.assert_close(merged.moments(), whole, rtol=1e-10, atol=1e-10 * scale**2)
 
 
@@ -168,14 +168,14 @@ def test_a_small_variance_far_from_zero_is_kept():
 
 def test_moments_are_a_copy():
     observations, living, _ = fought()
-    normalizer = counted((observations, living))
+    normalizer = updated_with((observations, living))
     normalizer.moments().zero_()
     assert normalizer.moments().any()
 
 
 def test_the_state_travels_in_the_state_dict():
     observations, living, _ = fought()
-    normalizer, other = counted((observations, living)), ObservationNormalizer()
+    normalizer, other = updated_with((observations, living)), ObservationNormalizer()
     state = normalizer.state_dict()
     assert list(state) == ["running"] and state["running"].dtype == torch.float64
     other.load_state_dict(state)
@@ -187,7 +187,7 @@ def test_the_state_travels_in_the_state_dict():
 def test_gradients_pass_where_an_entry_is_there():
     observations, living, _ = fought()
     given_ = observations.clone().requires_grad_()
-    counted((observations, living))(given_).sum().backward()
+    updated_with((observations, living))(given_).sum().backward()
     there = cut(observations, STREAMS["contacts_mask"]) > 0.5
     gradient = cut(given_.grad, STREAMS["contacts"])
     assert (gradient[~there] == 0).all()
@@ -196,14 +196,14 @@ def test_gradients_pass_where_an_entry_is_there():
 
 def test_float64_stays_float64():
     observations, living, _ = fought()
-    normalizer = counted((observations, living))
+    normalizer = updated_with((observations, living))
     assert normalizer(observations.double()).dtype == torch.float64
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite_is_refused_and_nothing_counted(value: float):
     observations, living, _ = fought()
-    normalizer = counted((observations, living))
+    normalizer = updated_with((observations, living))
     before = normalizer.moments()
     broken = observations.clone()
     broken[2, STREAMS["self"].start + Self.HEAT] = value
@@ -215,7 +215,7 @@ def test_what_is_not_finite_is_refused_and_nothing_counted(value: float):
 def test_finite_entries_whose_sum_is_not_are_accepted():
     observations = torch.zeros(4, OBSERVATION_DIM)
     observations[:, STREAMS["objective"].part] = 3e38
-    assert counted((observations, torch.ones(4, dtype=torch.bool))).moments().isfinite().all()
+    assert updated_with((observations, torch.ones(4, dtype=torch.bool))).moments().isfinite().all()
 
 
 def test_what_does_not_fit_is_refused():

@@ -87,12 +87,12 @@ def test_the_dead_remember_nothing_one_step_at_a_time(network):
 def test_the_dead_remember_nothing_in_sequences(network):
     policy, living = lively(network), lifetimes()
     seen = moments(network, living)
-    judged = [
+    evaluation = [
         policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES)
         for states in (states_of(network, 1), states_of(network, 2))
     ]
     for name in ("values", "entropy"):
-        one, other = (getattr(each, name).view(len(living), -1) for each in judged)
+        one, other = (getattr(each, name).view(len(living), -1) for each in evaluation)
         assert torch.equal((one != other).any(1), living), name
 
 
@@ -141,9 +141,9 @@ def test_sequences_are_judged_as_they_were_played(network):
             played.append(what)
         actions, values, log_probs = (torch.cat(each) for each in zip(*played, strict=True))
         acting = living.nonzero().flatten()
-        judged = policy.evaluate(seen, actions, states, SEQUENCES._replace(starts=starts), acting)
-    torch.testing.assert_close(judged.values, values, rtol=1e-5, atol=1e-5)
-    torch.testing.assert_close(judged.log_probs, log_probs[living], rtol=1e-5, atol=1e-5)
+        evaluation = policy.evaluate(seen, actions, states, SEQUENCES._replace(starts=starts), acting)
+    torch.testing.assert_close(evaluation.values, values, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(evaluation.log_probs, log_probs[living], rtol=1e-5, atol=1e-5)
     assert not actions[~living].any()
     assert not log_probs[~living].any()
 
@@ -153,10 +153,10 @@ def test_where_nobody_lives_values_are_still_judged(network):
     policy, nobody = lively(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
     seen, states = moments(network, nobody), states_of(network, 1)
     none = torch.zeros(0, dtype=torch.int64)
-    judged = policy.evaluate(seen, torch.zeros(len(nobody), RAW_DIM), states, SEQUENCES, none)
-    assert judged.values.shape == (len(nobody), 1)
-    assert judged.log_probs.shape == judged.entropy.shape == (0,)
-    judged.values.sum().backward()
+    evaluation = policy.evaluate(seen, torch.zeros(len(nobody), RAW_DIM), states, SEQUENCES, none)
+    assert evaluation.values.shape == (len(nobody), 1)
+    assert evaluation.log_probs.shape == evaluation.entropy.shape == (0,)
+    evaluation.values.sum().backward()
     assert bool(policy.value_net.weight.grad.any())
     assert policy.diagnostics(seen, states, SEQUENCES) == {}
     first = moments(network, nobody[:ROWS])
@@ -171,9 +171,9 @@ def test_diagnostics_are_the_parts_of_the_livings_entropy():
     policy, living, states = lively(network), lifetimes(), states_of(network, 1)
     seen = moments(network, living)
     found = policy.diagnostics(seen, states, SEQUENCES)
-    judged = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, living.nonzero().flatten())
+    evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, living.nonzero().flatten())
     assert found.keys() == {f"entropy_{block.name}" for block in BLOCKS}
-    assert sum(found.values()) == pytest.approx(judged.entropy.mean().item(), rel=1e-5)
+    assert sum(found.values()) == pytest.approx(evaluation.entropy.mean().item(), rel=1e-5)
 
 
 def test_groups_are_the_classes():

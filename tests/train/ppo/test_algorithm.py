@@ -35,7 +35,7 @@ class TwoGroups(MlpLstmPolicy):
     def groups(self, observations):
         return (observations[:, 0] > 0).long()
 
-    def acting(self, observations):
+    def actor_mask(self, observations):
         return observations[:, 1] > -0.5
 
 
@@ -47,14 +47,14 @@ def test_dead_rows_enter_no_moments_of_advantages_and_no_step_count():
     collect(model)
     buffer = model.rollout_buffer
     resting = buffer.observations[..., 1] <= -0.5
-    assert torch.equal(buffer.acting, ~resting)
-    assert model.num_timesteps == int(buffer.acting.sum()) < buffer.acting.numel()
-    before = model._normalized_advantages(buffer.counted())
+    assert torch.equal(buffer.actor_mask, ~resting)
+    assert model.num_timesteps == int(buffer.actor_mask.sum()) < buffer.actor_mask.numel()
+    before = model._normalized_advantages(buffer.loss_mask())
     buffer.advantages[resting] += 1000.0
-    after = model._normalized_advantages(buffer.counted())
-    assert torch.equal(before[buffer.acting], after[buffer.acting])
-    assert float(before[buffer.acting].mean()) == pytest.approx(0.0, abs=1e-6)
-    assert float(before[buffer.acting].std()) == pytest.approx(1.0, rel=1e-5)
+    after = model._normalized_advantages(buffer.loss_mask())
+    assert torch.equal(before[buffer.actor_mask], after[buffer.actor_mask])
+    assert float(before[buffer.actor_mask].mean()) == pytest.approx(0.0, abs=1e-6)
+    assert float(before[buffer.actor_mask].std()) == pytest.approx(1.0, rel=1e-5)
 
 
 def test_advantages_are_normalised_within_groups():
@@ -62,16 +62,16 @@ def test_advantages_are_normalised_within_groups():
     collect(model)
     buffer = model.rollout_buffer
     buffer.advantages[buffer.observations[..., 0] > 0] += 50.0
-    found = model._normalized_advantages(buffer.counted())
+    found = model._normalized_advantages(buffer.loss_mask())
     for group in (False, True):
-        chosen = buffer.acting & ((buffer.observations[..., 0] > 0) == group)
+        chosen = buffer.actor_mask & ((buffer.observations[..., 0] > 0) == group)
         exact = buffer.advantages[chosen].double()
         torch.testing.assert_close(found[chosen], ((exact - exact.mean()) / exact.std()).float(), rtol=1e-5, atol=1e-5)
 
 
 def test_advantages_are_left_alone_when_asked():
     model = collected(normalize_advantage=False)
-    assert model._normalized_advantages(model.rollout_buffer.counted()) is model.rollout_buffer.advantages
+    assert model._normalized_advantages(model.rollout_buffer.loss_mask()) is model.rollout_buffer.advantages
 
 
 class LateReward(Wander):
@@ -104,13 +104,13 @@ def test_a_late_reward_after_a_death_reaches_the_last_live_action():
             parameter.zero_()
     collect(model)
     buffer = model.rollout_buffer
-    assert buffer.acting[:, 0].tolist() == [True] * 3 + [False] * 5
-    assert buffer.ends[:, 0].tolist() == [False] * 7 + [True]
+    assert buffer.actor_mask[:, 0].tolist() == [True] * 3 + [False] * 5
+    assert buffer.dones[:, 0].tolist() == [False] * 7 + [True]
     expected = 10.0 * 0.9 ** torch.arange(7, -1, -1.0)
     torch.testing.assert_close(buffer.advantages[:, 0], expected)
     torch.testing.assert_close(buffer.returns[:, 1], expected)
-    counted = buffer.counted()
-    assert bool(counted.all()), "resting rows learn their values"
+    loss_mask = buffer.loss_mask()
+    assert bool(loss_mask.all()), "resting rows learn their values"
 
 
 # Schedules and how far an update goes
@@ -210,7 +210,7 @@ def test_accumulating_changes_nothing_but_rounding(parts):
 def test_burn_in_samples_enter_no_loss():
     model = collected(rows=4, chunk=8, burn_in=3, n_epochs=1)
     buffer = model.rollout_buffer
-    warming = ~buffer.counted()
+    warming = ~buffer.loss_mask()
     assert 0 < int(warming.sum()) < warming.numel()
     other = collected(rows=4, chunk=8, burn_in=3, n_epochs=1)
     for name in ("returns", "advantages", "log_probs"):
@@ -227,7 +227,7 @@ def spoilt(bad_rows, **settings):
     """A model whose rollout holds a reward that is not a number in some rows' last steps."""
     model = collected(rows=8, batch_size=16, steps=16, chunk=16, **{"n_epochs": 1, **settings})
     buffer = model.rollout_buffer
-    buffer.ends[:-1] = False
+    buffer.dones[:-1] = False
     buffer.episode_starts[1:] = False
     buffer.rewards[-1, list(bad_rows)] = float("nan")
     with torch.no_grad():
@@ -343,7 +343,7 @@ def test_a_new_beginning_forgets_what_came_of_training():
     model.train()
     fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
     assert model.policy.optimizer.state and model._last_lstm_states.pi[0].any()
-    model.begin_anew(fresh)
+    model.reinitialize(fresh)
     assert not model.policy.optimizer.state
     assert not any(state.any() for state in (*model._last_lstm_states.pi, *model._last_lstm_states.vf))
     assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())

@@ -75,16 +75,16 @@ def battles(network, **settings):
     return model
 
 
-def judged(model, batch, weights=None):
+def evaluated(model, batch, weights=None):
     weights = weights or Coefficients(0.2, 0.01, 0.5, model.auxiliary_coef)
-    acting, counted = batch.acting.sum().float(), batch.counted.sum().float()
-    return losses(model.policy, batch, model.policy.return_normalizer, weights, acting, counted)
+    num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
+    return losses(model.policy, batch, model.policy.return_normalizer, weights, num_actor, num_loss)
 
 
 def whole_batch(model):
     buffer = model.rollout_buffer
     return buffer.batch(
-        torch.arange(buffer.num_chunks), model._normalized_advantages(buffer.counted()), buffer.counted()
+        torch.arange(buffer.num_chunks), model._normalized_advantages(buffer.loss_mask()), buffer.loss_mask()
     )
 
 
@@ -139,7 +139,7 @@ def test_padding_and_the_dead_get_no_gradient(network):
     batch = whole_batch(model)
     observations = batch.observations["observation"] if isinstance(batch.observations, dict) else batch.observations
     observations.requires_grad_()
-    judged(model, batch).total.backward()
+    evaluated(model, batch).total.backward()
     found = observations.grad.abs()
     padded = torch.zeros_like(observations, dtype=torch.bool)
     for name in TABLES:
@@ -147,8 +147,8 @@ def test_padding_and_the_dead_get_no_gradient(network):
         empty = observations[:, STREAMS[f"{name}_mask"].part] <= 0.5
         padded[:, stream.part] = empty.repeat_interleave(stream.row_width, 1)
     assert 0 < int(padded.sum()) < padded.numel()
-    assert bool(padded[~batch.acting][:, [STREAMS[name].start for name in TABLES]].all())  # the dead see no one
-    assert not bool(batch.acting.all())
+    assert bool(padded[~batch.actor_mask][:, [STREAMS[name].start for name in TABLES]].all())  # the dead see no one
+    assert not bool(batch.actor_mask.all())
     assert float(found[padded].max()) == 0.0
     # the bound below would pass if nothing had a gradient
     assert float((found[~padded] > 0).float().mean()) > 0.1
@@ -159,13 +159,13 @@ def test_of_the_dead_nothing_but_the_value_is_in_a_loss(network):
     model = battles(network)
     set_heads(model)
     batch = whole_batch(model)
-    dead = ~batch.acting
-    assert bool(batch.counted.all())
+    dead = ~batch.actor_mask
+    assert bool(batch.loss_mask.all())
     assert 0 < int(dead.sum()) < len(dead)
 
     def numbers(given):
         model.policy.zero_grad()
-        result = judged(model, given)
+        result = evaluated(model, given)
         result.total.backward()
         gradient = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
         return torch.stack(result).detach(), gradient
@@ -194,7 +194,7 @@ def test_advantages_are_normalised_within_classes_by_hand():
     scout, heavy = (STREAMS["self"].start + each for each in (Self.IS_SCOUT, Self.IS_HEAVY))
     buffer.observations[..., scout] = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     buffer.observations[..., heavy] = 1.0 - buffer.observations[..., scout]
-    buffer.acting[:] = torch.tensor([[1, 1, 1], [0, 1, 1], [1, 1, 0]]).bool()
+    buffer.actor_mask[:] = torch.tensor([[1, 1, 1], [0, 1, 1], [1, 1, 0]]).bool()
     buffer.advantages[:] = torch.tensor([[2.0, 6.0, -1.0], [900.0, 1.0, 1.0], [3.0, 7.0, -900.0]])
     # of the scouts 2, 6 and 7: mean 5, deviation sqrt(14 / 2); of the heavy -1, 1, 1 and 3: mean 1, sqrt(8 / 3)
     scouts, heavies = 7.0**0.5, (8 / 3) ** 0.5
@@ -203,7 +203,7 @@ def test_advantages_are_normalised_within_classes_by_hand():
         [895 / scouts, 0.0, 0.0],
         [2 / heavies, 2 / scouts, -901 / heavies],
     ]
-    found = model._normalized_advantages(buffer.counted())
+    found = model._normalized_advantages(buffer.loss_mask())
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
@@ -211,7 +211,7 @@ def test_a_rollout_in_which_nobody_lives_trains_the_critic_alone():
     model = battles(NetworkConfig(critic="separate", **SMALL), n_epochs=1)
     buffer, dead = model.rollout_buffer, torch.as_tensor(model.env._seen[~model.env.alive])
     buffer.observations.copy_(dead[torch.arange(STEPS * ROWS) % len(dead)].view(STEPS, ROWS, -1))
-    buffer.acting[:] = False
+    buffer.actor_mask[:] = False
     before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
     model.train()
     moved = {name for name, each in model.policy.named_parameters() if not torch.equal(each, before[name])}
@@ -220,7 +220,7 @@ def test_a_rollout_in_which_nobody_lives_trains_the_critic_alone():
     assert "value_net.weight" in moved
     assert all(id(parameter) in critic for name, parameter in model.policy.named_parameters() if name in moved)
     logged = model.logger.name_to_value
-    assert logged["train/advantage_std"] == logged["train/acting"] == logged["train/entropy"] == 0.0
+    assert logged["train/advantage_std"] == logged["train/active_share"] == logged["train/entropy"] == 0.0
 
 
 def permuted(observations, order):
@@ -277,7 +277,7 @@ def test_everything_is_finite_with_actions_at_their_ends(end):
     assert torch.isfinite(before.log_probs).all()
     assert torch.isfinite(before.entropy).all()
     for chunk in range(buffer.num_chunks):  # as if these actions had been drawn
-        part = buffer.batch(torch.tensor([chunk]), buffer.advantages, buffer.counted())
+        part = buffer.batch(torch.tensor([chunk]), buffer.advantages, buffer.loss_mask())
         own = type(states)(part.states[:2], part.states[:2])
         with torch.no_grad():
             log_probs = model.policy.evaluate(part.observations, part.actions, own, part.sequences).log_probs
@@ -304,11 +304,11 @@ def test_what_follows_is_predicted_within_an_episode_only():
     buffer = model.rollout_buffer
     last = torch.zeros(STEPS, ROWS, dtype=torch.bool)
     last[3::4] = True  # of a chunk
-    last |= buffer.ends
+    last |= buffer.dones
     chunks = torch.arange(buffer.num_chunks)
     steps = torch.arange(4)[:, None] + chunks // ROWS * 4
     place = steps, (chunks % ROWS).expand(4, -1)
-    order = buffer.acting[place].flatten().argsort(descending=True, stable=True)
+    order = buffer.actor_mask[place].flatten().argsort(descending=True, stable=True)
     at_end = last[place].flatten()[order]
     assert bool((errors[at_end] == 0.0).all())
     following = buffer.observations.roll(-1, 0)[place].flatten(0, 1)[order][~at_end]
@@ -318,7 +318,7 @@ def test_what_follows_is_predicted_within_an_episode_only():
 
 def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
     model = battles(NetworkConfig(auxiliary=True, **SMALL))
-    judged(model, whole_batch(model), Coefficients(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
+    evaluated(model, whole_batch(model), Coefficients(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
     trained = {name for name, each in model.policy.named_parameters() if each.grad is not None and each.grad.any()}
     assert {"auxiliary_net.weight", "lstm_actor.weight_hh_l0"} < trained
     assert any(name.startswith("features_extractor") for name in trained)
@@ -328,10 +328,10 @@ def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
 def test_what_the_dead_see_is_not_predicted():
     model = battles(NetworkConfig(auxiliary=True, **SMALL))
     batch = whole_batch(model)
-    assert 0 < int((~batch.acting).sum()) < len(batch.acting)
-    before = judged(model, batch).auxiliary.item()
-    actions = torch.where(batch.acting[:, None], batch.actions, torch.tensor(5.0))
-    assert judged(model, batch._replace(actions=actions)).auxiliary.item() == pytest.approx(before, rel=1e-6)
+    assert 0 < int((~batch.actor_mask).sum()) < len(batch.actor_mask)
+    before = evaluated(model, batch).auxiliary.item()
+    actions = torch.where(batch.actor_mask[:, None], batch.actions, torch.tensor(5.0))
+    assert evaluated(model, batch._replace(actions=actions)).auxiliary.item() == pytest.approx(before, rel=1e-6)
 
 
 # Observation normalisation
@@ -344,7 +344,7 @@ def test_observations_of_the_living_are_counted_once_each():
     normalizer = model.policy.observation_normalizer
     buffer = model.rollout_buffer
     count = normalizer.moments()[0]
-    assert int(count.max()) >= int(count[0]) == int(buffer.acting.sum()) < buffer.acting.numel()
+    assert int(count.max()) >= int(count[0]) == int(buffer.actor_mask.sum()) < buffer.actor_mask.numel()
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate", "central"])
@@ -352,7 +352,7 @@ def test_all_that_a_policy_says_is_of_normalised_observations(critic):
     model = battles(NetworkConfig(critic=critic, auxiliary=True, normalize_observations=True, **SMALL))
     set_heads(model)
     policy, batch = model.policy, whole_batch(model)
-    policy.observe(batch.observations, batch.acting)
+    policy.observe(batch.observations, batch.actor_mask)
 
     def said(observations):
         states = recurrent_states(batch.states)
@@ -411,8 +411,8 @@ def test_rollouts_take_less_memory_than_stocks():
     model = model_of(env, steps=steps, chunk=16, policy=BattlePolicy, policy_kwargs={"network": network})
     buffer = model.rollout_buffer
     ours = bytes_of(vars(buffer))
-    batch = buffer.batch(torch.arange(minibatch // 16), buffer.advantages, buffer.counted())
-    our_peak = ours + bytes_of(tuple(batch), buffer.counted())
+    batch = buffer.batch(torch.arange(minibatch // 16), buffer.advantages, buffer.loss_mask())
+    our_peak = ours + bytes_of(tuple(batch), buffer.loss_mask())
 
     def stock():
         states = (steps, 1, ROWS, network.width)
@@ -438,7 +438,7 @@ def test_encoding_in_bfloat16_leaves_the_ratios_of_a_policy_that_has_not_moved(n
     remembered = []
     model.policy.lstm_actor.register_forward_hook(lambda module, given, result: remembered.append(result[0].dtype))
     collect(model)
-    assert abs(float(judged(model, whole_batch(model)).approx_kl)) < 1e-4
+    assert abs(float(evaluated(model, whole_batch(model)).approx_kl)) < 1e-4
     assert set(remembered) == {torch.float32}
     model.policy.encoding_dtype = None
-    assert float(judged(model, whole_batch(model)).approx_kl) > 1e-6  # so that it has been rounded at all
+    assert float(evaluated(model, whole_batch(model)).approx_kl) > 1e-6  # so that it has been rounded at all

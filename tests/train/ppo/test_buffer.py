@@ -22,7 +22,7 @@ def filled(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VECTOR, acti
     parts = buffer.observations.values() if isinstance(buffer.observations, dict) else [buffer.observations]
     for tensor in (*parts, buffer.actions, buffer.values, buffer.log_probs, buffer.returns):
         tensor.copy_(number.view(steps, rows, *[1] * (tensor.ndim - 2)).expand_as(tensor))
-    buffer.acting[:] = True
+    buffer.actor_mask[:] = True
     for step, row in starts:
         buffer.episode_starts[step, row] = True
     for step in range(steps):
@@ -52,9 +52,9 @@ def test_batches_are_cut_where_a_naive_cutter_cuts(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     where = [tuple(index) for index in np.argwhere(rng.random((steps, rows)) < share)]
     buffer, number = filled(steps, rows, length, starts=where)
-    buffer.acting[:] = torch.from_numpy(rng.random((steps, rows)) < data.draw(st.sampled_from([0.0, 0.5, 1.0])))
+    buffer.actor_mask[:] = torch.from_numpy(rng.random((steps, rows)) < data.draw(st.sampled_from([0.0, 0.5, 1.0])))
     chunks = torch.from_numpy(rng.permutation(buffer.num_chunks)[: rng.integers(1, buffer.num_chunks + 1)])
-    batch = buffer.batch(chunks, number.float() * 2, buffer.counted())
+    batch = buffer.batch(chunks, number.float() * 2, buffer.loss_mask())
     sequences = batch.sequences
     places = torch.arange(len(batch.actions)) if sequences.place is None else sequences.place
     laid_out = torch.full((sequences.length, sequences.number), -1)
@@ -83,14 +83,14 @@ def test_batches_are_cut_where_a_naive_cutter_cuts(data):
     for field in (batch.old_values, batch.old_log_probs, batch.returns, batch.advantages / 2, batch.observations[:, 1]):
         torch.testing.assert_close(field, batch.actions.float())
     assert len(set(batch.actions.tolist())) == len(batch.actions) == len(chunks) * length
-    acting = buffer.acting[batch.actions // 100, batch.actions % 100]
-    assert torch.equal(batch.acting, acting)
-    assert torch.equal(acting.sort(descending=True).values, acting), "acting rows come first"
+    actor_mask = buffer.actor_mask[batch.actions // 100, batch.actions % 100]
+    assert torch.equal(batch.actor_mask, actor_mask)
+    assert torch.equal(actor_mask.sort(descending=True).values, actor_mask), "actor_mask rows come first"
 
 
 def test_sequences_know_what_follows():
     buffer, _ = filled(8, 2, 8, starts=[(0, 0), (3, 1), (4, 1)])
-    batch = buffer.batch(torch.tensor([1, 0]), buffer.advantages, buffer.counted())
+    batch = buffer.batch(torch.tensor([1, 0]), buffer.advantages, buffer.loss_mask())
     following, there = batch.sequences.following(len(batch.actions), CPU)
     pairs = {
         (now, later)
@@ -119,21 +119,21 @@ def test_burn_in_leaves_out_first_steps_unless_an_episode_begins_there():
         # row 1 begins with an episode, row 2 begins one in its second step
         [[0, 1, 0], [0, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1]]
     ).bool()
-    assert torch.equal(buffer.counted(), expected)
-    buffer.acting[2, 0] = False
-    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.counted())
+    assert torch.equal(buffer.loss_mask(), expected)
+    buffer.actor_mask[2, 0] = False
+    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask())
     assert batch.actions.tolist() == [0, 100, 300, 200]
-    assert batch.counted.tolist() == [False, False, True, True]
-    assert batch.acting.tolist() == [False, False, True, False]
+    assert batch.loss_mask.tolist() == [False, False, True, True]
+    assert batch.actor_mask.tolist() == [False, False, True, False]
 
 
 def test_counts_are_those_of_the_batch():
     buffer, _ = filled(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2)])
-    buffer.acting[3, :2] = False
+    buffer.actor_mask[3, :2] = False
     chunks = torch.tensor([4, 0, 1])
-    batch = buffer.batch(chunks, buffer.advantages, buffer.counted())
-    counts = buffer.counts(chunks, buffer.counted())
-    assert counts.tolist() == [int(batch.acting.sum()), int(batch.counted.sum())]
+    batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
+    counts = buffer.sample_counts(chunks, buffer.loss_mask())
+    assert counts.tolist() == [int(batch.actor_mask.sum()), int(batch.loss_mask.sum())]
     assert 0 < counts[0] < counts[1] < 12
 
 
@@ -147,7 +147,7 @@ def test_dict_observations_keep_their_dtypes():
         }
     )
     buffer, _ = filled(2, 2, 2, space=space)
-    batch = buffer.batch(torch.tensor([1]), buffer.advantages, buffer.counted())
+    batch = buffer.batch(torch.tensor([1]), buffer.advantages, buffer.loss_mask())
     kinds = {name: (tuple(part.shape), part.dtype) for name, part in batch.observations.items()}
     assert kinds == {
         "picture": ((2, 3, 4, 4), torch.uint8),
@@ -160,7 +160,7 @@ def test_dict_observations_keep_their_dtypes():
 
 def test_actions_of_any_shape():
     buffer, _ = filled(4, 2, 2, action=((3,), torch.float32))
-    batch = buffer.batch(torch.tensor([3]), buffer.advantages, buffer.counted())
+    batch = buffer.batch(torch.tensor([3]), buffer.advantages, buffer.loss_mask())
     assert batch.actions.tolist() == [[201.0] * 3, [301.0] * 3]
 
 
@@ -168,7 +168,7 @@ def test_actions_of_any_shape():
 def test_a_batch_is_written_whole(space, tmp_path):
     buffer, _ = filled(4, 2, 2, space=space, starts=[(1, 0)])
     buffer.advantages[0, 0] = float("nan")
-    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.counted())
+    batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask())
     file = write_batch(batch, str(tmp_path))
     tensors = safetensors.torch.load_file(file)
     assert file.parent == tmp_path
@@ -180,4 +180,4 @@ def test_a_batch_is_written_whole(space, tmp_path):
 
 def test_a_batch_without_a_folder_is_written_somewhere():
     buffer, _ = filled()
-    assert write_batch(buffer.batch(torch.tensor([0]), buffer.advantages, buffer.counted()), None).is_file()
+    assert write_batch(buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask()), None).is_file()

@@ -4,7 +4,7 @@ import torch
 from echelon_train.errors import CheckpointError
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
-from echelon_train.ppo.joint_state import joint_state, own_state
+from echelon_train.ppo.distributed_state import gather_state, rank_state
 from train.ppo import two_ranks
 from train.ppo.toys import collect
 from train.ppo.two_ranks import ROWS, STEPS, in_two_processes
@@ -28,7 +28,7 @@ def unions():
     models = {kind: two_ranks.union_model(kind, 2 * ROWS) for kind in ("vectors", "battles")}
     for model in models.values():
         collect(model)
-        model.rollout_buffer.acting[5:, 1] = False
+        model.rollout_buffer.actor_mask[5:, 1] = False
     return models
 
 
@@ -146,8 +146,8 @@ def test_one_process_is_alone():
 
 def test_a_single_process_keeps_and_takes_its_state():
     tensors, values = {"a": torch.ones(2)}, {"number": 1}
-    joint = joint_state(tensors, values)
-    assert own_state(*joint) == (tensors, values)
+    joint = gather_state(tensors, values)
+    assert rank_state(*joint) == (tensors, values)
 
 
 @pytest.mark.parametrize(
@@ -160,4 +160,4 @@ def test_a_single_process_keeps_and_takes_its_state():
 )
 def test_a_state_of_another_number_of_processes_is_refused(others, message):
     with pytest.raises(CheckpointError, match=message):
-        own_state({}, {"ranks": others})
+        rank_state({}, {"ranks": others})

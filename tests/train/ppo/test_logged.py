@@ -14,7 +14,7 @@ from train.ppo.toys import Wander, collect, model_of
 class Resting(MlpLstmPolicy):
     """Rows may rest, which follows from what they observe."""
 
-    def acting(self, observations):
+    def actor_mask(self, observations):
         return observations[:, 1] > -0.5
 
 
@@ -24,9 +24,9 @@ def test_standard_deviations_are_those_of_the_acting_samples():
     buffer, generator = model.rollout_buffer, torch.Generator().manual_seed(4)
     for tensor, scale in ((buffer.advantages, 2.0), (buffer.values, 5.0), (buffer.rewards, 0.1)):
         tensor.copy_(scale * torch.randn(tensor.shape, generator=generator))
-        tensor[~buffer.acting] = 1000.0
+        tensor[~buffer.actor_mask] = 1000.0
     expected = {
-        name: np.std(tensor[buffer.acting].double().numpy())
+        name: np.std(tensor[buffer.actor_mask].double().numpy())
         for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards))
     }
     model.train()
@@ -34,7 +34,7 @@ def test_standard_deviations_are_those_of_the_acting_samples():
     assert 0.05 < expected["reward"] < 0.2 < 1.0 < expected["advantage"] < 3.0 < 4.0 < expected["value"] < 6.0
     for name, number in expected.items():
         assert logged[f"train/{name}_std"] == pytest.approx(number, rel=1e-4), name
-    assert logged["train/acting"] == pytest.approx(buffer.acting.double().mean().item())
+    assert logged["train/active_share"] == pytest.approx(buffer.actor_mask.double().mean().item())
 
 
 def test_the_gradients_norm_is_logged_as_it_was_before_clipping():

@@ -25,17 +25,17 @@ def model():
 
 def batch_of(model, *, dead=(), burnt=()):
     buffer = model.rollout_buffer
-    counted = buffer.counted()
+    loss_mask = buffer.loss_mask()
     for step, row in dead:
-        buffer.acting[step, row] = False
+        buffer.actor_mask[step, row] = False
     for step, row in burnt:
-        counted[step, row] = False
-    return buffer.batch(torch.arange(buffer.num_chunks), buffer.advantages, counted)
+        loss_mask[step, row] = False
+    return buffer.batch(torch.arange(buffer.num_chunks), buffer.advantages, loss_mask)
 
 
 def of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
-    acting, counted = batch.acting.sum().float(), batch.counted.sum().float()
-    return losses(model.policy, batch, normalizer, coefficients, acting, counted)
+    num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
+    return losses(model.policy, batch, normalizer, coefficients, num_actor, num_loss)
 
 
 @torch.no_grad()
@@ -46,14 +46,14 @@ def plain(model, batch, coefficients, mean=0.0, std=1.0):
     )
     gains, errors, bonus, kls, clipped = [], [], [], [], []
     for sample in range(len(batch.actions)):
-        if batch.counted[sample]:
+        if batch.loss_mask[sample]:
             target = (float(batch.returns[sample]) - mean) / std
             value = float(values[sample])
             if coefficients.clip_range_vf is not None:
                 old = (float(batch.old_values[sample]) - mean) / std
                 value = old + max(-coefficients.clip_range_vf, min(coefficients.clip_range_vf, value - old))
             errors.append((target - value) ** 2)
-        if batch.acting[sample]:
+        if batch.actor_mask[sample]:
             difference = float(log_probs[sample]) - float(batch.old_log_probs[sample])
             ratio = math.exp(difference)
             bounded = max(1 - coefficients.clip_range, min(1 + coefficients.clip_range, ratio))
@@ -101,7 +101,7 @@ def test_dead_samples_enter_the_critics_loss_only(model):
     dead = [(step, 2) for step in range(3, 16)]
     batch = batch_of(model, dead=dead)
     reference, whole = of(model, batch), gradient(model, of(model, batch))
-    gone = ~batch.acting & batch.counted
+    gone = ~batch.actor_mask & batch.loss_mask
     assert int(gone.sum()) == len(dead)
     for field, other in (("advantages", 1e6), ("old_log_probs", -50.0)):
         changed = batch._replace(**{field: torch.where(gone, torch.tensor(other), getattr(batch, field))})
@@ -117,9 +117,9 @@ def test_dead_samples_enter_the_critics_loss_only(model):
 
 def test_numbers_of_dead_samples_that_are_not_finite_spoil_nothing(model):
     batch = batch_of(model, dead=[(2, 1)])
-    spoilt = torch.where(batch.acting, batch.old_log_probs, torch.tensor(float("-inf")))
+    spoilt = torch.where(batch.actor_mask, batch.old_log_probs, torch.tensor(float("-inf")))
     result = of(
-        model, batch._replace(old_log_probs=spoilt, advantages=batch.advantages.masked_fill(~batch.acting, 1e38))
+        model, batch._replace(old_log_probs=spoilt, advantages=batch.advantages.masked_fill(~batch.actor_mask, 1e38))
     )
     assert torch.isfinite(torch.stack(result)).all()
     assert torch.isfinite(gradient(model, result)).all()
@@ -131,25 +131,25 @@ def test_gradients_flow_back_through_burn_in_steps(model):
     batch = batch_of(model, burnt=[(0, row)])
     seen = batch.observations.requires_grad_()
     of(model, batch).total.backward()
-    assert (~batch.counted).sum() == 1
-    assert bool((seen.grad[~batch.counted] != 0.0).any()), "by way of the LSTM: the sample itself enters no loss"
+    assert (~batch.loss_mask).sum() == 1
+    assert bool((seen.grad[~batch.loss_mask] != 0.0).any()), "by way of the LSTM: the sample itself enters no loss"
 
 
 def test_parts_of_a_minibatch_add_up(model):
     buffer = model.rollout_buffer
-    buffer.acting[3:9, 1] = False
-    chunks, counted = torch.randperm(buffer.num_chunks), buffer.counted()
-    acting, all_counted = buffer.counts(chunks, counted)
+    buffer.actor_mask[3:9, 1] = False
+    chunks, loss_mask = torch.randperm(buffer.num_chunks), buffer.loss_mask()
+    num_actor, num_loss = buffer.sample_counts(chunks, loss_mask)
     whole = losses(
-        model.policy, buffer.batch(chunks, buffer.advantages, counted), None, COEFFICIENTS, acting, all_counted
+        model.policy, buffer.batch(chunks, buffer.advantages, loss_mask), None, COEFFICIENTS, num_actor, num_loss
     )
     expected = gradient(model, whole)
     for parts in (2, 5):
         model.policy.zero_grad()
         results = []
         for part in chunks.tensor_split(parts):
-            batch = buffer.batch(part, buffer.advantages, counted)
-            result = losses(model.policy, batch, None, COEFFICIENTS, acting, all_counted)
+            batch = buffer.batch(part, buffer.advantages, loss_mask)
+            result = losses(model.policy, batch, None, COEFFICIENTS, num_actor, num_loss)
             result.total.backward()
             results.append(torch.stack(result))
         found = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])

@@ -3,7 +3,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from echelon_train.ppo.observations import at, each, flat, put, room, tensors_of, to_device
+from echelon_train.ppo.observations import allocate, flat, index, store, tensors_of, to_device, tree_map
 
 CPU = torch.device("cpu")
 VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float64)
@@ -22,13 +22,13 @@ def test_arrays_become_tensors_of_the_kept_dtypes():
     ("space", "shapes"), [(VECTOR, [(5, 3, 2)]), (BOTH, [(5, 3), (5, 3, 2)])], ids=["plain", "dict"]
 )
 def test_a_step_is_kept_and_found_again(space, shapes):
-    kept = room(space, (5, 3), CPU)
+    kept = allocate(space, (5, 3), CPU)
     parts = [kept] if isinstance(kept, torch.Tensor) else list(kept.values())
     assert sorted(tuple(part.shape) for part in parts) == sorted(shapes)
     assert not any(part.any() for part in parts)
-    given = each(lambda part: torch.ones(part.shape[1:], dtype=part.dtype), kept)
-    put(kept, 2, given)
-    found, flattened = at(kept, 2), flat(kept)
+    given = tree_map(lambda part: torch.ones(part.shape[1:], dtype=part.dtype), kept)
+    store(kept, 2, given)
+    found, flattened = index(kept, 2), flat(kept)
     for name, part in given.items() if isinstance(given, dict) else [(None, given)]:
         assert torch.equal(found if name is None else found[name], part)
         rows = flattened if name is None else flattened[name]

@@ -49,11 +49,11 @@ def test_recomputing_equals_walking_through_the_rollout_again():
             if step in (3, 7, 11):
                 torch.testing.assert_close(buffer.states[2][(step + 1) // 4], hidden)
     torch.testing.assert_close(buffer.values, expected[:-1], rtol=1e-5, atol=1e-5)
-    after = torch.where(buffer.ends, buffer.bootstraps, expected[1:])
+    after = torch.where(buffer.dones, buffer.bootstraps, expected[1:])
     errors = buffer.rewards + model.gamma * after - buffer.values
     ahead, advantages = torch.zeros(3), []
     for step in reversed(range(16)):
-        ahead = errors[step] + model.gamma * model.gae_lambda * ~buffer.ends[step] * ahead
+        ahead = errors[step] + model.gamma * model.gae_lambda * ~buffer.dones[step] * ahead
         advantages.append(ahead)
     torch.testing.assert_close(buffer.advantages, torch.stack(advantages[::-1]), rtol=1e-4, atol=1e-5)
 

@@ -31,7 +31,7 @@ VARIANTS = {
 
 
 def everybody_acts(policy: type) -> type:
-    return type("EverybodyActs", (policy,), {"acting": lambda self, observations: None})
+    return type("EverybodyActs", (policy,), {"actor_mask": lambda self, observations: None})
 
 
 def environment(policy: type) -> Wander:

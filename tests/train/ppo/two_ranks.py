@@ -12,7 +12,7 @@ from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
-from echelon_train.ppo.joint_state import joint_state, own_state
+from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.losses import Losses
 from train.policy.real import fought
 from train.ppo.toys import Wander, collect, model_of
@@ -158,9 +158,9 @@ def normalizing(folder: Path) -> dict[str, Any]:
     own = ObservationNormalizer()
     for part in rows:
         model.rollout_buffer.observations.copy_(part)
-        model.rollout_buffer.acting[:] = model.policy.acting(part.flatten(0, 1)).view(STEPS, ROWS)
+        model.rollout_buffer.actor_mask[:] = model.policy.actor_mask(part.flatten(0, 1)).view(STEPS, ROWS)
         model.train()
-        own.update(part.flatten(0, 1), model.policy.acting(part.flatten(0, 1)))
+        own.update(part.flatten(0, 1), model.policy.actor_mask(part.flatten(0, 1)))
     return {"moments": model.policy.observation_normalizer.moments(), "own": own.moments()}
 
 
@@ -168,9 +168,9 @@ def exchange(folder: Path) -> dict[str, Any]:
     """Everything that processes tell one another."""
     rank = distributed.rank()
     state = ({"a": torch.tensor([rank], dtype=torch.uint32), "random.x": torch.ones(2) * rank}, {"number": rank})
-    joint = joint_state(*state)
+    joint = gather_state(*state)
     distributed.broadcast_object(lambda: torch.save(joint, folder / "joint.pt"))
-    tensors, values = own_state(*torch.load(folder / "joint.pt", weights_only=False))
+    tensors, values = rank_state(*torch.load(folder / "joint.pt", weights_only=False))
     return {
         "any": [distributed.any_true(False), distributed.any_true(rank == 1), distributed.any_true(True)],
         "first": distributed.broadcast_object(lambda: {"from": rank}),

@@ -162,7 +162,7 @@ def test_teams_train_as_rows(scenario):
     assert buffer.rewards.abs().sum() > 0
     assert model._n_updates == 1
     assert torch.isfinite(buffer.advantages).all()
-    assert model.num_timesteps == int(buffer.acting.sum())
+    assert model.num_timesteps == int(buffer.actor_mask.sum())
 
 
 def test_truncated_battles_are_bootstrapped():

@@ -117,4 +117,4 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
             self._seat.forget()
             # new weights follow from the run's seed and how far it is
             seed = training_seed(self._config.seed, 0, self.model.num_timesteps)
-            self.model.begin_anew(weights_of(build_policy(self._config.network, seed)))
+            self.model.reinitialize(weights_of(build_policy(self._config.network, seed)))

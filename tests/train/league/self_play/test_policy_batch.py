@@ -36,7 +36,7 @@ def policies_of(network):
     for policy in made:
         policy.set_training_mode(False)
         seen = moments(5)[0].flatten(0, 1)
-        policy.observe({"observation": seen} if network.critic == "central" else seen, policy.acting(seen))
+        policy.observe({"observation": seen} if network.critic == "central" else seen, policy.actor_mask(seen))
     return made
 
 
@@ -54,7 +54,7 @@ def test_every_lane_acts_as_its_policy(network):
             distribution, after = policy.get_distribution(seen[lane], own, starts[lane])
             expected = environment_actions(distribution.sample(noise[lane]))
         torch.testing.assert_close(actions[lane], expected, rtol=1e-5, atol=1e-5)
-        living = policy.acting(seen[lane])  # the dead need no memory
+        living = policy.actor_mask(seen[lane])  # the dead need no memory
         torch.testing.assert_close(hidden[lane][living], after[0][0][living], rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(cell[lane][living], after[1][0][living], rtol=1e-5, atol=1e-5)
     assert not torch.equal(actions[0], actions[1])

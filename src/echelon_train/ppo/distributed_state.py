@@ -15,7 +15,7 @@ _OTHERS = "ranks"
 """Names the values of the processes after the first one."""
 
 
-def joint_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def gather_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The state of this process, of tensors on the CPU, and in the first process those of the others.
 
     Their tensors are named ``rank<number>.<name>``. All processes call it at the same time.
@@ -29,8 +29,8 @@ def joint_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tup
     return joint, {**values, _OTHERS: [their_values for _, their_values in others]}
 
 
-def own_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The part of this process in a `joint_state`.
+def rank_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The part of this process in a `gather_state`.
 
     Raises CheckpointError if that is of another number of processes, or is none.
     """
