@@ -14,7 +14,7 @@ from echelon_env import BattleEngine
 from echelon_env.engine._jit import entry_point, integer
 from echelon_env.engine.geometry import CONTACT_TOLERANCE
 from echelon_env.engine.state import EVENT_KINDS, State
-from echelon_env.engine.tables import HOMING, Tables
+from echelon_env.engine.tables import Tables
 from echelon_env.layout.observations import EGO_SIDE, OBSERVATION_DIM, STREAMS
 
 FEATURE_BYTES = 4
@@ -61,7 +61,7 @@ def count_shots(tables: Any, before: Any, state: Any, looked: Any, counts: Any) 
                     if best < 0 and chosen >= 0:
                         chosen = -1
                         continue
-                    if best < 0 or (weapon.flight == HOMING and state.paint[b, mech.pack, best].ticks > 0):
+                    if best < 0 or (weapon.guided and state.paint[b, mech.pack, best].ticks > 0):
                         break
                     other = mechs[best]
                     high = other.z + 0.5 * tables.classes[other.mech_class].height

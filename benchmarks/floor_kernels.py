@@ -15,7 +15,7 @@ from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine import rng
 from echelon_env.engine._jit import entry_point, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
-from echelon_env.engine.tables import BALLISTIC, HOMING
+from echelon_env.engine.guidance import BALLISTIC, HOMING
 
 NUM_MOUNTS = len(MOUNTS)
 NEVER = 2.0

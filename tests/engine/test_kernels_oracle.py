@@ -9,10 +9,10 @@ from scipy import optimize
 from echelon_env.engine._jit import kernel
 from echelon_env.engine.electronics import measure_quality
 from echelon_env.engine.geometry import log1p, segment_distance_squared
+from echelon_env.engine.guidance import ballistic_aim
 from echelon_env.engine.hearing import quadrant
 from echelon_env.engine.smoke import crosses_smoke
 from echelon_env.engine.state import CLOUD, ECCM, MECH
-from echelon_env.engine.weapons import ballistic_aim
 from oracles.configs import odd_config, small_config
 from oracles.electronics import measure_quality as oracle_measure_quality
 from oracles.raycast import distance_to_segment

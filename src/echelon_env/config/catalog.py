@@ -20,6 +20,25 @@ Flight = Literal["hitscan", "straight", "ballistic", "homing"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class FlightRules:
+    """What the rules make of a flight. How its projectiles are aimed and move is in `engine.guidance`."""
+
+    projectile: bool = True  # False: it hits in the tick in which it is fired
+    needs_target: bool = False  # without a target it is not fired
+    guided: bool = False  # it locks on by sight or paint, homes for a lifetime, and anti-missile systems shoot it down
+    slowest: float = 1.0  # least mean speed of an unguided flight, as a share of the speed at the muzzle
+
+
+FLIGHTS: dict[Flight, FlightRules] = {
+    "hitscan": FlightRules(projectile=False, needs_target=True),
+    "straight": FlightRules(),
+    "ballistic": FlightRules(slowest=0.4),  # 0.414 straight upwards
+    "homing": FlightRules(needs_target=True, guided=True),
+}
+"""The flights that weapons can have; the place of one is its code in kernels."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Material:
     """What a voxel is made of. Hazards (speed, heat, damage) act on mechs whose box overlaps the voxel."""
 
@@ -74,6 +93,11 @@ class Weapon:
     smoke_radius: float = quantity(0.0, "m")  # of the cloud where its flight ends; 0: none
     smoke_duration: float = quantity(0.0, "s")
     charges: int = quantity(0, "")  # in a battle, 0: any number
+
+    @property
+    def flight_rules(self) -> FlightRules:
+        """What the rules make of its flight."""
+        return FLIGHTS[self.flight]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,18 +162,14 @@ LEAST_SPEED = 0.1
 MOST_ENTRIES = 100
 """Mech classes, or weapons, of a catalogue."""
 
-SLOWEST_BALLISTIC = 0.4
-"""Least mean speed of a shell in a ballistic flight, as a share of its speed at the muzzle; 0.414 straight upwards."""
-
 
 def flight_ticks(weapon: Weapon, dt: float) -> int:
     """Most ticks of `dt` seconds that a projectile of a weapon flies."""
-    if weapon.flight == "hitscan":
+    if not weapon.flight_rules.projectile:
         return 0
-    if weapon.flight == "homing":
+    if weapon.flight_rules.guided:
         return math.ceil(weapon.lifetime / dt) + 1
-    slowest = SLOWEST_BALLISTIC if weapon.flight == "ballistic" else 1.0
-    return math.ceil(weapon.range / (slowest * weapon.speed * dt)) + 1
+    return math.ceil(weapon.range / (weapon.flight_rules.slowest * weapon.speed * dt)) + 1
 
 
 def check_catalog(catalog: Catalog, dt: float) -> None:
@@ -210,15 +230,15 @@ def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
 
 
 def _check_weapon(weapon: Weapon, dt: float) -> None:
-    if weapon.flight == "hitscan":
+    if not weapon.flight_rules.projectile:
         if weapon.splash_radius > 0 or weapon.smoke_radius > 0:
-            raise ConfigError(f"{weapon.name!r}: a hitscan weapon has neither splash nor smoke", "catalog")
+            raise ConfigError(f"{weapon.name!r}: a {weapon.flight} weapon has neither splash nor smoke", "catalog")
         return
     if weapon.speed < LEAST_SPEED:
         raise ConfigError(
             f"speed of {weapon.name!r}: expected at least {LEAST_SPEED} m/s, got {weapon.speed}", "catalog"
         )
-    if weapon.flight == "homing" and weapon.lifetime <= 0:
+    if weapon.flight_rules.guided and weapon.lifetime <= 0:
         raise ConfigError(f"lifetime of {weapon.name!r}: expected more than 0, got {weapon.lifetime}", "catalog")
     if flight_ticks(weapon, dt) > MAX_FLIGHT_TICKS:
         raise ConfigError(

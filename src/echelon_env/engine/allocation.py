@@ -41,7 +41,7 @@ def max_projectiles(config: BattleConfig) -> int:
 
 def _in_flight(config: BattleConfig, weapon: Weapon) -> int:
     """Projectiles of one mount that can be in flight at once."""
-    if weapon.flight == "hitscan":
+    if not weapon.flight_rules.projectile:
         return 0
     return flight_ticks(weapon, config.dt) // config.ticks(weapon.cooldown) + 1
 

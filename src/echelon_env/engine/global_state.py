@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.engine.state import ECCM, ECM, State
-from echelon_env.engine.tables import HOMING, Tables
+from echelon_env.engine.tables import Tables
 from echelon_env.layout.observations import CLASS_NAMES, Clock, Stream, Unit, class_columns
 
 Floats = NDArray[np.float64]
@@ -101,6 +101,6 @@ def _write_weapons(tables: Tables, state: State, rows: Floats) -> None:
     rows[..., Unit.HAS_PRIMARY : Unit.HAS_SPECIAL + 1] = (weapon >= 0) & (~limited | (mechs["charges"] > 0))
     rows[..., Unit.ANTI_MISSILE] = mechs["anti_missile_cooldown"] / tables.rules[0]["anti_missile_cooldown"]
     flying = np.arange(state.projectiles.shape[1]) < state.battles["num_projectiles"][:, None]
-    homing = flying & (np.append(tables.weapons["flight"], 0)[state.projectiles["weapon"]] == HOMING)
+    homing = flying & (np.append(tables.weapons["guided"], 0)[state.projectiles["weapon"]] > 0)
     battle, shot = np.nonzero(homing)
     rows[battle, state.projectiles["target"][battle, shot], Unit.MISSILE] = 1.0

@@ -1,12 +1,42 @@
-"""Where a projectile goes in a tick: straight on, along a parabola, or where its guidance steers it."""
+"""How projectiles of each flight are aimed and where they go in a tick: straight, along a parabola, or steered."""
 
 from __future__ import annotations
 
 import math
 
+from echelon_env.config.catalog import FLIGHTS
 from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.state import CLIMB, CRUISE, DIRECT, State
-from echelon_env.engine.tables import BALLISTIC, HOMING, Tables
+from echelon_env.engine.tables import Tables
+
+BALLISTIC, HOMING = (list(FLIGHTS).index(flight) for flight in ("ballistic", "homing"))
+
+AIM_ROUNDS = 8  # of refining the time that a shell will fly
+
+
+@kernel
+def ballistic_aim(
+    gravity: float, speed: float, longest: float, dx: float, dy: float, dz: float, vx: float, vy: float
+) -> tuple[float, float, float]:
+    """Direction, as a vector of any length, in which a shell meets a point at (dx, dy, dz) that moves with (vx, vy).
+
+    It flies for `longest` seconds at most; where it is too slow to meet the point it is fired as if it could.
+    """
+    t = math.sqrt(dx * dx + dy * dy + dz * dz) / speed
+    for _ in range(AIM_ROUNDS):
+        ahead_x, ahead_y, up = dx + vx * t, dy + vy * t, dz + 0.5 * gravity * t * t
+        t = min(longest, math.sqrt(ahead_x * ahead_x + ahead_y * ahead_y + up * up) / speed)
+    return dx + vx * t, dy + vy * t, dz + 0.5 * gravity * t * t
+
+
+@kernel
+def lead(
+    gravity: float, weapon: Row, dx: float, dy: float, dz: float, vx: float, vy: float
+) -> tuple[float, float, float]:
+    """Direction, as a vector of any length, to fire in at a point at (dx, dy, dz) that moves with (vx, vy)."""
+    if weapon.flight == BALLISTIC:
+        return ballistic_aim(gravity, weapon.speed, weapon.longest_flight, dx, dy, dz, vx, vy)
+    return dx, dy, dz
 
 
 @kernel

@@ -12,7 +12,7 @@ from echelon_env.engine.geometry import clip, unit_in_plane
 from echelon_env.engine.intel import squared_distance_to_sighting
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
 from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
-from echelon_env.engine.tables import HOMING, Tables
+from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height, squared_distance
 from echelon_env.engine.weapons import has_shots
 from echelon_env.engine.zone import distance_to_centre, is_inside
@@ -119,7 +119,7 @@ def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
     row[at + Self.PAINTED] = is_painted_by_enemies(state, b, m)
     for p in range(state.battles[b].num_projectiles):
         projectile = state.projectiles[b, p]
-        if projectile.target == m and tables.weapons[projectile.weapon].flight == HOMING:
+        if projectile.target == m and tables.weapons[projectile.weapon].guided:
             row[at + Self.MISSILE] = 1.0
     row[at + Self.BY_DISTANCE + mech.display] = 1.0
     row[at + Self.HAS_TARGET] = mech.target != NO_MECH

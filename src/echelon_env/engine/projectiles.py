@@ -15,7 +15,7 @@ from echelon_env.engine.raycast import BEDROCK, NEVER, OUTSIDE, first_obstacle
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.smoke import leave_smoke
 from echelon_env.engine.state import IMPACT, INTERCEPTION, NO_MECH, State
-from echelon_env.engine.tables import HOMING, Tables
+from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height
 
 BURST_SETBACK = 0.05
@@ -116,7 +116,7 @@ def shot_down(tables: Tables, state: State, b: int, projectile: Row) -> bool:
 def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
     """Move a projectile by one tick; say whether it flies on."""
     rules, mechs = tables.rules[0], state.mechs[b]
-    if tables.weapons[projectile.weapon].flight == HOMING and shot_down(tables, state, b, projectile):
+    if tables.weapons[projectile.weapon].guided and shot_down(tables, state, b, projectile):
         return False
     dx, dy, dz, arrives = next_step(tables, state, b, projectile)
     x, y, z = projectile.x, projectile.y, projectile.z

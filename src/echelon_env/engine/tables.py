@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import PACK, REWARD_COMPONENTS, BattleConfig
-from echelon_env.config.catalog import MOUNTS, SLOWEST_BALLISTIC, Material
+from echelon_env.config.catalog import FLIGHTS, MOUNTS, Material
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
@@ -120,11 +120,14 @@ MECH_CLASS = np.dtype(
 
 WEAPON = np.dtype(
     [
-        ("flight", "i8"),  # HITSCAN, STRAIGHT, BALLISTIC or HOMING
+        ("flight", "i8"),  # place in FLIGHTS
+        ("projectile", "i8"),  # 0: it hits in the tick in which it is fired
+        ("needs_target", "i8"),
+        ("guided", "i8"),  # 1: it homes on its target
         ("range", "f8"),  # m
-        ("unaided_range", "f8"),  # m, of line of sight; the range but for homing weapons
+        ("unaided_range", "f8"),  # m, of line of sight; the range but for guided weapons
         ("reach", "f8"),  # m that a projectile flies
-        ("longest_flight", "f8"),  # s that a ballistic shell can fly
+        ("longest_flight", "f8"),  # s that an unguided projectile can fly
         ("damage", "f8"),  # hit points
         ("stability", "f8"),
         ("heat", "f8"),
@@ -158,9 +161,6 @@ MATERIAL = np.dtype(
     ],
     align=True,
 )
-
-HITSCAN, STRAIGHT, BALLISTIC, HOMING = range(4)
-_FLIGHTS = {"hitscan": HITSCAN, "straight": STRAIGHT, "ballistic": BALLISTIC, "homing": HOMING}
 
 CEILING_CLEARANCE = 0.5
 """m below the map's height at which homing projectiles cruise."""
@@ -256,15 +256,17 @@ def _weapons(config: BattleConfig) -> NDArray[Any]:
     for row, weapon in zip(table, config.catalog.weapons, strict=True):
         for name in set(WEAPON.names or ()) & {f.name for f in fields(weapon)} - {"flight"}:
             row[name] = getattr(weapon, name)
-        row["flight"] = _FLIGHTS[weapon.flight]
-        row["unaided_range"] = weapon.unaided_range if weapon.flight == "homing" else weapon.range
-        row["reach"] = weapon.speed * weapon.lifetime if weapon.flight == "homing" else weapon.range
+        rules = weapon.flight_rules
+        row["flight"] = list(FLIGHTS).index(weapon.flight)
+        row["projectile"], row["needs_target"], row["guided"] = rules.projectile, rules.needs_target, rules.guided
+        row["unaided_range"] = weapon.unaided_range if rules.guided else weapon.range
+        row["reach"] = weapon.speed * weapon.lifetime if rules.guided else weapon.range
         row["cooldown"] = config.ticks(weapon.cooldown)
         row["damage_rate"] = weapon.damage / (config.ticks(weapon.cooldown) * config.dt)
         for name in ("suppression", "paint"):
             row[name] = config.ticks(getattr(weapon, name)) if getattr(weapon, name) > 0 else 0
-        if weapon.flight == "ballistic":
-            row["longest_flight"] = weapon.range / (SLOWEST_BALLISTIC * weapon.speed)
+        if rules.projectile and not rules.guided:
+            row["longest_flight"] = weapon.range / (rules.slowest * weapon.speed)
         row["smoke_ticks"] = config.ticks(weapon.smoke_duration)
         row["arc_cos"] = _half_arc_cos(weapon.arc)
     return table

@@ -11,7 +11,7 @@ from echelon_env.engine.raycast import blocking_column, blocks
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.smoke import crosses_smoke
 from echelon_env.engine.state import NO_MECH, State
-from echelon_env.engine.tables import HOMING, Tables
+from echelon_env.engine.tables import Tables
 
 
 @kernel
@@ -93,7 +93,7 @@ def is_valid_target(tables: Tables, state: State, b: int, m: int, o: int, weapon
     dx, dy = target.x - mech.x, target.y - mech.y
     if dx * mech.facing_x + dy * mech.facing_y < weapon.arc_cos * math.sqrt(dx * dx + dy * dy):
         return False
-    if weapon.flight == HOMING and has_paint_lock(tables, state, b, m, o):
+    if weapon.guided and has_paint_lock(tables, state, b, m, o):
         return True
     return has_direct_lock(tables, state, b, m, o, weapon)
 

@@ -8,12 +8,11 @@ from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
 from echelon_env.engine.events import record
+from echelon_env.engine.guidance import lead
 from echelon_env.engine.hits import hit
 from echelon_env.engine.state import CLIMB, DIRECT, NO_MECH, SHOT, State
-from echelon_env.engine.tables import BALLISTIC, HITSCAN, HOMING, Tables
+from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height, choose_target, has_direct_lock
-
-AIM_ROUNDS = 8  # of refining the time that a shell will fly
 
 
 @kernel
@@ -21,21 +20,6 @@ def drawn_aim(rules: Row, battle: Row, place: int, mount: int) -> float:
     """Where a shot aims, as a share of its target's height."""
     draw = rng.random_unit(battle.seed, integer(battle.tick), place, rng.AIM + mount)
     return float(rules.aim_low + (rules.aim_high - rules.aim_low) * draw)
-
-
-@kernel
-def ballistic_aim(
-    gravity: float, speed: float, longest: float, dx: float, dy: float, dz: float, vx: float, vy: float
-) -> tuple[float, float, float]:
-    """Direction, as a vector of any length, in which a shell meets a point at (dx, dy, dz) that moves with (vx, vy).
-
-    It flies for `longest` seconds at most; where it is too slow to meet the point it is fired as if it could.
-    """
-    t = math.sqrt(dx * dx + dy * dy + dz * dz) / speed
-    for _ in range(AIM_ROUNDS):
-        ahead_x, ahead_y, up = dx + vx * t, dy + vy * t, dz + 0.5 * gravity * t * t
-        t = min(longest, math.sqrt(ahead_x * ahead_x + ahead_y * ahead_y + up * up) / speed)
-    return dx + vx * t, dy + vy * t, dz + 0.5 * gravity * t * t
 
 
 @kernel
@@ -48,9 +32,7 @@ def launch(tables: Tables, state: State, b: int, m: int, w: int, target: int, ai
         enemy = state.mechs[b, target]
         dx, dy = enemy.x - x, enemy.y - y
         dz = enemy.z + aim * tables.classes[enemy.mech_class].height - z
-        if weapon.flight == BALLISTIC:
-            gravity = tables.rules[0].gravity
-            dx, dy, dz = ballistic_aim(gravity, weapon.speed, weapon.longest_flight, dx, dy, dz, enemy.vx, enemy.vy)
+        dx, dy, dz = lead(tables.rules[0].gravity, weapon, dx, dy, dz, enemy.vx, enemy.vy)
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     if battle.num_projectiles == state.projectiles.shape[1]:
         battle.lost_events += 1  # only in a state that no battle comes to by itself
@@ -66,7 +48,7 @@ def launch(tables: Tables, state: State, b: int, m: int, w: int, target: int, ai
     projectile.reach, projectile.aim = weapon.reach, aim
     projectile.owner, projectile.target, projectile.weapon = m, target, w
     projectile.phase = DIRECT
-    if weapon.flight == HOMING and not has_direct_lock(tables, state, b, m, target, weapon):
+    if weapon.guided and not has_direct_lock(tables, state, b, m, target, weapon):
         projectile.phase = CLIMB
 
 
@@ -85,7 +67,7 @@ def fire(tables: Tables, state: State, b: int, m: int, mount: int) -> None:
     w = integer(mech_class.weapon[mount])
     weapon = tables.weapons[w]
     target = choose_target(tables, state, b, m, weapon)
-    if target == NO_MECH and (weapon.flight == HITSCAN or weapon.flight == HOMING):
+    if target == NO_MECH and weapon.needs_target:
         return
     mech.cooldown[mount] = weapon.cooldown
     if weapon.charges > 0:
@@ -94,12 +76,12 @@ def fire(tables: Tables, state: State, b: int, m: int, mount: int) -> None:
     state.shots[b, m, w] += 1
     record(state, b, SHOT, m, target, w, mech.x, mech.y, centre_height(tables, mech), 0.0, 0.0, 0.0)
     aim = drawn_aim(tables.rules[0], state.battles[b], integer(mech.place), mount)
-    if weapon.flight == HITSCAN:
+    if weapon.projectile:
+        launch(tables, state, b, m, w, target, aim)
+    else:
         enemy = state.mechs[b, target]
         z = enemy.z + aim * tables.classes[enemy.mech_class].height
         hit(tables, state, b, m, target, w, enemy.x, enemy.y, z, enemy.x - mech.x, enemy.y - mech.y)
-    else:
-        launch(tables, state, b, m, w, target, aim)
 
 
 @kernel

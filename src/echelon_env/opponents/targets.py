@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from echelon_env.engine._jit import Row, integer, kernel
-from echelon_env.engine.tables import HOMING
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import COMM_ROWS, CONTACT_ROWS, Comm, Contact, Self
 from echelon_env.opponents.knowledge import Knowledge
@@ -40,7 +39,7 @@ def reaches(knowledge: Knowledge, observation: Any, plan: Row, mount: int, row: 
     left = contact(observation, row, Contact.DIRECTION_LEFT)
     if distance > weapon.range or not arc_covers(weapon.arc_cos, forward, left):
         return False
-    if weapon.flight == HOMING and contact(observation, row, Contact.PAINTED) > 0.0:
+    if weapon.guided and contact(observation, row, Contact.PAINTED) > 0.0:
         rules = knowledge.rules[0]
         if own(observation, Self.SENSOR_QUALITY) * rules.max_quality >= rules.paint_quality:
             return True

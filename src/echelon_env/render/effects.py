@@ -57,9 +57,9 @@ def draw_events(canvas: Canvas, config: BattleConfig, state: State, battle: int)
 def _draw_hit(canvas: Canvas, weapon: Weapon, shooter: Any, hit: Any, alpha: int) -> None:
     """The beam or the end of the flight, and a spark."""
     place = canvas.at(hit["x"], hit["y"])
-    if weapon.flight == "hitscan":
+    if not weapon.flight_rules.projectile:
         _draw_beam(canvas, weapon, canvas.at(shooter["x"], shooter["y"]), place, BEAMS[shooter["team"]], alpha)
-    elif weapon.flight != "homing" and weapon.damage > 0:
+    elif not weapon.flight_rules.guided and weapon.damage > 0:
         draw_streak(canvas, weapon, hit, (hit["dx"], hit["dy"]), alpha)
     if weapon.damage > 0:
         _draw_spark(canvas, place, alpha)

@@ -26,7 +26,7 @@ def draw_projectiles(canvas: Canvas, config: BattleConfig, state: State, battle:
         weapon = config.catalog.weapons[projectile["weapon"]]
         speed = math.hypot(projectile["vx"], projectile["vy"], projectile["vz"]) or 1.0
         direction = projectile["vx"] / speed, projectile["vy"] / speed
-        if weapon.flight == "homing":
+        if weapon.flight_rules.guided:
             team = state.mechs[battle, projectile["owner"]]["team"]
             _draw_missile(canvas, projectile, direction, TEAMS[team].colour)
         elif weapon.smoke_radius > 0:

@@ -15,7 +15,7 @@ from echelon_env.engine._jit import entry_point, integer
 from echelon_env.engine.commands import clean, command
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, NO_MECH, State
-from echelon_env.engine.tables import HITSCAN, HOMING, Tables
+from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import choose_target
 from echelon_env.layout.actions import ACTION_DIM, COMM_DIM, TARGET_CHOICES, Action
 from echelon_env.spaces.actions import Possibilities, possibilities
@@ -218,7 +218,7 @@ def _mount(case: _Case, mount: int) -> ActionPart:
         refused = f"cooling down for {case.seconds(cooldown)} yet"
     elif refused is None and case.mech["vent"]:
         refused = "it holds fire while venting"
-    elif refused is None and target == NO_MECH and case.tables.weapons[w]["flight"] in (HITSCAN, HOMING):
+    elif refused is None and target == NO_MECH and case.tables.weapons[w]["needs_target"]:
         refused = "no valid target now"
     aim = "level and straight ahead" if target == NO_MECH else f"at {case.mech_at_distance(target)}"
     wait = f", ready in {case.seconds(cooldown)}" if cooldown > 1 else ""

@@ -1,0 +1,92 @@
+"""A component of the reward and a flight of a weapon are edits of two files each."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import echelon_env
+
+PACKAGE = Path(echelon_env.__file__).parent
+
+COMPONENT = {
+    "config/battle.py": {
+        '    contested_kill: float = quantity(2.0, "x")': '    haste: float = _weight(2.0, "per m/s", "speed")\n',
+    },
+    "engine/reward.py": {
+        "@kernel\ndef takes_part": (
+            '@kernel\ndef haste(mech: Row) -> float:\n    """Speed along x."""\n    return float(mech.vx)\n\n\n'
+        ),
+        "    )\n    for k in range(NUM_COMPONENTS):\n        row": "        rules.weight_haste * haste(mech),\n",
+    },
+}
+"""Text that is put in front of other text, by file."""
+
+HASTE = """
+import numpy as np
+from echelon_env import parallel_env
+from echelon_env.config.battle import REWARD_COMPONENTS
+
+assert REWARD_COMPONENTS[-1] == "haste"
+env = parallel_env("duel-open", max_steps=2, rewards={"haste": 3.0})
+env.reset(seed=0)
+_, rewards, *_, infos = env.step({agent: np.ones(27, np.float32) for agent in env.agents})
+mechs = env._engine.state.mechs[0]
+for agent, m in (("blue_0", 0), ("red_0", 1)):
+    components = infos[agent]["reward_components"]
+    assert mechs["vx"][m] != 0 and components["haste"] == np.float32(3.0 * mechs["vx"][m])
+    assert np.isclose(rewards[agent], sum(components.values()))
+"""
+
+FLIGHT = {
+    "config/catalog.py": {
+        '"straight", "ballistic", "homing"]': '"rocket", ',
+        '}\n"""The flights': '    "rocket": FlightRules(),\n',
+    },
+    "engine/guidance.py": {
+        "@kernel\ndef next_step": (
+            'ROCKET = list(FLIGHTS).index("rocket")\n\n\n'
+            "@kernel\ndef burn(projectile: Row) -> None:\n"
+            "    projectile.vx, projectile.vy = 1.25 * projectile.vx, 1.25 * projectile.vy\n\n\n"
+        ),
+        "    length = math.sqrt(dx * dx + dy * dy + dz * dz)\n    if length > projectile": (
+            "    if flight == ROCKET:\n        burn(projectile)\n"
+        ),
+    },
+}
+
+ROCKETS = """
+from dataclasses import replace
+import numpy as np
+from echelon_env import BattleEngine
+from echelon_env.config.catalog import AUTOCANNON, DEFAULT_CATALOG
+from echelon_env.layout.actions import ACTION_DIM, Action
+
+rocket = replace(AUTOCANNON, flight="rocket", speed=4.0, range=30.0, cooldown=9.0)
+weapons = tuple(rocket if weapon is AUTOCANNON else weapon for weapon in DEFAULT_CATALOG.weapons)
+engine = BattleEngine("duel-open", catalog=replace(DEFAULT_CATALOG, weapons=weapons))
+engine.reset([0])
+engine.step(np.tile(np.eye(ACTION_DIM, dtype=np.float32)[Action.TERTIARY], (1, 2, 1)))
+assert engine.state.battles["num_projectiles"][0] == 2
+shot = engine.state.projectiles[0, 0]
+assert np.isclose(np.hypot(shot["vx"], shot["vy"]), 4.0 * 1.25**5)
+"""
+
+
+@pytest.mark.parametrize(("edits", "battle"), [(COMPONENT, HASTE), (FLIGHT, ROCKETS)], ids=["component", "flight"])
+def test_an_extension_of_the_rules_is_an_edit_of_two_files(edits, battle, tmp_path):
+    """Uncompiled, for a changed kernel would be compiled for this test alone."""
+    shutil.copytree(PACKAGE, tmp_path / "echelon_env", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, additions in edits.items():
+        file = tmp_path / "echelon_env" / name
+        text = file.read_text(encoding="utf-8")
+        for mark, added in additions.items():
+            assert text.count(mark) == 1
+            text = text.replace(mark, added + mark)
+        file.write_text(text, encoding="utf-8")
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", battle], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
