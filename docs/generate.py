@@ -18,6 +18,7 @@ from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
 from echelon_env.spaces.actions import BLOCKS, MASK_SIZE, MASK_SLICES, NEUTRAL_CHOICES, PARTS, Block, Part, action_space
 from echelon_env.spaces.describe import describe_action, describe_observation
+from echelon_env.testing import CHECKS
 
 
 def _markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -238,6 +239,7 @@ TABLES = {
     "biomes": "\n\n".join(
         f"`{name}`: {BIOMES[name].summary}\n\n![{name}](pictures/{name}.png)" for name in default_biomes()
     ),
+    "checks": _markdown(("name", "property"), ((f"`{name}`", holds) for name, holds in CHECKS.items())),
     "events": _markdown(
         ("kind", "actor", "target", "amount"), ((kind, *meanings) for kind, meanings in EVENT_MEANINGS.items())
     ),
@@ -325,8 +327,12 @@ def _with_tables(page: Path) -> str:
 
 GAME = _with_tables(Path(__file__).parent / "game.md")
 MAPS = _with_tables(Path(__file__).parent / "maps.md")
+TESTING = _with_tables(Path(__file__).parent / "testing.md")
 
-PAGES = {"observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS, "api.md": _api()}
+PAGES = {
+    "observations.md": OBSERVATIONS, "actions.md": ACTIONS, "game.md": GAME, "maps.md": MAPS, "testing.md": TESTING,
+    "api.md": _api(),
+}  # fmt: skip
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Rewards of one's own: by the weights of the built-in components, and by a wrapper that makes new ones."""
+"""Custom rewards: other weights of the built-in components, and a wrapper that computes new ones."""
 
 import argparse
 
@@ -7,11 +7,11 @@ import gymnasium
 import echelon_env
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--decisions", type=int, default=240, help="decisions after which the battle is cut off")
+parser.add_argument("--decisions", type=int, default=240, help="decisions after which the battle is truncated")
 arguments = parser.parse_args()
 
-# 1. Weights. Any field of RewardConfig can be given; the others keep their defaults. team_spirit shares every
-#    component with the team: 0 for oneself alone, 1 for the team's mean.
+# 1. Weights. Set any field of RewardConfig; the others keep their defaults. team_spirit shares every component with
+#    the team: 0 for the individual value, 1 for the team's mean.
 weighted = echelon_env.parallel_env(
     "skirmish", rewards={"zone": 1.0, "kill": 0.0, "overheat": -0.5, "team_spirit": 0.3}, max_cycles=arguments.decisions
 )
@@ -23,13 +23,13 @@ print("they sum to the reward exactly:", float(sum(parts.values())) == rewards["
 weighted.close()
 
 
-# 2. A wrapper. Infos hold the components that the reward is the sum of, and the teams' scores, so a wrapper can drop
-#    what it does not want and add what it does: here only the change of the lead in the zone counts, and the outcome.
+# 2. A wrapper. Infos hold the reward's components and the teams' scores, so a wrapper can compute any reward from them:
+#    here the change of the lead in the zone, and the outcome.
 class ZoneLead(gymnasium.Wrapper):
-    """Pays the seconds by which the own lead in the zone has grown, and the outcome."""
+    """Rewards the increase of the own lead in zone seconds, and the outcome."""
 
     def reset(self, *, seed=None, options=None):
-        """Begin a battle."""
+        """Start a battle."""
         observation, info = self.env.reset(seed=seed, options=options)
         self.lead = info["own_score"] - info["enemy_score"]
         return observation, info
@@ -50,5 +50,5 @@ while not done:
     _, reward, terminated, truncated, info = env.step(env.action_space.sample())
     total += reward
     done = terminated or truncated
-print(f"the wrapper paid {total:.2f}; the environment would have paid {info['episode_statistics']['r']:.2f}")
+print(f"return with the wrapper {total:.2f}; without it {info['episode_statistics']['r']:.2f}")
 env.close()

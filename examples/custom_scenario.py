@@ -1,4 +1,4 @@
-"""A scenario of one's own: a TOML file stands wherever a scenario's name does, and mistakes are reported by line."""
+"""A custom scenario: a TOML file can replace a scenario's name, and errors name the line."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ import echelon_env
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--scenario", type=Path, default=Path(__file__).with_name("canyon_hunt.toml"))
-parser.add_argument("--out", type=Path, default=Path("broken.toml"), help="where to write a file with a mistake")
+parser.add_argument("--out", type=Path, default=Path("broken.toml"), help="path for a file with an error")
 arguments = parser.parse_args()
 
 scenario = echelon_env.load_scenario(arguments.scenario)
@@ -24,9 +24,9 @@ reason = next(iter(infos.values()))["reason"]
 print(f"{decisions} decisions, over by {reason}; alive: {survivors}")
 env.close()
 
-# A field that no configuration has, and a value that cannot be, are errors that say where and what was expected.
+# Unknown fields and invalid values are errors that state the place and the expected value.
 arguments.out.write_text(arguments.scenario.read_text().replace("size = 64", "siez = 64"))
 try:
     echelon_env.load_scenario(arguments.out)
 except echelon_env.ConfigError as error:
-    print("a mistake is reported:", error)
+    print("error:", error)

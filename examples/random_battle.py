@@ -1,4 +1,4 @@
-"""A PettingZoo battle with random actions: the loop that every multi-agent user knows."""
+"""A PettingZoo battle with random actions: the standard multi-agent loop."""
 
 import argparse
 
@@ -6,10 +6,10 @@ import echelon_env
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--scenario", default="skirmish")
-parser.add_argument("--decisions", type=int, default=120, help="decisions after which the battle is cut off")
+parser.add_argument("--decisions", type=int, default=120, help="decisions after which the battle is truncated")
 arguments = parser.parse_args()
 
-# Discrete actions come with masks of what is impossible now, so that the players fire only what can fire.
+# Discrete actions have masks of impossible choices, so that agents fire only weapons that can fire.
 env = echelon_env.parallel_env(arguments.scenario, action="multi_discrete", max_cycles=arguments.decisions)
 observations, infos = env.reset(seed=1)
 for agent in env.agents:
@@ -18,7 +18,7 @@ statistics = {}
 while env.agents:
     actions = {agent: env.action_space(agent).sample(infos[agent]["action_mask"]) for agent in env.agents}
     observations, rewards, terminations, truncations, infos = env.step(actions)
-    # An agent that dies is terminated and leaves env.agents; its last info sums its episode up.
+    # An agent that dies is terminated and leaves env.agents; its last info has the statistics of its episode.
     for agent, info in infos.items():
         if "episode_statistics" in info:
             statistics[agent] = info["episode_statistics"]

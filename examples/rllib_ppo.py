@@ -1,9 +1,9 @@
-"""RLlib: PPO plays both teams of a battle, each team with a policy of its own.
+"""RLlib: PPO plays both teams of a battle, each team with its own policy.
 
-A mech that dies is terminated and gets no further part in the episode, which RLlib understands. With
-``time_limit="terminate"`` the clock ends everybody in the same way as a victory does: RLlib's wrapper takes an episode
-for finished only where all agents of the last step terminated, or all were truncated, so a death in the very decision
-in which the clock truncates the others would leave it without an end.
+A mech that dies is terminated and leaves the episode, which RLlib supports. With ``time_limit="terminate"`` the clock
+terminates all agents, as a victory does. RLlib's wrapper ends an episode only if all agents of the last step were
+terminated, or all were truncated, so a death in the same decision in which the clock truncates the others would leave
+the episode without an end.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import echelon_env
 
 
 def main() -> None:
-    """Train for some iterations and print what RLlib says of the episodes."""
+    """Train for some iterations and print RLlib's episode statistics."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenario", default="skirmish-open")
     parser.add_argument("--decisions", type=int, default=240, help="the battle's time limit")

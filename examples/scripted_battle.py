@@ -1,4 +1,4 @@
-"""Two scripted teams fight; the battle becomes an animated GIF."""
+"""A battle between two scripted teams, written as an animated GIF."""
 
 import argparse
 
@@ -10,11 +10,11 @@ from echelon_env.render import save_gif
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--scenario", default="skirmish")
-parser.add_argument("--decisions", type=int, default=480, help="decisions after which the battle is cut off")
+parser.add_argument("--decisions", type=int, default=480, help="decisions after which the battle is truncated")
 parser.add_argument("--out", default="battle.gif")
 arguments = parser.parse_args()
 
-# With dead_agents="persist" a team has the same rows from the first decision to the last, as the players expect.
+# With dead_agents="persist" a team has the same rows from the first decision to the last, as the policies expect.
 env = echelon_env.parallel_env(
     arguments.scenario, dead_agents="persist", max_cycles=arguments.decisions, render_mode="rgb_array"
 )
@@ -23,7 +23,7 @@ players = {"blue": opponents.make("novice", 0, env.config), "red": opponents.mak
 
 observations, infos = env.reset(seed=7)
 for name, player in players.items():
-    player.reset(np.ones(len(teams[name]), dtype=bool))  # a battle begins for all of its mechs
+    player.reset(np.ones(len(teams[name]), dtype=bool))  # a battle starts for all of its mechs
 frames = [env.render()]
 while env.agents:
     actions = {}
@@ -38,6 +38,7 @@ save_gif(frames, arguments.out)
 info = infos["blue_0"]
 won = {1: "blue has won", 0: "a draw", -1: "red has won"}
 print(
-    f"{won[info['outcome']]} by {info['reason']}" if "outcome" in info else "cut off", f"({len(frames) - 1} decisions)"
+    f"{won[info['outcome']]} by {info['reason']}" if "outcome" in info else "truncated",
+    f"({len(frames) - 1} decisions)",
 )
-print(f"film: {arguments.out}")
+print(f"GIF: {arguments.out}")

@@ -1,4 +1,4 @@
-"""Gymnasium: one mech among scripted team-mates, flown by a rule that reads the observation by its streams' names."""
+"""Gymnasium: one mech with scripted team-mates, controlled by a rule that reads observation streams by name."""
 
 import argparse
 
@@ -25,7 +25,7 @@ while not done:
         objective[Objective.DIRECTION_FORWARD],  # throttle
         objective[Objective.DIRECTION_LEFT],  # strafe
         0.0,  # jet
-        nearest_enemy[Contact.DIRECTION_LEFT],  # turn; 0 while nobody is seen
+        nearest_enemy[Contact.DIRECTION_LEFT],  # turn; 0 while no enemy is visible
     )
     action["triggers"][:] = (1, 0, 1, 0, 0)  # primary and tertiary weapon
     action["target"] = 1  # the first contact
@@ -33,5 +33,5 @@ while not done:
     done = terminated or truncated
 record = info["episode_statistics"]
 print(f"return {record['r']:.1f} in {record['l']} decisions, {record['damage']:.0f} hit points of damage")
-print("survived" if info["alive"] else "died", "- outcome:", info.get("outcome", "still being fought"))
+print("survived" if info["alive"] else "died", "- outcome:", info.get("outcome", "still in progress"))
 env.close()

@@ -1,4 +1,4 @@
-"""SuperSuit and Stable-Baselines3: every mech of every battle becomes a row, and stock PPO plays all of them."""
+"""SuperSuit and Stable-Baselines3: every mech of every battle is a row, and stock PPO controls all of them."""
 
 import argparse
 import warnings
@@ -10,20 +10,20 @@ from stable_baselines3.common.vec_env import VecMonitor
 import echelon_env
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--battles", type=int, default=4, help="battles at once")
+parser.add_argument("--battles", type=int, default=4, help="parallel battles")
 parser.add_argument("--steps", type=int, default=20_000, help="decisions of all mechs together")
 arguments = parser.parse_args()
 
-# The conversion needs the same agents from the first step to the last, so the dead persist; the clock is part of the
-# game, because the conversion does not tell PPO a truncation from a termination.
+# The conversion needs the same agents from the first step to the last, so dead mechs persist. The clock is part of
+# the game, because the conversion passes truncations to PPO as terminations.
 env = echelon_env.parallel_env("skirmish", dead_agents="persist", time_limit="terminate", max_steps=120, maps=50)
 env = supersuit.frame_stack_v2(env, 2)
 rows = supersuit.pettingzoo_env_to_vec_env_v1(env)
 rows = supersuit.concat_vec_envs_v1(rows, arguments.battles, num_cpus=0, base_class="stable_baselines3")
-# PPO's parameter seed does not reach through the conversion; this seeds the battles, each place differently.
+# PPO's parameter seed does not work with the conversion; this gives each battle a different seed.
 rows.venv.reset(seed=1)
 with warnings.catch_warnings():
-    # SuperSuit's vector environment does not answer VecMonitor's question for its render mode.
+    # SuperSuit's vector environment has no render mode for VecMonitor.
     warnings.filterwarnings("ignore", "The `render_mode` attribute is not defined")
     rows = VecMonitor(rows)
 

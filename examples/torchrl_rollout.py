@@ -1,8 +1,8 @@
-"""TorchRL: a rollout of a battle in which mechs die, and masks of who lives and what is possible.
+"""TorchRL: a rollout of a battle in which mechs die, with masks of living agents and of possible choices.
 
-TorchRL's wrapper wants from every agent the same infos at every step, all of them numbers, and hands over actions for
-the dead as well; `ForTorchRL` sees to both. The arguments that matter are ``use_mask=True`` (the dead keep their rows,
-with zeros and a mask of False) and ``done_on_any=False`` (the battle goes on when a mech dies).
+TorchRL's wrapper needs the same numeric infos from every agent at every step, and passes actions for dead agents too;
+`ForTorchRL` handles both. The important arguments are ``use_mask=True`` (dead agents keep their rows, with zeros and a
+mask of False) and ``done_on_any=False`` (the battle continues when a mech dies).
 """
 
 import argparse
@@ -15,26 +15,26 @@ import echelon_env
 
 
 class ForTorchRL(BaseParallelWrapper):
-    """A parallel environment as TorchRL wants it: infos are numbers, actions of the dead are dropped.
+    """A parallel environment for TorchRL: infos are numbers, and actions of dead agents are dropped.
 
-    Of the infos the action mask is kept, in one piece, and what is a number at every step.
+    Infos keep the action mask as one array, and the entries that are numbers at every step.
     """
 
     KEPT = ("own_share", "enemy_share", "own_score", "enemy_score")
 
     def reset(self, seed=None, options=None):
-        """Begin a battle."""
+        """Start a battle."""
         observations, infos = self.env.reset(seed=seed, options=options)
         return observations, self.plain(infos)
 
     def step(self, actions):
-        """Take a decision with the actions of those who live."""
+        """Take a decision with the actions of living agents."""
         actions = {agent: actions[agent] for agent in self.env.agents}
         *results, infos = self.env.step(actions)
         return *results, self.plain(infos)
 
     def plain(self, infos):
-        """What TorchRL can take of the infos."""
+        """The part of the infos that TorchRL supports."""
         kept = {agent: {key: np.float32(info[key]) for key in self.KEPT} for agent, info in infos.items()}
         for agent, info in infos.items():
             if "action_mask" in info:
@@ -50,7 +50,7 @@ def make(scenario: str, **options) -> PettingZooWrapper:
 
 
 def main() -> None:
-    """Play one battle with random legal actions and say who died when."""
+    """Play one battle with random possible actions and print how long each mech lived."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scenario", default="skirmish-open")
     parser.add_argument("--decisions", type=int, default=480)

@@ -1,4 +1,4 @@
-"""Gymnasium's vector environment: sixteen duels at once on one engine, and what its infos tell of the episodes."""
+"""Gymnasium's vector environment: sixteen duels on one engine, and episode statistics from the infos."""
 
 import argparse
 
@@ -18,7 +18,7 @@ envs.action_space.seed(0)
 observations, infos = envs.reset(seed=0)
 returns, lost = [], 0
 for _ in range(arguments.decisions):
-    # The default is NEXT_STEP: after an end the next step only begins a new battle; learners leave that step out.
+    # The default mode is NEXT_STEP: after an end the next step only starts a new battle; learners skip that step.
     observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
     if "episode_statistics" in infos:
         ended = infos["_episode_statistics"]

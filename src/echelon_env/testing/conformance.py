@@ -1,4 +1,4 @@
-"""What the checks report, and their names."""
+"""The checks' names, errors and warnings."""
 
 from __future__ import annotations
 
@@ -17,49 +17,49 @@ CHECKS: dict[str, str] = {
     "infos": "infos are dictionaries; in a vector environment every value comes with its mask `_key`",
     "action_mask": "a mask in `info` or observation fits `space.sample(mask)`",
     "actions_written": "the caller's actions are not written to",
-    "aliasing": "nothing that was returned changes later or shares memory with what is returned later",
+    "aliasing": "returned values do not change later or share memory with values returned later",
     "seed": "the same seed and actions give the same results, in a used environment as in a new one",
     "other_seed": "another seed changes something",
-    "next_episode": "a reset without a seed goes on to another episode",
+    "next_episode": "a reset without a seed starts another episode",
     "close": "`close()` may be called twice, and before a reset",
     # of parallel environments
-    "agents": "`agents` lists, each once, possible agents; nobody vanishes without a flag or comes back",
-    "keys": "every dictionary holds those who were present before the step, and no one who had left",
+    "agents": "`agents` lists possible agents without repetition; none leaves without a flag or comes back",
+    "keys": "every dictionary has exactly the agents that were present before the step",
     "termination": "a terminated agent leaves",
     "truncation": "a truncated agent leaves",
-    "unfinished": "a reset in mid-episode begins an episode like any other reset",
-    "end": "nobody is left after the last one's end, and a further step raises or returns nothing",
-    "state": "`state()`, where there is a `state_space`, lies in it",
+    "unfinished": "a reset during an episode starts an episode like any other reset",
+    "end": "no agent is left after the last one has ended, and a further step raises or returns nothing",
+    "state": "`state()` is in `state_space`, if there is one",
     "actions_kept": "overwriting actions after the step changes nothing",
-    "results_kept": "overwriting what was returned changes nothing",
-    "deepcopy": "a deep copy made in mid-episode goes on alike and apart",
-    "pickle": "a pickled copy made in mid-episode goes on alike and apart",
+    "results_kept": "overwriting returned values changes nothing",
+    "deepcopy": "a deep copy made during an episode continues equally and independently",
+    "pickle": "a pickled copy made during an episode continues equally and independently",
     "render": "rendering changes nothing",
     # of vector environments
-    "metadata": '`metadata["autoreset_mode"]` and `num_envs` are what was asked for',
+    "metadata": '`metadata["autoreset_mode"]` and `num_envs` are the requested ones',
     "next_step": "NEXT_STEP: the step after an end has reward 0 and no flags",
-    "same_step": "SAME_STEP: `final_obs` and `final_info` are there, masked, where an episode ended and nowhere else",
-    "reset_mask": "DISABLED: `reset_mask` resets those it names, and only those",
-    "modes": "all autoreset modes walk the same episodes: final observations, first observations, infos",
-    "singles": "the batch walks the same episodes as single environments",
-    "seed_per_env": "seed s gives sub-environment i the seed s + i; a list of seeds gives each its own",
-    "position": "a sub-environment's place in the batch does not matter",
+    "same_step": "SAME_STEP: `final_obs` and `final_info` exist, masked, exactly where an episode ended",
+    "reset_mask": "DISABLED: `reset_mask` resets the marked sub-environments only",
+    "modes": "all autoreset modes have the same episodes: final observations, first observations, infos",
+    "singles": "the batch has the same episodes as single environments",
+    "seed_per_env": "seed s gives sub-environment i the seed s + i; a list has one seed for each",
+    "position": "a sub-environment's index in the batch does not matter",
     "independence": "another seed or other actions of one sub-environment do not change the others",
 }
-"""Name of every check, with what holds when it passes."""
+"""Every check by name, with the property that it tests."""
 
 
 class ConformanceError(AssertionError):
-    """An environment broke a rule.
+    """An environment violates its API's contract.
 
     Parameters
     ----------
     check
         Name of the check, one of `CHECKS`.
     where
-        The environment, episode, step and agent, as far as there are any.
+        The environment, episode, step and agent, if applicable.
     expected, got
-        What the rule asks for and what came.
+        The expected and the actual value.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class ConformanceError(AssertionError):
         self.check, self.where, self.expected, self.got = check, where, expected, got
 
     def within(self, where: str) -> ConformanceError:
-        """The same error with a longer way to its place."""
+        """The same error with a longer path to its place."""
         return ConformanceError(self.check, f"{where}, {self.where}", self.expected, self.got)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -80,7 +80,7 @@ class ConformanceError(AssertionError):
 
 
 class ConformanceWarning(UserWarning):
-    """An environment departs from a habit that is not obligatory."""
+    """An environment deviates from an optional convention."""
 
 
 @contextlib.contextmanager
