@@ -19,9 +19,9 @@ PUBLIC = {
     """,
     "echelon_env.config": """
         AIR BattleConfig CONCRETE Catalog CombatConfig ConfigError Curriculum CurriculumLike DEBRIS DEFAULT_CATALOG
-        DIRT FOLIAGE GLASS LAVA MATERIALS MOUNTS MapConfig Material MechClass PhysicsConfig Progress REINFORCED
-        REWARD_COMPONENTS RewardConfig Scenario ScenarioLike SensorConfig TerrainConfig WATER WRECK Weapon
-        ZoneConfig load_scenario make_config make_curriculum scenarios
+        DIRT FOLIAGE GLASS HEAVY LAVA LIGHT MATERIALS MEDIUM MOUNTS MapConfig Material MechClass PhysicsConfig
+        Progress REINFORCED REWARD_COMPONENTS RewardConfig SCOUT Scenario ScenarioLike SensorConfig TerrainConfig
+        WATER WRECK Weapon ZoneConfig load_scenario make_config make_curriculum scenarios
     """,
     "echelon_env.layout": """
         ACTION_DIM Action Clock Comm Contact EgoCell Feature Intel MapCell Mask OBSERVATION_DIM Objective STREAMS

@@ -337,6 +337,7 @@ SCOUT = MechClass(
     contact_slots=12,
     sensor_range_factor=1.5,
 )
+"""The mech class ``scout``."""
 LIGHT = MechClass(
     name="light",
     length=1.5,
@@ -361,6 +362,7 @@ LIGHT = MechClass(
     contact_slots=8,
     sensor_range_factor=1.2,
 )
+"""The mech class ``light``."""
 MEDIUM = MechClass(
     name="medium",
     length=2.5,
@@ -385,6 +387,7 @@ MEDIUM = MechClass(
     contact_slots=6,
     sensor_range_factor=1.0,
 )
+"""The mech class ``medium``."""
 HEAVY = MechClass(
     name="heavy",
     length=3.5,
@@ -409,6 +412,7 @@ HEAVY = MechClass(
     contact_slots=5,
     sensor_range_factor=0.8,
 )
+"""The mech class ``heavy``."""
 
 DEFAULT_CATALOG = Catalog(
     weapons=(LASER, FLAMER, MISSILES, GAUSS, AUTOCANNON, PAINTER, SMOKE), mech_classes=(SCOUT, LIGHT, MEDIUM, HEAVY)
