@@ -190,6 +190,8 @@ def test_max_cycles_truncate_also_those_who_persist():
         assert not terminated.any()
         assert "outcome" not in infos
         assert infos["episode_statistics"]["l"].tolist() == [[3, 3], [3, 3]]
+        _, rewards, *_ = envs.step(zeros(envs))  # of new battles, not of those that were cut off
+        assert not rewards.any()
 
 
 def test_seeds_follow_gymnasiums_habit():

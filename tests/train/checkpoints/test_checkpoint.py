@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 import json
 import os
@@ -73,6 +74,14 @@ def test_what_is_saved_is_loaded(saved):
     for name, tensor in weights_of(original.policy).items():
         assert torch.equal(weights_of(loaded.policy)[name], tensor)
     assert not loaded.policy.training
+
+
+def test_the_moments_of_the_normalizer_are_saved(tmp_path):
+    network = dataclasses.replace(NETWORK, normalize_observations=True)
+    checkpoint = dataclasses.replace(example(), policy=build_policy(network, 0), network=network)
+    checkpoint.policy.observation_normalizer.running += 2.0
+    save_checkpoint(tmp_path / "saved", checkpoint)
+    assert (load_checkpoint(tmp_path / "saved").policy.observation_normalizer.running == 2.0).all()
 
 
 def test_the_json_says_where_it_comes_from(saved):
