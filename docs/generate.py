@@ -107,10 +107,10 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 {STREAM_TABLE}
 
 The cells of `ego_map` go from behind to ahead, and within that from right to left; those of `battle_map` by rows of the
-turned map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) says the
-same of every entry, and what an agent's class never fills. In `layout.observations`, `STREAMS` has the slices and
-`feature_names()` a name for every entry. The class features know the game's four classes by name; a class of a
-catalogue of your own has zeros there.
+turned map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) reports
+the same for every entry, and the entries that an agent's class never fills. In `layout.observations`, `STREAMS` has
+the slices and `feature_names()` a name for every entry. The class features know the game's four classes by name; a
+custom class has zeros there.
 
 ## Features
 
@@ -123,8 +123,8 @@ Of a stream of several rows, the features of its first row; the others follow ro
 For centralised training `state(team)` of the parallel and of the batch environment (`state_space` its bounds) gives
 all mechs of a battle, seen or not, in one float32 vector, on the map turned to the team's spawn: {len(Clock)} entries
 of the battle, then {len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)}
-as in `battle_map`. PettingZoo's `state()` is blue's. What flies and hangs in the air, messages and what has become of
-the terrain are not in it. `echelon_env.layout.observations.state_streams(num_mechs)` has the slices.
+as in `battle_map`. PettingZoo's `state()` is blue's. Projectiles, smoke, messages and changes of the terrain
+are not in it. `echelon_env.layout.observations.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 """
@@ -171,7 +171,7 @@ def _part_values(part: Part) -> str:
 
 
 PART_TABLE = _markdown(
-    ("part", "choices", "what they stand for", "neutral", "in the mask", "impossible"),
+    ("part", "choices", "meaning", "neutral", "in the mask", "impossible"),
     (
         (
             f"`{part.name}`",
@@ -198,13 +198,13 @@ the entries are and which an agent's class lacks.
 Three formats stand for such vectors. `action="continuous"` is the vector itself; a team as one agent concatenates its
 mechs' vectors.
 
-## The dict format
+## The dict formatat
 
 `action="dict"`: a dict with these entries; of a team as one agent each has a leading axis of mechs.
 
 {BLOCK_TABLE}
 
-## The multi-discrete format
+## The multi-discrete formatat
 
 `action="multi_discrete"`: one choice for each part, messages are zeros; a team as one agent concatenates its mechs'
 choices.

@@ -1,6 +1,6 @@
 """What a battle is made of: mech classes, weapons and materials, each number with its unit.
 
-The defaults are the game's. A user who wants another balance passes a changed `Catalog` in the battle configuration;
+The defaults are the game's. To change the balance, pass a changed `Catalog` in the battle configuration;
 nothing else in the package holds a number of a class or a weapon.
 """
 

@@ -152,7 +152,7 @@ class Progress:
         return {"stage": self._stage, "battles": self._battles, "won": list(self._won)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that is not of this rule."""
+        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, if it belongs to another rule."""
         if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
             raise ConfigError(f"progress: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
         stage, battles, won = state["stage"], state["battles"], state["won"]

@@ -50,10 +50,10 @@ def scenario_names() -> tuple[str, ...]:
 
 
 def load_scenario(name_or_file: str | os.PathLike[str]) -> Scenario:
-    """A shipped scenario by its name, or one of a user's own from its file (a path, or a string that ends in .toml).
+    """A shipped scenario by its name, or a custom one from its file (a path, or a string that ends in .toml).
 
     Raises `ConfigError` for an unknown name (with the nearest valid one) and for a file that cannot be read or is no
-    valid scenario, with its path and the line to blame.
+    valid scenario, with its path and the line of the mistake.
     """
     path = find_config_file(name_or_file, _SHIPPED, "scenario")
     return _shipped(path.stem) if path.parent == _SHIPPED else _read(path)

@@ -24,7 +24,7 @@ import numpy as np
 class ConfigError(ValueError):
     """A configuration that cannot be: an unknown key or scenario, a value out of range, an impossible combination.
 
-    `keys` are the dotted keys of the configuration that are to blame, the likeliest first; often there are none.
+    `keys` are the dotted keys of the configuration that cause the error, the likeliest first; often there are none.
     """
 
     def __init__(self, message: str, *keys: str) -> None:

@@ -39,7 +39,7 @@ def read_config_file(path: Path, kind: str, make: Callable[[dict[str, Any]], T])
     """What `make` makes of a TOML file's data.
 
     Raises `ConfigError` for a file that cannot be read, that is no TOML, or of which `make` raises one: with the
-    file's path and the line to blame. `kind` says what the file was to be.
+    file's path and the line of the mistake. `kind` is the expected kind of file.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

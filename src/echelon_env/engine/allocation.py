@@ -58,7 +58,7 @@ def max_clouds(config: BattleConfig) -> int:
 
 
 def max_events(config: BattleConfig) -> int:
-    """Events that one decision can hold: every mount fires whenever it is ready and everything hits everybody.
+    """Events that one decision can hold: every mount fires whenever it is ready and everything hits all mechs.
 
     A shot is an event and its hit another, with paint; a projectile's end is two (a hit and an impact, or an
     interception) and its splash one a mech. In a tick a mech can shut down or restart, rise, fall and burn; once in a

@@ -25,7 +25,7 @@ from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_stre
 from echelon_env.terrain import Terrain, generate
 
 RANGES = 2
-"""Ranges of battles per thread; who has easy ones takes more of them."""
+"""Ranges of battles per thread; a thread that is done early takes more of them."""
 
 
 class NotResetError(RuntimeError):
@@ -228,7 +228,7 @@ class BattleEngine:
         return self.out.components
 
     def set_rewards(self, rewards: RewardConfig) -> None:
-        """Weigh the rewards of later decisions in another way; battles in progress go on.
+        """Change the reward weights of later decisions; battles in progress continue.
 
         Raises ValueError, with nothing changed, for another discount, which the approach potential of battles in
         progress rests on, and `ConfigError` for impossible weights.

@@ -34,7 +34,7 @@ def _stress(state: State, b: int, mech: Row, rules: Row, factor: float) -> float
 
 @kernel
 def _credit_kill(tables: Tables, state: State, b: int, event: Row, share: float) -> None:
-    """Credit an enemy's share in a kill, and an assist to whoever has the dead painted for its pack."""
+    """Credit an enemy's share in a kill, and an assist to the mech that has the dead painted for its pack."""
     mechs, statistics, rules = state.mechs[b], state.statistics[b], tables.rules[0]
     actor = mechs[event.actor]
     actor.kills += share * _stress(state, b, actor, rules, rules.contested_kill)
@@ -149,7 +149,7 @@ def _arrive(tables: Tables, state: State, b: int, m: int) -> None:
 
 @kernel
 def _judge_zone(tables: Tables, state: State, b: int) -> None:
-    """Note whether the zone is contested, in ticks in which somebody dies."""
+    """Note whether the zone is contested, in ticks in which a mech dies."""
     mechs, pending = state.mechs[b], state.pending[b]
     for m in range(mechs.shape[0]):
         if mechs[m].alive and pending[m, BODY] >= mechs[m].armour:

@@ -1,4 +1,4 @@
-"""Electronic warfare: who radiates what, and what that does to everybody's sensors."""
+"""Electronic warfare: what mechs radiate, and the effect on all sensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies under a mech's footprint: looked up anew only when it covers other cells or the terrain has changed."""
+"""What lies under a mech's footprint: looked up again only when it covers other cells or the terrain has changed."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ AIM_ROUNDS = 8  # of refining the time that a shell will fly
 def ballistic_aim(
     gravity: float, speed: float, longest: float, dx: float, dy: float, dz: float, vx: float, vy: float
 ) -> tuple[float, float, float]:
-    """Direction, as a vector of any length, in which a shell meets a point at (dx, dy, dz) that moves with (vx, vy).
+    """Direction, as a vector of any length, in which a shell hits a point at (dx, dy, dz) that moves with (vx, vy).
 
-    It flies for `longest` seconds at most; where it is too slow to meet the point it is fired as if it could.
+    It flies for `longest` seconds at most; where it is too slow to reach the point it is fired as if it could.
     """
     t = math.sqrt(dx * dx + dy * dy + dz * dz) / speed
     for _ in range(AIM_ROUNDS):

@@ -45,7 +45,7 @@ def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> 
 
 @kernel
 def harm_on_the_ground(tables: Tables, voxels: Any, column: Row, ix: int, iy: int, feet: float, head: float) -> float:
-    """How much the worst hazard of a column harms who walks there from where its feet are, see MATERIAL's `harm`."""
+    """How much the worst hazard of a column harms a mech that walks there at height `feet`, see MATERIAL's `harm`."""
     solid, bits = np.int64(column.solid), np.int64(column.hazard)
     ground = 0
     for iz in range(min(MAX_HEIGHT, math.floor(feet + CONTACT_TOLERANCE) + 1)):

@@ -1,4 +1,4 @@
-"""What packs remember of their enemies, and what of it their mechs are told."""
+"""What packs remember of their enemies, and what of it their mechs receive."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
 
 @kernel
 def share_intel(tables: Tables, state: State, b: int) -> None:
-    """What a battle's packs remember, and what of it each mech is told."""
+    """What a battle's packs remember, and what of it each mech receives."""
     remember_all(tables, state, b)
     for m in range(state.mechs.shape[1]):
         list_intel(tables, state, b, m)

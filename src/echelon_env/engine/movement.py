@@ -24,7 +24,7 @@ def _add_near(near: Any, o: int) -> None:
 
 @kernel
 def list_near(tables: Tables, state: State, b: int) -> None:
-    """Forget what is known of a battle's ground, and list whom each living mech may touch in this decision.
+    """Forget what is known of a battle's ground, and list the mechs that each living mech may touch in this decision.
 
     All mechs are inside the map, as movement keeps them.
     """

@@ -1,4 +1,4 @@
-"""Paint: what each pack has marked, and who marked it."""
+"""Paint: what each pack has marked, and which mech marked it."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def blocking_column(
 
     Returns its indices (iy, ix), or (-1, -1) where the line is clear. The voxels that hold the two points do not count.
     In each layer of columns across the longer axis those that the segment may cross are looked up without a branch, by
-    fixed-point numbers; what may block it there is looked at exactly.
+    fixed-point numbers; what may block it there is tested exactly.
     """
     along_x = abs(x1 - x0) >= abs(y1 - y0)
     if along_x:
@@ -166,7 +166,7 @@ def first_obstacle(
 ) -> tuple[float, int]:
     """Where a segment enters a voxel that is solid or opaque, or leaves the map.
 
-    The voxel that it starts in does not count: who stands in a bush fires out of it.
+    The voxel that it starts in does not count: a mech that stands in a bush fires out of it.
 
     Returns the parameter in [0, 1], else NEVER, and what is there: the voxel's flat index, or BEDROCK or OUTSIDE.
     """

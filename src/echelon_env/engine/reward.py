@@ -109,7 +109,7 @@ def weigh(rules: Row, battle: Row, teams: Any, mech: Row, row: Any) -> None:
 
 @kernel
 def share_spirit(rules: Row, mechs: Any, components: Any) -> None:
-    """Blend each component (M, K) of who takes part with its mean over the whole team, the dead included."""
+    """Blend each component (M, K) of the mechs that take part with its mean over the whole team, the dead included."""
     for team in range(2):
         for k in range(NUM_COMPONENTS):
             total, count = 0.0, 0

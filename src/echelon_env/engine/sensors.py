@@ -1,4 +1,4 @@
-"""Who sees and hears whom, and the contact tables."""
+"""Sight, hearing and the contact tables."""
 
 from __future__ import annotations
 

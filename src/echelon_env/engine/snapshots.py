@@ -61,7 +61,7 @@ def engine_arrays(engine: BattleEngine) -> Arrays:
 
 
 def restore_engine(engine: BattleEngine, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Go on from the `engine_arrays` of an engine of the same configuration, maps and batch size.
+    """Restore the `engine_arrays` of an engine of the same configuration, maps and batch size.
 
     Raises ValueError, with nothing changed, where they are not of such an engine or cannot be of any: for another
     configuration but for the rewards (`ConfigError`), another pool, maps that are made otherwise here (`RecipeError`),

@@ -266,7 +266,7 @@ BATTLE = record_dtype(
         ("over", "i1"),
         ("winner", "i1"),  # BLUE, RED or DRAW, once over
         ("reason", "i1"),  # RUNNING, ZONE_CONTROL, ELIMINATION or TIME_LIMIT
-        ("contested", "i1"),  # whether the zone was when somebody last died
+        ("contested", "i1"),  # whether the zone was at the last death
         ("first_team", "i1"),  # the team that holds the first spawn area
     ]
 )
@@ -329,4 +329,4 @@ class State(NamedTuple):
 SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers")
 """Arrays of the state that are written before they are read in every decision (`list_near` begins `walks` and `near`;
 nothing may survey the ground before), but for `pending`, all zeros between decisions, and `blockers`, columns of the
-map that are only guesses, tested anew each time."""
+map that are only guesses, tested again each time."""

@@ -29,7 +29,7 @@ class Workers:
         try:
             _take(function, left)
         finally:
-            shares = [share for share in shares if not share.cancel()]  # who has not begun has nothing left to do
+            shares = [share for share in shares if not share.cancel()]  # those that have not started
             wait(shares)
         for share in shares:
             share.result()

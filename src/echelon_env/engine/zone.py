@@ -1,4 +1,4 @@
-"""The zone: who is inside, whose it is, and the scores."""
+"""The zone: which mechs are inside, which team holds it, and the scores."""
 
 from __future__ import annotations
 

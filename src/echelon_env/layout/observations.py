@@ -1,7 +1,7 @@
 """The layout of an observation: every feature's stream, name, unit, bounds and meaning.
 
 The flat observation is the streams' rows one after the other. Kernels index with the enums of this module, spaces take
-their bounds from it and `describe` tells it: there is no other place where a width or an index is written down.
+their bounds from it, and `describe` reports it. No width or index is written down elsewhere.
 
 Positions and velocities are in the mech's own frame: forward and left. Widths are the same for every class and
 scenario, so that one policy can play them all; rows that a class's suite or a roster does not fill are zero and masked.
@@ -281,7 +281,7 @@ class Stream:
     rows: int
     start: int
     shape: tuple[int, ...]
-    """Of the stream as an array of its own, as in the form ``"dict"``."""
+    """Shape of the stream as a separate array, as in the format ``"dict"``."""
 
     @property
     def row_width(self) -> int:

@@ -1,4 +1,4 @@
-"""Who can walk where: which places a mech gets to, and which of them it cannot leave for the zone.
+"""Where mechs can walk: which places a mech reaches, and which of them it cannot leave for the zone.
 
 A mech with a square footprint of more than n - 1 and at most n metres always covers n x n columns, and n x n free
 columns always hold it: its places are connected exactly as the windows of n x n columns are, under moves by one column.
@@ -49,7 +49,7 @@ def connected(blocked: NDArray[np.bool_], points: NDArray[np.float64], width: fl
 def open_pockets(
     voxels: NDArray[np.uint8], home: tuple[float, float], widths: tuple[float, ...], height: float
 ) -> NDArray[np.bool_]:
-    """Columns (Y, X) that have to be cleared so that nobody who walks away from `home` is kept from walking back.
+    """Columns (Y, X) that have to be cleared so that every mech that walks away from `home` can walk back.
 
     Walkers have square footprints of `widths` metres and are at most `height` metres high; they step up 1 m and drop
     any height. The zone's middle is `home` (x, y). Ways are cut from each pocket, on the ground, where walking and

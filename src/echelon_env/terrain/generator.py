@@ -24,7 +24,7 @@ from echelon_env.terrain.recipe import GENERATOR_VERSION, Recipe, RecipeError
 
 COVER_DENSITY = 0.85  # of the grid's cells in the zone and on its ring that hold a block
 COVER_EDGES = (2, 3)  # m, drawn for each edge of a block
-COVER_HEIGHTS = (1, 2, 2, 3)  # m; who is on foot steps up 1 m
+COVER_HEIGHTS = (1, 2, 2, 3)  # m; a mech on foot steps up 1 m
 LEAST_ZONE_WITH_COVER = 5.0  # m, radius; in a smaller one there is room for mechs only
 LEAST_SKY = 1  # m above the tallest mech on the highest roof
 
@@ -114,7 +114,7 @@ def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
     voxels, biomes = _paint(config, bare | flank, max_height, rng)
     thickets = (voxels == FOLIAGE) & (flank & ~bare & (voxels[0] == FOLIAGE))
     _clear(voxels, bare | flank)
-    voxels[thickets] = FOLIAGE  # who takes the long way may hide on it
+    voxels[thickets] = FOLIAGE  # a mech that takes the long way may hide on it
     _add_cover(config, voxels, zone, zone_radius, direct | flank | places, max_height, rng)
     if terrain.mirrored:
         _mirror(voxels)  # by now only the cover differs
@@ -210,7 +210,7 @@ def _add_cover(
     max_height: int,
     rng: np.random.Generator,
 ) -> None:
-    """Blocks in the zone and on its ring: who takes the zone and who holds it have something to hide behind.
+    """Blocks in the zone and on its ring: mechs that take the zone and mechs that hold it have cover.
 
     They stand in the cells of a grid about the zone's middle, so far apart that the widest mech passes between any two.
     """

@@ -26,7 +26,7 @@ def lanes(
     """Columns (Y, X) of the direct and of the flanking lanes from the spawn areas' middles to the zone (x, y).
 
     Each team gets one of each; on a mirrored map the second team's are the images of the first's. A direct lane bends
-    once, so that nobody sees from the spawn area into the zone, and so little that the teams' walking distances stay
+    once, so that no mech sees from the spawn area into the zone, and so little that the teams' walking distances stay
     within `max_distance_difference`. Lanes are as wide as configured, and every mech can walk along them.
     """
     size, mirrored = config.terrain.size, config.terrain.mirrored

@@ -26,12 +26,12 @@ OPENING = 4  # m on either side of a bunker's middle that the teeth leave open
 
 
 def bunkers(plot: Plot, rng: np.random.Generator) -> None:
-    """Fortified lines, too hard to breach: a frontal attack walks into the slits, going around is the answer.
+    """Fortified lines, too hard to breach: a frontal attack walks into the slits; the answer is to go around.
 
     Belts of dragon's teeth let scouts and lights slip through; their openings for wide mechs lie before the bunkers,
     which are open to the trench at their back and to missiles from above. Parapets can be crossed from inside, where a
-    fire step leads up; from outside gates lead in between the bunkers and out behind them. Trenches are open at the
-    ends: from there they are raked.
+    fire step leads up; from outside, gates lead in between the bunkers and out behind them. Trenches are open at the
+    ends, where they can be raked.
     """
     if rng.random() < 0.5:
         plot = Plot(plot.voxels.swapaxes(1, 2), plot.open_ground.T, plot.max_height)

@@ -20,11 +20,11 @@ SILL, FORD, NOTHING = range(3)
 
 
 def canal(plot: Plot, rng: np.random.Generator) -> None:
-    """Canals between quays: fast and seen by all on top, slow, cool and hidden at the bottom.
+    """Canals between quays: fast and visible to all on top, slow, cool and hidden at the bottom.
 
-    Water slows whoever wades along the channels and takes his heat, and the quays' walls hide him from all but those
-    who stand at the edge. Quays are climbed by stairs in the middle of each side; a dry ford or a sill at the stairs'
-    height leads to the next. Warehouses and containers, which small mechs slip between, break the view along the top.
+    Water slows and cools mechs that wade along the channels. The quays' walls hide them from all mechs but those at the
+    edge. Quays are climbed by stairs in the middle of each side; a dry ford or a sill at the stairs' height leads to
+    the next. Warehouses and containers, which small mechs slip between, break the view along the top.
     """
     rows, columns = (split(length, SPACING) for length in plot.shape)
     quays = (rows.count, columns.count)

@@ -14,7 +14,7 @@ CROWN_RADIUS = 2  # m
 
 
 def forest(plot: Plot, rng: np.random.Generator) -> None:
-    """Woods: thickets hide whoever stands in them and stop shells, but nobody's steps; radar decides who knows of whom.
+    """Woods: thickets hide mechs and stop shells but not steps; radar decides which mechs know of each other.
 
     Small mechs slip between the trunks where heavies must go around. Trunks are concrete, crowns and thickets foliage.
     """

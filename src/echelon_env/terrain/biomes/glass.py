@@ -19,7 +19,7 @@ PLATE_KINDS = (SHARDS, SHARDS, SHARDS, SHARDS, FINS, FINS, FINS, DUNE)  # drawn 
 
 
 def glass(plot: Plot, rng: np.random.Generator) -> None:
-    """Glass desert: everybody sees everybody, and nobody gets there straight until somebody shoots a way through.
+    """Glass desert: all mechs see each other, and no straight way is open until one is shot through the glass.
 
     The fused sand has cracked into plates, some bristling with shards, some within a fin that is open to one side. Both
     let beams pass and stop shells, which shatter them. The cracks between are wide enough for heavies; the only place

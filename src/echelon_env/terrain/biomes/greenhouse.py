@@ -22,10 +22,10 @@ RIDGE = 8  # m, greatest height of the roof's underside
 
 
 def greenhouse(plot: Plot, rng: np.random.Generator) -> None:
-    """Greenhouses: glass halls show who cannot be walked to, and beds hide who can.
+    """Greenhouses: glass halls show mechs that cannot be walked to; beds hide mechs that can.
 
     Beams and sight pass through the walls, shells shatter them, steps go round by the doors; pitched roofs keep
-    missiles off. Beds of 2 m hide all but heavies, beds of 3 m everybody. Boiler houses are the only hard cover.
+    missiles off. Beds of 2 m hide all but heavies, beds of 3 m all mechs. Boiler houses are the only hard cover.
     """
     row, near_y, far_y = _lots(plot.shape[0], WIDTHS, rng)
     column, near_x, far_x = _lots(plot.shape[1], LENGTHS, rng)

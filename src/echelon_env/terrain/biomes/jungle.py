@@ -22,8 +22,8 @@ def jungle(plot: Plot, rng: np.random.Generator) -> None:
     """Jungle: leaves nearly everywhere; radar and hearing decide, sight is a few metres.
 
     Bushes of 3 to 5 m hide every mech and stop shells; a thin trunk here and there stops steps. Shallow streams wind
-    through: whoever wades them cools his guns and can see along them, is slow and is seen. Clearings are where
-    ambushes end.
+    through: a mech that wades them is slow and visible, but cools its guns and can see along the stream. Clearings are
+    where ambushes end.
     """
     shape = plot.shape
     stream = _streams(shape, rng) if rng.random() < 0.5 else _streams(shape[::-1], rng).T

@@ -23,7 +23,7 @@ HEAPS = 0.035  # per m2
 
 
 def mine(plot: Plot, rng: np.random.Generator) -> None:
-    """Open pits in terraces: the rim commands the floor, and who works his way up the benches is seen from all around.
+    """Open pits in terraces: the rim commands the floor, and a mech that climbs the benches is visible from all around.
 
     Benches are steps of 1 m, outside too, so every mech climbs to the rim. Haul roads cut through it at ground level,
     between cliffs that are good for an ambush. On the floor only heaps of ore give cover, which can be climbed too.

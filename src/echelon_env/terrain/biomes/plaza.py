@@ -23,7 +23,7 @@ STATUES, POOLS, NEITHER = range(3)
 
 
 def plaza(plot: Plot, rng: np.random.Generator) -> None:
-    """Civic plazas: whoever crosses the middle is seen by everyone, whoever keeps to the arcades is late but alive.
+    """Civic plazas: the way across the middle is visible to all mechs, the way along the arcades is slow but safe.
 
     Ranks of pillars under a roof line two sides: the roof keeps out missiles that climb and dive, the pillars spoil a
     gunner's aim. Stands at the ends rise in steps that every mech climbs, to a firing line over the whole plaza. In the

@@ -25,9 +25,9 @@ GATE = 6  # m, width of the ways into slag basins and through low pipes, or 1 m 
 def refinery(plot: Plot, rng: np.random.Generator) -> None:
     """Refineries: no two classes have the same lines of sight, and behind some walls there is molten slag.
 
-    Round tanks break every long view; low pipes hide all but the heavy, who fires over them; small mechs slip between
-    the tanks of a farm. High pipes stop missiles that climb or dive. Walled basins look like cover: whoever stays in
-    the middle burns.
+    Round tanks break every long view; low pipes hide all but the heavy, which fires over them; small mechs slip between
+    the tanks of a farm. High pipes stop missiles that climb or dive. Walled basins look like cover, but a mech that
+    stays in the middle burns.
     """
     rows, columns = (split(length, UNIT) for length in plot.shape)
     units = (rows.count, columns.count)

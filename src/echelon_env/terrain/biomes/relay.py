@@ -25,10 +25,10 @@ PIECES_BUILT = 0.6  # share of the pieces
 
 
 def relay(plot: Plot, rng: np.random.Generator) -> None:
-    """Relay station: open ground under a roof of dishes; long sight lines below, perches for who can jump above.
+    """Relay station: open ground under a roof of dishes; long sight lines below, perches for mechs with jump jets.
 
-    The bowls hide and shield whoever jets into them until he looks over the rim. On the ground pylons and huts are
-    small cover; parapets of 1 m along the trenches hide scouts and shield legs, and everybody steps over.
+    The bowls hide and shield a mech that jets into them until it looks over the rim. On the ground pylons and huts are
+    small cover; parapets of 1 m along the trenches hide scouts and shield legs, and every mech steps over them.
     """
     shape = plot.shape
     roofed = np.zeros(shape, np.bool_)

@@ -18,10 +18,10 @@ CHANNEL = 3  # m, width of a cooling channel in the middle of an aisle
 
 
 def servers(plot: Plot, rng: np.random.Generator) -> None:
-    """Server racks: aisles are corridors of fire, and nothing gets across them but where they end.
+    """Server racks: aisles are corridors of fire, and the only ways across them are at their ends.
 
-    Blocks of parallel rows run along or across: who looks down one aisle sees nothing of the next. Aisles take heavies
-    one abreast; in some a cooling channel slows and cools, so that guns fire on there.
+    Blocks of parallel rows run along or across: a mech that looks down one aisle sees nothing of the next. Aisles take
+    heavies one abreast; in some a cooling channel slows and cools, so that guns can keep firing.
     """
     aisle = int(rng.choice(AISLES))
     block_y, near_y, far_y = _blocks(plot.shape[0], aisle, rng)

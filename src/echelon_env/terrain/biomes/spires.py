@@ -21,10 +21,10 @@ HEDGE_TOP = 3  # m, hides every mech
 
 
 def spires(plot: Plot, rng: np.random.Generator) -> None:
-    """Arcology spires: avenues are long, and who holds the terraces sees over all that hides those on the ground.
+    """Arcology spires: avenues are long, and mechs on the terraces see over all cover on the ground.
 
-    Terraces at two sides of each spire rise in steps that every mech climbs, with a wall at one's back. The glass lobby
-    between them is a hall to walk through: missiles cannot dive into it, but everyone looks in. Hedges along the
+    Terraces at two sides of each spire rise in steps that every mech climbs, with a wall at the back. The glass lobby
+    between them is a hall to walk through: missiles cannot dive into it, but all mechs can look in. Hedges along the
     avenues hide the two sides of an avenue from each other, not from the terraces.
     """
     rows, columns = (split(length, SPACING) for length in plot.shape)

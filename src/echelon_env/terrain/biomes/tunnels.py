@@ -23,11 +23,11 @@ POOL_RADIUS = 3  # m, of the lava at an alley's end
 
 
 def tunnels(plot: Plot, rng: np.random.Generator) -> None:
-    """Massive rock cut by winding passages: sight ends at the next bend, and whoever waits behind it fires first.
+    """Massive rock cut by winding passages: sight ends at the next bend, and a mech that waits there fires first.
 
     Chambers at the junctions lie under the sky; most passages between them are roofed, so no missile comes down there.
-    Every passage has 5 m of dry floor for the heavy; lava seams along one wall heat whoever is pushed aside, and blind
-    alleys end in lava. Concrete walls can be breached, reinforced veins hardly.
+    Every passage has 5 m of dry floor for the heavy; lava seams along one wall heat mechs that are pushed aside, and
+    blind alleys end in lava. Concrete walls can be breached, reinforced veins hardly.
     """
     shape = plot.shape
     junctions, passages, alleys = _network(shape, rng)

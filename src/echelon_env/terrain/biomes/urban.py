@@ -19,7 +19,7 @@ GATE = 5  # m, width of a yard's gates, 1 m less where the wall is an even numbe
 def urban(plot: Plot, rng: np.random.Generator) -> None:
     """City blocks: streets are firing lanes and corners are ambushes.
 
-    Towers break every long sight line; glass ground floors show (and let lasers reach) who cannot be walked to; walled
+    Towers break every long sight line. Glass ground floors show mechs that cannot be walked to, and lasers pass. Walled
     yards are cover with a gate on each side; stepped podiums are firing positions that every mech can climb.
     """
     height, width = plot.shape

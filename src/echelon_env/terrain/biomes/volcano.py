@@ -34,8 +34,8 @@ def volcano(plot: Plot, rng: np.random.Generator) -> None:
     """Cones and ridges over burning ground: the heights are good, and the way from one to the next leads past lava.
 
     Slopes rise in steps of 1 m, so every mech climbs them, from the craters too. Lava runs from each crater through a
-    breach in its wall and over the flat ground; every 21 m it can be crossed dry, where whoever crosses is awaited.
-    Basalt boulders stand on the flat ground, most of them beside the streams.
+    breach in its wall and over the flat ground. Every 21 m there is a dry crossing, a place for an ambush. Basalt
+    boulders stand on the flat ground, most of them beside the streams.
     """
     shape = plot.shape
     outer, inner = np.zeros(shape), np.full(shape, np.inf)
