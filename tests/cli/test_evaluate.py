@@ -197,9 +197,9 @@ def test_a_suite_is_played_against_its_opponents(capsys, tmp_path):
     assert max(len(line) for line in text.splitlines() if str(out) not in line) <= 80
     assert {path.name for path in out.iterdir()} == {REPORT_FILE, MATRIX_FILE, INTERVALS_FILE}
     report = json.loads((out / REPORT_FILE).read_text())
-    met = {(match["first"], match["second"]) for match in report["matches"]}
+    played = {(match["first"], match["second"]) for match in report["matches"]}
     expected = {(player, rival) for player in ("idle", "trivial") for rival in suite.opponents if player != rival}
-    assert met == expected
+    assert played == expected
     assert report["suite"] == {"name": suite.name, "hash": suite.hash, "complete": False}
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
 
@@ -208,8 +208,8 @@ def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
     monkeypatch.setattr(ladder, "BASELINES", ("idle", "random", "trivial"))
     arguments = ["ladder", "--scenario", "duel", "--battles", "2"]
     report = printed_json(arguments, capsys)
-    met = [(match["first"], match["second"]) for match in report["matches"]]
-    assert met == [("trivial", "random"), ("trivial", "idle"), ("random", "idle")]
+    played = [(match["first"], match["second"]) for match in report["matches"]]
+    assert played == [("trivial", "random"), ("trivial", "idle"), ("random", "idle")]
     suite = load_suite("echelon-eval-v1")
     assert report["suite"]["hash"] == suite.hash
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]

@@ -71,7 +71,7 @@ def test_a_page_for_each_biome(capsys):
         assert ((green > red + 25) & (green > blue + 25)).mean() < 0.01
 
 
-def test_no_names_are_all_biomes(monkeypatch, capsys):
+def test_biomes_without_names_are_all_biomes(monkeypatch, capsys):
     monkeypatch.setattr(maps, "draw_biomes", lambda configs, seed, out: None)
     assert main(["maps", "--biomes"]) == 0
     assert capsys.readouterr().out == f"biomes: {', '.join(BIOMES)}\n"

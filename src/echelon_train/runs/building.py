@@ -1,4 +1,4 @@
-"""What a run is put together from: its maps, its battles, its policy and its algorithm."""
+"""The parts of a run, made from its configuration: maps, battles, policy and algorithm."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ from echelon_train.vec_env import BattleVecEnv, training_pool
 
 
 def training_maps(config: TrainConfig) -> MapPool | None:
-    """The maps that a plain run or a stage trains on; None if every battle has a map of its own.
+    """The maps that a plain run or a stage trains on; None if every battle has its own map.
 
-    Maps of a directory are made here, all of them. Raises `ConfigError` for a directory of recipes that cannot be used.
+    All maps of a directory are generated here. Raises `ConfigError` for a directory of recipes that cannot be used.
     """
     pool = training_pool(config.maps or None, config.battle, config.seed)
     if pool is not None and isinstance(config.maps, str):
         if len(pool) > MOST_MAPS:
             raise ConfigError(f"maps: expected at most {MOST_MAPS} recipes in {config.maps!r}, got {len(pool)}", "maps")
         for number in range(len(pool)):
-            _ = pool[number]  # better that it fails now than when a battle first has the map
+            _ = pool[number]  # a recipe that cannot be used fails here, not in the middle of the run
     return pool
 
 
 def make_env(
     config: TrainConfig, moves: int = 0, state_mechs: int | None = None, opponent: PolicyLike | None = None
 ) -> BattleVecEnv:
-    """The battles of a plain run, or of a stage after a number of moves: a stage that comes again has new ones.
+    """The battles of a plain run or of a stage, in this process.
 
-    They are against `opponent`, or the run's scripted level.
-
-    Each of several processes that train together has battles of its own.
-
-    `state_mechs` are those that the global state of a central critic has room for; the battle's by default.
+    Parameters
+    ----------
+    config
+        The run.
+    moves
+        Changes of the stage so far; a stage that is entered again plays other battles.
+    state_mechs
+        Mechs that fit into the global state of a central critic; those of the battle by default.
+    opponent
+        The opponent, by default the run's scripted level.
     """
     central = config.network.critic == "central"
     return BattleVecEnv(
@@ -51,12 +56,12 @@ def make_env(
 
 
 def initial_policy(config: TrainConfig) -> BattlePolicy:
-    """The policy that a run starts from: random weights that follow from the run's seed."""
+    """The policy at the start of a run: random weights that follow from the run's seed."""
     return build_policy(config.network, config.seed)
 
 
 def _fewest_rows(config: TrainConfig) -> int:
-    """Learner mechs of the stage that has the fewest: every stage has minibatches of the same size."""
+    """Learner mechs of the stage with the fewest, because all stages have the same batch size."""
     stages = 1 if config.curriculum is None else len(config.curriculum.scenarios)
     return min(stage.battles * len(stage.battle.blue) for stage in map(config.stage, range(stages)))
 

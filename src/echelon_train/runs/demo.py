@@ -1,4 +1,4 @@
-"""The demonstration: a policy that knows nothing becomes one that wins, in a few minutes."""
+"""The demonstration: an untrained policy learns to win within a few minutes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVALUATION_SEED = 1_000_000
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demonstration showed, and where it is."""
+    """The demonstration's results and files."""
 
     before: Evaluation
     after: Evaluation
@@ -46,9 +46,9 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
     out
         New folder for the run and the pictures.
     console
-        Where to say what goes on.
+        Where to report progress.
     max_seconds
-        Time that training may take.
+        Time limit of training.
     num_battles
         Battles of each evaluation, an even number.
 
@@ -64,7 +64,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
     check_battles(num_battles)
     claim_folder(out)
 
-    def judge(player: Player) -> Evaluation:
+    def evaluate_policy(player: Player) -> Evaluation:
         console.print(f"Evaluating the {player.name} policy: {num_battles} battles on unseen maps ...")
         return evaluate(
             player,
@@ -75,7 +75,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
             num_threads=config.threads,
         )
 
-    before = judge(network_player("untrained", initial_policy(config), config.network))
+    before = evaluate_policy(network_player("untrained", initial_policy(config), config.network))
     console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions, at most {max_seconds:.0f} s ...")
     training = train(config, out, console=console, max_seconds=max_seconds)
     console.print(f"Checkpoint: {training.checkpoint}")
@@ -83,12 +83,12 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
         raise KeyboardInterrupt
     checkpoint = load_checkpoint(training.checkpoint)
     trained = network_player("trained", checkpoint.policy, config.network, trained_maps=checkpoint.trained_maps)
-    after = judge(trained)
+    after = evaluate_policy(trained)
     write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
     curve, film = out / "learning_curve.png", out / "battle.gif"
     evaluations = [(0, before), (training.steps, after)]
     save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against {config.opponent!r}")
-    filmed = max(after.match.battles, key=lambda battle: battle.outcome)  # the first that was won, if one was
+    filmed = max(after.match.battles, key=lambda battle: battle.outcome)  # the first battle won, if any
     console.print(f"Filming battle {filmed.number} ...")
     opponent = baseline(config.opponent, EVALUATION_SEED)
     film_battle(film, trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)

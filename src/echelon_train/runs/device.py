@@ -11,9 +11,9 @@ from echelon_train.ppo import distributed
 def resolve_device(name: str) -> torch.device:
     """The device of a name: ``cpu``, ``cuda``, ``cuda:<n>``, or ``auto`` (CUDA where there is one).
 
-    Of several processes that train together each has a CUDA device of its own, so that ``cuda`` is that of the process.
+    In a distributed run ``cuda`` is the CUDA device of the process's local rank.
 
-    Raises DeviceError if there is no such device, or if several processes would have the same one.
+    Raises DeviceError if there is no such device, or if several processes would share one.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -28,7 +28,7 @@ def resolve_device(name: str) -> torch.device:
             raise DeviceError("device 'cuda': this machine or this build of torch has no CUDA; use --device cpu")
         if distributed.world_size() > 1:
             if device.index is not None:
-                raise DeviceError(f"device {name!r}: several processes train together; 'cuda' gives each its own")
+                raise DeviceError(f"device {name!r}: in a distributed run use 'cuda', which gives each process its own")
             device = torch.device("cuda", distributed.local_rank())
         if device.index is not None and device.index >= torch.cuda.device_count():
             raise DeviceError(f"device {device}: this machine has {torch.cuda.device_count()} CUDA devices")

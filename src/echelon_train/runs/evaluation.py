@@ -1,4 +1,4 @@
-"""Judging a policy during and after a run: battles on maps that training never has, each from both sides."""
+"""Evaluation of a policy during and after a run: battles on maps that training never uses, each from both sides."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Evaluation:
 
     match: Match
     seed: int
-    maps_trained_on: int | None  # of the match's; None: not known by content, but training never has evaluation's seeds
-    trained_maps: int | None  # that the player trained on in all
+    maps_trained_on: int | None  # of the match's maps; None: unknown, but training never uses evaluation seeds
+    trained_maps: int | None  # all maps that the player trained on
 
     @property
     def wins(self) -> Interval:
@@ -41,7 +41,7 @@ class Evaluation:
         return len({battle.map_hash for battle in self.match.battles})
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that the result says and depends on, as plain values."""
+        """The result and all that it depends on, as plain values."""
         match = self.match
         shares = {
             "win": (match.wins, self.wins),
@@ -72,12 +72,12 @@ class Evaluation:
 def evaluate(
     player: Player, opponent: str, config: BattleConfig, *, num_battles: int, seed: int, num_threads: int = 1
 ) -> Evaluation:
-    """Let a player meet a scripted level on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
+    """Play against a scripted level on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
 
     Parameters
     ----------
     player
-        Who is judged.
+        The player to evaluate.
     opponent
         Name of the level.
     config
@@ -100,8 +100,9 @@ def evaluate(
     seeds = [evaluation_seed(seed, index) for index in range(num_battles // 2)]
     match = play_match(player, baseline(opponent, seed), config, seeds, scenario="evaluation", num_threads=num_threads)
     known = player.trained_maps
-    met = None if known is None else len({battle.map_hash for battle in match.battles} & known)
-    return Evaluation(match, seed, met, None if known is None else len(known))
+    if known is None:
+        return Evaluation(match, seed, None, None)
+    return Evaluation(match, seed, len({battle.map_hash for battle in match.battles} & known), len(known))
 
 
 def check_battles(num_battles: int) -> None:

@@ -2,13 +2,13 @@
 
 ::
 
-    run.json        the resolved configuration, and what else the run follows from
+    run.json        the resolved configuration, seeds, versions, machine and commands
     lock            empty; held by the process that trains
-    diff.patch      what the checkout had changed since its commit, if it had
+    diff.patch      uncommitted changes of the checkout, if any
     metrics.jsonl   one line of metrics per update
-    curves.png      the same as a picture
-    tensorboard/    the same for TensorBoard
-    wandb/          the same for Weights & Biases, if asked for
+    curves.png      the metrics as a picture
+    tensorboard/    the metrics for TensorBoard
+    wandb/          the metrics for Weights & Biases, if requested
     checkpoints/    see `checkpoint`
     last.json       the name of the newest checkpoint
 """
@@ -41,13 +41,13 @@ LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 DIFF_FILE = "diff.patch"
 MOST_DIFF = 2**20
-"""Bytes that a patch is kept up to; what is larger holds data, and no change to the code."""
+"""Largest patch that is kept, in bytes; a larger one holds data rather than changes of the code."""
 
 
 def claim_folder(path: Path) -> None:
-    """Make an empty folder that can be written.
+    """Create an empty folder that can be written.
 
-    Raises RunFolderError if it holds anything already, and OSError if it cannot be made or written.
+    Raises RunFolderError if it is not empty, and OSError if it cannot be created or written.
     """
     path.mkdir(parents=True, exist_ok=True)
     if any(each.name != LOCK_FILE for each in path.iterdir()):
@@ -57,12 +57,12 @@ def claim_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def occupied(path: Path) -> Iterator[None]:
-    """Keep other processes from training in a folder, and let a run happen there in the block.
+def locked(path: Path) -> Iterator[None]:
+    """Lock a folder against training by other processes during the block.
 
-    The system itself releases the lock when the process ends, however it ends, so that the file which it is on may
-    stay. Windows and some network file systems have no such locks; there nothing keeps others out. An OSError in the
-    block that names no file (a full disk) is made to name the folder.
+    The operating system releases the lock when the process ends for any reason, so the lock file may stay. Windows and
+    some network file systems have no such locks; there, other processes are not excluded. An OSError in the block
+    without a file name (a full disk) gets the folder's name.
 
     Raises RunFolderError if another process trains there, and OSError if the folder cannot be written.
     """
@@ -83,17 +83,17 @@ def occupied(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def run_folder(path: Path, config: TrainConfig, wandb: str | None = None) -> Iterator[None]:
-    """Claim a run's folder, write into it what the run follows from, and let the run happen in the block.
+    """Claim and lock a run's folder for the block, and write the run's configuration and provenance into it.
 
-    A run that fails before its first checkpoint leaves no folder, so that it can be tried again. `wandb` is the project
-    of Weights & Biases that it is logged to. Raises as `claim_folder` and `occupied`.
+    A run that fails before its first checkpoint leaves no folder, so that it can be started again. `wandb` is the
+    project of Weights & Biases that the run is logged to. Raises as `claim_folder` and `locked`.
     """
     claim_folder(path)
-    with occupied(path):
-        claim_folder(path)  # another process may have come first, and be gone again
+    with locked(path):
+        claim_folder(path)  # again: another process may have used it before this one held the lock
         try:
             seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-            facts = {"config": config.to_dict(), "seeds": seeds, "wandb": wandb, **_circumstances(path), "resumed": []}
+            facts = {"config": config.to_dict(), "seeds": seeds, "wandb": wandb, **_provenance(path), "resumed": []}
             write_json(path / RUN_FILE, facts)
             yield
         except BaseException:
@@ -103,7 +103,7 @@ def run_folder(path: Path, config: TrainConfig, wandb: str | None = None) -> Ite
 
 
 def read_run_config(path: Path) -> TrainConfig:
-    """The configuration of the run in a folder. Raises RunFolderError where there is none, or it cannot be used."""
+    """The configuration of the run in a folder. Raises RunFolderError if it is missing or invalid."""
     document = _read_document(path)
     try:
         return TrainConfig.from_dict(document["config"])
@@ -113,7 +113,7 @@ def read_run_config(path: Path) -> TrainConfig:
 
 
 def read_wandb(path: Path) -> str | None:
-    """The project of Weights & Biases that the run in a folder is logged to; None for none. Raises RunFolderError."""
+    """The Weights & Biases project of the run in a folder; None for none. Raises RunFolderError."""
     project = _read_document(path).get("wandb")
     if project is not None and not isinstance(project, str):
         raise RunFolderError(f"{path / RUN_FILE}: wandb: expected the name of a project or null, got {project!r}")
@@ -121,25 +121,24 @@ def read_wandb(path: Path) -> str | None:
 
 
 def record_resume(path: Path, config: TrainConfig, steps: int, wandb: str | None = None) -> None:
-    """Write into a run's folder that the run goes on from `steps` samples, here and now.
+    """Record in a run's folder that the run is resumed from `steps` samples, with the time, the machine and versions.
 
-    The configuration takes the place of the old one, as a run may be extended, and so does the project `wandb`. Raises
-    RunFolderError, OSError.
+    The configuration and the project `wandb` replace the old ones. Raises RunFolderError, OSError.
     """
     document = _read_document(path)
     document["config"] = config.to_dict()
     document["wandb"] = wandb
-    document["resumed"] = [*document.get("resumed", []), {"steps": steps, **_circumstances(path)}]
+    document["resumed"] = [*document.get("resumed", []), {"steps": steps, **_provenance(path)}]
     write_json(path / RUN_FILE, document)
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """The lines of a run's metrics, each a dict from a metric's name to its value.
 
-    A last line that was not written to its end, when the run was killed, is left out. Raises OSError, and
-    RunFolderError for a file that holds something else.
+    An incomplete last line, left by a killed run, is skipped. Raises OSError, and RunFolderError for a file in another
+    format.
     """
-    lines = (path / METRICS_FILE).read_text().split("\n")[:-1]  # what follows the last line's end is no line
+    lines = (path / METRICS_FILE).read_text().split("\n")[:-1]  # the part after the last newline is incomplete
     metrics = []
     for number, line in enumerate(lines, 1):
         try:
@@ -152,10 +151,10 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def rewind_metrics(path: Path, steps: int) -> None:
-    """Remove a run's metrics of beyond `steps` samples, which come again when the run goes on from there.
+    """Remove a run's metrics after `steps` samples, because the resumed run writes them again.
 
-    A run that ended has written a second line for its last number of samples; what is in it comes again, too. Raises as
-    `read_metrics`, but not for a run that has no metrics yet.
+    A finished run has written a second line for its last number of samples, which is written again, too. Raises as
+    `read_metrics`, but not for a run without metrics.
     """
     if not (path / METRICS_FILE).exists():
         return
@@ -167,10 +166,10 @@ def rewind_metrics(path: Path, steps: int) -> None:
 
 
 def differences_from(path: Path, config: TrainConfig) -> list[str]:
-    """What is not as it was when a run began or last went on, and could change its numbers.
+    """The differences from the run's last start or resume that could change its results.
 
-    That is the versions of packages, the commit of the checkout, the machine and, of the configuration with which the
-    run shall go on, the device and the threads of the network. Raises RunFolderError.
+    Compared are the versions of packages, the commit of the checkout, the machine and, in the configuration of the
+    resumed run, the device and the threads of the network. Raises RunFolderError.
     """
     document = _read_document(path)
     before = [document, *document.get("resumed", [])][-1]
@@ -195,8 +194,8 @@ def _read_document(path: Path) -> dict[str, Any]:
     return document
 
 
-def _circumstances(path: Path) -> dict[str, Any]:
-    """What a run or a part of it follows from beside its configuration; the checkout's changes become a file."""
+def _provenance(path: Path) -> dict[str, Any]:
+    """Time, command, commit, versions and machine of a start or resume; the checkout's changes become a file."""
     diff = git_diff()
     file = free_path(path / DIFF_FILE) if 0 < len(diff) <= MOST_DIFF else None
     if file:

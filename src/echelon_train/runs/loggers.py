@@ -1,4 +1,4 @@
-"""Where a run's metrics go: lines of JSON, TensorBoard, and Weights & Biases if asked for."""
+"""Outputs of a run's metrics: lines of JSON, TensorBoard, and Weights & Biases if requested."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from echelon_train.errors import TrainError
 from echelon_train.runs.folder import METRICS_FILE, rewind_metrics
 
 WANDB_FILE = "wandb.id"
-"""Holds the name under which Weights & Biases knows a run, so that a continued run goes on there, too."""
+"""Holds the id of a run at Weights & Biases, with which a resumed run continues there."""
 
 
 def check_wandb() -> None:
-    """Raise TrainError, saying what to install, where the package of Weights & Biases is missing."""
+    """Raise TrainError, with the command to install it, if the package of Weights & Biases is missing."""
     _import_wandb()
 
 
 def open_logger(run: Path, config: TrainConfig, *, resumed_at: int | None = None, wandb: str | None = None) -> Logger:
-    """A logger for SB3's `set_logger` that writes a run's metrics into its folder; to be closed at the end.
+    """A logger for SB3's `set_logger` that writes a run's metrics into its folder. The caller closes it.
 
     Parameters
     ----------
@@ -36,20 +36,20 @@ def open_logger(run: Path, config: TrainConfig, *, resumed_at: int | None = None
     config
         The run, for Weights & Biases.
     resumed_at
-        Samples after which a run goes on: metrics of later ones are removed first. None for a new run.
+        Samples at which a run is resumed; later metrics are removed first. None for a new run.
     wandb
-        Project of Weights & Biases to log to as well; None for none. ``WANDB_MODE=offline`` keeps it on this machine.
+        Project of Weights & Biases to log to as well; None for none. ``WANDB_MODE=offline`` logs on this machine only.
 
     Raises
     ------
     TrainError
-        If Weights & Biases is asked for and missing, or does not let the run begin.
+        If Weights & Biases is requested and missing, or refuses the run.
     OSError
         If the folder cannot be written.
     """
     outputs: list[KVWriter] = []
     if wandb is not None:
-        outputs.append(WandbOutput(run, config, wandb))  # first, as it is the one that can fail
+        outputs.append(WandbOutput(run, config, wandb))  # first, because only this one can fail
     if resumed_at is not None:
         rewind_metrics(run, resumed_at)
     outputs.append(_JSONLines(run / METRICS_FILE))
@@ -58,7 +58,7 @@ def open_logger(run: Path, config: TrainConfig, *, resumed_at: int | None = None
 
 
 class _JSONLines(JSONOutputFormat):  # type: ignore[misc]
-    """SB3's, which would begin a file anew that is there already, and write what is no JSON: NaN, Infinity."""
+    """SB3's format, but appends to an existing file and writes valid JSON: no NaN, no Infinity."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("a")
@@ -70,7 +70,7 @@ class _JSONLines(JSONOutputFormat):  # type: ignore[misc]
 
 
 class _TensorBoard(TensorBoardOutputFormat):  # type: ignore[misc]
-    """SB3's, which knows no `purge_step`: the first step of which older values do not count."""
+    """SB3's format with a `purge_step`: TensorBoard discards older values from this step on."""
 
     def __init__(self, folder: Path, purge_step: int | None) -> None:
         self.writer = SummaryWriter(str(folder), purge_step=purge_step)
@@ -83,7 +83,7 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
     Parameters
     ----------
     run
-        The run's folder. A run that was logged before goes on where it was.
+        The run's folder. A run that was logged before continues there.
     config
         The run, shown beside its metrics.
     project
@@ -92,7 +92,7 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
     Raises
     ------
     TrainError
-        If the package is missing, or does not let the run begin: without an account, say.
+        If the package is missing, or refuses the run, such as without an account.
     """
 
     def __init__(self, run: Path, config: TrainConfig, project: str) -> None:
@@ -114,7 +114,7 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
         write_bytes(known, self._run.id.encode())
 
     def write(self, key_values: dict[str, Any], key_excluded: Mapping[str, tuple[str, ...]], step: int = 0) -> None:
-        """Send what is not excluded, and not known there already from before the run was killed and went on."""
+        """Send the values that are not excluded, except for steps that were sent before the run was resumed."""
         if step < self._run.step:
             return
         values = {
@@ -125,7 +125,7 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
         self._run.log(values, step=step)
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining values."""
         self._run.finish()
 
 

@@ -1,4 +1,4 @@
-"""Pictures of how runs went, drawn without a display."""
+"""Pictures of runs' metrics, drawn without a display."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CURVES_FILE = "curves.png"
 _STEPS = "time/total_timesteps"
 _SAMPLES = "samples (decisions of learner mechs)"
 _DPI = 120
-_SMOOTHED = 50  # points of a curve from which on a running mean is drawn over it
+_SMOOTHED = 50  # the running mean of n points is n / 50 wide
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ _CURVES = (
 
 
 def save_run_curves(run: Path) -> Path:
-    """Draw what a run's metrics say into ``curves.png`` in its folder.
+    """Draw a run's metrics into ``curves.png`` in its folder.
 
-    Win rates in training and in evaluations, return, entropy, KL divergence, explained variance, value loss, learning
-    rate and speed, as far as the run has logged them; a curriculum's changes of stage are marked.
+    These are win rates in training and in evaluations, return, entropy, KL divergence, explained variance, value loss,
+    learning rate and speed, if the run has logged them. Changes of a curriculum's stage are marked.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def save_comparison(
     along: str = _STEPS,
     along_label: str = _SAMPLES,
 ) -> None:
-    """Draw a metric of several groups of runs into one PNG: each group's median, and its single runs thin.
+    """Draw a metric of several groups of runs into one PNG: the median of each group, and its runs as thin lines.
 
     Parameters
     ----------
@@ -107,13 +107,13 @@ def save_comparison(
     metric
         Name of the metric, such as ``battle/win_rate``.
     along, along_label
-        Name of the metric of the horizontal axis, and what it says there. A median is over the part that all runs of a
-        group have.
+        Name of the metric of the horizontal axis, and its label. A median covers the part that all runs of a group
+        have.
 
     Raises
     ------
     ValueError
-        For a run that has not logged the metrics together.
+        For a run without a line that has both metrics.
     OSError
         If the picture cannot be written.
     """
@@ -154,7 +154,7 @@ def save_learning_curve(
     evaluations
         (samples, evaluation) pairs, drawn with their intervals.
     title
-        Above the picture.
+        Title of the picture.
     """
     figure = _figure((8, 6))
     rates, returns = figure.subplots(2, 1, sharex=True)
@@ -181,14 +181,14 @@ def _figure(size: tuple[float, float]) -> Figure:
 
 
 def _save(path: Path, figure: Figure) -> None:
-    """Write a PNG whole or not at all: somebody may be looking at the one before."""
+    """Write a PNG as a whole or not at all, because a viewer may have the previous one open."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=_DPI)
     write_bytes(path, picture.getvalue())
 
 
 def _table(metrics: Metrics, *names: str) -> NDArray[np.float64]:
-    """(n, names): the values of metrics, of the lines that have them all as finite numbers."""
+    """(n, names): values of the metrics, from the lines that have finite numbers for all of them."""
     rows = [[line[name] for name in names] for line in metrics if all(name in line for name in names)]
     table = np.array(rows, np.float64).reshape(-1, len(names))
     finite: NDArray[np.float64] = table[np.isfinite(table).all(axis=1)]
@@ -202,7 +202,7 @@ def _points(metrics: Metrics, name: str, along: str = _STEPS) -> tuple[NDArray[n
 
 
 def _draw(axes: Axes, steps: NDArray[np.float64], values: NDArray[np.float64], label: str | None = None) -> None:
-    """A curve; one of many points is pale, with its running mean."""
+    """Draw a curve; one with many points is pale, with its running mean."""
     size = len(values) // _SMOOTHED
     if size > 1:
         axes.plot(steps, values, color="C0", linewidth=0.8, alpha=0.35)
@@ -246,7 +246,7 @@ def _finish(axes: Axes) -> None:
 
 
 def _mark_stages(axes: Axes, metrics: Metrics, named: bool) -> None:
-    """Lines where a curriculum changes its stage, if wanted with the names of the scenarios that begin there."""
+    """Mark the changes of a curriculum's stage, optionally with the names of the new scenarios."""
     stages = [(line[_STEPS], line["curriculum/scenario"]) for line in metrics if "curriculum/scenario" in line]
     for (_, before), (steps, name) in itertools.pairwise(stages):
         if name != before:

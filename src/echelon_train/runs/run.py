@@ -1,4 +1,4 @@
-"""A run in the making: the algorithm, its environment, and the callbacks around them."""
+"""A run: the algorithm, its environment, and the callbacks around them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.tensor_files import weights_of
 
 LEAGUE = "league"
-"""What a checkpoint calls the opponents of a policy that trained in a league."""
+"""The opponent that a checkpoint names for a policy that trained in a league."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class TrainResult:
     checkpoint: Path  # folder of the last checkpoint
     steps: int  # samples that the policy trained on
     interrupted: bool  # by a signal
-    done: bool  # whether all of the run's steps are done, so that nothing is left to go on with
+    done: bool  # whether all of the run's steps are done
 
 
 class Run:
-    """A run that can learn, be saved between two iterations, and be restored.
+    """A run that learns, is saved between two iterations, and can be restored.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ class Run:
     device
         Name of the device to train on.
     console
-        Where to draw and to say things.
+        Where to print messages and draw progress.
     max_seconds
         Time after which it stops; None for no limit.
-    go_on
-        Asked after every evaluation, with the samples so far, whether the run shall go on; None: it shall.
+    should_continue
+        Called after every evaluation with the samples so far and the evaluation; false ends the run. None: always true.
     """
 
     def __init__(
@@ -84,15 +84,15 @@ class Run:
         device: str,
         console: Console,
         max_seconds: float | None,
-        go_on: Callable[[int, Evaluation], bool] | None = None,
+        should_continue: Callable[[int, Evaluation], bool] | None = None,
     ) -> None:
         self._config, self._out, self._console = config, out, console
-        self._go_on = go_on
+        self._should_continue = should_continue
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(stage.num_mechs for stage in stages)
-        self._left_behind: frozenset[str] = frozenset()  # content hashes of the maps of stages that are over
-        self._best: int | None = None  # samples of the best checkpoint that was evaluated
-        self._pending: _Pending = {}  # what was logged, but not yet written, when a run that goes on was saved
+        self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
+        self._best: int | None = None  # samples of the checkpoint with the best evaluation
+        self._pending: _Pending = {}  # metrics that a restored run had recorded but not yet written
         self._league = None
         if config.league.path:
             self._league = LeagueCallback(config, device, self.save, lambda: find_checkpoint(out), console)
@@ -100,7 +100,7 @@ class Run:
         env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents)
         self.model = build_model(config, env, device)
         if self._league is not None:
-            self._league.look(self.model.policy)
+            self._league.refresh(self.model.policy)
         self.model.before_rollout = self._prepare_rollout
         self._curriculum = CurriculumCallback(config, console)
         self._statistics = BattleStatistics()
@@ -108,7 +108,7 @@ class Run:
         self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
         self._evaluations = EvaluationCallback(
             config.eval_every,
-            self._judge,
+            self._evaluate,
             self._keep_best,
             lambda: self._curriculum.moves,
             lambda: self._stop.stopping,
@@ -117,11 +117,11 @@ class Run:
         self._curves = CurvesCallback(self.draw_curves)
 
     def learn(self, logger: Logger) -> TrainResult:
-        """Train until the steps are done or something stops it, and save. Metrics go to the logger.
+        """Train until the steps are done or the run is stopped, and save. Metrics go to the logger.
 
-        Battles and rollouts are logged as the first process of a distributed run sees its own, and so are evaluations,
-        which it plays alone; what is logged of updates is of the samples of all processes where it is a sum or a mean
-        over minibatches, and else of the first one's.
+        In a distributed run the metrics of battles, rollouts and evaluations are those of the first process, which
+        plays the evaluations alone. Metrics of updates that are a sum or a mean over minibatches cover the samples of
+        all processes; the others cover those of the first.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Run:
         CheckpointError
             For weights that are not finite when they are to be saved.
         OSError
-            If the run's folder cannot be written. What was saved before stays as it is, and the run can go on from it.
+            If the run's folder cannot be written. Earlier checkpoints stay valid, and the run can be resumed from them.
         """
         callbacks: list[BaseCallback] = [self._statistics, self._curriculum, self._stop, self._checkpoints]
         if self._config.eval_every:
@@ -138,26 +138,26 @@ class Run:
         if self._league is not None:
             callbacks.append(self._league)
         callbacks.append(self._curves)
-        callbacks.append(self._progress)  # the last, so that it sees what the others have logged
+        callbacks.append(self._progress)  # last, because it shows what the others have recorded
         model = self.model
         model.set_logger(logger)
         for name, (number, exclude) in self._pending.items():
             logger.record(name, number, exclude)
-        self._name_best()  # again, where the run was killed before it could
+        self._name_best()  # again, because a run may be killed just before this
         remaining = max(self._config.steps - model.num_timesteps, 0)
         with self._stop:
             try:
                 model.learn(remaining, callback=callbacks, reset_num_timesteps=False)
             finally:
                 self._progress.close()
-            if self._stop.stopping:  # saved before the rollout that was broken off
+            if self._stop.stopping:  # saved before the rollout that was cut short
                 steps = self._checkpoints.saved_steps
                 return TrainResult(self._checkpoints.saved, steps, self._stop.interrupted, done=False)
             checkpoint = self.save(model.num_timesteps)
             if self._league is not None:
                 self._league.finish(checkpoint)
             model.logger.record("time/total_timesteps", model.num_timesteps, exclude="tensorboard")
-            model.logger.dump(model.num_timesteps)  # what came after the last rollout: its update, an evaluation
+            model.logger.dump(model.num_timesteps)  # the last update and evaluation
             return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted, done=True)
 
     def save(self, steps: int) -> Path:
@@ -172,7 +172,7 @@ class Run:
             "evaluations": self._evaluations.state_dict(),
             "checkpoints": self._checkpoints.state_dict(),
             "best": self._best,
-            "left_behind": sorted(self._left_behind),
+            "earlier_maps": sorted(self._earlier_maps),
             "league": None if self._league is None else self._league.state_dict(),
             "pending": _written(self.model.logger),
             "config": self._config.to_dict(),
@@ -189,11 +189,11 @@ class Run:
         return distributed.broadcast_object(lambda: save_in_run(self._out, checkpoint, state))
 
     def restore(self, checkpoint: Checkpoint, state: TrainingState) -> None:
-        """Go on from a checkpoint of the same run, in a `Run` that has not learnt yet.
+        """Continue from a checkpoint of the same run, in a `Run` that has not trained yet.
 
-        Raises CheckpointError if it does not fit: another configuration but for `CHANGEABLE` settings, other weights,
-        an environment that does not take its state, another number of processes, or damage. The run cannot be used
-        then, as a part of it may have been restored.
+        Raises CheckpointError if the checkpoint does not fit: settings that differ and are not `CHANGEABLE`, other
+        weights, an environment that rejects its state, another number of processes, or damage. The run cannot be used
+        then, because a part of it may have been restored.
         """
         tensors, values = rank_state(state.tensors, state.values)
         try:
@@ -205,7 +205,7 @@ class Run:
             self._best = values["best"]
             if self._best is not None and type(self._best) is not int:
                 raise ValueError(f"best: expected an integer or null, got {self._best!r}")
-            self._left_behind = frozenset(str(each) for each in values["left_behind"])
+            self._earlier_maps = frozenset(str(each) for each in values["earlier_maps"])
             self._pending = _read_pending(values["pending"])
         except KeyError as error:
             raise CheckpointError(f"training state: {error} is missing") from error
@@ -228,13 +228,13 @@ class Run:
         for name, tensor in ours.items():
             tensor.copy_(theirs[name])
         if self._league is not None:
-            self._league.look(self.model.policy)
+            self._league.refresh(self.model.policy)
         restore_training_state(self.model, tensors, values)
         if self._league is not None:
-            self._league.load_state_dict(values["league"])  # now, for battles that began just above had opponents drawn
+            self._league.load_state_dict(values["league"])  # last, because new battles above have drawn opponents
 
     def draw_curves(self) -> None:
-        """Draw the metrics that have been written so far; a picture that cannot be written is no reason to stop."""
+        """Draw the metrics written so far; a picture that cannot be drawn is reported, and does not stop the run."""
         if distributed.rank() > 0:
             return
         try:
@@ -243,21 +243,21 @@ class Run:
             self._console.print(f"{CURVES_FILE} cannot be drawn: {error}", markup=False)
 
     def close(self) -> None:
-        """Stop drawing, and the environment's threads. It may be called twice, and after an error; nothing is saved."""
+        """Stop the display and the environment's threads, without saving. Safe to call twice and after an error."""
         self._progress.close()
         self.model.get_env().close()
 
     @property
     def _opponent(self) -> str:
-        """Whom the policy trains against, as a checkpoint says it."""
+        """The opponent in training, as a checkpoint names it."""
         return self._config.opponent if self._league is None else LEAGUE
 
     def _prepare_rollout(self) -> None:
-        """Change the stage if that is decided, and let the reward follow its schedules."""
-        if self._config.curriculum is not None:  # the first process's battles decide for all
+        """Enter the next stage if that is decided, and set the reward weights of the schedules."""
+        if self._config.curriculum is not None:  # the first process decides for all
             self._curriculum.load_state_dict(distributed.broadcast_object(self._curriculum.state_dict))
         if self._curriculum.advance():
-            self._left_behind |= self._trained_maps() or frozenset()
+            self._earlier_maps |= self._trained_maps() or frozenset()
             self._change_env()
         remaining = 1.0 - self.model.num_timesteps / self._config.steps
         rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
@@ -271,10 +271,10 @@ class Run:
         pool = self.model.get_env().get_attr("battles", 0)[0].engine.maps
         if pool is None:
             return None
-        every = distributed.gather_objects(pool.content_hashes | self._left_behind)
+        every = distributed.gather_objects(pool.content_hashes | self._earlier_maps)
         return distributed.broadcast_object(lambda: frozenset().union(*every))
 
-    def _judge(self) -> Evaluation:
+    def _evaluate(self) -> Evaluation:
         trained_maps = self._trained_maps()
         found = distributed.broadcast_object(
             lambda: evaluate(
@@ -286,8 +286,8 @@ class Run:
                 num_threads=self._config.threads,
             )
         )
-        go_on = self._go_on
-        if go_on is not None and not distributed.broadcast_object(lambda: go_on(self.model.num_timesteps, found)):
+        ask, steps = self._should_continue, self.model.num_timesteps
+        if ask is not None and not distributed.broadcast_object(lambda: ask(steps, found)):
             self._stop.end()
         return found
 
@@ -303,11 +303,11 @@ class Run:
 
 
 _Pending = dict[str, tuple[float, tuple[str, ...]]]
-"""Numbers by the name of a metric, and where they shall not be written."""
+"""Numbers by the name of a metric, with the outputs that they are excluded from."""
 
 
 def _written(logger: Logger) -> dict[str, Any]:
-    """The numbers that a logger has yet to write, fit for JSON, which has none that are not finite."""
+    """The recorded numbers that a logger has not written yet, for JSON; those that are not finite as text."""
     numbers = {name: value for name, value in logger.name_to_value.items() if isinstance(value, (int, float))}
     return {
         name: [value if math.isfinite(value) else str(float(value)), list(logger.name_to_excluded[name] or ())]
@@ -326,17 +326,17 @@ def _read_pending(pending: Any) -> _Pending:
 
 
 def _check_same_run(kept: Any, config: TrainConfig) -> None:
-    """Raise ValueError unless a run goes on with the configuration of its checkpoint, but for what is `CHANGEABLE`."""
+    """Raise ValueError if a setting differs from the checkpoint's and is not `CHANGEABLE`."""
     then, now = _flat(kept), _flat(config.to_dict())
     fixed = [name for name in now if name not in CHANGEABLE]
-    if not isinstance(config.maps, str):  # else the state of the battles says what their maps are
+    if not isinstance(config.maps, str):  # a directory may move: the state of the battles names its maps
         fixed.append("maps")
     changed = [name for name in fixed if then.get(name) != now[name]]
     if changed or then.keys() != now.keys():
         name = [*changed, *sorted(then.keys() ^ now.keys())][0]
         raise ValueError(
             f"{name} was {then.get(name)!r} when the checkpoint was made, and is {now.get(name)!r} in {RUN_FILE}: "
-            "a run goes on as it was"
+            "a resumed run keeps its settings"
         )
 
 

@@ -1,9 +1,9 @@
-"""Sweeps: many runs whose settings Optuna proposes, by any number of processes at once.
+"""Sweeps: many runs with settings that Optuna proposes, in any number of processes.
 
-A sweep is a folder. ``study.journal`` is Optuna's record of it, and ``trial-0000`` and so on are the runs; a process
-that is killed loses its trial only, which is done again. What is made greatest is the win rate in the last evaluation
-of a run, on the maps that runs are evaluated on while they go: those of `echelon evaluate` remain for a final
-judgement. Processes keep out of each other's way by locks of Unix.
+A sweep is a folder. ``study.journal`` is Optuna's record, and ``trial-0000`` and so on are the runs. A killed process
+loses only its trial, which is run again. The objective is the win rate in the last evaluation of a run, on the
+validation maps of training; the maps of `echelon evaluate` stay unused for a final evaluation. Processes synchronise
+with Unix file locks.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from echelon_train.runs.training import train
 JOURNAL_FILE = "study.journal"
 _LOCKS = "locks"
 _NAME = "sweep"
-_SETUP, _FAILURE = "setup", "failure"  # attributes of the study, and of trials that cannot be done
-_STARTUP = 5  # trials that none is broken off before
+_SETUP, _FAILURE = "setup", "failure"  # attributes of the study, and of trials that failed
+_STARTUP = 5  # finished trials before any is pruned
 
 State = Literal["complete", "pruned", "failed", "running"]
 
 
 @dataclass(frozen=True)
 class Search:
-    """What is tried for a setting of the run config: a range of numbers, or some values."""
+    """The search space of a setting of the run config: a range of numbers, or a list of values."""
 
     key: str
     low: float = 0.0
@@ -54,7 +54,7 @@ class Search:
     def parse(cls, text: str) -> Search:
         """Read ``KEY=LOW:HIGH``, ``KEY=log:LOW:HIGH`` (evenly in the logarithm) or ``KEY=A,B,C``.
 
-        A range between two integers is one of integers. Raises `ConfigError`.
+        A range between two integers yields integers. Raises `ConfigError`.
         """
         key, _, space = text.partition("=")
         if key and "," in space and all(space.split(",")):
@@ -75,7 +75,7 @@ class Search:
         return cls(key, *ends, log=bool(kind), integer=integer)
 
     def suggest(self, trial: optuna.Trial) -> str:
-        """A value for a trial, as the run config takes it."""
+        """A value for a trial, as text for the run config."""
         if self.choices:
             return str(trial.suggest_categorical(self.key, self.choices))
         if self.integer:
@@ -84,7 +84,7 @@ class Search:
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """Values at its ends, or all of them."""
+        """The ends of the range, or all values."""
         ends = (str(int(end)) if self.integer else repr(end) for end in (self.low, self.high))
         return self.choices or tuple(ends)
 
@@ -98,12 +98,12 @@ class Trial:
     win_rate: float | None  # in its last evaluation; None if there was none
     settings: dict[str, Any]
     run: Path
-    failure: str | None  # why it could not be done
+    failure: str | None  # the reason, if it failed
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The trials of a sweep, the best first, then those without a result."""
+    """The trials of a sweep: the best first, those without a result last."""
 
     trials: list[Trial]
     interrupted: bool  # by a signal, in this process
@@ -119,36 +119,36 @@ def sweep(
     prune: bool = True,
     console: Console | None = None,
 ) -> Sweep:
-    """Do trials until a sweep has so many, alone or beside other processes that were called in the same way.
+    """Run trials until a sweep has `trials`, alone or together with other processes called with the same arguments.
 
     Parameters
     ----------
     source, overrides
-        The run config and what is changed in it for all trials, see `load_run_config`. Its `seed` is every trial's, so
-        that they have the same maps and battles.
+        The run config and its changes for all trials, see `load_run_config`. All trials have its `seed`, and so the
+        same maps and battles.
     searches
-        What is tried, of other keys than the overrides.
+        The search spaces, of other keys than the overrides.
     out
-        Folder of the sweep, new or to go on with.
+        Folder of the sweep, new or to continue.
     trials
-        Trials that the sweep shall have, done and in progress, by all processes.
+        Total number of trials, finished or running, over all processes.
     prune
-        Whether trials are broken off at an evaluation with a win rate below the median of the others at that point.
+        Whether to stop a trial at an evaluation with a win rate below the median of the other trials at that point.
     console
         Where to draw the trials' progress.
 
     Returns
     -------
-    All trials of the sweep so far. After SIGINT or SIGTERM the trial in progress is the next one to be done again.
+    All trials of the sweep so far. After SIGINT or SIGTERM the running trial is queued to run again.
 
     Raises
     ------
     ConfigError
-        For an impossible run config, or a search that leads to one by itself.
+        For an invalid run config, or a search space that contains one.
     TrainError
-        If the folder holds a sweep of something else.
+        If the folder holds another sweep.
     OSError
-        If it cannot be written.
+        If the folder cannot be written.
     """
     config = _checked(source, overrides, searches)
     setup = {"config": config.to_dict(), "searches": [dataclasses.asdict(each) for each in searches]}
@@ -158,24 +158,24 @@ def sweep(
         interrupted = False
         while not interrupted:
             with contextlib.ExitStack() as held:
-                trial = _next(study, out, trials, held)
+                trial = _claim_trial(study, out, trials, held)
                 if trial is None:
                     break
-                interrupted = _do(study, trial, source, overrides, searches, out, console)
+                interrupted = _run_trial(study, trial, source, overrides, searches, out, console)
         return Sweep(_trials(study, out), interrupted)
 
 
 def _checked(source: str | Path, overrides: Mapping[str, str], searches: Sequence[Search]) -> TrainConfig:
-    """The run config, after it has been tried with the ends of every search. Raises ConfigError."""
+    """The run config, checked with the ends of every search space. Raises ConfigError."""
     config = load_run_config(source, overrides)
     if not config.eval_every:
         raise ConfigError("eval_every: a sweep needs evaluations, got 0", "eval_every")
     if not searches:
-        raise ConfigError("a sweep needs something to search: --search KEY=LOW:HIGH")
+        raise ConfigError("a sweep needs a search space: --search KEY=LOW:HIGH")
     keys = [*overrides, *(each.key for each in searches)]
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
-        raise ConfigError(f"--search {twice}: is set or searched already")
+        raise ConfigError(f"--search {twice}: is already set or searched")
     for each in searches:
         for value in each.examples:
             load_run_config(source, {**overrides, each.key: value})
@@ -183,7 +183,7 @@ def _checked(source: str | Path, overrides: Mapping[str, str], searches: Sequenc
 
 
 def _open(out: Path, setup: Mapping[str, Any], prune: bool) -> optuna.Study:
-    """The study of a sweep's folder. Raises TrainError if it is of something else."""
+    """The study in a sweep's folder. Raises TrainError if it belongs to another sweep."""
     storage = JournalStorage(JournalFileBackend(str(out / JOURNAL_FILE)))
     with _exclusive(out / _LOCKS / "all"):
         study = optuna.create_study(storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True)
@@ -191,19 +191,19 @@ def _open(out: Path, setup: Mapping[str, Any], prune: bool) -> optuna.Study:
         if kept is None:
             study.set_user_attr(_SETUP, setup)
         elif kept != setup:
-            raise TrainError(f"{out} holds a sweep of another run config or with another search; choose another folder")
-    # each time others, so that processes do not propose the same
+            raise TrainError(f"{out} holds a sweep with another run config or search space; choose another folder")
+    # another seed each time, so that processes do not propose the same
     study.sampler = optuna.samplers.TPESampler(seed=len(study.get_trials(deepcopy=False)))
     study.pruner = optuna.pruners.MedianPruner(_STARTUP) if prune else optuna.pruners.NopPruner()
     return study
 
 
-def _next(study: optuna.Study, out: Path, wanted: int, held: contextlib.ExitStack) -> optuna.Trial | None:
-    """A trial to do, whose lock is held until the stack closes; None if there are as many as are wanted."""
+def _claim_trial(study: optuna.Study, out: Path, wanted: int, held: contextlib.ExitStack) -> optuna.Trial | None:
+    """The next trial to run, with its lock held until the stack closes; None if the sweep has all its trials."""
     with _exclusive(out / _LOCKS / "all"):
         for running in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
             with contextlib.suppress(BlockingIOError), _exclusive(_lock(out, running.number), wait=False):
-                _give_back(study, running)  # whoever did it is gone
+                _requeue(study, running)  # its process has ended
         if sum(map(_counts, study.get_trials(deepcopy=False))) >= wanted:
             return None
         trial = study.ask()
@@ -211,7 +211,7 @@ def _next(study: optuna.Study, out: Path, wanted: int, held: contextlib.ExitStac
         return trial
 
 
-def _do(
+def _run_trial(
     study: optuna.Study,
     trial: optuna.Trial,
     source: str | Path,
@@ -220,10 +220,10 @@ def _do(
     out: Path,
     console: Console | None,
 ) -> bool:
-    """Do a trial; whether it was interrupted."""
+    """Run a trial. Returns whether it was interrupted."""
     found: list[float] = []
 
-    def go_on(_: int, evaluation: Evaluation) -> bool:
+    def should_continue(_: int, evaluation: Evaluation) -> bool:
         found.append(evaluation.wins.estimate)
         trial.report(found[-1], len(found) - 1)
         return not trial.should_prune()
@@ -231,16 +231,16 @@ def _do(
     chosen = {each.key: each.suggest(trial) for each in searches}
     try:
         config = load_run_config(source, {**overrides, **chosen})
-        result = train(config, _run(out, trial.number), console=console, go_on=go_on)
+        result = train(config, _run_folder(out, trial.number), console=console, should_continue=should_continue)
     except (ConfigError, NonFiniteError) as error:
         trial.set_user_attr(_FAILURE, str(error))
         study.tell(trial, state=TrialState.FAIL)
         return False
     except BaseException:
-        _give_back(study, trial)
+        _requeue(study, trial)
         raise
     if result.interrupted:
-        _give_back(study, trial)
+        _requeue(study, trial)
     elif result.done:
         study.tell(trial, found[-1])
     else:
@@ -248,21 +248,21 @@ def _do(
     return result.interrupted
 
 
-def _give_back(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> None:
-    """Have a trial that was not brought to its end done again, as another one."""
+def _requeue(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> None:
+    """Queue a trial that was not finished to run again, as a new trial."""
     study.tell(trial.number, state=TrialState.FAIL)
     if trial.params:
         study.enqueue_trial(dict(trial.params))
 
 
 def _counts(trial: FrozenTrial) -> bool:
-    """Whether a trial is in progress or was brought to an end."""
+    """Whether a trial is running or finished."""
     lost = trial.state == TrialState.FAIL and _FAILURE not in trial.user_attrs
     return not lost and trial.state != TrialState.WAITING
 
 
 def _trials(study: optuna.Study, out: Path) -> list[Trial]:
-    """The trials that count, the best first."""
+    """The running and finished trials, the best first."""
     found = [_trial(each, out) for each in study.get_trials() if _counts(each)]
     return sorted(found, key=lambda each: (-1.0 if each.win_rate is None else -each.win_rate, each.number))
 
@@ -277,12 +277,12 @@ def _trial(trial: FrozenTrial, out: Path) -> Trial:
         states.get(trial.state, "running"),
         last,
         trial.params,
-        _run(out, trial.number),
+        _run_folder(out, trial.number),
         trial.user_attrs.get(_FAILURE),
     )
 
 
-def _run(out: Path, number: int) -> Path:
+def _run_folder(out: Path, number: int) -> Path:
     return out / f"trial-{number:04d}"
 
 
@@ -299,9 +299,9 @@ def _is_integer(text: str) -> bool:
 
 @contextlib.contextmanager
 def _exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold a lock that the system releases when the process ends, however it does.
+    """Hold a lock that the operating system releases when the process ends for any reason.
 
-    Raises BlockingIOError where another process holds it, unless that is waited for.
+    Raises BlockingIOError if another process holds it and `wait` is false.
     """
     with path.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -310,7 +310,7 @@ def _exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without Optuna's own reports."""
+    """Silence Optuna's log messages."""
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

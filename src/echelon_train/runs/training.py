@@ -1,4 +1,4 @@
-"""Training runs: a new one, and going on with one that was stopped."""
+"""Start a training run, or resume one that was stopped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import tensorboard  # noqa: F401  (SB3 would hide that it is missing)
+import tensorboard  # noqa: F401  (SB3 would silently skip a missing one)
 from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
@@ -25,7 +25,7 @@ from echelon_train.runs.device import resolve_device
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import (
     differences_from,
-    occupied,
+    locked,
     read_run_config,
     read_wandb,
     record_resume,
@@ -43,44 +43,44 @@ def train(
     console: Console | None = None,
     max_seconds: float | None = None,
     wandb: str | None = None,
-    go_on: Callable[[int, Evaluation], bool] | None = None,
+    should_continue: Callable[[int, Evaluation], bool] | None = None,
 ) -> TrainResult:
-    """Train a policy and keep everything about it in the folder `out`.
+    """Train a policy, with all files of the run in the folder `out`.
 
-    Of several processes (`distributed.process_group`) the first one has the folder. A run that is killed
-    leaves a folder that `resume` goes on from.
+    In a distributed run (`distributed.process_group`) the first process writes the folder. `resume` continues a run
+    that was killed.
 
     Parameters
     ----------
     config
         The run.
     out
-        Folder to make; it must not exist or be empty.
+        Folder of the run; it must not exist, or be empty.
     console
         Where to draw the progress display; standard output by default.
     max_seconds
-        Time after which training ends, once the present iteration is over.
+        Time after which training ends, at the end of an iteration.
     wandb
         Project of Weights & Biases to log to as well.
-    go_on
-        Asked after every evaluation, with the samples so far. Where it says no, training ends after the next rollout,
-        as if its time were up.
+    should_continue
+        Called after every evaluation with the samples so far and the evaluation. If false, training ends after the next
+        rollout, as if its time were up.
 
     Raises
     ------
     DeviceError
-        For an absent device.
+        For a device that this machine does not have.
     TrainError
-        If Weights & Biases is asked for and not there.
+        If Weights & Biases is requested and not installed.
     RunFolderError, OSError
-        If the folder cannot be used. All these before anything is computed.
+        If the folder cannot be used. All of these are raised before training starts.
     """
     device = resolve_device(config.device)
     if wandb is not None:
         check_wandb()
     first = distributed.rank() == 0
     with run_folder(out, config, wandb) if first else contextlib.nullcontext(), torch_threads(config.torch_threads):
-        run = Run(config, out, str(device), console or Console(), max_seconds, go_on)
+        run = Run(config, out, str(device), console or Console(), max_seconds, should_continue)
         return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
 
 
@@ -92,10 +92,10 @@ def resume(
     wandb: str | None = None,
     **changes: Any,
 ) -> TrainResult:
-    """Go on with a run from its last checkpoint, as if it had never stopped; from its beginning if it has none yet.
+    """Continue a run from its last checkpoint, as if it had never stopped; from its start if it has none.
 
-    On the CPU, with the same number of threads on the same type of processor, everything comes out as in the run that
-    was not interrupted, to the last bit. Standard error is told what is not as it was and could change that.
+    On the CPU, with the same number of threads on the same type of processor, the result is bit for bit that of an
+    uninterrupted run. Differences that could change the result are printed to standard error.
 
     Parameters
     ----------
@@ -104,16 +104,16 @@ def resume(
     console, max_seconds
         As for `train`.
     wandb
-        As for `train`; by default the project that the run is logged to already, if it is.
+        As for `train`; by default the project that the run was logged to, if any.
     **changes
-        Settings of the run that shall be others from now on, out of `config.CHANGEABLE`, by their dotted names: `steps`
-        (schedules then follow from the new number), `device`, `threads`, `torch_threads`; `maps` and, given as
-        ``**{"league.path": ...}``, where the directory of recipes and the league are now; ``league.mixture.*``.
+        New values of settings in `CHANGEABLE`, by their dotted names: `steps` (schedules then refer to the new number),
+        `device`, `threads`, `torch_threads`; `maps` and, as ``**{"league.path": ...}``, the present place of the
+        directory of recipes and of the league; ``league.mixture.*``.
 
     Raises
     ------
     RunFolderError
-        If the folder holds no run, or another process is at it.
+        If the folder holds no run, or another process trains in it.
     CheckpointError
         If its last checkpoint cannot be resumed from, with the reason.
     ConfigError
@@ -121,26 +121,26 @@ def resume(
     DeviceError, TrainError, OSError
         As for `train`.
     """
-    read_run_config(run)  # before anything is written into a folder that is no run's
-    with occupied(run) if distributed.rank() == 0 else contextlib.nullcontext():
+    read_run_config(run)  # before anything is written into a folder that holds no run
+    with locked(run) if distributed.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).with_overrides(**changes)
-        return _go_on(run, config, console or Console(), max_seconds, wandb or read_wandb(run))
+        return _resume(run, config, console or Console(), max_seconds, wandb or read_wandb(run))
 
 
-def _go_on(
+def _resume(
     run: Path, config: TrainConfig, console: Console, max_seconds: float | None, wandb: str | None
 ) -> TrainResult:
-    """Resume a run that this process has for itself."""
+    """Resume a run whose lock this process holds."""
     device = resolve_device(config.device)
     if wandb is not None:
         check_wandb()
     last = _last_state(run)
     if last and distributed.rank() == 0:
         for difference in differences_from(run, config):
-            print(f"not as before: {difference}; the run may come out differently", file=sys.stderr)
+            print(f"changed since the run was started: {difference}; the result may differ", file=sys.stderr)
 
     def begin() -> Logger:
-        """Change the folder, now that nothing can be wrong with the checkpoint any more."""
+        """Restore the run and write to the folder only once the checkpoint has proved valid."""
         if last:
             restored.restore(*last)
         if distributed.rank() > 0:
@@ -160,12 +160,12 @@ def _go_on(
 
 
 def _last_state(run: Path) -> tuple[Checkpoint, TrainingState] | None:
-    """Where a run is to go on; None for one that was killed before its first checkpoint."""
+    """The last checkpoint of a run; None if it was killed before its first."""
     return (load_checkpoint(run), load_training_state(run)) if has_begun(run) else None
 
 
 def _learn(run: Run, begin: Callable[[], Logger]) -> TrainResult:
-    """Let a run learn, with the logger that `begin` opens, close both, and draw its curves."""
+    """Train a run with the logger that `begin` opens, close both, and draw the curves."""
     try:
         logger = begin()
         try:

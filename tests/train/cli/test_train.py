@@ -55,12 +55,12 @@ def test_without_arguments_it_is_the_quickstart_in_the_next_free_folder(runs, ca
     assert "--resume" not in printed
 
 
-def test_an_interrupted_run_says_how_to_go_on(runs, capsys):
+def test_an_interrupted_run_says_how_to_resume_it(runs, capsys):
     assert main(["train", "--seed", "130"]) == 130
     assert "Continue:   echelon train --resume runs/quickstart\n" in capsys.readouterr().out
 
 
-def test_a_run_whose_time_is_up_has_ended_well_and_says_how_to_go_on(runs, capsys):
+def test_a_run_whose_time_is_up_succeeds_and_says_how_to_resume_it(runs, capsys):
     assert main(["train", "--max-minutes", "0.5"]) == 0
     printed = capsys.readouterr().out
     assert "Time is up after 1,234 decisions.\n" in printed

@@ -8,10 +8,8 @@ from echelon_env.cli import main
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_env.evaluate.film import END_FRAMES, FPS, film_battle
 from echelon_train.cli.demo import format_demo
-from echelon_train.errors import RunFolderError
 from echelon_train.runs.demo import EVALUATION_SEED, run_demo
-from echelon_train.runs.plots import save_learning_curve
-from train.small import small_battle, small_evaluation, small_run
+from train.small import small_battle, small_run
 
 
 def test_the_demo_end_to_end(tmp_path, quiet):
@@ -32,6 +30,7 @@ def test_the_demo_end_to_end(tmp_path, quiet):
     assert "untrained" in text
     assert str(result.film) in text
     assert "trained on 64 decisions" in text
+    assert all(len(line.replace(str(tmp_path), "runs")) <= 80 for line in text.splitlines())
     assert result.filmed in result.after.match.battles
     assert result.filmed.outcome == max(battle.outcome for battle in result.after.match.battles)
     assert [battle.seed for battle in result.before.match.battles] == [
@@ -45,18 +44,6 @@ def test_an_odd_number_of_battles_is_refused_before_anything(tmp_path, quiet):
     assert not (tmp_path / "demo").exists()
 
 
-def test_a_folder_in_use_is_refused_before_anything(tmp_path, quiet):
-    (tmp_path / "x").write_text("")
-    with pytest.raises(RunFolderError):
-        run_demo(small_run(), tmp_path, quiet, max_seconds=1.0, num_battles=2)
-
-
-def test_the_demos_lines_fit_80_columns(tmp_path, quiet):
-    result = run_demo(small_run(), tmp_path / "demo", quiet, max_seconds=60.0, num_battles=2)
-    for line in format_demo(result, "runs/demo").splitlines():
-        assert len(line.replace(str(tmp_path), "runs")) <= 80
-
-
 def test_a_film_shows_the_battle_that_was_evaluated(tmp_path):
     config = small_battle(max_steps=40, zone={"score_to_win": 2.0}, terrain={"size": 32})
     players = baseline("random"), baseline("novice")
@@ -67,12 +54,6 @@ def test_a_film_shows_the_battle_that_was_evaluated(tmp_path):
         assert film.width == 300
         milliseconds = sum(frame.info["duration"] for frame in ImageSequence.Iterator(film))
     assert milliseconds == pytest.approx(1000 * (1 + decisions + END_FRAMES) / FPS, abs=20)
-
-
-def test_a_learning_curve_needs_no_battles(tmp_path):
-    evaluation = small_evaluation("untrained", (-1, -1))
-    save_learning_curve(tmp_path / "curve.png", [{"time/total_timesteps": 10}], [(0, evaluation)], "short")
-    assert (tmp_path / "curve.png").stat().st_size > 0
 
 
 def test_the_command_reports_a_folder_in_use(tmp_path, capsys):

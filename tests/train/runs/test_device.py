@@ -34,7 +34,7 @@ def test_several_processes_have_a_device_each(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert resolve_device("auto") == resolve_device("cuda") == torch.device("cuda:1")
     assert resolve_device("cpu") == torch.device("cpu")
-    with pytest.raises(DeviceError, match="'cuda' gives each its own"):
+    with pytest.raises(DeviceError, match="'cuda', which gives each process its own"):
         resolve_device("cuda:0")
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(DeviceError, match="2 CUDA devices"):

@@ -14,7 +14,7 @@ from echelon_train.runs.folder import (
     METRICS_FILE,
     claim_folder,
     differences_from,
-    occupied,
+    locked,
     read_metrics,
     read_run_config,
     read_wandb,
@@ -35,7 +35,7 @@ def write_lines(path, *steps, end=""):
     (path / METRICS_FILE).write_text("".join(f"{line}\n" for line in lines) + end)
 
 
-def test_the_run_file_says_what_the_run_follows_from(tmp_path, monkeypatch):
+def test_the_run_file_holds_configuration_and_provenance(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["echelon", "train", "--seed", "5"])
     monkeypatch.setattr(module, "git_diff", lambda: b"- old\n+ new\n")
     out = tmp_path / "a" / "run"
@@ -85,8 +85,8 @@ def test_a_folder_in_use_is_refused(tmp_path):
 HOLD = """
 import sys
 from pathlib import Path
-from echelon_train.runs.folder import occupied
-with occupied(Path(sys.argv[1])):
+from echelon_train.runs.folder import locked
+with locked(Path(sys.argv[1])):
     print("in", flush=True)
     sys.stdin.read()
 """
@@ -98,15 +98,15 @@ def test_two_processes_do_not_train_in_one_folder_and_a_killed_one_leaves_no_loc
     )
     try:
         assert holder.stdout.readline() == "in\n"
-        with pytest.raises(RunFolderError, match="another process is training") as caught, occupied(tmp_path):
+        with pytest.raises(RunFolderError, match="another process is training") as caught, locked(tmp_path):
             pass
         assert str(tmp_path) in str(caught.value)
     finally:
         holder.kill()
         holder.communicate()
-    with occupied(tmp_path), pytest.raises(RunFolderError), occupied(tmp_path):
+    with locked(tmp_path), pytest.raises(RunFolderError), locked(tmp_path):
         pass
-    with occupied(tmp_path):
+    with locked(tmp_path):
         pass
 
 
@@ -115,24 +115,24 @@ def test_a_file_system_without_locks_is_done_without(tmp_path, monkeypatch):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(module.fcntl, "flock", refuse)
-    with occupied(tmp_path), occupied(tmp_path):
+    with locked(tmp_path), locked(tmp_path):
         pass
 
 
 def test_a_folder_that_another_run_has_taken_meanwhile_is_left_alone(tmp_path, monkeypatch):
-    stock = module.occupied
+    stock = module.locked
 
     def late(path):
         (path / "run.json").write_text("theirs")
         return stock(path)
 
-    monkeypatch.setattr(module, "occupied", late)
+    monkeypatch.setattr(module, "locked", late)
     with pytest.raises(RunFolderError, match="never overwritten"), run_folder(tmp_path / "run", CONFIG):
         pass
     assert (tmp_path / "run" / "run.json").read_text() == "theirs"
 
 
-def test_what_could_change_the_numbers_is_told(tmp_path, monkeypatch):
+def test_differences_that_could_change_the_results_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "git_commit", lambda: "abc")
     with run_folder(tmp_path / "run", CONFIG):
         assert differences_from(tmp_path / "run", CONFIG) == []

@@ -1,4 +1,4 @@
-"""A disk that is full ends a run with a clear error; what was saved stays whole, and the run goes on from it."""
+"""A full disk ends a run with a clear error; the checkpoints stay whole, and the run can be resumed from them."""
 
 import errno
 import json
@@ -47,7 +47,7 @@ class SmallFile:
 
 @pytest.mark.parametrize("kept", [0, 64])
 def test_no_room_for_metrics(tmp_path, monkeypatch, kept):
-    """In a new run, and in one that goes on."""
+    """In a new run and in a resumed one."""
     whole, full = tmp_path / "whole", tmp_path / "full"
     config = resumable_run()
     train(config, whole, console=QUIET)
@@ -100,7 +100,7 @@ def test_no_room_for_a_new_run(tmp_path, monkeypatch, capsys):
     assert not full.exists()
 
 
-def test_no_room_for_what_is_new_about_a_run_that_goes_on(tmp_path, monkeypatch):
+def test_no_room_for_the_record_of_a_resumed_run(tmp_path, monkeypatch):
     full = tmp_path / "full"
     train(resumable_run(steps=64), full, console=QUIET)
     before = (full / RUN_FILE).read_bytes()

@@ -12,7 +12,7 @@ ARGUMENTS = ["--opponent", "trivial", "--battles", "2", "--device", "cpu", "--ev
 WANDB = """
 from pathlib import Path
 Path(__file__).with_name("imported").touch()
-raise ImportError("nobody has asked for it")
+raise ImportError("not requested")
 """
 
 

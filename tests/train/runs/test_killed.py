@@ -13,7 +13,7 @@ import pytest
 from echelon_env.cli import main
 from echelon_train.config.files import load_run_config
 from echelon_train.errors import CheckpointError, RunFolderError
-from echelon_train.runs.folder import occupied
+from echelon_train.runs.folder import locked
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, differences, resumable_run
 
@@ -66,7 +66,7 @@ def killed_run(folder: Path, module: str, function: str) -> None:
         ),
     ],
 )
-def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path, module, function, left):
+def test_a_run_that_was_killed_before_its_first_checkpoint_restarts(tmp_path, module, function, left):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     train(load_run_config("quickstart", OPTIONS), whole, console=QUIET)
     killed_run(killed, module, function)
@@ -86,11 +86,11 @@ def test_a_first_checkpoint_without_its_name_is_no_beginning(tmp_path):
     assert resume(run, console=QUIET).steps == 32
 
 
-def test_a_folder_at_which_another_process_is_is_left_alone(tmp_path, capsys):
+def test_a_folder_that_another_process_trains_in_is_left_alone(tmp_path, capsys):
     run = tmp_path / "run"
     train(resumable_run(steps=32), run, console=QUIET)
     before = (run / "run.json").read_bytes()
-    with occupied(run):
+    with locked(run):
         with pytest.raises(RunFolderError, match="another process is training"):
             resume(run, steps=64, console=QUIET)
         assert main(["train", "--resume", str(run), "--steps", "64"]) == 2
@@ -106,7 +106,7 @@ def test_a_folder_that_is_no_run_gets_no_lock(tmp_path):
 
 
 @pytest.mark.slow
-def test_of_two_processes_one_trains_and_the_other_goes_on_when_it_is_killed(tmp_path):
+def test_of_two_processes_one_trains_and_the_other_resumes_when_it_is_killed(tmp_path):
     run = tmp_path / "run"
     options = [f"--set={name}={value}" for name, value in {**OPTIONS, "steps": "100_000_000"}.items()]
     command = [sys.executable, "-m", "echelon_train"]

@@ -80,7 +80,7 @@ def test_numbers_that_are_not_finite_are_null(tmp_path, number):
     save_run_curves(tmp_path)
 
 
-def test_a_run_that_goes_on_has_no_value_twice(tmp_path):
+def test_a_resumed_run_has_no_value_twice(tmp_path):
     log(open_logger(tmp_path, CONFIG), 100, 200, 300)
     time.sleep(1.1)  # TensorBoard takes files in the order of their names, which begin with the second
     log(open_logger(tmp_path, CONFIG, resumed_at=200), 300, 400, value=0.75)
@@ -101,7 +101,7 @@ def test_weights_and_biases_gets_the_configuration_and_what_is_not_excluded(tmp_
     assert run.finished
 
 
-def test_a_run_goes_on_there_under_its_name(tmp_path, wandb):
+def test_a_resumed_run_continues_there_under_its_id(tmp_path, wandb):
     log(open_logger(tmp_path, CONFIG, wandb="mechs"), 100, 200, 300)
     FakeRun.step, before = 301, FakeRun.step  # as the service says of a run that it knows
     try:

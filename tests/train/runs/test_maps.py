@@ -1,4 +1,4 @@
-"""The maps that runs train on, and that evaluation does not meet them again."""
+"""The maps that runs train on; evaluation never uses them."""
 
 import dataclasses
 import json
@@ -22,7 +22,7 @@ from echelon_train.vec_env import BattleVecEnv
 from train.small import small_battle, small_run
 
 
-def test_a_run_trains_on_more_than_a_thousand_maps_unless_told_otherwise():
+def test_a_run_trains_on_more_than_a_thousand_maps_by_default():
     config = TrainConfig(battle=small_battle())
     pool = training_maps(config)
     assert len(pool) == len(set(pool.seeds)) == 1500
@@ -121,7 +121,7 @@ def test_the_configuration_round_trips():
         assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
-def test_the_command_line_says_on_which_maps(tmp_path, capsys):
+def test_the_command_line_reports_the_maps(tmp_path, capsys):
     out = tmp_path / "run"
     train_command = ["train", "--scenario", "duel-open", "--opponent", "trivial", "--steps", "2048", "--out", str(out)]
     assert main([*train_command, "--battles", "4", "--maps", "4", "--eval-every", "0"]) == 0

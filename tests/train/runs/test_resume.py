@@ -1,4 +1,4 @@
-"""A run that was stopped and goes on equals one that never stopped, to the last bit."""
+"""A run that was stopped and resumed equals one that never stopped, to the last bit."""
 
 import dataclasses
 import itertools
@@ -119,7 +119,7 @@ def copied(stopped, tmp_path):
     return shutil.copytree(stopped, tmp_path / "copied")
 
 
-def test_time_is_limited_and_the_run_goes_on(tmp_path, finished, monkeypatch):
+def test_time_is_limited_and_the_run_can_be_resumed(tmp_path, finished, monkeypatch):
     out = tmp_path / "run"
     config = resumable_run({"normalize_observations": True})
     first = train(config, out, console=QUIET, max_seconds=0.0)
@@ -136,7 +136,7 @@ def test_time_is_limited_and_the_run_goes_on(tmp_path, finished, monkeypatch):
 
 
 def other_numbers(change):
-    """Let a run go on with tensors of its state changed."""
+    """Resume a run with changed tensors in its state."""
     stock = training.load_training_state
 
     def load(path):
@@ -272,7 +272,7 @@ def by_command(tmp_path_factory):
         pytest.param(signal.SIGKILL, -signal.SIGKILL, 64, id="SIGKILL", marks=pytest.mark.slow),
     ],
 )
-def test_a_process_is_stopped_and_another_goes_on(tmp_path, by_command, number, code, steps, capsys):
+def test_a_process_is_stopped_and_another_resumes(tmp_path, by_command, number, code, steps, capsys):
     """In the third rollout; checkpoints are made every other one."""
     out = tmp_path / "run"
     options = [f"--set={name}={value}" for name, value in OPTIONS.items()]

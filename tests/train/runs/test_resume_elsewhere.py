@@ -1,4 +1,4 @@
-"""Runs that go on with something else about them, and what they say of it."""
+"""Runs that are resumed elsewhere or with other settings, and what they report."""
 
 import json
 import shutil
@@ -72,7 +72,7 @@ def test_maps_of_a_runs_own_are_kept(tmp_path):
         resume(tmp_path / "run", steps="many", console=QUIET)
 
 
-def test_the_machine_may_be_another_and_the_run_says_what_that_means(tmp_path, monkeypatch, capsys):
+def test_a_run_resumed_on_another_machine_reports_the_differences(tmp_path, monkeypatch, capsys):
     run = tmp_path / "run"
     train(resumable_run(steps=64), run, console=QUIET)
     monkeypatch.setattr(run_folder_module, "git_commit", lambda: "0123abc")
@@ -80,17 +80,17 @@ def test_the_machine_may_be_another_and_the_run_says_what_that_means(tmp_path, m
     with monkeypatch.context() as patch:
         patch.setattr("torch.cuda.is_available", lambda: False)
         assert main(["train", "--resume", str(run), *options]) == 0
-    told = capsys.readouterr().err.splitlines()
-    assert [line.split(":")[1].strip() for line in told] == ["git commit", "device", "torch_threads"]
-    assert all(line.startswith("not as before: ") for line in told)
-    assert "torch_threads: 1 then, 2 now; the run may come out differently" in told[2]
+    printed = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[1].strip() for line in printed] == ["git commit", "device", "torch_threads"]
+    assert all(line.startswith("changed since the run was started: ") for line in printed)
+    assert "torch_threads: 1 then, 2 now; the result may differ" in printed[2]
     config = read_run_config(run)
     assert (config.device, config.threads, config.torch_threads, config.steps) == ("auto", 2, 2, 96)
     assert main(["train", "--resume", str(run)]) == 0
     assert capsys.readouterr().err == "", "nothing has changed since"
 
 
-def test_a_run_goes_on_in_the_project_that_it_began_in(tmp_path, monkeypatch):
+def test_a_resumed_run_logs_to_its_first_project(tmp_path, monkeypatch):
     """Weights & Biases is asked for once."""
     projects = []
 

@@ -1,4 +1,4 @@
-"""Runs that cannot go on say why, in one line, and nothing of them is changed."""
+"""Runs that cannot be resumed are refused with the reason in one line, and are not changed."""
 
 import hashlib
 import json
@@ -134,7 +134,7 @@ def contents(run):
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_go_on_is_refused_and_left_as_it_is(run, case):
+def test_a_run_that_cannot_be_resumed_is_refused_and_not_changed(run, case):
     damage, message = REFUSED[case]
     damage(run)
     before = contents(run)
@@ -169,7 +169,7 @@ def fill_the_disk():
 @pytest.mark.parametrize(
     "name", ["run.json", "policy.safetensors", "training.safetensors", "checkpoint.json", "last.json"]
 )
-def test_a_disk_that_fills_up_leaves_a_run_that_goes_on(run, monkeypatch, name):
+def test_a_full_disk_leaves_a_run_that_can_be_resumed(run, monkeypatch, name):
     """Whatever file it is that finds no room any more."""
     stock = os.fsync
 
@@ -198,7 +198,7 @@ def test_numbers_that_are_not_finite_do_not_keep_a_run_from_being_saved(tmp_path
     assert resume(tmp_path / "run", steps=128, console=QUIET).steps == 128
 
 
-def test_a_run_that_is_broken_off_while_it_goes_on_can_go_on_again(run, monkeypatch):
+def test_a_run_that_fails_while_it_resumes_can_be_resumed_again(run, monkeypatch):
     with monkeypatch.context() as patch:
         at_step(patch, 3, fill_the_disk)
         with pytest.raises(OSError, match="No space left"):

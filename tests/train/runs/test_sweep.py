@@ -97,13 +97,13 @@ def test_trials_are_runs_with_the_settings_that_were_proposed(config, tmp_path):
     assert len({trial.settings["ppo.learning_rate"] for trial in found.trials}) == 3
 
 
-def test_a_sweep_goes_on_and_is_refused_for_something_else(config, tmp_path):
+def test_a_sweep_continues_and_another_one_is_refused(config, tmp_path):
     out = tmp_path / "sweep"
     first = swept(config, out, trials=1)
     assert [trial.settings for trial in swept(config, out, trials=1).trials] == [first.trials[0].settings]
     second = swept(config, out, trials=2)
     assert len(second.trials) == 2 and first.trials[0] in second.trials
-    with pytest.raises(TrainError, match="another run config or with another search"):
+    with pytest.raises(TrainError, match="another run config or search space"):
         swept(config, out, trials=3, searches=SEARCHES[:1])
     with pytest.raises(TrainError, match="another run config"):
         sweep(config, {"steps": "128"}, SEARCHES, out, console=QUIET)
@@ -113,10 +113,10 @@ def test_a_sweep_goes_on_and_is_refused_for_something_else(config, tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "searches", "problem"),
     [
-        ({}, (), "something to search"),
+        ({}, (), "needs a search space"),
         ({"eval_every": "0"}, SEARCHES, "needs evaluations"),
-        ({"network.width": "8"}, SEARCHES, "network.width: is set or searched already"),
-        ({}, (*SEARCHES, SEARCHES[0]), "learning_rate: is set or searched already"),
+        ({"network.width": "8"}, SEARCHES, "network.width: is already set or searched"),
+        ({}, (*SEARCHES, SEARCHES[0]), "learning_rate: is already set or searched"),
         ({}, (Search.parse("ppo.gama=0.9:1.0"),), "did you mean"),
         ({}, (Search.parse("ppo.chunk=5:8"),), "expected a divisor"),
     ],
@@ -127,7 +127,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(overrides, searche
     assert not (tmp_path / "sweep").exists()
 
 
-def test_a_trial_that_cannot_be_done_is_told_and_counts(config, tmp_path, monkeypatch):
+def test_a_trial_that_fails_is_reported_and_counts(config, tmp_path, monkeypatch):
     def train(*args, **kwargs):
         raise NonFiniteError("the gradients were not finite")
 
@@ -138,7 +138,7 @@ def test_a_trial_that_cannot_be_done_is_told_and_counts(config, tmp_path, monkey
     ] * 2
 
 
-def test_a_trial_that_does_worse_than_most_is_broken_off(config, tmp_path, monkeypatch):
+def test_a_trial_that_does_worse_than_most_is_pruned(config, tmp_path, monkeypatch):
     whole = read_metrics(swept(config, tmp_path / "whole", trials=1).trials[0].run)[-1]["time/total_timesteps"]
     monkeypatch.setattr(optuna.Trial, "should_prune", lambda self: True)
     (trial,) = swept(config, tmp_path / "sweep", trials=1).trials
@@ -146,7 +146,7 @@ def test_a_trial_that_does_worse_than_most_is_broken_off(config, tmp_path, monke
     assert 0 < read_metrics(trial.run)[-1]["time/total_timesteps"] < whole
 
 
-def test_an_interrupted_trial_is_the_next_to_be_done(config, tmp_path, monkeypatch):
+def test_an_interrupted_trial_runs_again_next(config, tmp_path, monkeypatch):
     out = tmp_path / "sweep"
     with monkeypatch.context() as patch:
         at_step(patch, 10, lambda: signal.raise_signal(signal.SIGINT))
@@ -168,7 +168,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.slow
-def test_processes_share_the_trials_and_those_of_a_killed_one_are_done_again(config, tmp_path):
+def test_processes_share_the_trials_and_those_of_a_killed_one_run_again(config, tmp_path):
     out = tmp_path / "sweep"
     command = [sys.executable, "-c", PROCESS, str(config), str(out)]
     killed = subprocess.Popen(command, env=ENVIRONMENT)

@@ -96,7 +96,7 @@ def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_as_if_it_had_never_stopped(tmp_path):
+def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
     arguments = [*RUN, "--eval-every", "0", "--checkpoint-every", "0"]
     finish(start([*arguments, "--steps", "512", "--out", "whole"], tmp_path))
     finish(start([*arguments, "--steps", "256", "--out", "parts"], tmp_path))
@@ -120,7 +120,7 @@ def test_a_run_goes_on_as_if_it_had_never_stopped(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_run_through_a_curriculum_goes_on_as_if_it_had_never_stopped(tmp_path):
+def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tmp_path):
     """With a critic that sees all, rewards that change, and the folder kept from others while it lives."""
     arguments = [
         *[part for part in RUN if part not in ("--scenario", "duel")],
@@ -182,7 +182,7 @@ def test_a_signal_saves_in_all_processes(tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_train_one_member_of_a_league(tmp_path):
-    """It leaves each snapshot once, meets it in both processes, and goes on."""
+    """It adds each snapshot once, plays against it in both processes, and continues."""
     league = League.create(tmp_path / "league")
     arguments = [
         *RUN, "--league", "league", "--role", "main", "--league.snapshot-every", "128", "--eval-every", "0",

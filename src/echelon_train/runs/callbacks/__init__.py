@@ -1,4 +1,4 @@
-"""What happens beside learning: statistics, curriculum, league, progress, curves, evaluations, checkpoints, ends."""
+"""Callbacks of a run: statistics, curriculum, league, progress, curves, evaluations, checkpoints, stopping."""
 
 from echelon_train.runs.callbacks.checkpointing import CheckpointCallback
 from echelon_train.runs.callbacks.curriculum import CurriculumCallback

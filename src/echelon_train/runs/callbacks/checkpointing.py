@@ -12,16 +12,16 @@ from echelon_env.config.schema import ConfigError
 
 
 class CheckpointCallback(BaseCallback):  # type: ignore[misc]
-    """Saves between two iterations: at the start, whenever enough samples have come since, and before the run stops.
+    """Saves between two iterations: at the start, then every `every` samples, and before the run stops.
 
     Parameters
     ----------
     every
         Samples between two checkpoints; 0 saves at the start and the end only.
     save
-        Saves the run as it is, given the samples that it has trained on, and returns the folder.
+        Saves the run, given the samples that it has trained on, and returns the folder.
     stopping
-        Whether the run ends before the coming rollout.
+        Whether the run ends before the next rollout.
     """
 
     def __init__(self, every: int, save: Callable[[int], Path], stopping: Callable[[], bool]) -> None:
@@ -40,13 +40,13 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
         return {"due": self._due}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
         if not isinstance(state, Mapping) or state.keys() != {"due"} or type(state["due"]) is not int:
             raise ConfigError(f"checkpoints: expected an integer 'due', got {state!r}")
         self._due = state["due"]
 
     def _on_rollout_start(self) -> None:
-        steps = self.model.num_timesteps  # a callback's own count lacks the samples of other processes
+        steps = self.model.num_timesteps  # a callback's own counter lacks the samples of other processes
         due = steps >= self._due and (self._every or steps == 0)
         if due:
             self._due = steps + self._every

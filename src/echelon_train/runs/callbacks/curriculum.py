@@ -1,4 +1,4 @@
-"""Following a curriculum."""
+"""Progress through a curriculum."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from echelon_train.runs.callbacks.statistics import finished_battles
 
 
 class CurriculumCallback(BaseCallback):  # type: ignore[misc]
-    """Counts the battles of a run's present stage, and logs where the run stands; without a curriculum it does nothing.
+    """Counts the battles of the current stage, decides on changes, and logs them; without a curriculum it does nothing.
 
-    A decision to change the stage is carried out by `advance`, between two rollouts; battles that end after it, in the
-    stage that is about to be left, count for nothing.
+    `advance` carries out a decided change between two rollouts. Battles that end between the decision and the change do
+    not count.
 
     Parameters
     ----------
     config
         The run.
     console
-        Where to tell of a change.
+        Where to report a change.
     """
 
     def __init__(self, config: TrainConfig, console: Console) -> None:
@@ -37,12 +37,12 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         self._stage = 0
         self._move: Move | None = None
         self.config = config.stage(0)
-        """The plain run of the stage that is played."""
+        """The plain run of the current stage."""
         self.moves = 0
         """Changes of the stage so far."""
 
     def advance(self) -> bool:
-        """Enter another stage if it has been decided. Returns whether the stage has changed."""
+        """Enter another stage if that is decided. Returns whether the stage has changed."""
         if self._run.curriculum is None or self._move is None:
             return False
         names = [scenario.name for scenario in self._run.curriculum.scenarios]
@@ -59,7 +59,7 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         return True
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the run stands, a decision that is not yet carried out included, as plain values, fit for JSON."""
+        """The stage and its progress, with a decided change, as plain values for JSON."""
         return {
             "stage": self._stage,
             "moves": self.moves,
@@ -68,9 +68,9 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict` of the same run.
+        """Restore a `state_dict` of the same run.
 
-        Raises `ConfigError`, with nothing changed, for one that cannot be.
+        Raises `ConfigError`, with nothing changed, for an invalid one.
         """
         if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
             raise ConfigError(f"curriculum: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
@@ -109,7 +109,7 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
 
 
 def _read_move(state: Any, stage: int, progress: Progress | None) -> Move | None:
-    """The move of a `state_dict`, from a stage to where the progress stands. Raises `ConfigError`."""
+    """The move of a `state_dict`, from a stage to that of the progress. Raises `ConfigError`."""
     goal = 0 if progress is None else progress.stage
     if state is None:
         if goal != stage:

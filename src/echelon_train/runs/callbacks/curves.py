@@ -1,4 +1,4 @@
-"""The picture of a run's learning curves, while it goes on."""
+"""The picture of a run's learning curves during training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECONDS = 120.0  # between two pictures; one takes about a second
 
 
 class CurvesCallback(BaseCallback):  # type: ignore[misc]
-    """Draws between two iterations, every two minutes.
+    """Draws the curves between two iterations, every two minutes.
 
     Parameters
     ----------

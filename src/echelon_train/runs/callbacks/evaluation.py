@@ -13,20 +13,20 @@ from echelon_train.runs.evaluation import Evaluation
 
 
 class EvaluationCallback(BaseCallback):  # type: ignore[misc]
-    """Evaluates at the start, at the end, and between two iterations once enough samples have come; logs the result.
+    """Evaluates at the start, between two iterations every `every` samples, and at the end; logs the result.
 
     Parameters
     ----------
     every
         Samples between two evaluations.
     evaluate
-        Evaluates the policy as it is.
+        Evaluates the current policy.
     keep
-        Called after an evaluation with a higher win rate than any before in the same stage of a curriculum.
+        Called after an evaluation with the highest win rate so far in the current stage of a curriculum.
     moves
         Changes of the stage so far.
     stopping
-        Whether the run is being stopped: then an evaluation waits until it goes on.
+        Whether the run is stopping; then the evaluation is left to the resumed run.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         self._best, self._best_moves = -1.0, 0
 
     def state_dict(self) -> dict[str, Any]:
-        """When the next evaluation is due, in samples; the best win rate, -1 before the first; its stage's moves."""
+        """Samples at the next evaluation; the best win rate, -1 before the first; changes of the stage at that time."""
         return {"due": self._due, "best": self._best, "moves": self._best_moves}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
         valid = isinstance(state, Mapping) and state.keys() == self.state_dict().keys()
         if not valid or [type(state[name]) for name in ("due", "best", "moves")] != [int, float, int]:
             raise ConfigError(f"evaluations: expected integers 'due' and 'moves' and a float 'best', got {state!r}")

@@ -1,4 +1,4 @@
-"""Training in a league: opponents' results, the league's news before every rollout, snapshots, and new beginnings."""
+"""Training in a league: results against opponents, the members before every rollout, snapshots, and restarts."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
     config
         The run.
     device
-        Where opponents act.
+        Device that opponents run on.
     save
-        Saves the run as it is, given the samples that it has trained on, and returns the checkpoint's folder.
+        Saves the run, given the samples that it has trained on, and returns the checkpoint's folder.
     last_checkpoint
         The folder of the run's last checkpoint.
     console
-        Where to tell of snapshots.
+        Where to report snapshots.
 
     Raises
     ------
     LeagueError
-        If there is no league in the run's place for it, with the reason.
+        If the run's path holds no league, with the reason.
     """
 
     def __init__(
@@ -63,10 +63,10 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self.opponents = Lineup(
             config.battle, self._seat.draw, self._seat.load, seed=config.seed, device=device, cache=settings.cache
         )
-        """Who plays the other team."""
+        """The policies of the other team."""
 
-    def look(self, policy: BattlePolicy) -> None:
-        """See who is in the league now; the learner's present self, as an opponent, takes the policy's weights."""
+    def refresh(self, policy: BattlePolicy) -> None:
+        """Read the league's members again, and copy the policy's weights to the learner as its own opponent."""
         self._seat.look(policy)
         self.opponents.refresh(SELF)
 
@@ -75,11 +75,11 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         return self._seat.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
         self._seat.load_state_dict(state)
 
     def finish(self, checkpoint: Path) -> None:
-        """Leave the run's last checkpoint in the league, if a snapshot is due."""
+        """Add the run's last checkpoint to the league, if a snapshot is due."""
         if distributed.broadcast_object(lambda: self._seat.due(self.model.num_timesteps)):
             self._seat.announce(self.model.num_timesteps)
             self._publish(checkpoint)
@@ -91,7 +91,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         elif distributed.broadcast_object(lambda: self._seat.due(steps)):
             self._seat.announce(steps)
             self._publish(self._save(steps))
-        self.look(self.model.policy)
+        self.refresh(self.model.policy)
 
     def _on_step(self) -> bool:
         for infos in finished_battles(self.training_env, self.locals["infos"]):
@@ -110,11 +110,11 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self._seat.published(name)
         anew = distributed.broadcast_object(self._seat.begins_anew)
         self._console.print(
-            f"League: left {name!r} at {self.model.num_timesteps:,} decisions{', and begin anew' if anew else ''}",
+            f"League: added {name!r} at {self.model.num_timesteps:,} decisions{', and restart' if anew else ''}",
             markup=False,
         )
         if anew:
             self._seat.forget()
-            # new weights follow from the run's seed and how far it is
+            # new weights follow from the run's seed and its samples
             seed = training_seed(self._config.seed, 0, self.model.num_timesteps)
             self.model.reinitialize(weights_of(build_policy(self._config.network, seed)))

@@ -1,4 +1,4 @@
-"""The progress display: a panel on a terminal, now and then a line elsewhere."""
+"""The progress display: a panel on a terminal, periodic lines elsewhere."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_train.runs.callbacks.statistics import BattleStatistics
 
-_TREND = 12  # characters of a trend, each of as many updates as it takes for all that are remembered
+_TREND = 12  # characters of a trend, which covers all remembered updates
 _REMEMBERED = 16 * _TREND
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _REFRESHES = 1.0  # of the panel, per second
-_RATE_WINDOW = 30.0  # s that the rate looks back on, or one update
+_RATE_WINDOW = 30.0  # s that the rate is measured over; at least one update
 _LINE_SECONDS, _LINE_SHARE, _LINE_AT_LEAST = 30.0, 0.01, 600.0  # when the next line is due; see _line_is_due
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A metric of the logger, as the display has it."""
+    """A metric of the logger, as it is displayed."""
 
     metric: str
     label: str
-    short: str  # in a line; empty: not there
-    form: str
+    short: str  # label in a line; empty: not shown there
+    spec: str  # of `format`
     sign: float = 1.0
 
     def text(self, value: float) -> str:
-        """The value in the metric's form."""
-        return format(self.sign * value, self.form).replace("%", " %")
+        """The formatted value."""
+        return format(self.sign * value, self.spec).replace("%", " %")
 
 
 SHOWN = (
@@ -51,21 +51,21 @@ SHOWN = (
     Shown("train/learning_rate", "learning rate", "", ".1e"),
     Shown("train/explained_variance", "expl. variance", "ev", ".2f"),
 )
-"""What is shown, row by row of two columns."""
+"""The metrics of the panel, row by row in two columns."""
 
 
 class ProgressCallback(BaseCallback):  # type: ignore[misc]
-    """Shows how far a run is, how fast, the time left, and how learning goes.
+    """Shows a run's progress, speed, time left and learning metrics.
 
-    On a terminal it is a panel that follows the run; elsewhere it is a line now and then. Values are those of the
-    model's logger and of the battles, so that metrics that an algorithm does not log are left out.
+    On a terminal it is a live panel, elsewhere a periodic line. Values come from the model's logger and the battles;
+    metrics that an algorithm does not log are left out.
 
     Parameters
     ----------
     total
         Samples of the whole run.
     statistics
-        Where the win rate and the return come from.
+        Source of the win rate and the return.
     console
         Where to draw.
     """
@@ -92,7 +92,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         self._start, self._began = self.model.num_timesteps, time.monotonic()
         self._printed = (self._began, self.model.num_timesteps)
         if self._console.is_terminal and not self._console.is_dumb_terminal:
-            # drawn by a thread, so that time goes on in updates and evaluations
+            # drawn by a thread, so that the clock runs during updates and evaluations
             self._live = Live(get_renderable=self._panel, console=self._console, refresh_per_second=_REFRESHES)
             self._live.start(refresh=True)
 
@@ -109,7 +109,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         return True
 
     def _on_rollout_end(self) -> None:
-        self._collect("eval/")  # evaluated since the last rollout, by a callback that may come after this one
+        self._collect("eval/")  # recorded since the last rollout, possibly by a callback after this one
         for name, value in (("win_rate", self._statistics.win_rate), ("return", self._statistics.mean_return)):
             if value is not None:
                 self._values[f"battle/{name}"].append(value)
@@ -122,13 +122,13 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         self.close()
 
     def _collect(self, *prefixes: str) -> None:
-        """Take over what the logger holds until it is written, at a rollout's end."""
+        """Copy the logger's recorded values, before they are written at the end of a rollout."""
         for metric, values in self._values.items():
             if metric.startswith(prefixes) and metric in self.logger.name_to_value:
                 values.append(float(self.logger.name_to_value[metric]))
 
     def _line_is_due(self, now: float) -> bool:
-        """Whether it is time for a line: 30 s or more after the last, for every hundredth of the run, or 10 minutes."""
+        """Whether a line is due: 30 s or more after the last, and a hundredth of the run or 10 minutes after it."""
         seconds, samples = now - self._printed[0], self.model.num_timesteps - self._printed[1]
         return seconds >= _LINE_SECONDS and (samples >= _LINE_SHARE * self._total or seconds >= _LINE_AT_LEAST)
 
@@ -137,14 +137,14 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         self._console.print(self._line(), highlight=False, markup=False, soft_wrap=True)
 
     def _rate(self) -> float | None:
-        """Samples per second of late, updates included; None before the first update."""
+        """Recent samples per second, updates included; None before the first update."""
         if len(self._marks) < 2:
             return None
         (began, before), (ended, after) = self._marks[0], self._marks[-1]
         return (after - before) / max(ended - began, 1e-9)
 
     def _seconds_left(self) -> float | None:
-        """By the mean rate so far, evaluations included."""
+        """Estimated from the mean rate so far, evaluations included."""
         done: int = self.model.num_timesteps - self._start
         if not done or len(self._marks) < 2:
             return None

@@ -1,4 +1,4 @@
-"""How the last training battles went."""
+"""Results of the last training battles."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from stable_baselines3.common.vec_env import VecEnv
 from echelon_env.config.schema import ConfigError
 
 WINDOW = 100
-"""Battles that the running statistics look back on."""
-
+"""Battles that the running statistics cover."""
 
 _VALID: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "outcomes": ("outcomes of -1, 0 or 1", lambda value: type(value) is int and value in (-1, 0, 1)),
     "returns": ("finite numbers", lambda value: type(value) is float and math.isfinite(value)),
     "lengths": ("integers of at least 1", lambda value: type(value) is int and value >= 1),
 }
-"""What the battles' figures in a state can be."""
+"""Valid values of the battles' statistics in a state."""
 
 
 def finished_battles(env: VecEnv, infos: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The rows' infos of every battle of a `BattleVecEnv` that ended in a step."""
+    """The infos of the rows of every battle of a `BattleVecEnv` that ended in a step."""
     team_size = env.get_attr("team_size", 0)[0]
     for row in range(0, len(infos), team_size):
         if "outcome" in infos[row]:
@@ -34,7 +33,7 @@ def finished_battles(env: VecEnv, infos: list[dict[str, Any]]) -> Iterator[list[
 
 
 class BattleStatistics(BaseCallback):  # type: ignore[misc]
-    """Outcomes, returns and lengths of the last `WINDOW` battles of the present environment, logged once a rollout."""
+    """Outcomes, returns and lengths of the last `WINDOW` battles of the environment, logged once per rollout."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +54,7 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
         return float(np.mean(self._returns)) if self._returns else None
 
     def state_dict(self) -> dict[str, Any]:
-        """What has been counted, as plain values, fit for JSON."""
+        """The statistics as plain values for JSON."""
         return {
             "num_battles": self.num_battles,
             "outcomes": list(self._outcomes),
@@ -64,9 +63,9 @@ class BattleStatistics(BaseCallback):  # type: ignore[misc]
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict`, in an environment that goes on, too.
+        """Restore a `state_dict`, in an environment whose battles continue.
 
-        Raises `ConfigError`, with nothing changed, for one that cannot be.
+        Raises `ConfigError`, with nothing changed, for an invalid one.
         """
         if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
             raise ConfigError(f"statistics: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")

@@ -1,4 +1,4 @@
-"""Ending a run early: on Ctrl-C, when the system asks for it, or when its time is up."""
+"""Early end of a run: on Ctrl-C, on SIGTERM, or when its time is up."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class StopCallback(BaseCallback):  # type: ignore[misc]
     """Ends training between two iterations after SIGINT or SIGTERM, or after a number of seconds.
 
-    A second signal ends it at once. Of several processes that train together all stop when one does. As a context
-    manager it takes over the signals, in the main thread, and gives them back at the end.
+    A second signal ends it at once. In a distributed run all processes stop when one does. As a context manager, in the
+    main thread, it installs signal handlers and restores the previous ones at the end.
 
     Parameters
     ----------
     console
         Where to acknowledge a signal.
     seconds
-        Time that training may take; None for no limit.
+        Time limit of training; None for no limit.
     """
 
     def __init__(self, console: Console, seconds: float | None = None) -> None:
@@ -39,14 +39,14 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
         self.interrupted = False
         """Whether there was a signal."""
         self.stopping = False
-        """Whether training ends before the coming rollout."""
+        """Whether training ends before the next rollout."""
 
     def end(self) -> None:
-        """Have training end as if its time were up."""
+        """End training as if its time were up."""
         self._deadline = float("-inf")
 
     def __enter__(self) -> StopCallback:
-        """Take over the signals."""
+        """Install the signal handlers."""
         if threading.current_thread() is threading.main_thread():
             self._previous = {number: signal.signal(number, self._on_signal) for number in _SIGNALS}
         return self
@@ -54,15 +54,15 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give the signals back."""
-        self._give_back()
+        """Restore the previous handlers."""
+        self._restore_handlers()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.interrupted = True
-        self._give_back()
+        self._restore_handlers()
         self._console.print("Stopping and saving after this iteration; Ctrl-C again to stop at once, without saving.")
 
-    def _give_back(self) -> None:
+    def _restore_handlers(self) -> None:
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous = {}

@@ -94,7 +94,7 @@ def test_the_stage_of_a_curriculum_is_the_title_whatever_its_name(watched):
     assert "─ duel[/]open ─" in panel(watched)[0]
 
 
-def test_the_rate_is_the_one_of_late_and_the_time_left_that_of_the_whole_run(watched):
+def test_the_rate_is_recent_and_the_time_left_follows_the_whole_run(watched):
     for _ in range(3):
         watched.rollout()
     watched.now += 300.0  # an evaluation
@@ -138,7 +138,7 @@ def test_a_slow_run_still_has_a_line_every_ten_minutes(monkeypatch):
     assert len(console.file.getvalue().splitlines()) == 2
 
 
-def test_a_run_that_goes_on_counts_its_time_from_there(monkeypatch):
+def test_a_resumed_run_counts_its_time_from_there(monkeypatch):
     run = Run(make_console(False), monkeypatch, start=900_000)
     for _ in range(5):
         run.rollout()

@@ -1,4 +1,4 @@
-"""Callbacks go on from their states, and refuse what cannot be one."""
+"""Callbacks are restored from their states, and refuse invalid ones."""
 
 import io
 import json
@@ -58,7 +58,7 @@ def through_json(state):
     return json.loads(json.dumps(state, sort_keys=True))
 
 
-def test_statistics_go_on():
+def test_statistics_are_restored():
     """Through the begin of a rollout, where those of another environment would be forgotten."""
     first, again = BattleStatistics(), BattleStatistics()
     Model(first).play([1, -1, 0] * 40)
@@ -109,7 +109,7 @@ def followed(config=STAGED):
 
 
 @pytest.mark.parametrize("outcomes", [[1, -1], [1, 1, 1], [-1, -1, -1], []])
-def test_a_curriculum_goes_on(outcomes):
+def test_a_curriculum_is_restored(outcomes):
     """A decision that is not yet carried out, forward or back, is not forgotten."""
     first, model, _ = followed()
     model.play(outcomes)
