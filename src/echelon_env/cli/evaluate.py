@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -70,10 +71,9 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError(f"{name} is named twice; to play it against itself use --opponent")
     suite = load_suite(args.suite) if args.suite else None
     pairings, fields = _plan(args, players, suite, seed)
-    matches = tournament.play_all(pairings, fields, args.threads)
-    report = tournament.report(matches, players, fields, suite, seed)
-    short = suite is None and len(matches) == 1
-    tournament.deliver(report, format_match(report, seed) if short else format_report(report), args)
+    single = suite is None and len(pairings) == len(fields) == 1
+    format_text = functools.partial(format_match, seed=seed) if single else format_report
+    tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text)
     return 0
 
 

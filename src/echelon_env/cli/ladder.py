@@ -8,7 +8,6 @@ import itertools
 from echelon_env.cli import tournament
 from echelon_env.evaluate.players import BASELINES, baseline
 from echelon_env.evaluate.suite import load_suite
-from echelon_env.evaluate.tables import format_report
 
 SUITE = "echelon-eval-v1"
 """The ladder is played on the scenarios and maps of this suite."""
@@ -34,7 +33,5 @@ def run(args: argparse.Namespace) -> int:
     suite = load_suite(SUITE)
     fields = tournament.suite_fields(suite, args.scenario, args.battles)
     players = [baseline(name) for name in reversed(BASELINES)]  # the strongest first
-    matches = tournament.play_all([*itertools.combinations(players, 2)], fields, args.threads)
-    report = tournament.report(matches, players, fields, suite, 0)
-    tournament.deliver(report, format_report(report), args)
+    tournament.play_and_report([*itertools.combinations(players, 2)], players, fields, suite, 0, args)
     return 0

@@ -21,7 +21,7 @@ from echelon_env.evaluate.matches import Match, play_match
 from echelon_env.evaluate.players import BASELINES, Player, baseline
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
-from echelon_env.evaluate.tables import format_bad_actions
+from echelon_env.evaluate.tables import format_bad_actions, format_report
 
 CHECKPOINT = "checkpoint"
 """The kind of player that an existing path is."""
@@ -166,20 +166,25 @@ def play_all(pairings: Sequence[Pairing], fields: Sequence[Field], num_threads: 
     return matches
 
 
-def report(
-    matches: Sequence[Match], players: Sequence[Player], fields: Sequence[Field], suite: Suite | None, seed: int
-) -> dict[str, Any]:
-    """The report of `play_all`, see `make_report`; `seed` is that of the players' choices."""
-    from echelon_env.evaluate.report import make_report  # imports scipy.stats, which slows the start of other commands
+def play_and_report(
+    pairings: Sequence[Pairing],
+    players: Sequence[Player],
+    fields: Sequence[Field],
+    suite: Suite | None,
+    seed: int,
+    args: argparse.Namespace,
+    format_text: Callable[[Mapping[str, Any]], str] = format_report,
+) -> None:
+    """Play all pairings, print the report of `players`, as text or as JSON, and write it to ``--out`` if given.
 
+    `seed` is that of the players' choices. Raises OSError.
+    """
+    from echelon_env.evaluate.report import make_report, write_report  # imports scipy.stats, which takes long
+
+    matches = play_all(pairings, fields, args.threads)
     configs = {field.name: field.config for field in fields}
-    return make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
-
-
-def deliver(document: Mapping[str, Any], text: str, args: argparse.Namespace) -> None:
-    """Print a report, as text or as JSON, and write it to ``--out`` if given. Raises OSError."""
-    from echelon_env.evaluate.report import write_report
-
+    document = make_report(matches, suite=suite, stamp={**stamp(), "seed": seed}, players=players, configs=configs)
+    text = format_text(document)
     for line in format_bad_actions(document):
         print(f"echelon: {line}", file=sys.stderr)
     drawn = True
