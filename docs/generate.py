@@ -263,8 +263,11 @@ PUBLIC_MODULES = (
     "echelon_env.render",
     "echelon_env.terrain",
     "echelon_env.engine",
+    "echelon_train",
+    "echelon_train.config",
     "echelon_train.policy",
     "echelon_train.ppo",
+    "echelon_train.checkpoints",
 )
 """The modules whose `__all__` is the public interface."""
 

@@ -61,8 +61,23 @@ PUBLIC = {
     "echelon_env.engine": """
         BLUE BattleEngine DRAW EVENT_KINDS EVENT_MEANINGS MapPool Maps NotResetError REASONS RED STATISTICS
     """,
-    "echelon_train.policy": "BattlePolicy action_space build_policy observation_space",
+    "echelon_train": """
+        BattlePolicy BattleVecEnv EchelonRecurrentPPO TrainConfig battle_config checkpoint_player load_checkpoint
+        load_run_config resume train
+    """,
+    "echelon_train.config": """
+        LeagueConfig NetworkConfig OpponentMixture PPOConfig RewardSchedules Schedule TrainConfig battle_config
+        load_run_config run_config_descriptions run_config_names training_curriculum
+    """,
+    "echelon_train.policy": """
+        BattlePolicy CnnLstmPolicy HybridDistribution MlpLstmPolicy MultiInputLstmPolicy SequencePolicy action_space
+        build_policy observation_space
+    """,
     "echelon_train.ppo": "EchelonRecurrentPPO",
+    "echelon_train.checkpoints": """
+        Checkpoint TrainingState checkpoint_player find_checkpoint load_checkpoint load_training_state network_player
+        save_checkpoint untrained_player
+    """,
 }
 """Module -> its public names; a name that is not here may change at any time. docs/api.md is generated from them."""
 

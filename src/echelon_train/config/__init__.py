@@ -1,1 +1,22 @@
-"""The settings of a training run, and the files that hold them."""
+"""The settings of a training run, and the files that hold them; importing them does not import torch."""
+
+from echelon_train.config.files import load_run_config, run_config_descriptions, run_config_names
+from echelon_train.config.league import LeagueConfig, OpponentMixture
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.schedules import RewardSchedules, Schedule
+from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config, training_curriculum
+
+__all__ = [
+    "LeagueConfig",
+    "NetworkConfig",
+    "OpponentMixture",
+    "PPOConfig",
+    "RewardSchedules",
+    "Schedule",
+    "TrainConfig",
+    "battle_config",
+    "load_run_config",
+    "run_config_descriptions",
+    "run_config_names",
+    "training_curriculum",
+]
