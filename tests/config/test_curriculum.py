@@ -91,7 +91,7 @@ def test_the_ends_have_no_beyond():
 
 
 @given(RULES, st.lists(st.booleans(), max_size=60), st.lists(st.booleans(), max_size=30))
-def test_progress_goes_on_from_its_state(rule, before, after):
+def test_progress_continues_from_its_state(rule, before, after):
     first = Progress(rule_of(*rule))
     for won in before:
         first.record(won)

@@ -90,7 +90,7 @@ def test_amounts_are_what_bodies_really_lost(recorded):
         np.testing.assert_allclose(lost, before - mechs["armour"], atol=1e-9)
 
 
-def test_deaths_are_told_once_and_of_those_who_died(recorded):
+def test_each_death_is_one_event_of_the_mech_that_died(recorded):
     _, decisions = recorded
     for _, events, before, mechs in decisions:
         assert sorted(of(events, st.DEATH)["actor"]) == np.flatnonzero((before > 0) & (mechs["armour"] == 0)).tolist()
@@ -182,7 +182,7 @@ FRENZY = {
 
 @pytest.mark.parametrize("decision_repeat", [1, 5, 20])
 def test_there_is_room_for_the_most_crowded_fight(decision_repeat):
-    """Everything fires every tick, every burst splashes everybody, all stand in lava, fall, shut down and die."""
+    """Everything fires every tick, every burst splashes all mechs, all stand in lava, fall, shut down and die."""
     arena = melee(decision_repeat, catalog=changed(**FRENZY), physics={"fall_duration": 0.05})
     mechs = arena.state.mechs[0]
     for i in range(40):
@@ -210,7 +210,7 @@ def max_used(arena):
     return counts.max()
 
 
-def test_there_is_room_when_everybody_rises_falls_burns_and_switches_in_every_tick():
+def test_there_is_room_when_all_mechs_rise_fall_burn_and_switch_in_every_tick():
     """One gun that fells twenty mechs a tick, who have no other mounts whose events could lend their room."""
     unarmed = {"primary": None, "special": None, "heat_dissipation": 20.0, "armour": 1e6}  # lava heats twice as fast
     gun = {"cooldown": 0.05, "heat": 0.0, "stability": 400.0, "damage": 0.01, "splash_radius": 60.0, "range": 10.0}
@@ -235,7 +235,7 @@ def test_there_is_room_when_everybody_rises_falls_burns_and_switches_in_every_ti
 
 
 def test_there_is_room_when_all_that_was_in_the_air_ends_in_one_decision():
-    """Missiles of many seconds hang before their target and arrive together, each splashing everybody."""
+    """Missiles of many seconds hang before their target and arrive together, each splashing all mechs."""
     catalog = changed(missiles={**FRENZY["missiles"], "lifetime": 8.0})
     arena = melee(catalog=catalog, roster=("heavy",) * 3, combat={"anti_missile_probability": 0.0})
     capacity = arena.state.projectiles.shape[1]
@@ -270,7 +270,7 @@ def cut(engine, room):
     engine.state = engine.state._replace(events=engine.state.events[:, :room].copy())
 
 
-def test_what_does_not_fit_is_counted_and_the_battle_goes_on():
+def test_events_that_do_not_fit_are_counted_and_the_battle_continues():
     """Of an array with room for three events the first three of each decision are kept, the others are counted."""
     full, small = melee(), melee()
     cut(small.engine, 3)

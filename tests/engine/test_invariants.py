@@ -1,4 +1,4 @@
-"""Rules that hold always, over random battles and configurations, half of them begun with everybody close together."""
+"""Rules that hold always, over random battles and configurations, half of them begun with all mechs close together."""
 
 from typing import Any, NamedTuple
 
@@ -229,7 +229,7 @@ def check_standstill(engine, before, battle):
 
 
 def check_places(engine, battle):
-    """Nobody is inside terrain or another mech, below the ground or off the map."""
+    """No mech is inside terrain or another mech, below the ground or off the map."""
     world = load(engine.state, battle, engine.config)
     for mech in world.living():
         low, high = mech.box
@@ -347,7 +347,7 @@ def check_books(engine, before, battle):
 
 
 def check_the_dead(engine, before, battle):
-    """They neither move nor act nor see nor come back, and nobody sees them."""
+    """They neither move nor act nor see nor come back, and no mech sees them."""
     mechs, earlier = engine.state.mechs[battle], before.mechs[battle]
     dead = earlier["alive"] == 0
     assert (mechs["alive"][dead] == 0).all()

@@ -90,7 +90,7 @@ def test_battles_do_not_wear_the_maps_of_a_pool():
 
 
 def fight(engine, steps=40):
-    """Play so that voxels are worn, destroyed and built: everybody fires, and half the mechs die where they stand."""
+    """Play so that voxels are worn, destroyed and built: all mechs fire, and half the mechs die where they stand."""
     actions = np.ones((engine.num_battles, engine.num_mechs, engine.action_dim), np.float32)
     actions[..., Action.VENT] = -1
     engine.state.mechs["armour"][:, ::2] = 1e-9
@@ -256,7 +256,7 @@ def test_terrain_gives_the_map_as_it_was_at_the_beginning():
         engine.terrain(2)
 
 
-def test_copies_share_a_pool_and_pickles_make_it_anew():
+def test_copies_share_a_pool_and_pickles_make_it_again():
     pool = MapPool.generate(SMALL, 3)
     first = pool[0]
     assert copy.copy(pool) is copy.deepcopy(pool) is pool
@@ -286,7 +286,7 @@ def test_maps_that_cannot_be(maps, message):
             face(SMALL, maps=maps)
 
 
-def test_nobody_can_change_the_maps_of_a_pool():
+def test_the_maps_of_a_pool_cannot_be_changed():
     terrain = MapPool(SMALL, [5])[0]
     for array in (terrain.voxels, terrain.spawns, terrain.lanes):
         with pytest.raises(ValueError, match="read-only"):

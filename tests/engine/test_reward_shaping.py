@@ -43,7 +43,7 @@ def begin(engine, seed):
 
 
 def scatter(engine, rng):
-    """Move everybody anywhere, apart from each other."""
+    """Move all mechs anywhere, apart from each other."""
     cells = rng.choice((SIZE // STEP) ** 2, MECHS, replace=False)
     mechs = engine.state.mechs[0]
     mechs["x"] = STEP * (cells % (SIZE // STEP)) + rng.uniform(2, 4, MECHS)

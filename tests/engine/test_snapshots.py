@@ -78,7 +78,7 @@ def test_states_of_other_pools_are_refused():
 
 
 @pytest.mark.parametrize("control", ["pilot", "all"])
-def test_battles_with_any_control_go_on(control):
+def test_battles_with_any_control_continue(control):
     def make(seed):
         return ControlledBattles(CONFIG, 2, control=control, opponent={"novice": 1, "expert": 1}, pilot=1, seed=seed)
 

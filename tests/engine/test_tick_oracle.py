@@ -89,7 +89,7 @@ FLIGHTS = {
     "splash shielded",
     "splash on what is painted",
 }
-FRIENDLY_FIRE = {"splash on a friend", "splash on the shooter", "a part of a kill is nobody's"}
+FRIENDLY_FIRE = {"splash on a friend", "splash on the shooter", "a part of a kill earns no credit"}
 SETTLEMENT = {
     "hit the rear",
     "hit the legs",
@@ -101,7 +101,7 @@ SETTLEMENT = {
     "overkill",
     "assist",
     "no assist for the own kill",
-    "painted anew",
+    "painted again",
     "voxel damaged",
     "voxel damaged by several bursts",
     "voxel became debris",

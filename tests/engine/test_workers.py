@@ -28,7 +28,7 @@ def test_every_thread_takes_part_and_the_caller_is_one():
     meeting, present = threading.Barrier(3, timeout=60), set()
 
     def meet(_):
-        meeting.wait()  # nobody leaves before three are there
+        meeting.wait()  # no thread leaves before three are there
         present.add(threading.current_thread())
 
     workers.for_all(meet, [(i,) for i in range(3)])
@@ -38,7 +38,7 @@ def test_every_thread_takes_part_and_the_caller_is_one():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_comes_out_when_everybody_has_stopped(threads):
+def test_an_error_is_raised_when_all_threads_have_stopped(threads):
     workers, running = Workers(threads), []
 
     def fail_at_five(i):
@@ -56,7 +56,7 @@ def test_an_error_comes_out_when_everybody_has_stopped(threads):
     workers.close()
 
 
-def test_nobody_waits_for_a_thread_that_has_not_begun():
+def test_a_thread_that_has_not_started_is_not_waited_for():
     workers, meeting, end, done = Workers(2), threading.Barrier(3, timeout=60), threading.Event(), []
 
     def block(_):

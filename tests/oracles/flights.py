@@ -185,7 +185,7 @@ def set_back(start: Point, end: Point) -> Point:
 
 
 def splash(world: World, burst: Burst, struck: Mech | None) -> Iterator[Hit]:
-    """What a burst brings to everybody near but the mech that was hit."""
+    """What a burst brings to all mechs near but the one that was hit."""
     weapon, shooter = burst.weapon, burst.shooter
     for mech in world.living():
         friend = mech.team == shooter.team

@@ -12,7 +12,7 @@ from oracles.world import Mech, Sighting, World
 
 
 def share_intel(world: World, seen: Mapping[tuple[int, int], int]) -> None:
-    """A decision's end: what packs know anew, what they forget, and every mech's intel table."""
+    """A decision's end: what packs learn, what they forget, and every mech's intel table."""
     world.sightings = {
         (pack, enemy.index): sighting
         for pack, team in sorted({(mech.pack, mech.team) for mech in world.mechs})

@@ -1,6 +1,6 @@
 """A battle turned by half a turn, and a battle in which the teams have exchanged their colours.
 
-Both work on the state between two decisions; what a decision writes anew (events, what is visible, statistics) is left.
+Both work on the state between two decisions; what a decision overwrites (events, what is visible, statistics) is left.
 """
 
 from __future__ import annotations
@@ -76,5 +76,5 @@ def exchange_colours(state: State, config: BattleConfig) -> State:
 
 
 def renamed(indices: NDArray[Any], mechs: NDArray[np.int64]) -> NDArray[Any]:
-    """Indices of mechs after they changed places; nobody stays nobody."""
+    """Indices of mechs after they changed places; no mech stays no mech."""
     return np.where(indices == NO_MECH, NO_MECH, np.argsort(mechs)[indices])

@@ -1,4 +1,4 @@
-"""Who sees and hears whom, and the contact table."""
+"""Sight, hearing and the contact table."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from oracles.zone import contestants
 def settle(world: World, hits: list[Hit], bursts: list[Burst]) -> None:
     """Everything that arrives at the end of a tick."""
     painters = {key: mark.painter for key, mark in world.paint.items()}  # the marks of this tick count from the next
-    contest = contestants(world)  # before anybody of this tick is dead
+    contest = contestants(world)  # before any mech of this tick is dead
     dead = [mech for mech in world.living() if strike(world, mech, [hit for hit in hits if hit.target is mech])]
     for mech in dead:
         mech.loss = world.config.rewards.contested_death if mech in contest else 1.0
@@ -88,12 +88,12 @@ def credit(world: World, mech: Mech, hit: Hit, amount: float) -> None:
 def share_kill(
     world: World, mech: Mech, received: list[Hit], painters: dict[tuple[int, int], int], contest: list[Mech]
 ) -> None:
-    """Kills and assists, by what everybody's hits are of all that arrived."""
+    """Kills and assists, by each mech's share of all hits that arrived."""
     arrived = sum(hit.body for hit in received)
     for hit in received:
         shooter = hit.shooter
         if shooter is None or shooter.team == mech.team:
-            world.cases["a part of a kill is nobody's"] += 1
+            world.cases["a part of a kill earns no credit"] += 1
             continue
         part = hit.body / arrived
         shooter.kills += part * contested_factor(world, shooter, contest)
@@ -122,7 +122,7 @@ def set_paint(world: World, hits: list[Hit]) -> None:
             key = (hit.shooter.pack, hit.target.index)
             world.record(PAINT, hit.shooter, hit.target, hit.weapon)
             hit.shooter.statistics["paints"] += 1
-            world.cases["painted anew"] += key in world.paint
+            world.cases["painted again"] += key in world.paint
             world.cases["painted by two of a pack"] += fresh.get(key, hit.shooter) is not hit.shooter
             fresh[key] = hit.shooter
             world.paint[key] = Mark(world.config.ticks(hit.weapon.paint), hit.shooter.index)

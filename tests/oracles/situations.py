@@ -90,7 +90,7 @@ def gather(state: State, battle: int, config: BattleConfig, rng: Random, arena: 
     """
     world = load(state, battle, config)
     for mech in world.mechs:
-        mech.alive = False  # those that have no place yet are in nobody's way
+        mech.alive = False  # those that have no place yet block no mech
     for mech in rng.permutation(np.array(world.mechs, dtype=object)):
         _find_place(world, mech, rng, arena)
         mech.alive = True

@@ -36,7 +36,7 @@ class Walker:
         self.count = len(self.z)
         self.place = np.full(standing.shape, -1)
         self.place[standing] = np.arange(self.count)
-        landing = np.full((levels + 1, solid.shape[1] + 2, solid.shape[2] + 2), -1)  # nobody leaves the map
+        landing = np.full((levels + 1, solid.shape[1] + 2, solid.shape[2] + 2), -1)  # no mech leaves the map
         for z in range(levels):
             fallen = landing[z - 1, 1:-1, 1:-1] if z else -1
             landing[z, 1:-1, 1:-1] = np.where(free[z], np.where(borne[z], self.place[z], fallen), -1)
@@ -89,7 +89,7 @@ class Walker:
     def seconds(self, goals: np.ndarray) -> np.ndarray:
         """Time (count,) from each place to the nearest of some goals at 1 m/s, infinite where there is no way.
 
-        Ways turn by the angles between 32 directions, so that they are at most 1.4 % too long. Whoever moves on two
+        Ways turn by the angles between 32 directions, so that they are at most 1.4 % too long. A mech that moves on two
         axes must get through in whatever order he takes them.
         """
         sources, targets, costs = [], [], []

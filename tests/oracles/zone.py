@@ -14,7 +14,7 @@ def is_inside_zone(world: World, mech: Mech) -> bool:
 
 
 def contestants(world: World) -> list[Mech]:
-    """Who is inside the zone while it is contested, else nobody."""
+    """The mechs inside the zone while it is contested, else none."""
     inside = [mech for mech in world.living() if is_inside_zone(world, mech)]
     return inside if {mech.team for mech in inside} == {BLUE, RED} else []
 

@@ -33,7 +33,7 @@ EXACT = {0: (1.0, 0.0), 90: (0.0, 1.0), 180: (-1.0, 0.0), -90: (0.0, -1.0)}  # f
 
 @dataclass(frozen=True)
 class Event:
-    """An event with names instead of indices; None where there is nobody."""
+    """An event with names instead of indices; None where there is no mech."""
 
     kind: str
     tick: int

@@ -1,4 +1,4 @@
-"""Messages to pack-mates: who hears whom, and who is silent."""
+"""Messages to pack-mates: which mechs receive them, and which send none."""
 
 import numpy as np
 import pytest
@@ -142,7 +142,7 @@ def test_who_dies_is_not_heard(dead_agents):
         arena.run()
 
 
-def test_after_a_reset_nobody_has_said_anything():
+def test_after_a_reset_there_are_no_messages():
     arena = pack()
     say(arena, "0 heavy")
     arena.run()

@@ -59,7 +59,7 @@ def test_who_is_down_is_no_danger(harmless):
     assert shown(arena, display_dangerous=1) == ["heavy", "light", "medium"]
 
 
-def test_a_weapon_that_nobody_carries_is_no_danger():
+def test_a_weapon_that_no_mech_carries_is_no_danger():
     arena = watch(banned_weapons=("autocannon",))
     assert shown(arena, display_dangerous=1) == ["heavy", "light", "medium"]
 

@@ -72,7 +72,7 @@ def test_eccm_counters_ecm():
     assert arena["medium"].quality == pytest.approx(1.0 - 0.85 * strength(10) + 0.65 * strength(20))
 
 
-def test_eccm_wins_where_both_are_told():
+def test_eccm_wins_where_both_are_on():
     arena = field()
     arena.order("red scout", ecm=1, eccm=1)
     arena.run()

@@ -59,7 +59,7 @@ def test_a_straight_shot_aims_up_and_down():
     assert hit.place[2] == pytest.approx(MEDIUM.height / 2 + share * 4.0)
 
 
-def test_the_first_enemy_on_the_path_is_hit_whoever_was_aimed_at():
+def test_the_first_enemy_on_the_path_is_hit_even_if_another_is_the_target():
     arena = Arena({"medium": (20, 30, EAST)}, {"scout": (25, 30), "light": (29, 30)})
     (shot, hit) = fire_once(arena, "medium", target="light")
     assert (shot.target, hit.target) == ("light", "scout")

@@ -26,7 +26,7 @@ def divided(**overrides):
 
 
 def hide(arena, name):
-    """Put a mech where nobody sees it."""
+    """Put a mech where no other sees it."""
     arena.put(name, 60, 20)
 
 
@@ -34,7 +34,7 @@ def row(arena, name, number=0):
     return arena.observed(name, "intel")[number]
 
 
-def test_a_pack_mate_is_told_what_one_of_the_pack_sees():
+def test_a_pack_mate_receives_what_one_of_the_pack_sees():
     arena = divided()
     arena["heavy"].armour = 150.0
     arena.run()
@@ -54,7 +54,7 @@ def test_a_pack_mate_is_told_what_one_of_the_pack_sees():
     assert arena.observed("medium", "intel_mask").tolist() == [1] + [0] * (INTEL_ROWS - 1)
 
 
-def test_velocity_is_told_in_the_receivers_frame():
+def test_velocity_is_in_the_receivers_frame():
     arena = divided()
     arena.put("medium", 10, 50, NORTH)
     arena.order("heavy", throttle=1)  # westward
@@ -121,7 +121,7 @@ def test_memory_runs_in_seconds_not_in_decisions():
     assert arena.intel("medium") == []
 
 
-def test_another_pack_is_told_nothing():
+def test_another_pack_receives_nothing():
     places = {f"{i} {name}": (10 + 4 * i, 50) for i, name in enumerate(PACK)}
     arena = Arena({**places, "scout": (10, 10, EAST)}, {"heavy": (40, 10, WEST)})
     arena.fill("concrete", y=(30, 31))
@@ -130,7 +130,7 @@ def test_another_pack_is_told_nothing():
     assert all(arena.intel(name) == [] for name in places)
 
 
-def test_paint_tells_a_pack_where_its_target_is_whoever_can_see():
+def test_paint_gives_a_pack_the_place_of_its_target_even_if_no_mech_sees_it():
     """The only mech of the pack is shut down; its mark on a walking enemy goes on telling."""
     arena = Arena({"medium": (10, 50, EAST)}, {"heavy": (40, 10, WEST)})
     arena["medium"].shutdown, arena["medium"].heat = 1, 99.0
@@ -174,7 +174,7 @@ def test_not_even_paint_keeps_the_dead_in_memory():
     assert not arena.state.sightings["known"][0, arena["scout"].pack, arena.names.index("heavy")]
 
 
-def test_the_dead_tell_nobody():
+def test_the_dead_report_nothing():
     arena = divided()
     arena["scout"].alive = 0
     arena.run()
@@ -192,7 +192,7 @@ def test_a_shut_down_mech_has_the_packs_intel_of_all_it_does_not_see():
     assert arena.intel("medium") == ["heavy"]
 
 
-def test_the_nearest_last_known_places_come_first_and_eight_are_told():
+def test_the_nearest_last_known_places_come_first_and_eight_are_listed():
     places = {f"{i} scout": (12 + 4 * i, 12, WEST) for i in range(10)}
     arena = Arena({"scout": (8, 8, EAST), "medium": (50, 50, EAST)}, places, zone={"max_radius": 5.0})
     arena.fill("concrete", y=(30, 31))
@@ -225,7 +225,7 @@ def test_a_reset_forgets():
     assert not arena.state.sightings["age"].any()
 
 
-def test_what_one_sees_beyond_the_slots_is_told_as_intel():
+def test_enemies_seen_beyond_the_slots_are_listed_as_intel():
     enemies = {f"{number} medium": (30, 8 + 4 * number, WEST) for number in range(7)}
     arena = Arena({"heavy": (10, 8, EAST)}, enemies)
     arena.run()

@@ -237,7 +237,7 @@ def test_its_system_reaches_five_and_a_half_metres(distance, tried):
     assert bool(of_kind(arena.run(), "interception")) == tried
 
 
-def test_a_try_costs_a_cooldown_of_a_second_whatever_comes_of_it():
+def test_a_try_costs_a_cooldown_of_a_second_hit_or_miss():
     for probability in (0.0, 1.0):
         arena = defended(probability)
         arena.missile("blue heavy", "red scout", 38, 30, 3)

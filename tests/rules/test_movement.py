@@ -100,7 +100,7 @@ def test_mechs_stop_at_each_others_faces_and_at_the_maps_edge():
     assert arena["light"].x == LIGHT.length / 2
 
 
-def test_the_dead_are_in_nobodys_way():
+def test_the_dead_block_no_mech():
     arena = walker()
     arena.put("scout", 33, 30)
     arena["scout"].alive = 0

@@ -78,7 +78,7 @@ def test_a_new_mark_replaces_the_old():
     assert arena.names[mark["painter"]] == "scout"
 
 
-def test_a_new_mark_of_an_equal_kind_begins_anew():
+def test_a_new_mark_of_an_equal_kind_restarts_the_time():
     arena = hunters()
     arena.paint("red medium", by="scout", seconds=10.0)
     paint_once(arena)

@@ -107,7 +107,7 @@ def test_damage_to_friends_and_to_oneself_costs_as_much():
     [
         ((5, 60), 1),  # elsewhere
         ((23, 30), 2),  # both within
-        ((17, 30), 1),  # the killer alone: nobody contests it
+        ((17, 30), 1),  # the killer alone: no enemy contests it
         ((29, 30), 1),  # its victim alone
     ],
 )

@@ -1,4 +1,4 @@
-"""Who sees whom: sight, radar, heat, emissions, and the tables of contacts and team-mates."""
+"""Which mechs are seen: sight, radar, heat, emissions, and the tables of contacts and team-mates."""
 
 import math
 
@@ -28,14 +28,14 @@ def test_who_is_in_line_of_sight_is_seen_at_any_distance():
 
 
 @pytest.mark.parametrize("material", ["concrete", "reinforced", "foliage", "wreck"])
-def test_behind_a_wall_out_of_radar_range_nobody_is_seen(material):
+def test_behind_a_wall_out_of_radar_range_no_mech_is_seen(material):
     arena = watch(30, wall=False)
     arena.fill(material, x=(20, 21), y=(20, 40), z=(0, 10))
     arena.run()
     assert not arena.sees("medium", "other medium")
 
 
-def test_glass_hides_nobody():
+def test_glass_hides_no_mech():
     arena = watch(30, wall=False)
     arena.fill("glass", x=(20, 21), y=(20, 40), z=(0, 10))
     arena.run()

@@ -1,4 +1,4 @@
-"""Nobody shoots first: what happens in a tick arrives together at its end."""
+"""No mech shoots first: what happens in a tick arrives together at its end."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def face_to_face(**overrides):
     return Arena({"blue medium": (20, 30, EAST)}, {"red medium": (26, 30, WEST)}, **overrides)
 
 
-def test_two_who_shoot_each_other_in_a_tick_both_die_and_nobody_wins():
+def test_two_mechs_that_shoot_each_other_in_a_tick_both_die_and_neither_team_wins():
     arena = face_to_face()
     for name in arena.names:
         arena[name].armour = 1.0

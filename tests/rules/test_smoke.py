@@ -100,7 +100,7 @@ def test_a_line_that_passes_within_the_radius_is_blocked(offset, hidden):
 
 @pytest.mark.parametrize(("x", "hidden"), [(6.5, True), (5.5, False), (43.5, True), (44.5, False)])
 def test_the_ends_of_the_line_count(x, hidden):
-    """Who stands within the cloud's radius neither sees nor is seen; beyond the ends smoke hides nobody."""
+    """A mech within the cloud's radius neither sees nor is seen; beyond the ends smoke hides no mech."""
     arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST)})
     arena.smoke(x, 30, 1.5)
     arena.run()
@@ -109,7 +109,7 @@ def test_the_ends_of_the_line_count(x, hidden):
 
 
 def test_the_distance_is_measured_in_space():
-    """A cloud high above the line hides nobody."""
+    """A cloud high above the line hides no mech."""
     for z, hidden in ((5.4, True), (5.6, False)):
         arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST)})
         arena.smoke(25, 30, z)

@@ -83,7 +83,7 @@ def test_splash_falls_on_team_mates_and_the_shooter_unless_friendly_fire_is_off(
 
 
 def test_what_blocks_movement_shields_from_splash():
-    """A pillar stands between the burst and the light's centre; foliage there shields nobody."""
+    """A pillar stands between the burst and the light's centre; foliage there shields no mech."""
     for material, shielded in (("reinforced", True), ("glass", True), ("foliage", False), ("debris", False)):
         arena = around((30.7, 32.2, WEST))
         arena.fill(material, x=(30, 31), y=(31, 32), z=(0, 4))
@@ -146,7 +146,7 @@ def test_the_voxel_that_is_struck_takes_the_damage_and_those_around_it_their_sha
 
 
 def test_a_voxel_that_has_lost_all_its_hit_points_is_a_hole_at_once():
-    """Concrete has 100: the second gauss shell breaks it, and whoever looks through sees it in that decision."""
+    """Concrete has 100: the second gauss shell breaks it, and a mech that looks through sees it in that decision."""
     arena = walled("concrete", catalog=changed(gauss={"cooldown": 0.05, "splash_radius": 0.0}))
     arena.put("scout", 30, 30.5, z=1.1)  # its centre as high as the heavy's: the line runs along y = 30.5, z = 2
     before = arena.count("concrete")

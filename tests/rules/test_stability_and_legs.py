@@ -155,7 +155,7 @@ def test_a_mech_whose_legs_are_gone_is_legged_for_the_rest_of_the_battle():
     (legged,) = of_kind(arena.run(13), "legged")
     assert legged.actor == "medium"
     assert arena["medium"].legs == 0.0
-    assert len(of_kind(arena.log, "hit")) == 2  # the second one legs nobody anew
+    assert len(of_kind(arena.log, "hit")) == 2  # the second one legs no mech again
 
 
 def test_a_legged_mech_walks_at_two_fifths():

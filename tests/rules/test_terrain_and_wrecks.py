@@ -96,7 +96,7 @@ def test_a_hazard_above_the_head_does_nothing():
     assert arena.log == []
 
 
-def test_a_hazard_kills_and_nobody_has_killed():
+def test_a_kill_by_a_hazard_earns_no_credit():
     arena = bather("lava")
     arena["medium"].armour = 0.1
     arena.run()
@@ -113,7 +113,7 @@ def test_hazards_take_nothing_from_the_legs():
 
 
 def test_a_kill_is_shared_with_a_hazard_by_hit_points():
-    """Laser 14 and lava 0.25 arrive together: the shooter has 14 / 14.25 of the kill, the rest is nobody's."""
+    """Laser 14 and lava 0.25 arrive together: the shooter has 14 / 14.25 of the kill, the rest earns no credit."""
     arena = Arena({"medium": (20, 30, EAST)}, {"scout": (26, 30, WEST), "light": (60, 60)})
     arena.fill("lava", x=(25, 27), y=(25, 35), z=(0, 1))
     arena["scout"].armour = 2.0

@@ -36,7 +36,7 @@ ECHOES += list(range(STREAMS["contacts"].start + Contact.IS_TARGET, STREAMS["con
 
 
 def fight(engine: BattleEngine, seed: int, decisions: int = 7) -> Iterator[np.random.Generator]:
-    """Play battles from random conditions, everybody close together; yields a generator before every decision."""
+    """Play battles from random conditions, all mechs close together; yields a generator before every decision."""
     rng = np.random.default_rng(seed)
     config, state = engine.config, engine.state
     engine.reset(rng.integers(0, 2**63, engine.num_battles))

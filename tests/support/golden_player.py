@@ -1,4 +1,4 @@
-"""The player of the golden battles, and the battles: `python tests/support/golden_player.py` writes their hashes anew.
+"""The player of the golden battles, and the battles: `python tests/support/golden_player.py` writes their hashes again.
 
 Its choices are comparisons, sums, products and integers only, so that they are the same on every processor; it cares
 for action, not for winning.

@@ -129,7 +129,7 @@ def test_a_pit_is_opened_where_the_wall_is_thinnest():
     assert not cleared[:, 4:6].any()
 
 
-def test_what_nobody_can_get_into_is_no_pocket():
+def test_an_unreachable_place_is_no_pocket():
     floor = np.zeros((16, 16), np.int64)
     floor[4:12, 4:12] = 2
     floor[6:10, 6:10] = 0

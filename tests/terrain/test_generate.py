@@ -146,7 +146,7 @@ def test_zones_with_room_have_cover():
 
 
 def test_direct_lanes_are_bare_in_their_whole_width(maps):
-    """Outside the zone; from each spawn area a strip of the configured width leads to it, wide enough for everybody."""
+    """Outside the zone; from each spawn area a strip of the configured width leads to it, wide enough for all mechs."""
     config, terrains = maps
     width = max(config.terrain.direct_lane_width, largest(config)[0] * math.sqrt(2))
     for terrain in terrains:

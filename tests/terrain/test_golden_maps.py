@@ -1,4 +1,4 @@
-"""Maps are the same on every machine; `python tests/terrain/test_golden_maps.py` writes their hashes anew."""
+"""Maps are the same on every machine; `python tests/terrain/test_golden_maps.py` writes their hashes again."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def digest(name: str) -> str:
 def test_golden_maps(name):
     """Other maps are a new version of the generator: recipes of the old one say so then, not fail by their hash."""
     golden = json.loads(HASHES.read_text())
-    assert golden["generator"] == GENERATOR_VERSION, "write the hashes anew"
+    assert golden["generator"] == GENERATOR_VERSION, "write the hashes again"
     assert digest(name) == golden["maps"][name], "if this is intended, raise GENERATOR_VERSION"
 
 

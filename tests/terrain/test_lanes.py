@@ -39,7 +39,7 @@ def beside(mask, half):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_direct_lanes_bend_so_that_nobody_looks_along_them(seed):
+def test_direct_lanes_bend_so_that_no_line_of_sight_runs_along_them(seed):
     direct, _ = lanes(make_config("duel").map_config, SPAWNS, ZONE, np.random.default_rng(seed))
     straight = distance_to_segment((100, 100), (5.0, 5.0), (95.0, 95.0)) < 0.5
     for half in HALVES:

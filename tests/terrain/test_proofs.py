@@ -93,12 +93,12 @@ def maps(request: pytest.FixtureRequest) -> tuple[str, list[Map]]:
 
 
 def test_every_mech_walks_from_every_spawn_place_to_the_zone_and_to_the_others(maps):
-    """On flat ground, without a step: whoever cannot jump and whatever the widest mech is."""
+    """On flat ground, without a step: for mechs without jets, for any widest mech."""
     _, found = maps
     assert [m.terrain.seed for m in found if not all(m.on_foot.values())] == []
 
 
-def test_nobody_walks_into_a_place_that_he_cannot_leave(maps):
+def test_no_mech_walks_into_a_place_that_it_cannot_leave(maps):
     _, found = maps
     assert {m.terrain.seed: m.trapped for m in found if any(m.trapped.values())} == {}
 

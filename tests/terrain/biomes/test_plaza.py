@@ -284,7 +284,7 @@ def test_every_lobby_is_a_hall_between_two_panes_that_the_heavy_walks_through(sh
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_avenues_lie_between_the_spires_with_hedges_that_hide_and_stop_nobody(shape):
+def test_avenues_lie_between_the_spires_with_hedges_that_hide_and_stop_no_mech(shape):
     rows, columns = (split(length, 21) for length in shape)
     avenue = np.minimum.outer(rows.edge, columns.edge) < 3
     for seed in range(4):
