@@ -47,7 +47,7 @@ _GROUPS = {
 _SHORT = {"league.path": "--league", "league.role": "--role", "league.agent": "--agent"}
 
 _EPILOG = """\
-run configs that come with the package:
+run configs of the package:
 {configs}
 
 Defaults apply where the run config has no value. A SCHEDULE is a number,

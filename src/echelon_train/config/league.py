@@ -1,4 +1,4 @@
-"""The settings of a learner in a league: its role, its snapshots and where its opponents come from."""
+"""The settings of a learner in a league: its role, its snapshots and the sources of its opponents."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Source = Literal["self", "past", "pfsp", "skill", "scripted", "verification"]
 
 @dataclass(frozen=True, kw_only=True)
 class OpponentMixture:
-    """Where opponents come from: the weight of each source, of any sum; by default an AlphaStar main agent's.
+    """Sources of opponents, each with a weight; the sum is arbitrary. Defaults are those of an AlphaStar main agent.
 
-    The weight of a source that has nobody to offer goes to the others. Raises `ConfigError` for values out of range and
+    The weight of a source without opponents is shared by the others. Raises `ConfigError` for values out of range and
     if all weights are 0.
     """
 
-    self_play: float = quantity(0.35, "weight", 0, 1e6, help="the learner's present self")
-    past: float = quantity(0.0, "weight", 0, 1e6, help="its past selves, all alike")
-    pfsp: float = quantity(0.5, "weight", 0, 1e6, help="members that learned, by prioritised fictitious self-play")
-    skill: float = quantity(0.0, "weight", 0, 1e6, help="members that learned, by nearness of rating")
+    self_play: float = quantity(0.35, "weight", 0, 1e6, help="the learner's current policy")
+    past: float = quantity(0.0, "weight", 0, 1e6, help="its past snapshots, uniformly")
+    pfsp: float = quantity(0.5, "weight", 0, 1e6, help="trained members, by prioritised fictitious self-play")
+    skill: float = quantity(0.0, "weight", 0, 1e6, help="trained members, by nearness of rating")
     scripted: float = quantity(0.0, "weight", 0, 1e6, help="scripted levels, by prioritised fictitious self-play")
-    verification: float = quantity(0.15, "weight", 0, 1e6, help="exploiters and past selves that it fails against")
+    verification: float = quantity(0.15, "weight", 0, 1e6, help="exploiters and past snapshots that it loses to")
     pfsp_weighting: Literal["hard", "var"] = field(
-        default="hard", metadata={"help": "hard: those that it loses to; var: its equals"}
+        default="hard", metadata={"help": "hard: prefers members that it loses to; var: its equals"}
     )
     skill_width: float = quantity(200.0, "points", 1, 4000, help="standard deviation of the bell curve of `skill`")
 
@@ -49,31 +49,37 @@ class LeagueConfig:
     """A run's place in a league. Raises `ConfigError` for values out of range."""
 
     path: str = field(default="", metadata={"help": "folder of the league to train in; empty: none"})
-    role: Role = field(default="main", metadata={"help": "whom the learner meets, and when it begins anew"})
-    target: str = field(default="", metadata={"help": "member that a best response meets; of no other role"})
-    agent: str = field(default="", metadata={"help": "what its snapshots are called, before their number; or the role"})
+    role: Role = field(default="main", metadata={"help": "role of the learner: its opponents, and when it restarts"})
+    target: str = field(default="", metadata={"help": "opponent of a best response; for no other role"})
+    agent: str = field(default="", metadata={"help": "name of its snapshots, before their number; empty: the role"})
     snapshot_every: int = quantity(
-        1_000_000, "samples", 1, 10**15, help="between two snapshots; an exploiter's come no faster"
+        1_000_000, "samples", 1, 10**15, help="samples between two snapshots; the minimum for an exploiter"
     )
     beaten: float = quantity(
-        0.7, "win rate", 0, 1, help="an exploiter that has it against all that it meets leaves a snapshot"
+        0.7, "win rate", 0, 1, help="an exploiter with this win rate against all its opponents leaves a snapshot"
     )
-    patience: int = quantity(4, "snapshots", 1, 10**6, help="times of a snapshot after which an exploiter leaves one")
+    patience: int = quantity(
+        4, "snapshots", 1, 10**6, help="intervals after which an exploiter always leaves a snapshot"
+    )
     restart: float = quantity(
-        0.25, "probability", 0, 1, help="that a league exploiter begins anew after a snapshot; a main exploiter does"
+        0.25,
+        "probability",
+        0,
+        1,
+        help="how often a league exploiter restarts after a snapshot; a main exploiter always does",
     )
-    cache: int = quantity(16, "policies", 0, 10**6, help="that are kept in memory although nobody plays them")
+    cache: int = quantity(16, "policies", 0, 10**6, help="unused opponents that are kept in memory")
     mixture: OpponentMixture = field(default_factory=OpponentMixture)
 
     def __post_init__(self) -> None:
         check_fields(self, "league.")
         if bool(self.target) != (self.role == "best_response"):
-            expected = "the member that it is to be against" if self.role == "best_response" else "nothing"
+            expected = "the member to train against" if self.role == "best_response" else "nothing"
             raise ConfigError(
                 f"league.target: expected {expected}, as the role is {self.role}, got {self.target!r}", "league.target"
             )
 
     @property
     def name(self) -> str:
-        """What snapshots are called, before their number."""
+        """The name of snapshots, before their number."""
         return self.agent or self.role.replace("_", "-")

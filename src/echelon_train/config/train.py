@@ -24,7 +24,7 @@ class NetworkConfig:
 
     encoder: Literal["sets", "flat"] = field(
         default="sets",
-        metadata={"help": "how observations are read: by sets of contacts, mates, ..., or by one flat layer"},
+        metadata={"help": "encoder of observations: sets of contacts, mates, ..., or one flat layer"},
     )
     set_width: int = quantity(32, "units", 1, 4096, help="width of the embedding of a contact, a squad-mate, ...")
     map_channels: int = quantity(8, "channels", 1, 1024, help="channels of the convolutions over the maps")
@@ -33,7 +33,7 @@ class NetworkConfig:
     critic: Literal["shared", "separate", "central"] = field(
         default="shared",
         metadata={
-            "help": "shared: on the actor's trunk; separate: on its own; central: its own, and sees all of the battle"
+            "help": "shared: the actor's trunk; separate: its own trunk; central: its own trunk and the global state"
         },
     )
     auxiliary: bool = field(
@@ -46,8 +46,8 @@ class NetworkConfig:
     initial_std: float = quantity(
         0.6, "before tanh", 1e-3, 10, help="standard deviation of continuous actions at the start"
     )
-    min_std: float = quantity(0.05, "before tanh", 1e-3, 10, help="its lower bound")
-    max_std: float = quantity(2.0, "before tanh", 1e-3, 10, help="its upper bound")
+    min_std: float = quantity(0.05, "before tanh", 1e-3, 10, help="lower bound of that standard deviation")
+    max_std: float = quantity(2.0, "before tanh", 1e-3, 10, help="upper bound of that standard deviation")
 
     def __post_init__(self) -> None:
         check_fields(self, "network.")
@@ -64,8 +64,8 @@ CHANGEABLE = (
     "steps", "device", "threads", "torch_threads", "maps", "league.path",
     *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
 )  # fmt: skip
-"""Settings that may be others when a run goes on: its end, what belongs to the machine, and whom a main agent meets.
-Of `maps` it is the path of their directory."""
+"""Settings that may change when a run is resumed: its end, those of the machine, and the opponents of a main agent.
+Of `maps` only the path of a directory may change."""
 
 MOST_MAPS = 20_000
 """Maps that a run can train on; a kept map takes 320 kB of memory."""
@@ -73,41 +73,41 @@ MOST_MAPS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """Everything that a training run is made from. Raises `ConfigError` when a value is impossible."""
+    """All settings of a training run. Raises `ConfigError` for an impossible value."""
 
     battle: BattleConfig  # with a curriculum, that of its first stage
     curriculum: Curriculum | None = None
     opponent: str = field(default="novice", metadata={"help": "scripted level to train against"})
     steps: int = quantity(1_000_000, "samples", 1, 10**15, help="decisions of learner mechs to train on")
     seed: int = quantity(
-        0, "", 0, 2**32 - 1, help="of the weights, the maps and everything random"
+        0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"
     )  # NumPy's global generator, which SB3 seeds, takes no more
     battles: int = quantity(
-        64, "battles", 1, 10**5, help="stepped at once; a curriculum keeps this number times the team size"
+        64, "battles", 1, 10**5, help="battles stepped at once; a curriculum keeps their product with the team size"
     )
     threads: int = quantity(1, "threads", 1, 1024, help="threads that step the battles")
     maps: int | str = field(
         default=1500,
-        metadata={"help": "how many to train on, a directory of their recipes, or 0: a new one for every battle"},
+        metadata={"help": "number of maps to train on, a directory of recipes, or 0: a new map for every battle"},
     )
     regenerate: int = quantity(1, "battles", 1, 10**6, help="battles in a row on one map")
-    device: str = field(default="auto", metadata={"help": "of the network: auto, cpu, cuda or cuda:N"})
+    device: str = field(default="auto", metadata={"help": "device of the network: auto, cpu, cuda or cuda:N"})
     torch_threads: int = quantity(
         1, "threads", 1, 1024, help="threads of the network on the CPU; more than 1 stalls on busy machines"
     )
     deterministic: bool = field(
-        default=False, metadata={"help": "on CUDA: the same numbers in every run, which takes longer"}
+        default=False, metadata={"help": "the same numbers in every run on CUDA, which is slower"}
     )
     eval_every: int = quantity(200_000, "samples", 0, 10**15, help="samples between two evaluations; 0: none")
     eval_battles: int = quantity(
-        50, "battles", 2, 10**6, help="of an evaluation, an even number: every map is played from both sides"
+        50, "battles", 2, 10**6, help="battles of an evaluation, an even number: every map is played from both sides"
     )
     checkpoint_every: int = quantity(
         200_000,
         "samples",
         0,
         10**15,
-        help="samples between two checkpoints; 0: only at start and end, and best ones",
+        help="samples between two checkpoints; 0: only the first, the last and the best",
     )
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
@@ -148,7 +148,7 @@ class TrainConfig:
             raise ConfigError("league.path: in a league there is no curriculum", "league.path")
 
     def stage(self, index: int) -> TrainConfig:
-        """The plain run of a stage of the curriculum, with about as many rows as the first stage has."""
+        """The plain run of a stage of the curriculum, with about as many rows as the first stage."""
         if self.curriculum is None:
             return self
         battle = self.curriculum.scenarios[index].config
@@ -157,19 +157,19 @@ class TrainConfig:
         return dataclasses.replace(self, battle=battle, battles=battles, curriculum=None)
 
     def with_overrides(self, **changes: Any) -> TrainConfig:
-        """The configuration with which the run goes on: `CHANGEABLE` settings changed, but for those that are None.
+        """The configuration of the resumed run: changes of `CHANGEABLE` settings by name, where they are not None.
 
-        They go by their names in `CHANGEABLE`. Raises `ConfigError` for an impossible value.
+        Raises `ConfigError` for an impossible value.
         """
         for name in changes:
             if name not in CHANGEABLE:
-                raise ConfigError(f"{name}: a run goes on as it was{nearest_name(name, CHANGEABLE)}", name)
+                raise ConfigError(f"{name}: a resumed run keeps its settings{nearest_name(name, CHANGEABLE)}", name)
         changes = {name: value for name, value in changes.items() if value is not None}
         maps = changes.get("maps")
         if maps is not None and not isinstance(self.maps, str):
-            raise ConfigError(f"maps: this run keeps its {self.maps} maps, and takes no others", "maps")
+            raise ConfigError(f"maps: this run keeps its {self.maps} maps", "maps")
         if maps is not None and not isinstance(maps, str):
-            raise ConfigError(f"maps: expected where the directory {self.maps!r} is now, got {maps!r}", "maps")
+            raise ConfigError(f"maps: expected the present path of the directory {self.maps!r}, got {maps!r}", "maps")
         of_league = {name: changes.pop(name) for name in [*changes] if name.startswith("league.")}
         if of_league and not self.league.path:
             raise ConfigError(f"{', '.join(of_league)}: this run is in no league", "league.path")
@@ -182,7 +182,7 @@ class TrainConfig:
         return dataclasses.replace(self, **changes, league=league)
 
     def to_dict(self) -> dict[str, Any]:
-        """The configuration as nested dicts, lists and plain values, fit for JSON."""
+        """The configuration as nested dicts, lists and plain values for JSON."""
         return typing.cast("dict[str, Any]", to_plain(self))
 
     @classmethod

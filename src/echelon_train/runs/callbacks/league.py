@@ -25,7 +25,7 @@ from echelon_train.tensor_files import weights_of
 class LeagueCallback(BaseCallback):  # type: ignore[misc]
     """Keeps a learner's `Seat`, and leaves its snapshots in the league.
 
-    Before every rollout the learner looks at the league, and its present self, as an opponent, takes its weights.
+    Before every rollout it reads the league's members again, and copies the learner's weights to its own opponent.
 
     Parameters
     ----------
