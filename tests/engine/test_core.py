@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from echelon_env import BattleEngine, ConfigError, NotResetError, opponents
-from echelon_env.config.battle import PACK, REWARD_COMPONENTS
+from echelon_env.config.battle import PACK
 from echelon_env.engine import state as st
 from support.playing import record_battle, scripted_actions
 
@@ -150,22 +150,6 @@ def test_a_finished_battle_stands_still_until_it_is_reset():
     assert engine.state.mechs[0].tobytes() == standing
     assert engine.out.observations[0].tobytes() == observed
     assert engine.state.battles["seed"].tolist() == [1, 8]
-
-
-@pytest.mark.parametrize(("time_limit", "flag"), [("terminate", "terminated"), ("truncate", "truncated")])
-def test_the_time_limit_terminates_or_truncates_as_configured(time_limit, flag):
-    engine = BattleEngine("duel", 1, max_steps=2, time_limit=time_limit)
-    engine.reset([0])
-    engine.state.teams["score"][0] = 3.0, 1.0
-    zeros = np.zeros((1, 2, engine.action_dim), np.float32)
-    engine.step(zeros)
-    engine.step(zeros)
-    assert getattr(engine.out, flag).all()
-    assert not (engine.out.terminated & engine.out.truncated).any()
-    assert engine.winner[0] == st.BLUE
-    assert st.REASONS[engine.reason[0]] == "time_limit"
-    outcome = engine.reward_components[0, :, REWARD_COMPONENTS.index("outcome")]
-    assert outcome.tolist() == ([10.0, -10.0] if time_limit == "terminate" else [0.0, 0.0])
 
 
 def test_non_finite_actions_become_zero_and_are_counted():
