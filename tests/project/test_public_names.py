@@ -67,7 +67,7 @@ PUBLIC = {
     """,
     "echelon_train.config": """
         LeagueConfig NetworkConfig OpponentMixture PPOConfig RewardSchedules Schedule TrainConfig battle_config
-        load_run_config run_config_descriptions run_config_names training_curriculum
+        load_run_config quantity run_config_descriptions run_config_names training_curriculum
     """,
     "echelon_train.policy": """
         BattlePolicy CnnLstmPolicy HybridDistribution MlpLstmPolicy MultiInputLstmPolicy SequencePolicy action_space

@@ -1,5 +1,6 @@
 """The settings of a training run, and the files that hold them; importing them does not import torch."""
 
+from echelon_env.config.schema import quantity
 from echelon_train.config.files import load_run_config, run_config_descriptions, run_config_names
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.config.ppo import PPOConfig
@@ -16,6 +17,7 @@ __all__ = [
     "TrainConfig",
     "battle_config",
     "load_run_config",
+    "quantity",
     "run_config_descriptions",
     "run_config_names",
     "training_curriculum",
