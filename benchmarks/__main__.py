@@ -16,7 +16,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # before NumPy is imported: one core is measured
 
 from benchmarks import machine, regression  # noqa: E402
-from benchmarks.faces import faces  # noqa: E402
+from benchmarks.apis import apis  # noqa: E402
 from benchmarks.floors import floors  # noqa: E402
 from benchmarks.goals import table_of_goals  # noqa: E402
 from benchmarks.peers.section import peers  # noqa: E402
@@ -33,7 +33,7 @@ from benchmarks.training import training  # noqa: E402
 from echelon_env.storage.atomic import free_path, write_bytes  # noqa: E402
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
-    "faces": faces, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,
+    "apis": apis, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,
     "startup": startup, "training": training, "peers": peers,
 }  # fmt: skip
 QUICK = tuple(name for name in SECTIONS if name != "peers")

@@ -124,7 +124,7 @@ class Work(NamedTuple):
     """What the kernels read and write beside the state."""
 
     actions: NDArray[np.float32]  # (B, M, A)
-    events: NDArray[Any]  # (B, E) EVENT, to be written anew
+    events: NDArray[Any]  # (B, E) EVENT, to be written again
     components: NDArray[np.float32]  # (B, M, K)
     rewards: NDArray[np.float32]  # (B, M)
     terminated: NDArray[np.bool_]
@@ -236,7 +236,7 @@ def _count_ticks(single: BattleEngine, actions: NDArray[np.float32], repeat: int
 
 def _copy_into(single: BattleEngine, engine: BattleEngine, repeat: int) -> None:
     for source, target in zip(engine.state, single.state, strict=True):
-        if source.shape == target.shape:  # the lists of events, which a step begins anew, are not
+        if source.shape == target.shape:  # the lists of events, which a step empties, are not
             np.copyto(target, source)
     single.state.battles["step_count"] *= repeat
     np.copyto(single.out.observations, engine.out.observations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import floor
-from benchmarks.faces import SIZES
+from benchmarks.apis import SIZES
 from benchmarks.phases import LIVE, SUM, WHOLE
 from benchmarks.results import Results
 from benchmarks.tables import Cell, Table

@@ -1,19 +1,17 @@
-"""What Echelon promises of its speed, beside what was measured and the floor under it."""
+"""What Echelon promises of its speed, beside what was measured."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.faces import ENGINE, PARALLEL_ENV, VECTOR_ENV
-from benchmarks.floors import FLOOR_RATE
+from benchmarks.apis import ENGINE, PARALLEL_ENV, VECTOR_ENV
 from benchmarks.resets import KEPT
 from benchmarks.results import Results
 from benchmarks.startup import ALL, COLD, WARM
 from benchmarks.tables import Cell, Table
 from benchmarks.training import LOOP, OVER_STOCK, PEAK, SHARE, UPDATE
 
-NEAR_FLOOR = 1.3
 HOLDS, MISSED, UNKNOWN = "yes", "NO", "-"
 
 Measured = Callable[[Results], float | None]
@@ -27,28 +25,22 @@ class Goal:
     goal: float
     least: float
     measured: Measured
-    size: str | None = None
-    """Of the engine's floor, where there is one."""
     at_most: bool = False
 
-    def holds(self, measured: float | None, floor: float | None) -> str:
-        """Whether the least holds, by itself or because the floor is near."""
+    def holds(self, measured: float | None) -> str:
+        """Whether the least holds."""
         if measured is None:
             return UNKNOWN
-        if measured <= self.least if self.at_most else measured >= self.least:
-            return HOLDS
-        if floor is not None and NEAR_FLOOR * measured >= floor:
-            return f"floor / {floor / measured:.2f}"
-        return MISSED
+        return HOLDS if (measured <= self.least if self.at_most else measured >= self.least) else MISSED
 
 
 def _engine(size: str) -> Measured:
-    return lambda results: results.number("faces", "novices", ENGINE, size)
+    return lambda results: results.number("apis", "novices", ENGINE, size)
 
 
 def _vector_share(results: Results) -> float | None:
-    engine = results.number("faces", "novices", ENGINE, "10 v 10")
-    vector = results.number("faces", "novices", VECTOR_ENV, "10 v 10")
+    engine = results.number("apis", "novices", ENGINE, "10 v 10")
+    vector = results.number("apis", "novices", VECTOR_ENV, "10 v 10")
     return None if engine is None or vector is None else 100 * vector / engine
 
 
@@ -61,13 +53,13 @@ def _over_stock(what: str) -> Measured:
 
 
 GOALS = (
-    Goal("engine, 5 v 5, live agent-steps/s", 500_000, 300_000, _engine("5 v 5"), "5 v 5"),
-    Goal("engine, 10 v 10", 400_000, 250_000, _engine("10 v 10"), "10 v 10"),
-    Goal("engine, 20 v 20", 250_000, 120_000, _engine("20 v 20"), "20 v 20"),
+    Goal("engine, 5 v 5, live agent-steps/s", 500_000, 300_000, _engine("5 v 5")),
+    Goal("engine, 10 v 10", 400_000, 250_000, _engine("10 v 10")),
+    Goal("engine, 20 v 20", 250_000, 120_000, _engine("20 v 20")),
     Goal("vector env, 10 v 10, % of the engine", 80, 60, _vector_share),
     Goal(
         "parallel env, one battle of 5 v 5", 150_000, 80_000,
-        lambda results: results.number("faces", "novices", PARALLEL_ENV, "5 v 5"),
+        lambda results: results.number("apis", "novices", PARALLEL_ENV, "5 v 5"),
     ),
     Goal(
         "two threads over one, x", 1.9, 1.7,
@@ -93,15 +85,14 @@ GOALS = (
 
 
 def table_of_goals(results: Results) -> Table:
-    """Goal, least, measurement, floor and whether the least holds."""
+    """Goal, least, measurement and whether the least holds."""
     rows: dict[str, tuple[Cell, ...]] = {}
     for goal in GOALS:
         measured = goal.measured(results)
-        floor = results.number("floors", "floors", FLOOR_RATE, goal.size) if goal.size else None
-        rows[goal.name] = goal.goal, goal.least, measured, floor, goal.holds(measured, floor)
-    columns = "goal", "at least", "measured", "floor", "holds"
+        rows[goal.name] = goal.goal, goal.least, measured, goal.holds(measured)
+    columns = "goal", "at least", "measured", "holds"
     notes = (
         "Full rules, partial observability, maps of 100 x 100 x 20 voxels, battles between scripted novices whose own "
-        f"cost is apart, one core. The least holds too where the measurement is within {NEAR_FLOOR} x of the floor.",
+        "cost is apart, one core.",
     )
     return Table("goals", "Goals", "live agent-steps/s where no unit is named", columns, rows, notes)

@@ -1,8 +1,8 @@
 """How many matches a scheduled rating run saves: ``python -m benchmarks.league_scheduling --help``.
 
 Populations of known strengths play simulated matches until every rating is known to the same certainty, once as
-`league.matchmaking.scheduling` proposes and once round robin: rounds of the circle method, in which everybody plays
-once, again and again. Both are looked at after equally many matches, and are rated as leagues are, a period each time.
+`league.matchmaking.scheduling` proposes and once round robin: rounds of the circle method, in which all members play
+once, again and again. Both are compared after equally many matches, and are rated as leagues are, a period each time.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def draw_population(generator: np.random.Generator, *, cyclic: bool) -> Populati
 
 
 def explain(ahead: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(P,) strengths, the first 0, whose expected scores against everybody sum to what the population scores."""
+    """(P,) strengths, the first 0, whose expected scores against all members sum to what the population scores."""
     scores = expit(ahead).sum(axis=1)
 
     def missing(strengths: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -135,7 +135,7 @@ def rating_run(
 
 
 def round_robin(names: Sequence[str], maps: int) -> Iterator[Pairing]:
-    """Rounds in which everybody plays once, by the circle method, without end."""
+    """Rounds in which all members play once, by the circle method, without end."""
     circle = [*names] if len(names) % 2 == 0 else [*names, ""]
     seeds = count()
     while True:

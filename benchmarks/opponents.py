@@ -1,7 +1,7 @@
 """What scripted players cost beside the engine, and what handicaps make of the expert.
 
 Run ``python benchmarks/opponents.py``: live mechs per second that each player decides for, beside the engine's live
-agent-steps per second in the same battles, on one core, and the ratio of their times; battles that are over begin anew
+agent-steps per second in the same battles, on one core, and the ratio of their times; battles that are over restart
 at once, which is not timed. The players take turns over several rounds, and medians are printed. ``--handicaps`` plays
 handicapped experts against experts instead, every map from both sides.
 """

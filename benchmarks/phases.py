@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.faces import SIZES
+from benchmarks.apis import SIZES
 from benchmarks.recording import BATCH, MAPS, Recording, play, record
 from benchmarks.tables import Table
 from benchmarks.timing import Effort, interleaved, tell

@@ -1,4 +1,4 @@
-"""The results as one picture: faces, phases, scaling and peers, as far as they were measured."""
+"""The results as one picture: APIs, phases, scaling and peers, as far as they were measured."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def picture(results: Results) -> bytes:
     return file.getvalue()
 
 
-def _faces(axes: Axes, results: Results) -> None:
-    table = results.sections["faces"]["novices"]
-    faces = [row for row in table.rows if row != LIVE]
-    for place, face in enumerate(faces):
-        left = [column + (place - (len(faces) - 1) / 2) * 0.8 / len(faces) for column in range(len(table.columns))]
-        axes.bar(left, _thousands(table.rows[face]), 0.8 / len(faces), label=face)
+def _apis(axes: Axes, results: Results) -> None:
+    table = results.sections["apis"]["novices"]
+    apis = [row for row in table.rows if row != LIVE]
+    for place, api in enumerate(apis):
+        left = [column + (place - (len(apis) - 1) / 2) * 0.8 / len(apis) for column in range(len(table.columns))]
+        axes.bar(left, _thousands(table.rows[api]), 0.8 / len(apis), label=api)
     axes.set_xticks(range(len(table.columns)), table.columns)
     axes.legend(fontsize=8)
-    axes.set(title="Faces, between scripted novices", ylabel="thousand live agent-steps/s")
+    axes.set(title="APIs, between scripted novices", ylabel="thousand live agent-steps/s")
 
 
 def _phases(axes: Axes, results: Results) -> None:
@@ -97,7 +97,7 @@ def _peers(axes: Axes, results: Results) -> None:
 
 
 PANELS: dict[str, Callable[[Axes, Results], None]] = {
-    "faces": _faces, "phases": _phases, "scaling": _scaling, "peers": _peers,
+    "apis": _apis, "phases": _phases, "scaling": _scaling, "peers": _peers,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Live agent-steps per second of every scenario that is shipped, through every face, on one thread."""
+"""Live agent-steps per second of every scenario that is shipped, through every API, on one thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks.faces import (
+from benchmarks.apis import (
     AEC_ENV,
     BATCH_ENV,
     ENGINE,
@@ -32,7 +32,7 @@ ROUNDS = 3
 
 
 def presets(effort: Effort) -> list[Table]:
-    """Every scenario through every face, between scripted novices."""
+    """Every scenario through every API, between scripted novices."""
     rounds = min(effort.rounds, ROUNDS)
     plays: dict[tuple[str, str], Callable[[], float]] = {}
     live: dict[tuple[str, str], float] = {}
@@ -41,7 +41,7 @@ def presets(effort: Effort) -> list[Table]:
         batch, single = recordings("novices", config, effort.decisions, MapPool.generate(config, MAPS))
         live[scenario, "living"] = batch.agent_steps / batch.battle_steps
         found = replays(batch, single, "novices")
-        plays |= {(scenario, column): partial(rate, *found[face]) for column, face in COLUMNS.items()}
+        plays |= {(scenario, column): partial(rate, *found[api]) for column, api in COLUMNS.items()}
     tell(f"presets: {rounds} rounds of {len(plays)} measurements")
     rates = interleaved(plays, rounds)
     cells = {key: statistics.median(values) for key, values in rates.items()} | live

@@ -1,7 +1,7 @@
-"""Battles that are played once and then played again, so that nobody's thinking is timed and every face does the same.
+"""Battles that are played once and then played again, so that no thinking is timed and every API does the same.
 
-A battle's place begins anew as Gymnasium's vector environments do it: the step after the one in which the battle was
-decided begins the next. The same seeds and actions give the same battles on every face, so what was counted while
+A battle's place restarts as Gymnasium's vector environments do it: the step after the one in which the battle was
+decided begins the next. The same seeds and actions give the same battles on every API, so what was counted while
 recording (live mechs) holds for all of them; `check_end` makes sure of it.
 
 Random actions seldom decide a battle, so battles played with them are given a time limit of a quarter of the recorded
@@ -38,7 +38,7 @@ class Recording:
     seeds: list[int]  # (B,) of the places
     actions: NDArray[np.float32]  # (T, B, M, A)
     begins: NDArray[np.bool_]  # (T, B) places whose next battle begins in a decision
-    live: NDArray[np.int64]  # (T, B) mechs that live before a decision, 0 in places that begin anew
+    live: NDArray[np.int64]  # (T, B) mechs that live before a decision, 0 in places that restart
     ends: tuple[bytes, ...]  # (B,) digests of the battles after the last decision
     engine_seconds: float  # of the engine's steps alone, while the players thought between them
 
@@ -82,7 +82,7 @@ def config_for(player: Player, config: BattleConfig, decisions: int) -> BattleCo
 def record(config: BattleConfig, player: Player, decisions: int, maps: MapPool, battles: int = BATCH) -> Recording:
     """Play battles between scripted novices, or with uniformly random actions.
 
-    Raises ValueError if no battle begins anew with random actions, whose figures are to include restarts.
+    Raises ValueError if no battle restarts with random actions, whose figures are to include restarts.
     """
     engine = BattleEngine(config, battles, maps=maps)
     act = _novices(engine) if player == "novices" else _random_actions(engine)
@@ -99,9 +99,7 @@ def record(config: BattleConfig, player: Player, decisions: int, maps: MapPool, 
     for step_seconds, _ in play(engine, recording, before):
         seconds += step_seconds
     if player == "random" and not begins.any():
-        raise ValueError(
-            f"random actions: expected battles of less than {decisions} decisions, so that some begin anew"
-        )
+        raise ValueError(f"random actions: expected battles of less than {decisions} decisions, so that some restart")
     return replace(recording, ends=_digests(engine), engine_seconds=seconds)
 
 
@@ -116,7 +114,7 @@ def _digests(engine: BattleEngine) -> tuple[bytes, ...]:
 def play(
     engine: BattleEngine, recording: Recording, before: Callable[[int, NDArray[np.bool_]], None] | None = None
 ) -> list[tuple[float, float]]:
-    """Seconds of the engine's step and of beginning battles anew, for each decision of a recording.
+    """Seconds of the engine's step and of starting battles again, for each decision of a recording.
 
     `before` is called, off the clock, with each decision's number and the battles (B,) that have just begun.
     """

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import calibration
-from benchmarks.faces import batch_face, engine_face, parallel_face, vector_face
+from benchmarks.apis import batch_replay, engine_replay, parallel_replay, vector_replay
 from benchmarks.machine import commit, processor
 from benchmarks.recording import MAPS, record
 from benchmarks.resets import MAP, POOL_RESET, beginnings
@@ -67,15 +67,15 @@ def measurements(decisions: int) -> dict[str, Callable[[], object]]:
         config = make_config(scenario)
         maps = MapPool.generate(config, MAPS)
         batch = record(config, "novices", decisions, maps)
-        plays[f"engine, {size}"] = engine_face(batch)
+        plays[f"engine, {size}"] = engine_replay(batch)
         if scenario == "battle":
-            plays[f"batch env, {size}"] = batch_face(batch)
-            plays[f"vector env, {size}"] = vector_face(batch)
+            plays[f"batch env, {size}"] = batch_replay(batch)
+            plays[f"vector env, {size}"] = vector_replay(batch)
             for row, act in beginnings(scenario, maps).items():
                 if row in (MAP, POOL_RESET):
                     plays[f"{row}, {size}"] = _times(act, 20 if row == MAP else 400)
         if scenario == "skirmish":
-            plays[f"parallel env, {size}"] = parallel_face(record(config, "novices", 4 * decisions, maps, battles=1))
+            plays[f"parallel env, {size}"] = parallel_replay(record(config, "novices", 4 * decisions, maps, battles=1))
     return plays
 
 

@@ -9,7 +9,7 @@ from itertools import count
 
 import numpy as np
 
-from benchmarks.faces import SIZES
+from benchmarks.apis import SIZES
 from benchmarks.recording import MAPS, Player, Recording, config_for, play, record
 from benchmarks.tables import Table, by_pairs
 from benchmarks.timing import Effort, interleaved, tell

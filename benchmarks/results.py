@@ -14,7 +14,7 @@ from echelon_env.storage.atomic import write_json
 SCHEMA = 2
 MACHINE = ("processor", "cores", "system", "python", "numpy", "numba", "commit", "date", "load")
 TABLES = {
-    "faces": ("novices", "random"), "presets": ("presets",), "phases": ("phases",), "floors": ("floors", "terms"),
+    "apis": ("novices", "random"), "presets": ("presets",), "phases": ("phases",), "floors": ("floors", "terms"),
     "scaling": ("mechs", "batch", "map", "threads"), "resets": ("costs", "kept"), "startup": ("first step", "memory"),
     "training": ("speed", "parts", "memory"), "peers": ("peers",),
 }  # fmt: skip

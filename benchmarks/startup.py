@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 
-from benchmarks.faces import SIZES
+from benchmarks.apis import SIZES
 from benchmarks.tables import Table
 from benchmarks.timing import Effort, tell
 from echelon_env import BattleEngine

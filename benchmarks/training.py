@@ -75,7 +75,7 @@ class Rollout:
 
 
 class Replay(VecEnvWrapper):  # type: ignore[misc]
-    """A rollout's battles, whatever the actions: everybody who learns from them has the same deaths and endings."""
+    """A rollout's battles, whatever the actions: all that learn from them have the same deaths and endings."""
 
     def __init__(self, rollout: Rollout) -> None:
         super().__init__(make_env(rollout.config))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.faces import BETWEEN, ENGINE, ENGINE_WITH_RESETS, PARALLEL_ENV, VECTOR_ENV
+from benchmarks.apis import BETWEEN, ENGINE, ENGINE_WITH_RESETS, PARALLEL_ENV, VECTOR_ENV
 
 GRID = ("magent2==0.3.4", "numpy==2.4.6", "pettingzoo==1.27.0", "gymnasium==1.4.0")
 JAX = ("jaxmarl==0.2.0", "jax==0.10.2", "jaxlib==0.10.2", "numpy==2.4.6")
@@ -38,9 +38,9 @@ SMAX_STEP = (
     "SMAX: 8 ticks of circles in an open plane that move, push and shoot, no terrain; 257 features an agent, the sides "
     "see within a radius. It steps its dead as well; counted without them in the first column."
 )
-VMAS_STEP = "VMAS football: two physics steps of circles and a ball in a plane, no line of sight. Nobody dies."
-PURSUIT_STEP = "Pursuit: one move on a grid, 7 x 7 views in 3 layers. Nobody dies."
-TAG_STEP = "simple_tag: one physics step of circles in a plane, everybody sees everybody. Nobody dies."
+VMAS_STEP = "VMAS football: two physics steps of circles and a ball in a plane, no line of sight. None dies."
+PURSUIT_STEP = "Pursuit: one move on a grid, 7 x 7 views in 3 layers. None dies."
+TAG_STEP = "simple_tag: one physics step of circles in a plane, all agents see each other. None dies."
 
 PEERS = (
     Peer("Echelon 10 v 10, engine, 16, novices", "echelon", ("battle", ENGINE, "novices"), step=ECHELON_STEP),

@@ -23,7 +23,7 @@ from benchmarks.timing import Effort, interleaved, spread  # noqa: E402
 from benchmarks.training import training  # noqa: E402
 
 from benchmarks import __main__ as command  # noqa: E402
-from benchmarks import faces, regression  # noqa: E402
+from benchmarks import apis, regression  # noqa: E402
 from benchmarks import training as trainers  # noqa: E402
 from echelon_env import BattleEngine, MapPool, make_config, scenarios  # noqa: E402
 from echelon_train.ppo.gae import advantages_and_returns  # noqa: E402
@@ -99,34 +99,34 @@ def deadly():
     return recording
 
 
-SINGLE = [faces.single_face, faces.parallel_face, faces.aec_face]
+SINGLE = [apis.single_replay, apis.parallel_replay, apis.aec_replay]
 
 
 class TestRecordings:
-    def test_battles_begin_anew_the_step_after_their_end(self, recording):
+    def test_battles_restart_the_step_after_their_end(self, recording):
         assert recording.begins[:, 0].tolist() == [t % 5 == 4 for t in range(12)]
         assert recording.battle_steps == (~recording.begins).sum()
         assert recording.agent_steps == 2 * recording.battle_steps
 
-    @pytest.mark.parametrize("make", [faces.engine_face, faces.batch_face, faces.vector_face])
-    def test_every_face_plays_the_same_battles(self, recording, make):
+    @pytest.mark.parametrize("make", [apis.engine_replay, apis.batch_replay, apis.vector_replay])
+    def test_every_api_plays_the_same_battles(self, recording, make):
         assert make(recording)() > 0
 
     @pytest.mark.parametrize("resets", [False, True])
     @pytest.mark.parametrize("make", SINGLE)
-    def test_every_face_of_one_battle_plays_the_same_battles(self, deadly, make, resets):
+    def test_every_api_of_one_battle_plays_the_same_battles(self, deadly, make, resets):
         replay = make(deadly, resets)
         assert [replay() > 0 for _ in range(2)] == [True, True]
 
-    def test_every_face_has_what_it_plays(self, recording):
+    def test_every_api_has_what_it_plays(self, recording):
         one = recording.resized(1)
         for player in ("novices", "random"):
-            played = {face: chosen for face, (chosen, _) in faces.replays(recording, one, player).items()}
-            assert {face for face, chosen in played.items() if chosen is one} == {
-                faces.SINGLE_ENV, faces.PARALLEL_ENV, faces.AEC_ENV,
+            played = {api: chosen for api, (chosen, _) in apis.replays(recording, one, player).items()}
+            assert {api for api, chosen in played.items() if chosen is one} == {
+                apis.SINGLE_ENV, apis.PARALLEL_ENV, apis.AEC_ENV,
             }  # fmt: skip
 
-    def test_random_play_begins_anew(self):
+    def test_random_play_restarts(self):
         config = config_for("random", make_config("duel"), 12)
         recording = record(config, "random", 12, MapPool.generate(config, 2), battles=3)
         assert recording.begins.sum(axis=0).tolist() == [3, 3, 3]
@@ -136,7 +136,7 @@ class TestRecordings:
         with pytest.raises(ValueError, match="expected battles of less than 12 decisions"):
             record(config, "random", 12, MapPool.generate(config, 2), battles=3)
 
-    @pytest.mark.parametrize("make", [faces.engine_face, faces.batch_face, faces.vector_face, *SINGLE])
+    @pytest.mark.parametrize("make", [apis.engine_replay, apis.batch_replay, apis.vector_replay, *SINGLE])
     def test_other_actions_are_noticed(self, recording, make):
         one = recording.resized(1) if make in SINGLE else recording
         other = dataclasses.replace(one, actions=np.zeros_like(one.actions))
@@ -153,12 +153,12 @@ class TestRecordings:
 
 
 class TestSections:
-    @pytest.mark.parametrize("section", [faces.faces, presets, resets, scaling, startup, training])
+    @pytest.mark.parametrize("section", [apis.apis, presets, resets, scaling, startup, training])
     def test_tables(self, section):
         check_tables(section(TINY))
 
     @pytest.mark.parametrize("quick", [False, True])
-    def test_scenarios_are_measured_through_every_face(self, monkeypatch, quick):
+    def test_scenarios_are_measured_through_every_api(self, monkeypatch, quick):
         monkeypatch.setattr("benchmarks.presets.MAPS", 1)
         (table,) = presets(dataclasses.replace(TINY, quick=quick, decisions=1))
         assert list(table.rows) == list(QUICK if quick else scenarios())
@@ -336,7 +336,7 @@ class TestCommand:
         assert f"Permission denied: '{tmp_path / 'out'}'" in capsys.readouterr().err
 
     @pytest.mark.parametrize("mode", ["--check", "--update-baseline"])
-    @pytest.mark.parametrize("flag", [["--quick"], ["--sections", "faces"], ["--out", "x"], ["--peers", "x"]])
+    @pytest.mark.parametrize("flag", [["--quick"], ["--sections", "apis"], ["--out", "x"], ["--peers", "x"]])
     def test_flags_that_would_be_ignored_are_refused(self, capsys, mode, flag):
         with pytest.raises(SystemExit):
             command.main([mode, *flag])

@@ -39,7 +39,7 @@ def test_report_is_json_and_its_terms_add_up(report):
 @pytest.mark.slow
 def test_counts_of_a_duel(report):
     counts = report["counts"]
-    # nobody dies in the first 31 decisions, 7.75 s, of a duel
+    # no mech dies in the first 31 decisions, 7.75 s, of a duel
     assert counts["mechs"] == 2 and counts["mech-ticks"] == 10 and counts["ticks"] == 5
     assert counts["pairs of enemies"] == counts["lines of sight"] == 1
     assert 0 < counts["turns"] <= 10 and 0 < counts["moves"] <= 10

@@ -47,8 +47,8 @@ def runners(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("runners")
 class TestSection:
     def test_who_answers_is_measured_and_who_does_not_is_listed(self, monkeypatch, tmp_path):
-        everybody = tuple(Peer(name, name, (), step=f"{name} steps") for name in ("good", "bad_start", "bad_turn"))
-        monkeypatch.setattr(section, "PEERS", everybody)
+        peers = tuple(Peer(name, name, (), step=f"{name} steps") for name in ("good", "bad_start", "bad_turn"))
+        monkeypatch.setattr(section, "PEERS", peers)
         (table,) = section.peers(Effort(quick=True, rounds=2, decisions=1, peers=tmp_path))
         assert table.rows == {"good": (15.0, 20.0, 3.0)}
         notes = " ".join(table.notes)

@@ -1,4 +1,4 @@
-"""Echelon itself, by the same rules as its peers: SCENARIO FACE PLAYER (a face and a player of `benchmarks.faces`)."""
+"""Echelon itself, by the same rules as its peers: SCENARIO API PLAYER (an API and a player of `benchmarks.apis`)."""
 
 import sys
 from pathlib import Path
@@ -7,16 +7,16 @@ from turns import one_core, serve
 
 one_core()
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
-from benchmarks.faces import recordings, replays  # noqa: E402
+from benchmarks.apis import recordings, replays  # noqa: E402
 from benchmarks.recording import MAPS  # noqa: E402
 
 from echelon_env import MapPool, make_config  # noqa: E402
 
 DECISIONS = 480
-scenario, face, player = sys.argv[1:4]
+scenario, api, player = sys.argv[1:4]
 config = make_config(scenario)
 batch, single = recordings(player, config, DECISIONS, MapPool.generate(config, MAPS))
-recording, replay = replays(batch, single, player)[face]
+recording, replay = replays(batch, single, player)[api]
 
 
 def play(seconds: float):

@@ -1,4 +1,4 @@
-"""MAgent2's battle through PettingZoo (``pettingzoo``) or through its own arrays (``arrays``): MAP_SIZE FACE."""
+"""MAgent2's battle through PettingZoo (``pettingzoo``) or through its own arrays (``arrays``): MAP_SIZE API."""
 
 import sys
 import time
@@ -45,6 +45,6 @@ def arrays_play(env):
     return play
 
 
-map_size, face = int(sys.argv[1]), sys.argv[2]
+map_size, api = int(sys.argv[1]), sys.argv[2]
 battle = battle_v4.parallel_env(map_size=map_size, max_cycles=MAX_CYCLES)
-serve(arrays_play(battle.unwrapped) if face == "arrays" else parallel_play(battle, ACTIONS))
+serve(arrays_play(battle.unwrapped) if api == "arrays" else parallel_play(battle, ACTIONS))

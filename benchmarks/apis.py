@@ -1,4 +1,4 @@
-"""Live agent-steps per second through every face and size, on one thread."""
+"""Live agent-steps per second through every API and size, on one thread."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Script:
         return self.actions
 
 
-def engine_face(recording: Recording, resets: bool = False) -> Replay:
+def engine_replay(recording: Recording, resets: bool = False) -> Replay:
     """The engine's step, and the beginning of new battles on the clock or not."""
     engine = BattleEngine(recording.config, len(recording.seeds), maps=recording.maps)
 
@@ -59,14 +59,14 @@ def engine_face(recording: Recording, resets: bool = False) -> Replay:
     return replay
 
 
-def thinking_face(recording: Recording, player: Player) -> Replay:
+def thinking_replay(recording: Recording, player: Player) -> Replay:
     """The engine's step while players think between steps, off the clock, and drive its arrays out of the caches."""
     shape = recording.actions.shape
     return lambda: record(recording.config, player, shape[0], recording.maps, shape[1]).engine_seconds
 
 
-def batch_face(recording: Recording) -> Replay:
-    """Every mech a row, observations copied; battles begin anew by themselves, which is timed."""
+def batch_replay(recording: Recording) -> Replay:
+    """Every mech a row, observations copied; battles restart by themselves, which is timed."""
     envs = BattleBatchEnv(recording.config, len(recording.seeds), maps=recording.maps)
 
     def steps() -> None:
@@ -76,8 +76,8 @@ def batch_face(recording: Recording) -> Replay:
     return partial(_timed, envs, recording, steps)
 
 
-def vector_face(recording: Recording) -> Replay:
-    """All mechs of blue as one agent, red played inside; battles begin anew by themselves, which is timed."""
+def vector_replay(recording: Recording) -> Replay:
+    """All mechs of blue as one agent, red played inside; battles restart by themselves, which is timed."""
     script, (own, others) = Script(), _by_team(recording)
     envs = BattleVectorEnv(
         recording.config, len(recording.seeds), control="team", opponent=script, maps=recording.maps
@@ -91,7 +91,7 @@ def vector_face(recording: Recording) -> Replay:
 
 
 def _timed(envs: BattleBatchEnv | BattleVectorEnv, recording: Recording, steps: Callable[[], None]) -> float:
-    """Seconds of the steps of an environment that begins battles anew by itself."""
+    """Seconds of the steps of an environment that restarts battles by itself."""
     envs.reset(seed=recording.seeds)
     start = time.perf_counter()
     steps()
@@ -100,7 +100,7 @@ def _timed(envs: BattleBatchEnv | BattleVectorEnv, recording: Recording, steps: 
     return seconds
 
 
-def single_face(recording: Recording, resets: bool = False) -> Replay:
+def single_replay(recording: Recording, resets: bool = False) -> Replay:
     """One battle with blue as its agent, red played inside, and the beginning of new battles on the clock or not."""
     script, (own, others) = Script(), _by_team(recording)
     env = BattleEnv(recording.config, control="team", opponent=script, maps=recording.maps)
@@ -112,7 +112,7 @@ def single_face(recording: Recording, resets: bool = False) -> Replay:
     return partial(_timed_single, env, env._battles.engine, recording, resets, action)
 
 
-def parallel_face(recording: Recording, resets: bool = False) -> Replay:
+def parallel_replay(recording: Recording, resets: bool = False) -> Replay:
     """One battle as five dicts a step, and the beginning of new battles on the clock or not."""
     env = parallel_env(recording.config, maps=recording.maps)
     row = {agent: i for i, agent in enumerate(env.possible_agents)}
@@ -152,11 +152,11 @@ def _timed_single(
     return seconds
 
 
-def aec_face(recording: Recording, resets: bool = False) -> Replay:
+def aec_replay(recording: Recording, resets: bool = False) -> Replay:
     """One battle, mech after mech as PettingZoo's loop goes, and the beginning of new battles on the clock or not."""
     env = aec_env(recording.config, maps=recording.maps)
     first, *others = np.split(recording.actions[:, 0], np.flatnonzero(recording.begins[:, 0]))
-    battles = [first, *(actions[1:] for actions in others)]  # in a decision that begins a battle nobody acts
+    battles = [first, *(actions[1:] for actions in others)]  # in a decision that begins a battle no mech acts
 
     def replay() -> float:
         seconds = 0.0
@@ -186,17 +186,17 @@ def _cycle(env: Any, scripts: Mapping[str, Iterator[NDArray[np.float32]]]) -> No
 
 
 def replays(batch: Recording, single: Recording, player: Player) -> dict[str, tuple[Recording, Replay]]:
-    """Every face with what it plays: a recording of several battles, or of one."""
+    """Every API with what it plays: a recording of several battles, or of one."""
     resets = player == "random"
     engine: dict[str, tuple[Recording, Replay]] = (
-        {ENGINE_WITH_RESETS: (batch, engine_face(batch, resets))}
+        {ENGINE_WITH_RESETS: (batch, engine_replay(batch, resets))}
         if resets
-        else {ENGINE: (batch, engine_face(batch)), BETWEEN: (batch, thinking_face(batch, player))}
+        else {ENGINE: (batch, engine_replay(batch)), BETWEEN: (batch, thinking_replay(batch, player))}
     )
     return engine | {
-        BATCH_ENV: (batch, batch_face(batch)), VECTOR_ENV: (batch, vector_face(batch)),
-        SINGLE_ENV: (single, single_face(single, resets)), PARALLEL_ENV: (single, parallel_face(single, resets)),
-        AEC_ENV: (single, aec_face(single, resets)),
+        BATCH_ENV: (batch, batch_replay(batch)), VECTOR_ENV: (batch, vector_replay(batch)),
+        SINGLE_ENV: (single, single_replay(single, resets)), PARALLEL_ENV: (single, parallel_replay(single, resets)),
+        AEC_ENV: (single, aec_replay(single, resets)),
     }  # fmt: skip
 
 
@@ -211,8 +211,8 @@ def rate(recording: Recording, replay: Replay) -> float:
     return recording.agent_steps / replay()
 
 
-def faces(effort: Effort) -> list[Table]:
-    """Every face at every size, between scripted novices and with random actions."""
+def apis(effort: Effort) -> list[Table]:
+    """Every API at every size, between scripted novices and with random actions."""
     sizes = dict(list(SIZES.items())[1:3]) if effort.quick else SIZES
     players: tuple[Player, ...] = "novices", "random"
     plays: dict[tuple[Player, str, str], Callable[[], float]] = {}
@@ -223,9 +223,9 @@ def faces(effort: Effort) -> list[Table]:
         for player in players:
             batch, single = recordings(player, config, effort.decisions, maps)
             live[player, size] = batch.agent_steps / batch.battle_steps
-            for face, (recording, replay) in replays(batch, single, player).items():
-                plays[player, face, size] = partial(rate, recording, replay)
-    tell(f"faces: {effort.rounds} rounds of {len(plays)} measurements")
+            for api, (recording, replay) in replays(batch, single, player).items():
+                plays[player, api, size] = partial(rate, recording, replay)
+    tell(f"apis: {effort.rounds} rounds of {len(plays)} measurements")
     found = interleaved(plays, effort.rounds)
     limit = config_for("random", config, effort.decisions).max_steps
     titles: dict[Player, str] = {
@@ -241,7 +241,7 @@ def _table(
     found: Mapping[tuple[Player, str, str], list[float]],
     live: Mapping[tuple[Player, str], float],
 ) -> Table:
-    chosen = {(face, size): values for (who, face, size), values in found.items() if who == player}
+    chosen = {(api, size): values for (who, api, size), values in found.items() if who == player}
     cells = {key: statistics.median(values) for key, values in chosen.items()}
     cells |= {("live mechs a battle", size): mechs for (who, size), mechs in live.items() if who == player}
-    return by_pairs(player, f"Faces, {title}", "live agent-steps/s", cells, [spread_note(chosen.values())])
+    return by_pairs(player, f"APIs, {title}", "live agent-steps/s", cells, [spread_note(chosen.values())])
