@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env.config.biomes import BIOMES, Plot
-from echelon_env.config.catalog import AIR, FOLIAGE, MATERIALS
+from echelon_env.config.biomes import BIOMES, Plot, default_biomes
+from echelon_env.config.catalog import AIR, FOLIAGE, LAVA, MATERIALS, WATER
 from echelon_env.terrain.biomes.barrens import barrens
 from echelon_env.terrain.biomes.forest import forest
 from echelon_env.terrain.biomes.urban import urban
@@ -33,21 +33,28 @@ def tops(voxels, headroom=math.inf):
     return height
 
 
-@pytest.mark.parametrize("biome", BIOMES)
-@pytest.mark.parametrize("shape", [(1, 1), (4, 7), (33, 12)])
-@pytest.mark.parametrize("max_height", [1, 2, 3, 15])
-def test_brushes_keep_to_the_greatest_height_on_any_plot(biome, shape, max_height):
-    for seed in range(5):
-        voxels = paint(BIOMES[biome].brush, shape=shape, max_height=max_height, seed=seed)
-        assert not voxels[max_height:].any()
-        tops(voxels, HEADROOM)
+def lane(shape, seed):
+    """A strip of 8 m across the plot, in a drawn direction."""
+    y, x = np.indices(shape)
+    slope, start = np.random.default_rng(seed).random(2)
+    return np.abs(y - shape[0] * start - (slope - 0.5) * x) < 4
 
 
-@pytest.mark.parametrize("biome", BIOMES)
-@pytest.mark.parametrize("max_height", [7, 10, 15])
-def test_whatever_hangs_leaves_room_for_every_mech(biome, max_height):
-    for seed in range(5):
-        tops(paint(BIOMES[biome].brush, max_height=max_height, seed=seed), HEADROOM)
+@pytest.mark.parametrize("biome", default_biomes())
+@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (4, 7), (33, 12), (50, 50), (61, 170)])
+@pytest.mark.parametrize("max_height", [1, 2, 3, 5, 6, 7, 9, 15])
+def test_any_plot_is_painted_with_the_declared_materials_and_room_under_what_hangs(biome, shape, max_height):
+    for seed in range(2):
+        for open_ground in (None, lane(shape, seed)):
+            voxels = paint(BIOMES[biome].brush, shape, 20, max_height, open_ground, seed)
+            assert not voxels[max_height:].any()
+            tops(voxels, HEADROOM)
+            assert {MATERIALS[code].name for code in np.unique(voxels)} <= {"air", *BIOMES[biome].shares}
+            liquid = np.isin(voxels, (WATER, LAVA))
+            assert not liquid[1:].any()
+            above = voxels[1:HEADROOM, liquid[0]]
+            assert np.isin(above, (AIR, FOLIAGE) if biome == "jungle" else AIR).all()
+    assert (voxels == paint(BIOMES[biome].brush, shape, 20, max_height, open_ground, seed)).all()
 
 
 @pytest.mark.parametrize("seed", range(5))

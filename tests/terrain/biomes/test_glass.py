@@ -64,23 +64,6 @@ def hanging(voxels):
 
 
 @every_brush
-@pytest.mark.parametrize("shape", [(1, 1), (1, 40), (5, 9), (17, 23), (66, 50)])
-@pytest.mark.parametrize("max_height", [1, 2, 5, 7, 9, 12])
-def test_brushes_keep_to_plot_and_height(brush, shape, max_height):
-    for seed in range(3):
-        voxels = paint(brush, shape, seed, max_height, open_ground=lane(shape, seed))
-        assert not voxels[max_height:].any()
-        undersides, below = hanging(voxels)
-        assert (undersides - below >= HEADROOM).all()
-
-
-@every_brush
-def test_brushes_repeat_themselves(brush):
-    assert (paint(brush, seed=3) == paint(brush, seed=3)).all()
-    assert (paint(brush, seed=3) != paint(brush, seed=4)).any()
-
-
-@every_brush
 @several_plots
 def test_heavies_get_along(brush, shape, seed):
     """Half of the ground, in one piece that reaches all four edges."""

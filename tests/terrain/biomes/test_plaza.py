@@ -94,38 +94,6 @@ def ways_back(start, moves):
 
 
 @each_biome
-@pytest.mark.parametrize("shape", [(1, 1), (4, 7), (33, 12), (50, 50), (61, 170)])
-@pytest.mark.parametrize("max_height", [1, 3, 6, 7, 15])
-def test_brushes_paint_declared_materials_below_the_greatest_height(biome, shape, max_height):
-    for seed in range(3):
-        voxels = paint(biome, shape, seed, max_height)
-        assert not voxels[max_height:].any()
-        assert {MATERIALS[code].name for code in np.unique(voxels)} <= {"air", *BIOMES[biome].shares}
-        assert (voxels == paint(biome, shape, seed, max_height)).all()
-
-
-@each_biome
-@pytest.mark.parametrize("shape", [(33, 12), *SHAPES])
-def test_whatever_hangs_in_the_air_leaves_room_for_the_tallest(biome, shape):
-    for max_height in (5, 6, 8, 15):
-        for seed in range(6):
-            solid = np.isin(paint(biome, shape, seed, max_height), SOLID)
-            gap = np.zeros(shape, int)  # m of air above the last solid voxel
-            for layer in solid:
-                assert (gap[layer & (gap > 0)] >= HEADROOM).all()
-                gap = np.where(layer, 0, gap + 1)
-
-
-@each_biome
-def test_liquids_lie_open_on_the_ground(biome):
-    for seed in range(8):
-        voxels = paint(biome, SHAPES[seed % 3], seed)
-        liquid = np.isin(voxels, (WATER, LAVA))
-        assert not liquid[1:].any()
-        assert (voxels[1:HEADROOM, liquid[0]] == AIR).all()
-
-
-@each_biome
 @pytest.mark.parametrize("mech", MECHS)
 def test_mechs_without_jets_walk_most_of_the_plot_and_are_never_caught(biome, mech):
     width, height = MECHS[mech]

@@ -81,17 +81,6 @@ def test_heavies_get_through_the_plot_and_out_of_whatever_they_get_into(biome, s
 
 
 @every_biome
-@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (11, 7), (5, 40), (23, 24), (131, 12)])
-@pytest.mark.parametrize("max_height", [1, 2, 4, 6, 15])
-def test_any_plot_can_be_painted_and_pools_lie_on_the_ground(biome, shape, max_height):
-    for seed in range(4):
-        voxels = paint(biome, shape, seed, max_height)
-        assert not voxels[max_height:].any()
-        assert not (voxels[1:] == LAVA).any()
-        assert (voxels[1:, voxels[0] == LAVA][: HEADROOM - 1] == AIR).all()
-
-
-@every_biome
 def test_a_larger_plot_holds_more_of_the_same(biome):
     """A plot four times as large: its share of built-up columns is the same within a fifth of it."""
     small, large = (
@@ -99,18 +88,6 @@ def test_a_larger_plot_holds_more_of_the_same(biome):
         for shape in [(50, 50), (100, 100)]
     )
     assert large == pytest.approx(small, rel=0.2)
-
-
-@every_biome
-@several_plots
-def test_heavies_walk_under_whatever_hangs(biome, shape, seed):
-    voxels = paint(biome, shape, seed)
-    solid = np.isin(voxels, SOLID)
-    first = surface(voxels)
-    hanging = solid & (np.arange(len(solid))[:, None, None] > first)
-    lowest = np.where(hanging.any(axis=0), hanging.argmax(axis=0), len(solid))
-    assert (lowest - first >= HEADROOM).all()
-    assert hanging.any() == (biome == "tunnels")
 
 
 @several_plots
