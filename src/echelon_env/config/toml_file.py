@@ -22,7 +22,7 @@ def shipped_names(folder: Path) -> tuple[str, ...]:
 
 
 def find_config_file(name_or_file: str | os.PathLike[str], folder: Path, kind: str) -> Path:
-    """The file of a configuration that a folder ships, by its name, or a user's own (a path, or text ending in .toml).
+    """The file of a configuration that a folder ships, by its name, or a custom one (a path, or text ending in .toml).
 
     Raises `ConfigError` for an unknown name, with the nearest valid one; `kind` says in it what was looked for.
     """

@@ -48,7 +48,7 @@ class BattleEngine:
     num_threads
         Threads that share the battles of a step.
     maps
-        None: a battle has a map of its own, made from its map seed (see `reset`). Otherwise the map seed chooses one of
+        None: each battle has a new map, made from its map seed (see `reset`). Otherwise the map seed chooses one of
         a pool: a number of maps, a directory of recipes, or a `MapPool`. Maps of a pool are made once and kept.
     **overrides
         Fields of the configuration to change, as in `make_config`.

@@ -1,4 +1,4 @@
-"""Which map a battle is fought on: one of its own, or one of a pool."""
+"""The map of a battle: a new one, or one of a pool."""
 
 from __future__ import annotations
 

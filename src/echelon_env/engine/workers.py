@@ -10,7 +10,7 @@ Arguments = tuple[Any, ...]
 
 
 class Workers:
-    """The calling thread and `num_threads` - 1 others; copies and pickles have others of their own."""
+    """The calling thread and `num_threads` - 1 others; copies and pickles have other threads."""
 
     def __init__(self, num_threads: int) -> None:
         self.num_threads = num_threads

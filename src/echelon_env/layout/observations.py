@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CLASS_NAMES = ("scout", "light", "medium", "heavy")
-"""Mech classes that have a column of their own in rows about mechs. Other classes have zeros in all of them."""
+"""Mech classes that have a column in rows about mechs. Other classes have zeros in all of them."""
 
 
 class Feature(IntEnum):

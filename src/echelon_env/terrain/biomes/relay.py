@@ -44,7 +44,7 @@ def relay(plot: Plot, rng: np.random.Generator) -> None:
 def _dishes(plot: Plot, rng: np.random.Generator) -> list[list[int]]:
     """Middles (y, x), radii and heights of the undersides of the dishes, in metres.
 
-    Each stands in a square of its own, and clear of open ground: a lane through a dish would take its pylon away.
+    Each stands in a separate square, clear of open ground: a lane through a dish would take its pylon away.
     """
     count_y, count_x = ((length + 6) // SQUARE for length in plot.shape)
     if count_y * count_x == 0:

@@ -52,7 +52,7 @@ def volcano(plot: Plot, rng: np.random.Generator) -> None:
     beside = ndimage.distance_transform_cdt(~stream)
     slopes = np.maximum(np.minimum(outer, inner), 0).astype(np.int64)
     slopes = np.minimum(np.minimum(slopes, np.maximum(beside - BANK, 0)), inward(shape))
-    # No boulder can be climbed, nor stands by a slope: who comes down behind it finds a way out.
+    # No boulder can be climbed or stands by a slope: a mech that comes down behind it finds a way out.
     flat = (ndimage.maximum_filter(slopes, 9) == 0) & (beside > BANK) & (inner > 4)
     boulders = np.where(rng.random(shape) < np.where(beside < BESIDE, *BOULDERS), rng.integers(2, 5, shape), 0)
     boulders = np.where(flat, ndimage.maximum_filter(boulders, 2), 0)
