@@ -88,13 +88,15 @@ def test_a_broken_command_is_one_line_and_the_others_work(source, reason, instal
 
 def test_no_package_replaces_a_command_of_another(install, capsys):
     install("third", COMMAND, "[echelon.commands]\nbench = third_module\ngreet = third_module\n")
-    install("fourth", COMMAND.replace("hello", "goodbye"), "[echelon.commands]\ngreet = fourth_module\n")
+    declared = "[echelon.commands]\ngreet = fourth_module\n\n[echelon.players]\nuntrained = fourth_module\n"
+    install("fourth", COMMAND.replace("hello", "goodbye"), declared)
     assert main(["greet"]) == 3
     printed = capsys.readouterr()
     assert printed.out == "goodbye world\n"
     assert printed.err.splitlines() == [
         "echelon: 'bench' of third is ignored: echelon-env declares it in echelon.commands",
         "echelon: 'greet' of third is ignored: fourth declares it in echelon.commands",
+        "echelon: 'untrained' of fourth is ignored: echelon-env declares it in echelon.players",
     ]
     assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
 

@@ -38,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (the process's own by default) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     commands = plugins.declared(plugins.COMMANDS)
+    for line in [*plugins.ignored(plugins.COMMANDS), *plugins.ignored(plugins.PLAYERS)]:
+        print(f"echelon: {line}", file=sys.stderr)
     name = arguments[0] if arguments else ""
     if name in commands:  # only its module is imported
         return _run(commands[name], arguments[1:])

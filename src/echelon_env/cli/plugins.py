@@ -5,7 +5,6 @@ The trainer's come in this way, too: this package never imports the trainer by n
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -23,19 +22,22 @@ _OWN = "echelon-env"  # the distribution of this package
 def declared(group: str) -> dict[str, EntryPoint]:
     """The entry points of a group by name, in the order of the names; nothing is imported.
 
-    Of several with the same name, that of this package comes first, then that of the package whose name comes first.
-    The others are ignored, with a line on stderr.
+    Of several with the same name, this package's counts, else that of the package whose name comes first.
     """
     found: dict[str, EntryPoint] = {}
-    points = entry_points(group=group)
-    for point in sorted(points, key=lambda point: (point.name, _package(point) != _OWN, _package(point))):
-        first = found.setdefault(point.name, point)
-        if first is not point:
-            print(
-                f"echelon: {point.name!r} of {_package(point)} is ignored: {_package(first)} declares it in {group}",
-                file=sys.stderr,
-            )
+    for point in _ordered(group):
+        found.setdefault(point.name, point)
     return found
+
+
+def ignored(group: str) -> list[str]:
+    """A line for every entry point of a group that does not count, because another has its name."""
+    counting = declared(group)
+    return [
+        f"{point.name!r} of {_package(point)} is ignored: {_package(counting[point.name])} declares it in {group}"
+        for point in _ordered(group)
+        if point != counting[point.name]
+    ]
 
 
 def load(point: EntryPoint) -> Any:
@@ -49,6 +51,10 @@ def load(point: EntryPoint) -> Any:
 def broken(point: EntryPoint, reason: str) -> ConfigError:
     """The error for an entry point that cannot be used, in one line."""
     return ConfigError(f"{point.name!r} of {_package(point)} cannot be used: {' '.join(reason.split())}")
+
+
+def _ordered(group: str) -> list[EntryPoint]:
+    return sorted(entry_points(group=group), key=lambda point: (point.name, _package(point) != _OWN, _package(point)))
 
 
 def _package(point: EntryPoint) -> str:

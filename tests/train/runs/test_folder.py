@@ -60,21 +60,6 @@ def test_no_patch_of_a_clean_checkout_and_none_that_holds_data(tmp_path, monkeyp
         assert {path.name for path in (tmp_path / "run").iterdir()} == {"run.json", "lock"}
 
 
-@pytest.mark.parametrize("checkpoints", [False, True])
-def test_a_run_that_fails_before_its_first_checkpoint_leaves_no_folder(tmp_path, checkpoints):
-    path = tmp_path / "run"
-
-    def fill_the_disk():
-        if checkpoints:
-            (path / "last.json").write_text("{}")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(OSError, match="No space") as caught, run_folder(path, CONFIG):
-        fill_the_disk()
-    assert caught.value.filename == str(path)
-    assert path.exists() == checkpoints
-
-
 def test_a_folder_in_use_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(RunFolderError, match="never overwritten"):
