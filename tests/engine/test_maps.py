@@ -193,13 +193,13 @@ def test_regenerate_keeps_the_map_for_some_episodes():
     assert [map_seed(9, k, 1) for k in range(4)] == [episode_seed(9, k) for k in range(4)]
 
 
-FACES = ("parallel", "aec", "gymnasium", "vector")
+APIS = ("parallel", "aec", "gymnasium", "vector")
 
 
-def maps_of_episodes(face, episodes, **kwargs):
-    """The map seeds of a face's first episodes from seed 11."""
+def maps_of_episodes(api, episodes, **kwargs):
+    """The map seeds of an API's first episodes from seed 11."""
     seeds = []
-    if face == "vector":
+    if api == "vector":
         envs = BattleVectorEnv(SMALL, 1, **kwargs)
         _, infos = envs.reset(seed=11)
         seeds.append(int(infos["map_seed"][0]))
@@ -210,26 +210,26 @@ def maps_of_episodes(face, episodes, **kwargs):
                 seeds.append(int(infos["map_seed"][0]))
         envs.close()
         return seeds
-    env = {"parallel": echelon_env.parallel_env, "aec": echelon_env.env, "gymnasium": BattleEnv}[face](SMALL, **kwargs)
+    env = {"parallel": echelon_env.parallel_env, "aec": echelon_env.env, "gymnasium": BattleEnv}[api](SMALL, **kwargs)
     for episode in range(episodes):
         result = env.reset(seed=11 if episode == 0 else None)
-        if face == "aec":
+        if api == "aec":
             seeds.append(env.infos["red_0"]["map_seed"])
         else:
-            seeds.append((result[1]["red_0"] if face == "parallel" else result[1])["map_seed"])
+            seeds.append((result[1]["red_0"] if api == "parallel" else result[1])["map_seed"])
     env.close()
     return seeds
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_every_face_chooses_the_same_maps(face):
+@pytest.mark.parametrize("api", APIS)
+def test_every_api_chooses_the_same_maps(api):
     expected = [episode_seed(11, k) for k in range(6)]
-    assert maps_of_episodes(face, 6) == expected
-    assert maps_of_episodes(face, 6, regenerate=3) == [expected[0]] * 3 + [expected[3]] * 3
+    assert maps_of_episodes(api, 6) == expected
+    assert maps_of_episodes(api, 6, regenerate=3) == [expected[0]] * 3 + [expected[3]] * 3
     pool = MapPool.generate(SMALL, 4)
-    assert maps_of_episodes(face, 6, maps=4) == [pool.seeds[pool.number_of(seed)] for seed in expected]
+    assert maps_of_episodes(api, 6, maps=4) == [pool.seeds[pool.number_of(seed)] for seed in expected]
     kept = [pool.seeds[pool.number_of(expected[k])] for k in (0, 0, 2, 2, 4, 4)]
-    assert maps_of_episodes(face, 6, maps=pool, regenerate=2) == kept
+    assert maps_of_episodes(api, 6, maps=pool, regenerate=2) == kept
 
 
 def test_regenerated_maps_are_made_when_they_change_only(monkeypatch):
@@ -281,9 +281,9 @@ def test_copies_share_a_pool_and_pickles_make_it_again():
     ],
 )
 def test_maps_that_cannot_be(maps, message):
-    for face in (BattleEngine, BattleEnv, BattleVectorEnv, echelon_env.parallel_env, echelon_env.env):
+    for api in (BattleEngine, BattleEnv, BattleVectorEnv, echelon_env.parallel_env, echelon_env.env):
         with pytest.raises(ConfigError, match=message):
-            face(SMALL, maps=maps)
+            api(SMALL, maps=maps)
 
 
 def test_the_maps_of_a_pool_cannot_be_changed():

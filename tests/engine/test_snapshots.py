@@ -72,7 +72,7 @@ def test_materials_that_there_are_not_are_refused():
 
 def test_states_of_other_pools_are_refused():
     arrays = engine_arrays(fought(maps=2))
-    for maps, text in ((None, "battles with maps of their own"), (MapPool(CONFIG, [1, 2]), r"MapPool\(2 maps")):
+    for maps, text in ((None, "battles with a new map each"), (MapPool(CONFIG, [1, 2]), r"MapPool\(2 maps")):
         with pytest.raises(ValueError, match=f"expected those of {text}.* got those of other maps"):
             restore_engine(BattleEngine(CONFIG, 3, maps=maps), arrays)
 

@@ -89,7 +89,7 @@ def test_no_step_under_a_ceiling_nor_in_the_air():
     assert arena["light"].x == 32 - LIGHT.length / 2
 
 
-def test_mechs_stop_at_each_others_faces_and_at_the_maps_edge():
+def test_mechs_stop_at_each_others_boxes_and_at_the_maps_edge():
     arena = walker()
     arena.put("scout", 33, 30)
     arena.order("medium", throttle=1)

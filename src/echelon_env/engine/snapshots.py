@@ -180,7 +180,7 @@ def _leaves(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _pool(maps: MapPool | None) -> str:
-    return "battles with maps of their own" if maps is None else repr(maps)
+    return "battles with a new map each" if maps is None else repr(maps)
 
 
 def _make_maps(engine: BattleEngine, seeds: list[int], hashes: list[str]) -> list[Terrain]:
