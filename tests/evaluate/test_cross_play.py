@@ -55,7 +55,7 @@ def test_cross_play_takes_matches_of_a_pair_together() -> None:
         ours, theirs = (getattr(cross_play(matches).pooled, field) for matches in (parts, [whole]))
         np.testing.assert_array_equal(ours, theirs)
     for again in (parts[0], made_match("b", "a", [(DRAW, DRAW)], maps=1)):
-        with pytest.raises(ValueError, match="met more than once on a map of 'duel'"):
+        with pytest.raises(ValueError, match="played more than once on a map of 'duel'"):
             cross_play([*parts, again])
 
 

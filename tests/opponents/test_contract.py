@@ -143,7 +143,7 @@ def test_rows_are_mechs_through_all_their_battles(make, seen):
     """Another number of them forgets nobody unasked."""
     player, undisturbed = make(), make()
     player.act(seen[0])
-    with pytest.raises(ValueError, match=r"expected 20 rows as before, .*got 7; reset\(np.ones\(7, bool\)\) begins"):
+    with pytest.raises(ValueError, match=r"expected 20 rows as before, .*got 7; reset\(np.ones\(7, bool\)\) restarts"):
         player.act(seen[1, :7])
     with pytest.raises(ValueError, match="mask: expected 20 booleans as there were rows before, or others all true"):
         player.reset(np.arange(7) < 3)

@@ -193,7 +193,7 @@ def test_display_and_messages(engine):
     assert part.effect == "heard by blue_0, blue_2, blue_3, blue_4"
     mechs = engine.state.mechs[0]
     mechs["alive"][[0, 2, 3, 4]] = 0
-    assert explain(engine, MEDIUM, comm_1=1)["comm"].effect == "heard by nobody: no living pack-mate"
+    assert explain(engine, MEDIUM, comm_1=1)["comm"].effect == "not heard: no living pack-mate"
     mechs["shutdown"][MEDIUM] = 1
     assert refusal(engine, MEDIUM, "comm", comm_1=1) == "shut down: it sends nothing"
 

@@ -179,7 +179,7 @@ class Structured(ScriptedEnv):
     ("env", "message"),
     [
         (scripted(space="dict"), "observation space of 'red_0': expected a Box, got Dict"),
-        (Odd(np.zeros((2, 4, 2))), "expected equal spaces of all that the policy plays, those of 'red_1' differ"),
+        (Odd(np.zeros((2, 4, 2))), "expected equal spaces of all agents of the policy, those of 'red_1' differ"),
         (Structured(np.zeros((2, 4, 2))), "action space of 'red_0': expected one of arrays or numbers, got Dict"),
     ],
 )

@@ -36,11 +36,11 @@ class CrossPlay:
 
     players: tuple[str, ...]  # rows and columns of the matrices
     scenarios: Mapping[str, PayoffMatrix]
-    pooled: PayoffMatrix  # mean of the scenarios' scores; pairs that met in some of the scenarios only are left out
+    pooled: PayoffMatrix  # mean of the scenarios' scores; only pairs that played in all scenarios
 
 
 def cross_play(matches: Iterable[Match]) -> CrossPlay:
-    """Who scores how much against whom, per scenario and in all.
+    """The payoff matrices of matches, per scenario and pooled.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def cross_play(matches: Iterable[Match]) -> CrossPlay:
     Raises
     ------
     ValueError
-        If there are no matches, two players met twice on a map of a scenario, or a match is none, see `map_scores`.
+        If there are no matches, two players played twice on a map of a scenario, or `map_scores` refuses a match.
     """
     matches = tuple(matches)
     if not matches:
@@ -84,7 +84,7 @@ def _cells(matches: Sequence[Match], scenario: str) -> dict[_Pair, _Outcomes]:
             cell = cells.setdefault(pair, {})
             for battle, outcomes in zip(match.battles[::2], match_outcomes(match), strict=True):
                 if battle.seed in cell:
-                    raise ValueError(f"{first!r} and {second!r} met more than once on a map of {scenario!r}")
+                    raise ValueError(f"{first!r} and {second!r} played more than once on a map of {scenario!r}")
                 cell[battle.seed] = sign * outcomes
     return cells
 

@@ -66,7 +66,7 @@ class Match:
     classes: tuple[ClassStatistics, ClassStatistics]
     """Of (first, second): mech class -> how many were fielded in all battles ("mechs"), and what they did, summed: the
     fields of the engine's STATISTICS, shots and direct hits."""
-    config_hash: str = ""  # `battle_hash` of the configuration; empty for a match that nobody played
+    config_hash: str = ""  # `battle_hash` of the configuration; empty for a match that was not played
     identities: tuple[Identity, Identity] = ({}, {})  # of (first, second), see `Player.identity`
 
     @property
@@ -99,13 +99,13 @@ def play_match(
     num_threads: int = 1,
     on_battles: Callable[[int], None] | None = None,
 ) -> Match:
-    """Play two players against each other on maps of evaluation, each from both sides.
+    """Play two players against each other on maps of an evaluation, each from both sides.
 
     Parameters
     ----------
     first, second
-        The players; they may be the same. Every call of a policy's ``act`` gets an array of its own, contiguous, that
-        nobody writes to again.
+        The players; they may be the same. Every call of a policy's ``act`` gets a new contiguous array
+        that is not written to again.
     config
         The battle; the rosters may differ. A battle at its time limit has the winner that the rules say, whether the
         limit terminates or truncates.
@@ -125,14 +125,14 @@ def play_match(
     ValueError
         For no seeds, the same seed twice, or a seed out of range.
     ConfigError
-        For an impossible number, two different players of one name, or a player that makes no policy of its own.
+        For an impossible number, two different players of one name, or players that make the same policy object.
     """
     _check_names(first, second)
     seeds = _check_map_seeds(seeds)
     batch_size = check_integer("batch_size", batch_size)
     battles: list[Battle] = []
     counts: tuple[list[Counts], list[Counts]] = [], []  # by side
-    told = 0
+    reported = 0
     for start in range(0, len(seeds), batch_size):
         batch = seeds[start : start + batch_size]
         halves = []
@@ -140,9 +140,9 @@ def play_match(
             for side in SIDES:
                 for _ in _fight(arena, (first, second), batch, side):
                     over = len(battles) + side * len(batch) + int(arena.battle_over.sum())
-                    if on_battles is not None and over > told:
+                    if on_battles is not None and over > reported:
                         on_battles(over)
-                    told = over
+                    reported = over
                 halves.append(_record(arena, start, side))
                 counts[side].append(_count(arena))
         battles += [battle for pair in zip(*halves, strict=True) for battle in pair]
@@ -199,7 +199,7 @@ def play(
 
 def _check_names(first: Player, second: Player) -> None:
     if first.name == second.name and first != second:
-        raise ConfigError(f"two different players are called {first.name!r}: expected a name of its own for each")
+        raise ConfigError(f"two different players are called {first.name!r}: expected different names")
 
 
 def _check_map_seeds(seeds: Sequence[int]) -> Sequence[int]:

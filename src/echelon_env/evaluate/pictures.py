@@ -40,7 +40,7 @@ _EMPTY = "0.93"
 
 
 def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None = None, title: str = "") -> None:
-    """Draw who scores how much against whom: a panel for each scenario and, if there are several, one for all.
+    """Draw a payoff matrix: a panel for each scenario and, if there are several, one for all of them.
 
     Every cell has the score of its row's player in %, with the interval below it; blue is above 50 %, red below.
 
@@ -58,7 +58,7 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
     Raises
     ------
     ValueError
-        For rows that are not among the players or have not met anybody, or a format that matplotlib does not know.
+        For rows that are not among the players or have no matches, or a format that matplotlib does not know.
     OSError
         If the file cannot be written.
     """
@@ -69,7 +69,7 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
     met = np.any([~np.isnan(matrix.score[chosen]) for matrix in panels.values()], axis=(0, 1))
     others = np.flatnonzero(met).tolist()
     if not others:
-        raise ValueError(f"expected players who have met somebody, got {[cross_play.players[i] for i in chosen]}")
+        raise ValueError(f"expected players with matches, got {[cross_play.players[i] for i in chosen]}")
     names = [shorten(name, _NAME) for name in cross_play.players]
     left, above = (_LETTER * max(len(names[i]) for i in those) for those in (chosen, others))
     across = min(len(panels), 1 if 2 * len(chosen) <= len(others) else 2)

@@ -1,7 +1,7 @@
-"""Players: everything that can be judged, from a scripted level to a user's own policy.
+"""Players: everything that can be evaluated, from a scripted level to a custom policy.
 
-What a player does in a battle must depend on that battle alone, never on which others are played beside it. So random
-numbers belong to a battle: a player draws them from the `BattleNoise` that it is made with, or from what it observes.
+A player's actions in a battle must depend on that battle only, never on other battles of the batch. So random numbers
+belong to a battle: a player draws them from its `BattleNoise`, or from its observations.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ BASELINES = (IDLE, RANDOM, *opponents.LEVELS)
 
 
 class BattleNoise:
-    """Random numbers for a player's rows, each battle with a stream of its own; rows are `battle * team_size + mech`.
+    """Random numbers for a player's rows, each battle with its own stream; rows are `battle * team_size + mech`.
 
     Parameters
     ----------
     seeds
         The battles' seeds, integers of at least 0.
     stream
-        Further integers of at least 0, which tell a player's streams from those of others in the same battles.
+        Further integers of at least 0, which distinguish a player's streams from those of others in the same battles.
     team_size
         Rows of a battle.
     """
@@ -60,7 +60,7 @@ class BattleNoise:
 
 @dataclass(frozen=True)
 class Player:
-    """Somebody to be judged: what to call it, how it chooses its actions, and how to make it for given battles.
+    """A participant of an evaluation: its name, its action mode, and a function that makes its policy.
 
     >>> import numpy as np
     >>> from echelon_env.opponents import FunctionPolicy
@@ -74,7 +74,7 @@ class Player:
     battle: BattleConfig | None = None  # what it was trained on, if it was
     trained_maps: frozenset[str] | None = None  # content hashes of the maps that it trained on, if they are known
     identity: Mapping[str, str | int] = field(default_factory=dict, hash=False)
-    """What tells it from others of its name, as plain values: a checkpoint's folder, steps, and hash of the weights."""
+    """Plain values that distinguish it from others of its name: a checkpoint's folder, steps and weights hash."""
 
 
 def baseline(name: str, seed: int = 0) -> Player:
@@ -106,7 +106,7 @@ class _Idle:
         """Nothing is remembered of the rows (R,)."""
 
     def act(self, observations: Floats) -> Floats:
-        """Zeros (R, A) float32, whatever the observations (R, D)."""
+        """Zeros (R, A) float32 for all observations (R, D)."""
         return np.zeros((len(observations), ACTION_DIM), np.float32)
 
 
@@ -120,5 +120,5 @@ class _Random:
         """Nothing is remembered of the rows (R,)."""
 
     def act(self, observations: Floats) -> Floats:
-        """Actions (R, A) float32, whatever the observations (R, D)."""
+        """Random actions (R, A) float32 for all observations (R, D)."""
         return self._noise.uniform()

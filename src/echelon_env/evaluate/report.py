@@ -1,4 +1,4 @@
-"""Reports: everything that is known of some matches in one JSON document, and the files that it is kept in."""
+"""Reports: the results of matches in one JSON document, and its files."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _column(match: Match, name: str) -> list[Any]:
 
 
 def _aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
-    """Over the maps of each scenario; the score of a map is the mean over the opponents who were met on it."""
+    """Over the maps of each scenario; the score of a map is the mean over its opponents."""
     played = [*_played(matches, player)]
     met: dict[str, dict[int, list[float]]] = {}
     for match, place, _ in played:
@@ -296,8 +296,8 @@ def _classes(matches: Iterable[Match], player: str) -> dict[str, dict[str, float
 def _marl_eval(matches: Sequence[Match], players: Sequence[Player]) -> dict[str, Any]:
     """Task -> algorithm -> run -> metrics, as marl-eval reads them; a metric has a value for each battle.
 
-    marl-eval wants every algorithm in every task: a task is a scenario against an opponent where all players have met
-    the same ones, as in a suite, and else a scenario against all opponents together.
+    marl-eval needs every algorithm in every task: a task is a scenario against an opponent if all players played
+    the same ones, as in a suite, else a scenario against all opponents together.
     """
     tasks = [{(match.scenario, rival) for match, _, rival in _played(matches, player.name)} for player in players]
     apart = all(each == tasks[0] for each in tasks)
@@ -337,7 +337,7 @@ def _cross_play(cross_play: CrossPlay) -> dict[str, Any]:
 
 
 def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
-    """The matrix as lists of rows, with None where two players have not met."""
+    """The matrix as lists of rows, with None for pairs without battles."""
     missing = np.isnan(matrix.score)
     panel = {}
     for name in (*_COUNTS, *_SCORES):
@@ -348,7 +348,7 @@ def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
 
 
 def _draw(folder: Path, report: Mapping[str, Any]) -> None:
-    """The matrix, and the intervals that are known: of the players, or of the pairings where only one is judged."""
+    """The matrix, and the known intervals: of the players, or of the pairings if only one player is evaluated."""
     names = [player["name"] for player in report["players"]]
     document = report["cross_play"]
     scenarios = {name: _payoffs(panel) for name, panel in document["scenarios"].items()}

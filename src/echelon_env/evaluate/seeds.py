@@ -12,10 +12,10 @@ from echelon_env.config.schema import check_seed
 from echelon_env.engine.rng import episode_seed
 
 TRAINING_SEEDS = range(2**62)
-"""Seeds of battles that a policy may learn from."""
+"""Seeds of battles for training."""
 
 EVALUATION_SEEDS = range(2**62, 2**63)
-"""Seeds of battles that a policy is judged on."""
+"""Seeds of battles for evaluations."""
 
 _MAPS, _VALIDATION = 2**32, 2**32 + 1  # places beyond those of any batch
 
@@ -54,7 +54,7 @@ def validation_seed(run_seed: int) -> int:
 
 
 def check_seeds(seeds: Iterable[int], allowed: range) -> None:
-    """Raise ValueError if a seed is no integer in [0, 2**64), or lies outside the range `allowed`."""
+    """Raise ValueError if a seed is not an integer in [0, 2**64), or lies outside the range `allowed`."""
     for seed in map(check_seed, seeds):  # an int, for a range looks for other integers among its members one by one
         if seed not in allowed:
             kept = "; it is kept for evaluation" if seed in EVALUATION_SEEDS else ""

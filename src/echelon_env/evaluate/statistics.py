@@ -123,7 +123,7 @@ def interquartile_mean(values: ArrayLike, axis: int = -1) -> Any:
 
 
 def match_outcomes(match: Match) -> NDArray[np.int64]:
-    """How a match's battles ended for the first player: (maps, 2 sides) of 1, 0 and -1.
+    """The outcomes of a match's battles for the first player: (maps, 2 sides) of 1, 0 and -1.
 
     Raises ValueError if the match has no battles, or they are not two of each map, side 0 and then side 1.
     """
@@ -160,7 +160,7 @@ def score_interval(strata: Strata, *, maps: Maps | None = None) -> Interval:
     the normal quantile. Where no map differs from another, as after nothing but victories, a map counts as one battle.
     What strata have in common on the maps that they share is in the variance, whether they correlate or not.
 
-    Measured coverage: 93 to 98 % at win probabilities of 0.03 to 0.97, whatever the correlation; 90 to 98 % beyond,
+    Measured coverage: 93 to 98 % at win probabilities of 0.03 to 0.97, at any correlation; 90 to 98 % beyond,
     where few battles decide. The bootstrap over maps is as good in the middle and breaks down beyond, as it has no
     width when all battles are won: at 0.99 its percentile interval covers 82 % on 100 maps and 37 % on 20.
 
@@ -202,7 +202,7 @@ def score_interval(strata: Strata, *, maps: Maps | None = None) -> Interval:
 def stratified_bootstrap(
     strata: Strata, statistic: Callable[..., Any], *, maps: Maps | None = None, seed: int = 0, samples: int = 2000
 ) -> Interval:
-    """A statistic of all scores with its bootstrap interval, for which each stratum's maps are drawn anew.
+    """A statistic of all scores with its bootstrap interval, which resamples each stratum's maps.
 
     Strata that have the same maps get the same draws, so that what they have in common stays together.
 
@@ -269,7 +269,7 @@ def stratified_bootstrap(
 
 
 def probability_of_improvement(x: Strata, y: Strata) -> Interval:
-    """How probable it is that x has a higher score than y on a map of each, the mean over the strata.
+    """The probability that x has a higher score than y on a map of each, the mean over the strata.
 
     It is the Mann-Whitney statistic U / (n m) of each stratum; equal scores count one half. The interval is made as in
     `score_interval`, with DeLong's variance, which is kept from falling below that of two equally good players' scores

@@ -54,7 +54,7 @@ def format_share(share: Mapping[str, float | None]) -> str:
 
 
 def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | None) -> str:
-    """On how many maps a player was judged, and how many of them it trained on, in a line.
+    """A line with the number of a player's evaluation maps, and of those that it also trained on.
 
     `maps_trained_on` of the `maps` are among the `trained_maps` that it trained on in all; None where they are not
     known by content.

@@ -19,36 +19,36 @@ def make(
     aim_error: float | None = None,
     fire_rate: float | None = None,
 ) -> Policy:
-    """A scripted player for any number of mechs.
+    """A scripted policy for any number of mechs.
 
     Parameters
     ----------
     level
-        One of `LEVELS`, or weights of several: then each battle is played at one of them, see `Mixture`.
+        One of `LEVELS`, or weights of several: then a level is drawn for each battle, see `Mixture`.
     seed
-        What the player's own choices are drawn from; the same seed plays the same.
+        Seed of the policy's random choices; the same seed gives the same actions.
     config
-        The battle's configuration: a player knows the rules (how long a decision is, what its sensors' scales are),
-        as any would, and nothing of a battle's state. A scenario's name or file, a `BattleConfig` or its dict; needed
-        where the rules or the map's size differ from those of the scenario `battle`.
+        The battle's configuration, from which the policy knows the rules (the length of a decision, the scales of
+        observations), but not a battle's state. A scenario's name or file, a `BattleConfig` or its dict; needed if the
+        rules or the map's size differ from those of the scenario `battle`.
     reaction_delay
-        Seconds by which it acts late, from 0 to 10.
+        Delay of its actions in seconds, from 0 to 10.
     aim_error
-        Standard deviation of the directions at which it believes enemies to be, radians from 0 to pi.
+        Standard deviation of the error in the observed directions of enemies, radians from 0 to pi.
     fire_rate
-        Rate of fire as a share of what its weapons could do, from 0 to 1.
+        Rate of fire as a share of its weapons' maximum, from 0 to 1.
 
     Returns
     -------
     Policy
-        A `Scripted`, or a `Mixture` for weights; where any of the last three is given, even one that is harmless at
-        first, that in a `Handicap`, which has them as attributes to be changed at any time.
+        A `Scripted`, or a `Mixture` for weights. If any of the last three is given, even without an effect at first, it
+        is wrapped in a `Handicap`, which has them as attributes that can change at any time.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest valid one, for impossible weights, for a number out of its range, for a
-        seed that is no integer in [0, 2**64), and for what is no configuration (`ConfigError`).
+        For an unknown name, with the nearest valid one, for invalid weights, for a number out of its range, for a
+        seed that is not an integer in [0, 2**64), and for an invalid configuration (`ConfigError`).
 
     >>> make("novice", seed=1)
     Scripted('novice', seed=1)

@@ -1,4 +1,4 @@
-"""What is going on around: who is near, who is stronger, who is about to win."""
+"""Assessment of the situation: near mechs, relative strength, and imminent victories."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from echelon_env.opponents.senses import (
 )
 
 NEAR_METRES = 15.0  # team-mates that near help
-SUPERIOR = 1.2  # a team that is so much stronger than all known enemies has nobody give way
+SUPERIOR = 1.2  # a team that is so much stronger than all known enemies does not retreat
 MARCH_METRES = 6.0  # enemies that much farther away will be here soon
 SLOWEST = 0.5  # m/s, taken for the speed of who cannot walk
 SPARE_SECONDS = 10.0  # in which one wants to be in the zone before the enemy wins by it
@@ -76,7 +76,7 @@ def outmatched(knowledge: Knowledge, observation: Any) -> bool:
 
 @kernel
 def nearest_enemy(knowledge: Knowledge, observation: Any) -> tuple[float, float, float]:
-    """Distance in metres (inf for nobody) and direction (forward, left) of the nearest armed enemy seen or known."""
+    """Distance in metres (inf without one) and direction (forward, left) of the nearest armed enemy seen or known."""
     nearest, forward, left = float("inf"), 1.0, 0.0
     for row in range(CONTACT_ROWS):
         if is_contact(observation, row) and knowledge.styles[contact_class(observation, row)].threat > 0.0:

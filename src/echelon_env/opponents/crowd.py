@@ -1,4 +1,4 @@
-"""Walking among other mechs: whom one would run into, and how one passes."""
+"""Avoidance of other mechs: predicted collisions, and passing."""
 
 from __future__ import annotations
 

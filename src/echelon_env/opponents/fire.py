@@ -14,7 +14,7 @@ from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self
 from echelon_env.opponents.appraisal import is_alone
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import contact, contact_place, is_contact, on_map, own
-from echelon_env.opponents.targets import NOBODY, reaches
+from echelon_env.opponents.targets import NO_TARGET, reaches
 
 BURST_SECONDS, BURST_PERIOD = 1.0, 8.0  # how long and how often the trivial level pulls its triggers
 PHASE = 2  # what a number is drawn for
@@ -34,7 +34,7 @@ def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan:
             pull_all(knowledge, plan, action)
         return
     in_sight = False
-    if plan.target != NOBODY:
+    if plan.target != NO_TARGET:
         action[integer(Action.TARGET_0) + plan.target] = 1.0
         in_sight = contact(observation, plan.target, Contact.LINE_OF_SIGHT) > 0.0
     fire(knowledge, skill, observation, plan, action)
@@ -82,7 +82,7 @@ def reaches_anybody(knowledge: Knowledge, observation: Any, plan: Row, mount: in
 
 @kernel
 def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
-    """Pull the triggers of what reaches somebody; minding the heat, the most damage for its heat first, and vent."""
+    """Pull the triggers of weapons that reach an enemy, within the heat limit, most damage per heat first; and vent."""
     rules, mech_class, style = knowledge.rules[0], knowledge.classes[plan.mech_class], knowledge.styles[plan.mech_class]
     seconds = rules.decision_seconds
     heat = own(observation, Self.HEAT) * mech_class.heat_capacity
@@ -97,7 +97,7 @@ def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: 
             action[trigger] = 1.0
             continue
         weapon = knowledge.weapons[integer(mech_class.weapon[mount])]
-        painted = plan.target == NOBODY or contact(observation, plan.target, Contact.PAINTED) > 0.0
+        painted = plan.target == NO_TARGET or contact(observation, plan.target, Contact.PAINTED) > 0.0
         if weapon.damage <= 0.0 and (painted or not skill.paints):
             continue
         cooldown = weapon.cooldown * rules.dt

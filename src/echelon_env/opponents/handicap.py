@@ -62,41 +62,41 @@ def misjudge(observations: Any, keys: Any, seconds: Any, aim_error: float) -> No
 
 
 class Handicap:
-    """A player that is weaker than the one it wraps, by as much as one likes and changes at any time.
+    """A wrapper that makes a policy weaker, by amounts that can change at any time.
 
-    With 0, 0 and 1 the wrapped player's actions are handed on unchanged. What a row does follows from its own
-    observations, the seed and the wrapped player alone.
+    With 0, 0 and 1 the wrapped policy's actions are passed on unchanged. A row's actions depend only on its own
+    observations, the seed and the wrapped policy.
 
     Parameters
     ----------
     policy
-        Any player, a trained one too.
+        Any policy, including trained ones.
     config
-        The battle's configuration: how long a decision is, and what mechs carry.
+        The battle's configuration: the length of a decision, and the mechs' weapons.
     seed
-        What the errors are drawn from.
+        Seed of the errors.
     reaction_delay
-        Seconds of battle time from 0 to 10 by which everything is done later than the player decides it, in whole
-        decisions (the nearest number of them). Until its first decision arrives a mech does nothing. A decision names
-        its target by the row of the contact table that was seen, who may stand in another row by then. Where the delay
-        grows in mid-battle, mechs go on with what they are doing until later decisions arrive.
+        Delay of all actions in seconds of battle time, from 0 to 10, rounded to whole decisions. Until its first action
+        arrives, a mech does nothing. An action names its target by the row of the observed contact table, which may
+        hold another mech when the action arrives. If the delay increases during a battle, mechs repeat their last
+        action until later ones arrive.
     aim_error
-        Standard deviation, in radians from 0 to pi, of the error in the directions at which the player believes its
-        contacts to be: those of the table of contacts in its observation, all turned by the same angle, which is drawn
-        anew every second. Everything else is seen as it is. Weapons that bear still hit: one faces, walks and holds
-        fire by what one believes.
+        Standard deviation, in radians from 0 to pi, of the error in the observed directions of contacts. All directions
+        in the contact table are rotated by the same angle, which is drawn again every second. The rest of the
+        observation is correct. Weapons whose arc covers the target still hit: the error changes where a mech turns and
+        walks and when it holds fire.
     fire_rate
-        Rate of fire from 0 to 1, as a share of what each weapon could do: an autocannon that could fire every 0.2 s and
-        a gauss that could every 4 s both fire half as often at 0.5, and nothing fires at 0. A trigger works as long as
-        the weapon has been in use (cooling down, or its trigger pulled) for no more than this share of the time, and
-        then again once it has rested long enough, in whole decisions. The first shot is delayed likewise, by a random
-        part of such a rest. A weapon that is seldom used, for want of targets or because of its heat, loses less.
-        Painting and smoke are weapons too; venting is not.
+        Rate of fire from 0 to 1, as a share of each weapon's maximum: an autocannon with a cooldown of 0.2 s and a
+        gauss with one of 4 s both fire half as often at 0.5, and nothing fires at 0. A trigger works while the weapon
+        has been in use (cooling down, or its trigger pulled) for at most this share of the time, and again after it has
+        rested long enough, in whole decisions. The first shot is delayed by a random part of such a rest. A weapon that
+        is rarely used, because of missing targets or heat, loses less. Painters and smoke are weapons too; venting is
+        not.
 
     Raises
     ------
     ValueError
-        For a number out of its range, and for a seed that is no integer in [0, 2**64).
+        For a number out of its range, and for a seed that is not an integer in [0, 2**64).
     TypeError
         For a policy without `reset` and `act`.
 
@@ -132,7 +132,7 @@ class Handicap:
 
     @property
     def reaction_delay(self) -> float:
-        """Seconds between a decision and what is done."""
+        """Seconds between a decision and its execution."""
         return self._reaction_delay
 
     @reaction_delay.setter
@@ -150,7 +150,7 @@ class Handicap:
 
     @property
     def fire_rate(self) -> float:
-        """Rate of fire as a share of what the weapons could do."""
+        """Rate of fire as a share of the weapons' maximum."""
         return self._fire_rate
 
     @fire_rate.setter
@@ -158,7 +158,7 @@ class Handicap:
         self._fire_rate = _check_number("fire_rate", share, 1.0, "(a share)")
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true, as the wrapped player does.
+        """Reset the rows (R,) where the mask is true, also in the wrapped policy.
 
         Raises ValueError for anything else, see `check_mask`.
         """
@@ -173,7 +173,7 @@ class Handicap:
     def act(self, observations: Floats) -> Floats:
         """Actions (R, A) float32 for observations (R, D) float32.
 
-        Raises ValueError for others and other rows, and for another shape of what the wrapped player gives.
+        Raises ValueError for others and other rows, and for another shape of the wrapped policy's actions.
         """
         check_observations(observations, len(self._fresh))
         if len(observations) != len(self._fresh):
@@ -202,7 +202,7 @@ class Handicap:
         self._underway: deque[Floats] = deque()  # (R, A) each: decisions that are not yet carried out, the oldest first
 
     def _begin(self, observations: Floats) -> None:
-        """Draw what a battle's errors follow from, from the seed and from what the mech first sees."""
+        """Draw the keys of a battle's errors from the seed and the mech's first observation."""
         for r in np.flatnonzero(self._fresh):
             seen = np.ascontiguousarray(observations[r], np.float32)
             digest = hashlib.blake2b(
@@ -247,9 +247,9 @@ class Handicap:
         return held
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Resumable`; the present handicaps are part of the state, as the wrapped player's is.
+        """See `Resumable`; the current handicaps and the wrapped policy's state are part of the state.
 
-        Raises `ConfigError` where that is not resumable.
+        Raises `ConfigError` if the wrapped policy is not resumable.
         """
         underway = np.zeros((len(self._underway), len(self._fresh), ACTION_DIM), np.float32)
         for number, actions in enumerate(self._underway):
@@ -263,7 +263,7 @@ class Handicap:
         }
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """See `Resumable`. Raises ValueError, also for the state of a player of another seed."""
+        """See `Resumable`. Raises ValueError, also for the state of a policy with another seed."""
         own = without(arrays, "policy")
         remembered: dict[str, Kind] = {name: ((rows, *more), dtype) for name, (more, dtype) in _REMEMBERED.items()}
         expected: dict[str, Kind] = {"seed": ((1,), np.uint64), "handicaps": ((3,), np.float64), **remembered}
@@ -287,7 +287,7 @@ _REMEMBERED: dict[str, tuple[tuple[int, ...], type]] = {
     "cooldowns": ((len(MOUNTS),), np.float64),
     "owed": ((len(MOUNTS),), np.float64),
 }
-"""Axes after the first, and dtypes, of the arrays that it remembers of its rows."""
+"""Axes after the first, and dtypes, of the remembered arrays of its rows."""
 
 
 def _cooldowns(config: BattleConfig) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Scripted players of changing strength: every battle is played by one level, drawn with given weights."""
+"""Mixtures of scripted levels: a level is drawn for every battle by weights."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from echelon_env.storage.arrays import Kind
 
 Floats = NDArray[np.float32]
 
-NOBODY = -1
-_NAMES = np.array([*LEVELS, ""])  # by index of a level, and of nobody
+UNDRAWN = -1
+_NAMES = np.array([*LEVELS, ""])  # by index of a level, and of none
 _RADIUS = STREAMS["objective"].start + Objective.RADIUS
 _MAP = STREAMS["battle_map"].part
 
 
 class Mixture:
-    """A player that plays each battle at one level, drawn anew when the battle begins.
+    """A policy that plays each battle at one level, drawn at the start of the battle.
 
-    All mechs of a team play at the same level without a word: each draws it from the seed, from how many battles it has
-    begun, and from what all of its team see at the beginning of a battle, the map and the zone. So battles on the same
-    map that are equally often begun have the same level. What a row does follows from its own observations alone.
+    All mechs of a team play at the same level without communication: each draws it from the seed, the number of battles
+    that it has started, and the map and zone, which its whole team observes at the start. So rows with the same map and
+    the same number of battles have the same level. A row's actions depend only on its own observations.
 
     Parameters
     ----------
     weights
-        Levels and how often they play, relative to each other.
+        Levels and their relative frequencies.
     seed
-        What the levels, and the choices of their players, are drawn from.
+        Seed of the drawn levels and of all random choices.
     config
         The battle's configuration.
 
@@ -47,7 +47,7 @@ class Mixture:
     ------
     ValueError
         For an unknown level, with the nearest valid name, for weights that are not finite, negative or all zero, and
-        for a seed that is no integer in [0, 2**64).
+        for a seed that is not an integer in [0, 2**64).
 
     >>> mixture = Mixture({"novice": 3, "expert": 1}, 0, BattleConfig())
     >>> mixture.weights = {"novice": 1, "expert": 1}
@@ -64,7 +64,7 @@ class Mixture:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Levels and their weights. Others can be set at any time: they count for the battles that begin then."""
+        """Levels and their weights; they can be set at any time and apply to battles that start afterwards."""
         return MappingProxyType(self._weights)
 
     @weights.setter
@@ -76,22 +76,22 @@ class Mixture:
 
     @property
     def levels(self) -> NDArray[np.str_]:
-        """(R,): the level that plays each row's battle, empty before its first decision."""
+        """(R,): the level of each row's battle, empty before its first decision."""
         names: NDArray[np.str_] = _NAMES[self._level]
         return names
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true, but for how many battles they have begun.
+        """Reset the rows (R,) where the mask is true, except for their number of battles.
 
         Raises ValueError for anything else, see `check_mask`.
         """
         mask = check_mask(mask, len(self._level))
         if len(mask) != len(self._level):
             self._forget_all(len(mask))
-        self._level[mask] = NOBODY
+        self._level[mask] = UNDRAWN
 
     def restart(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true and how many battles they have begun, as if they were new.
+        """Reset the rows (R,) where the mask is true, including their number of battles.
 
         Raises ValueError as `reset` does.
         """
@@ -108,12 +108,12 @@ class Mixture:
         return self._minds.act(rows, self._level)
 
     def _forget_all(self, rows: int) -> None:
-        self._level = np.full(rows, NOBODY, np.int64)  # (R,) index of `LEVELS`
+        self._level = np.full(rows, UNDRAWN, np.int64)  # (R,) index of `LEVELS`
         self._begun = np.zeros(rows, np.int64)  # (R,) battles
         self._minds.forget_all(rows)
 
     def _draw_levels(self, observations: Floats) -> None:
-        begins = (observations[:, Self.ALIVE] > 0.0) & (self._level == NOBODY)
+        begins = (observations[:, Self.ALIVE] > 0.0) & (self._level == UNDRAWN)
         for r in np.flatnonzero(begins):
             self._begun[r] += 1
             shared = observations[r, _RADIUS].tobytes() + observations[r, _MAP].tobytes()
@@ -123,7 +123,7 @@ class Mixture:
         self._minds.forget(begins)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Resumable`; the present weights are part of the state."""
+        """See `Resumable`; the current weights are part of the state."""
         return {
             "weights": np.array([self._weights.get(level, 0.0) for level in LEVELS]),
             "level": self._level.copy(),
@@ -132,7 +132,7 @@ class Mixture:
         }
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """See `Resumable`. Raises ValueError, also for the state of a player of another seed."""
+        """See `Resumable`. Raises ValueError, also for the state of a policy with another seed."""
         further: dict[str, Kind] = {
             "weights": ((len(LEVELS),), np.float64),
             "level": ((rows,), np.int64),
@@ -140,9 +140,9 @@ class Mixture:
         }
         self._minds.check_state(repr(self), arrays, rows, further)
         level, begun = arrays["level"], arrays["begun"]
-        if ((level < NOBODY) | (level >= len(LEVELS))).any() or (begun < 0).any():
+        if ((level < UNDRAWN) | (level >= len(LEVELS))).any() or (begun < 0).any():
             raise ValueError(
-                f"state of {self!r}: expected levels from {NOBODY} to {len(LEVELS) - 1} and counts of battles from 0, "
+                f"state of {self!r}: expected levels from {UNDRAWN} to {len(LEVELS) - 1} and counts of battles from 0, "
                 f"got {level} and {begun}"
             )
         weights = dict(zip(LEVELS, arrays["weights"].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""What a player is to the package: an object that maps rows of observations to rows of actions."""
+"""The policy protocol: objects that map rows of observations to rows of actions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from echelon_env.layout.observations import OBSERVATION_DIM
 
 @runtime_checkable
 class Policy(Protocol):
-    """A player of any number of mechs, one row each. A row is one mech's through all its battles."""
+    """A policy for any number of mechs, one row each. A row is one mech through all its battles."""
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget what was remembered of the rows (R,) where the mask is true: their battles begin anew."""
+        """Reset the memory of the rows (R,) where the mask is true: a new battle starts there."""
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
         """Actions (R, A) float32 in [-1, 1] for observations (R, D) float32; the array is only read."""
@@ -25,33 +25,33 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Resumable(Policy, Protocol):
-    """A player whose state can be saved, so that a copy of it, made alike, goes on as it would have."""
+    """A policy whose state can be saved and restored in another object made with the same arguments."""
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of everything that has come about since it was made, as plain arrays by name."""
+        """Copies of the complete state as plain arrays by name."""
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """Go on from the arrays of a player of so many rows.
+        """Continue from the arrays of a policy with this number of rows.
 
-        Raises ValueError, with nothing changed, where they are not of such a player.
+        Raises ValueError, with nothing changed, for arrays of another policy.
         """
 
 
 PolicyFunction = Callable[[NDArray[np.float32]], ArrayLike]
-"""A player without a memory: actions (R, A) for observations (R, D)."""
+"""A policy without memory: actions (R, A) for observations (R, D)."""
 
 PolicyLike = str | Mapping[str, float] | Policy | PolicyFunction
-"""What names a player: a scripted level, weights of several of them, a policy, or a plain function."""
+"""Arguments that specify a policy: a scripted level, weights of several levels, a policy, or a function."""
 
 
 class FunctionPolicy:
-    """A plain function as a policy.
+    """A function as a policy.
 
     Parameters
     ----------
     function
-        Gives actions (R, A) in [-1, 1] for observations (R, D) float32, for any number of rows R. What it remembers
-        it must know to forget by itself: nobody tells it that a battle begins.
+        Returns actions (R, A) in [-1, 1] for observations (R, D) float32, for any number of rows R. It is not notified
+        of the start of a battle.
     """
 
     def __init__(self, function: PolicyFunction) -> None:
@@ -64,26 +64,26 @@ class FunctionPolicy:
         """A function has no memory of the rows (R,)."""
 
     def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The function's actions (R, A) for observations (R, D) float32. Raises ValueError where they are no array."""
+        """The function's actions (R, A) for observations (R, D) float32. Raises ValueError if they are not an array."""
         return np.asarray(self.function(observations))
 
 
 def check_resumable(role: str, policy: Policy) -> Resumable:
-    """The policy. Raises `ConfigError`, which begins with its `role`, where its state cannot be saved."""
+    """The policy. Raises `ConfigError`, whose text starts with its `role`, if its state cannot be saved."""
     if not isinstance(policy, Resumable):
         raise ConfigError(f"{role}: {policy!r} cannot be resumed: it has no state_arrays and restore_arrays")
     return policy
 
 
 def check_observations(observations: Any, rows: int) -> None:
-    """Raise ValueError where observations are no array (R, D) of floats, or not of the rows that are remembered.
+    """Raise ValueError if observations are not an array (R, D) of floats, or if R differs from the memory's rows.
 
     Parameters
     ----------
     observations
-        What `act` was given.
+        The argument of `act`.
     rows
-        Of how many mechs the player has memories; 0 if it has none yet.
+        Number of rows in the policy's memory; 0 before the first decision.
     """
     if not isinstance(observations, np.ndarray) or not np.issubdtype(observations.dtype, np.floating):
         got = observations.dtype if isinstance(observations, np.ndarray) else type(observations).__name__
@@ -93,15 +93,15 @@ def check_observations(observations: Any, rows: int) -> None:
     if rows not in (0, len(observations)):
         raise ValueError(
             f"observations: expected {rows} rows as before, each one mech's through all its battles (zeros while it is "
-            f"dead), got {len(observations)}; reset(np.ones({len(observations)}, bool)) begins anew"
+            f"dead), got {len(observations)}; reset(np.ones({len(observations)}, bool)) restarts"
         )
 
 
 def check_mask(mask: Any, rows: int) -> NDArray[np.bool_]:
-    """The mask that `reset` was given, (R,) bool.
+    """The argument of `reset`, checked: (R,) bool.
 
-    `rows` as for `check_observations`. Raises ValueError where it is none, and where it is of another length without
-    being all true.
+    `rows` as for `check_observations`. Raises ValueError for anything else, and for another length unless all are
+    true.
     """
     array = np.asarray(mask)
     if array.ndim != 1 or array.dtype != np.bool_:

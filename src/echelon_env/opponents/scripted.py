@@ -41,12 +41,12 @@ def act_rows(
 
 
 class Minds:
-    """The memories of any number of mechs, each of which thinks at a level of its own.
+    """The memories of any number of mechs, each with its own level.
 
     Parameters
     ----------
     seed
-        What their choices are drawn from.
+        Seed of their random choices.
     config
         The battle's configuration.
     """
@@ -63,17 +63,17 @@ class Minds:
         return len(self._memories)
 
     def forget_all(self, rows: int) -> None:
-        """Begin battles in that many rows."""
+        """Start battles in this number of rows."""
         self._memories = np.zeros(rows, MEMORY)
         self._memories["seed"] = self.seed
 
     def forget(self, mask: NDArray[np.bool_]) -> None:
-        """Begin battles in the rows (R,) where the mask is true."""
+        """Start battles in the rows (R,) where the mask is true."""
         self._memories[mask] = np.zeros((), MEMORY)
         self._memories["seed"][mask] = self.seed
 
     def act(self, observations: Floats, levels: NDArray[np.int64]) -> Floats:
-        """Actions (R, A) for observations (R, D) at levels (R,), places in `LEVELS`; zeros for the dead."""
+        """Actions (R, A) for observations (R, D) at levels (R,), indices into `LEVELS`; zeros for dead mechs."""
         rows = np.ascontiguousarray(observations, np.float32)
         if not rows.flags.writeable:
             rows = rows.copy()  # to Numba a read-only array is of another type
@@ -97,21 +97,21 @@ class Minds:
 
 
 class Scripted:
-    """A scripted player of a level, for any number of mechs.
+    """A scripted policy of one level, for any number of mechs.
 
     Parameters
     ----------
     level
         One of `LEVELS`.
     seed
-        What its choices are drawn from.
+        Seed of its random choices.
     config
         The battle's configuration.
 
     Raises
     ------
     ValueError
-        For an unknown level, with the nearest valid name, and for a seed that is no integer in [0, 2**64).
+        For an unknown level, with the nearest valid name, and for a seed that is not an integer in [0, 2**64).
     """
 
     def __init__(self, level: str, seed: int, config: BattleConfig) -> None:
@@ -125,7 +125,7 @@ class Scripted:
         return f"Scripted({self.level!r}, seed={self.seed})"
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true. Raises ValueError for anything else, see `check_mask`."""
+        """Reset the rows (R,) where the mask is true. Raises ValueError for anything else, see `check_mask`."""
         mask = check_mask(mask, len(self._minds))
         if len(mask) != len(self._minds):
             self._minds.forget_all(len(mask))
@@ -143,7 +143,7 @@ class Scripted:
         return {"level": np.array([[*LEVELS].index(self.level)], np.int64), **self._minds.state_arrays()}
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """See `Resumable`. Raises ValueError, also for the state of a player of another level or seed."""
+        """See `Resumable`. Raises ValueError, also for the state of a policy with another level or seed."""
         self._minds.check_state(repr(self), arrays, rows, {"level": ((1,), np.int64)})
         names = dict(enumerate(LEVELS))
         number = int(arrays["level"][0])

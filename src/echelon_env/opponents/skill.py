@@ -1,4 +1,4 @@
-"""The five levels: what each of them does, and leaves undone."""
+"""The five scripted levels as lists of abilities."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, kw_only=True)
 class Skill:
-    """What a scripted level knows how to do. Levels differ in these alone; none is weak by hidden noise."""
+    """Abilities of a scripted level. Levels differ only in these; none is weakened by hidden noise."""
 
-    aims: bool = False  # turns to the nearest enemy and fires whatever reaches one, instead of now and then
-    range_share: float = 0.0  # of its thriftiest weapon's range, at which it fights those in sight; 0: it walks on
+    aims: bool = False  # turns to the nearest enemy and fires every weapon that reaches one, else one second in eight
+    range_share: float = 0.0  # of its best weapon's range, at which it fights visible enemies; 0: it keeps walking
     cools: bool = False  # fires no shot that would shut it down, the most damage for its heat first, and vents
     paints: bool = False  # paints those that are not painted, and only those
     dodges: bool = False  # sidesteps while it fights
     leaves_at: float = 0.0  # share of its armour below which it leaves a fight that it is not alone in, nor winning
-    screens: bool = False  # while it leaves, smokes whoever sees it
-    yields: bool = False  # gives way to stronger enemies near, unless its team is stronger than all it knows
-    guards: bool = False  # drops everything else when the enemy is about to win by the zone
-    scouts: bool = False  # unarmed, goes and paints enemies one after the other, and keeps away in between
+    screens: bool = False  # fires smoke at enemies that see it retreat
+    yields: bool = False  # retreats from stronger enemies near, unless its team is stronger than all known
+    guards: bool = False  # goes to the zone when the enemy is about to win by it
+    scouts: bool = False  # if unarmed, paints enemies one after the other, and keeps away in between
     jams: bool = False  # radiates ECCM where it is jammed, else ECM while it sees enemies
-    talks: bool = False  # tells its pack whom it shoots at, and prefers whom others shoot at
+    talks: bool = False  # sends its target to its pack, and prefers targets of pack-mates
 
     def record(self) -> NDArray[Any]:
         """The skill as an array (1,) of one record, for kernels."""

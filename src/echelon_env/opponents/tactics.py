@@ -20,7 +20,7 @@ from echelon_env.opponents.senses import (
     own,
     zone_place,
 )
-from echelon_env.opponents.targets import NOBODY
+from echelon_env.opponents.targets import NO_TARGET
 
 REST = 0.5  # of the zone's radius: nearer to the centre than this a mech rests
 ALERT_METRES = 20.0  # mechs turn to targets this near
@@ -57,7 +57,7 @@ def choose_place(knowledge: Knowledge, skill: Row, observation: Any, memory: Row
         memory.leaving = memory.yielding = 0
         if outside:
             return
-    if skill.range_share > 0.0 and plan.target != NOBODY:
+    if skill.range_share > 0.0 and plan.target != NO_TARGET:
         keep_range(knowledge, skill, observation, memory, plan, forward, left, radius)
     if presses:
         return
@@ -137,14 +137,14 @@ def spy(
 ) -> None:
     """Go and paint the nearest enemy that is not painted; keep away from the nearest one while that paint lasts."""
     painter = integer(knowledge.styles[plan.mech_class].painter)
-    prey, distance = NOBODY, float("inf")
+    prey, distance = NO_TARGET, float("inf")
     for row in range(CONTACT_ROWS):
         if is_contact(observation, row) and contact(observation, row, Contact.PAINTED) <= 0.0:
             away = contact_distance(knowledge, observation, row)
             if away < distance:
                 prey, distance = row, away
     keep, hunting = LURK_METRES, False
-    if painter >= 0 and prey != NOBODY and memory.clock >= memory.lurking_until:
+    if painter >= 0 and prey != NO_TARGET and memory.clock >= memory.lurking_until:
         keep, hunting = PAINT_SHARE * knowledge.styles[plan.mech_class].best_range, True
         if own(observation, integer(Self.COOLDOWN_PRIMARY) + painter) > 0.0:
             memory.lurking_until = memory.clock + LURK_SECONDS
@@ -161,7 +161,7 @@ def spy(
 def face(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
     """Write the turn: towards the target, else to where enemies are known to be, else where the mech goes."""
     forward, left = plan.face_forward, plan.face_left
-    if skill.aims and plan.target != NOBODY and contact_distance(knowledge, observation, plan.target) < ALERT_METRES:
+    if skill.aims and plan.target != NO_TARGET and contact_distance(knowledge, observation, plan.target) < ALERT_METRES:
         forward = contact(observation, plan.target, Contact.DIRECTION_FORWARD)
         left = contact(observation, plan.target, Contact.DIRECTION_LEFT)
     elif skill.range_share > 0.0:

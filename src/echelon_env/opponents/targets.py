@@ -1,4 +1,4 @@
-"""Whom to shoot at, and what reaches whom."""
+"""The choice of targets, and the weapons that reach them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from echelon_env.opponents.senses import (
     own,
 )
 
-NOBODY = -1
+NO_TARGET = -1
 
 # What an enemy is worth: 1 at no distance, half of that at the best range, and
 IN_SIGHT = 1.0  # more in line of sight,
@@ -82,7 +82,7 @@ def worth(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, row: in
 @kernel
 def choose_target(knowledge: Knowledge, skill: Row, observation: Any, plan: Row) -> None:
     """Write the plan's target: the contact row that is worth most of those that an action can name, or nobody."""
-    plan.target = NOBODY
+    plan.target = NO_TARGET
     best = -1.0
     for row in range(min(CONTACT_ROWS, TARGET_CHOICES)):
         if is_contact(observation, row):

@@ -1,4 +1,4 @@
-"""Action formats, the vectors that they stand for, and the masks of what is impossible now.
+"""Action formats, their conversion to action vectors, and masks of impossible choices.
 
 One table, `BLOCKS`, follows `actions.Action`; spaces, readers, masks and descriptions follow from it.
 """
@@ -194,8 +194,8 @@ def read_action(
     Raises
     ------
     ValueError
-        For a wrong shape or dtype, a choice out of range, or missing or unknown entries of the dict format, saying what
-        was expected and what came.
+        For a wrong shape or dtype, a choice out of range, or missing or unknown entries of the dict format, with the
+        expected and the actual value.
     """
     agents = () if batch is None else (batch,)
     rows = agents if mechs is None else (*agents, mechs)
@@ -319,7 +319,7 @@ def action_masks(engine: BattleEngine) -> NDArray[np.int8]:
 
     0: certainly without effect in the coming decision, the same as the part's neutral choice, but that the next
     observation may echo it (`has_target`, `is_target`, `by_...`). 1: may have an effect, or
-    is the neutral choice, which is always there. A dead mech, and everybody in a battle that is over, has the
+    is the neutral choice, which is always there. Dead mechs, and all mechs in a battle that is over, have the
     neutral choices only.
     """
     can = possibilities(engine)

@@ -1,4 +1,4 @@
-"""The forms in which an environment's agents see and act, as users choose them."""
+"""The observation and action formats of an environment's agents."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from echelon_env.spaces.observations import ObservationFormat, format_observatio
 
 @dataclass(frozen=True)
 class AgentSpaces:
-    """How agents see and act, and how many mechs an agent is.
+    """The formats of observations and actions, and the number of mechs per agent.
 
     Raises
     ------
     ConfigError
-        For an unknown form, or masks in observations of actions that have none.
+        For an unknown format, or `mask_in_observation` with actions that have no masks.
     """
 
     observation: ObservationFormat = "flat"
     action: ActionFormat = "continuous"
     mask_in_observation: bool = False
     mechs: int | None = None
-    """None for agents that are one mech each, n for a team of n mechs as one agent."""
+    """None for agents of one mech each, n for a team of n mechs as one agent."""
 
     def __post_init__(self) -> None:
-        _ = self.observation_space, self.action_space  # raise for an unknown form
+        _ = self.observation_space, self.action_space  # raise for an unknown format
         if self.mask_in_observation and not self.masked:
             raise ConfigError(
                 f"mask_in_observation needs action 'multi_discrete': there are no masks for {self.action!r}",
@@ -42,7 +42,7 @@ class AgentSpaces:
 
     @property
     def masked(self) -> bool:
-        """Whether there are masks of what is impossible now."""
+        """Whether actions have masks."""
         return self.action == "multi_discrete"
 
     @property
@@ -58,7 +58,7 @@ class AgentSpaces:
     def observe(self, vectors: NDArray[np.float32], masks: NDArray[np.int8] | None) -> Any:
         """Observations of agents (...) from vectors (..., D), or (..., n, D) of teams, and masks (..., MASK_SIZE).
 
-        Masks of a team are those of its mechs one after the other. What comes back are views of both.
+        Masks of a team are those of its mechs, concatenated. Returns views of both.
         """
         observations = format_observations(self.observation, vectors, self.mechs)
         if not self.mask_in_observation:
@@ -72,17 +72,17 @@ class AgentSpaces:
 
     @property
     def zeros(self) -> Any:
-        """A new action of zeros, which are in the space of every form."""
+        """A new action of zeros, which are in the space of every format."""
         return _zeros(self.action_space)
 
     def read_all(self, actions: Sequence[Any], agents: Sequence[str]) -> NDArray[np.float32]:
         """Vectors (agents, A) of the actions of several agents of one mech each.
 
-        Raises ValueError, naming the agent, for one that is not in the space, save for its bounds.
+        Raises ValueError, naming the agent, for one that is not in the space; numbers may be out of bounds.
         """
         try:
             return self.read(_stack(actions), len(actions))
-        except (ValueError, AttributeError):  # something is amiss: one by one, to say whose action it is
+        except (ValueError, AttributeError):  # an action is wrong: read one by one to name the agent
             named = zip(agents, actions, strict=True)
             return np.stack([self.read(action, what=f"action of {agent!r}") for agent, action in named])
 
@@ -104,7 +104,7 @@ def _zeros(space: Space[Any]) -> Any:
 
 
 def _stack(actions: Sequence[Any]) -> Any:
-    """Actions as one array or one dict of arrays. Raises ValueError or AttributeError where they are not alike."""
+    """Actions as one array or one dict of arrays. Raises ValueError or AttributeError where they differ in shape."""
     if not isinstance(actions[0], Mapping):
         return np.array(actions)
     names = actions[0].keys()

@@ -1,4 +1,4 @@
-"""What every entry of an observation and of an action is."""
+"""Descriptions of every entry of an observation and of an action."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FeatureDescription:
     index: int
     stream: str
     row: int
-    """Of the stream; the row of a map's cell counts its cells in the order of the vector."""
+    """Row of the stream; for a map, the number of the cell in the order of the vector."""
     name: str
     """As in `observations.feature_names`."""
     unit: str
@@ -29,9 +29,9 @@ class FeatureDescription:
 
 
 def describe_observation(mech_class: MechClass | None = None) -> tuple[FeatureDescription, ...]:
-    """What every entry of the flat observation is, in its order; of a class, also what its suite never fills.
+    """Every entry of the flat observation, in order; for a class, also whether it is ever filled.
 
-    A class of a battle is one of `BattleConfig.mech_classes`, whose banned weapons are left out.
+    The classes of a battle are `BattleConfig.mech_classes`, which do not have its banned weapons.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def describe_observation(mech_class: MechClass | None = None) -> tuple[FeatureDe
 
 
 def _empty_entries(mech_class: MechClass) -> set[int]:
-    """Indices of the entries that are 0 for a class whatever happens."""
+    """Indices of the entries that are always 0 for a class."""
     lacks = [
         Self[f"{prefix}_{mount.upper()}"]
         for mount in MOUNTS
@@ -92,9 +92,9 @@ class ActionDescription:
 
 
 def describe_action(mech_class: MechClass | None = None) -> tuple[ActionDescription, ...]:
-    """What every entry of the action vector is, in its order; of a class, also what it can never do.
+    """Every entry of the action vector, in order; for a class, also whether it ever has an effect.
 
-    A class of a battle is one of `BattleConfig.mech_classes`, whose banned weapons are left out.
+    The classes of a battle are `BattleConfig.mech_classes`, which do not have its banned weapons.
 
     Examples
     --------

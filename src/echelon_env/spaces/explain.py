@@ -1,4 +1,4 @@
-"""What an action would do, part by part, and why a part is refused."""
+"""The effect of each part of an action, or the reason why the part is refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DISPLAYS = {BY_DISTANCE: "distance", BY_DANGER: "danger", BY_DAMAGE: "damage"}
 
 @dataclass(frozen=True)
 class ActionPart:
-    """What a part of an action asks for and what comes of it.
+    """A part of an action and its effect.
 
     >>> print(ActionPart("jet", "jet 1", "nothing", "no jump jets"))
     jet: jet 1 -> refused: no jump jets
@@ -49,10 +49,10 @@ class ActionPart:
 def explain_action(
     engine: BattleEngine, battle: int, mech: int, vector: ArrayLike, names: Sequence[str]
 ) -> list[ActionPart]:
-    """What an action would do by what is so now, part by part; nothing is changed.
+    """The effect of each part of an action in the current state; nothing is changed.
 
-    What happens within the coming decision (who moves, who is hit) is not foreseen: a target named here is the one that
-    a shot would take now. A part is refused at least where the mask of `action_masks` forbids it.
+    Events within the coming decision (movements, hits) are not predicted: a target named here is the one of a shot now.
+    A part is refused at least where the mask of `action_masks` forbids it.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def explain_action(
     vector
         (A,) floats, its action, see `echelon_env.layout.actions`.
     names
-        (M,) of the battle's mechs, to call them by.
+        (M,) names of the battle's mechs, for the texts.
 
     Returns
     -------
@@ -271,6 +271,6 @@ def _comm(case: _Case) -> ActionPart:
         return _part("comm", NOTHING, NOTHING, None)
     mates = (case.mechs["pack"] == case.mech["pack"]) & (case.mechs["alive"] != 0)
     hearers = [case.names[row] for row in np.flatnonzero(mates).tolist() if row != case.row]
-    effect = f"heard by {', '.join(hearers)}" if hearers else "heard by nobody: no living pack-mate"
+    effect = f"heard by {', '.join(hearers)}" if hearers else "not heard: no living pack-mate"
     refused = case.absent or ("shut down: it sends nothing" if case.mech["shutdown"] else None)
     return _part("comm", f"message {', '.join(f'{number:.3g}' for number in message)}", effect, refused)

@@ -1,4 +1,4 @@
-"""Comparing what environments return, and finding what shares memory."""
+"""Comparison of returned values, and detection of shared memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMEMBERED_CALLS = 3
 """How many calls back memory is compared: more than one, because environments that swap two buffers alias too."""
 
 Difference = tuple[str, str, str]
-"""Path of the entry within the value, what was expected there, what came."""
+"""Path of the entry within the value, the expected and the actual entry."""
 
 
 def find_difference(
@@ -32,7 +32,7 @@ def find_difference(
         Dicts, sequences, dataclasses, arrays and plain values, nested.
     tolerance
         None: types, dtypes and values are the same (NaN equals NaN). A number: numbers differ by at most that
-        much, relative or absolute, whatever their types.
+        much, relative or absolute, independent of their types.
     ignored
         Dictionary keys that may differ.
     path
@@ -113,7 +113,7 @@ def _equal(first: NDArray[Any], second: NDArray[Any], tolerance: float | None) -
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any, Any]]:
-    """What a value holds: where in it, the dictionary key if it is one, and the part."""
+    """The parts of a value: path, dictionary key if there is one, and part."""
     if isinstance(value, dict):
         yield from ((f"[{key!r}]", key, part) for key, part in value.items())
     elif isinstance(value, (tuple, list)):
@@ -134,9 +134,9 @@ def find_arrays(value: Any, path: str = "", ignored: Collection[str] = ()) -> It
 
 
 def snapshot(where: str, value: Any, ignored: Collection[str]) -> Any:
-    """A deep copy of what an environment returned; what is under ignored dictionary keys stays the same object.
+    """A deep copy of a returned value; values under ignored dictionary keys stay the same objects.
 
-    Raises ConformanceError for what cannot be copied.
+    Raises ConformanceError for values that cannot be copied.
     """
     with raising("aliasing", where, "values that can be copied, to be compared later, or `ignored_infos`"):
         return copy.deepcopy(value, {id(part): part for part in _find_ignored(value, ignored)})
@@ -163,7 +163,7 @@ def find_overlaps(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[int, int]]:
 
 
 class Returned(NamedTuple):
-    """What a call returned, and how it looked then."""
+    """The value of a call, and a copy of it."""
 
     where: str
     value: dict[str, Any]
@@ -172,7 +172,7 @@ class Returned(NamedTuple):
 
 
 class AliasGuard:
-    """Sees to it that what an environment returned stays as it was, but for `ignored` keys of infos."""
+    """Checks that returned values do not change later, except for `ignored` keys of infos."""
 
     def __init__(self, ignored: Collection[str]) -> None:
         self._ignored = ignored
@@ -180,9 +180,9 @@ class AliasGuard:
         self._warned = False
 
     def admit(self, where: str, value: dict[str, Any]) -> None:
-        """Take what a call returned, by name.
+        """Add the values of a call, by name.
 
-        Raises ConformanceError where an earlier return has changed or shares memory with this one.
+        Raises ConformanceError if an earlier value has changed or shares memory with this one.
         """
         for call in self._calls:
             for name, part in call.value.items():

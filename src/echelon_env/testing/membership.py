@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from echelon_env.testing.conformance import brief
 
 Mismatch = tuple[str, str, str]
-"""Path of the entry within the value, what was expected there, what came."""
+"""Path of the entry within the value, the expected and the actual entry."""
 
 
 def find_mismatch(space: Space[Any], value: Any, path: str = "") -> Mismatch | None:

@@ -37,7 +37,7 @@ def check_parallel_env(
     """Check a PettingZoo parallel environment over whole episodes.
 
     `CHECKS` lists what is checked. Habits that PettingZoo leaves open are warned of with ConformanceWarning: an agent
-    with both flags, one that is truncated while others go on, observations of agents that share memory, no
+    with both flags, one that is truncated while others continue, observations of agents that share memory, no
     `possible_agents`, an episode that does not end.
 
     Parameters
@@ -129,7 +129,7 @@ class _ParallelCheck:
         self._replay("seed", "used environment", plan)
 
     def check_unfinished(self, plan: list[Episode]) -> None:
-        """A reset in mid-episode, with the seed and without, begins a new episode."""
+        """A reset during an episode, with and without a seed, starts a new episode."""
         episode, check = plan[0], "unfinished"
         middle, late = len(episode) // 2, len(episode) - 1
         self._renew_twin()
@@ -140,7 +140,7 @@ class _ParallelCheck:
             self._begin(env, episode[:late])
         reply, expected = (reset(env, where, check) for env in (self._env, self._twin))
         left = [agent for agent in episode[0] if agent not in episode[late]]
-        # in some games the cast changes from episode to episode: then who is back tells nothing
+        # in some games the agents differ between episodes: then the returning agents prove nothing
         same_cast = all(other[0].keys() == episode[0].keys() for other in plan)
         if same_cast and left and not any(agent in reply["agents"] for agent in left):
             raise ConformanceError(check, where, f"{left}, who had left, to be back", f"agents {reply['agents']}")
@@ -190,7 +190,7 @@ class _ParallelCheck:
                 env.close()
 
     def abandon(self) -> None:
-        """Close both environments, whatever state they are in."""
+        """Close both environments in any state."""
         for env in (self._env, self._twin):
             with contextlib.suppress(Exception):
                 env.close()

@@ -98,7 +98,7 @@ class ParallelRules:
         """Check that the empty environment stays empty, and that a further step raises or returns nothing."""
         try:
             returned = self._env.step({})
-        except Exception:  # whatever the environment raises will do
+        except Exception:  # any exception is accepted
             returned = None
         if any(returned or ()) or self._env.agents:
             came = f"{brief(returned)}, agents {brief(self._env.agents)}"
@@ -153,7 +153,7 @@ class ParallelRules:
         if both:
             self._warn("both flags", f"{where}: {both} terminated and truncated at once")
         if truncated and reply["agents"]:
-            self._warn("some truncated", f"{where}: {truncated} truncated while {reply['agents']} go on")
+            self._warn("some truncated", f"{where}: {truncated} truncated while {reply['agents']} continue")
 
     def _check_rewards(self, where: str, reply: Reply) -> None:
         for agent, reward in reply["rewards"].items():

@@ -66,7 +66,7 @@ def check_vector_env(
     tolerance
         By how much, relative or absolute, numbers of the batch may differ from those of single environments.
     own_generators
-        Whether each sub-environment has random numbers of its own. False for environments that draw for the whole
+        Whether each sub-environment has its own random generator. False for environments that draw for the whole
         batch: then neither per-environment seeds nor independence nor modes nor single environments are compared.
     seed_matters
         Whether another seed, and the next episode, must differ. False for games without chance.
@@ -129,7 +129,7 @@ def _closing(env: Any) -> Iterator[Any]:
     try:
         yield env
     finally:
-        with contextlib.suppress(Exception):  # whether closing twice is harmless is a check of its own
+        with contextlib.suppress(Exception):  # whether closing twice is harmless is a separate check
             env.close()
 
 
@@ -144,7 +144,7 @@ class _VectorCheck:
         self._guard = AliasGuard(ignored)
 
     def record(self, episodes: int, max_steps: int) -> list[Course]:
-        """Walk to the end of everybody's episodes with every call checked; returns the courses."""
+        """Step all sub-environments to the ends of their episodes with every call checked; returns the courses."""
         walk = VectorWalk(self._env, self._mode, self._plan, self._ignored)
         where = f"{self._mode.name}, reset"
         self._admit(where, walk.reset(where, self._seed))
@@ -168,7 +168,7 @@ class _VectorCheck:
         return walk.courses
 
     def check_seeds(self, courses: list[Course], own_generators: bool) -> None:
-        """Seeded again, used and new environments walk as before; so do listed seeds, in whatever order."""
+        """With the same seed, used and new environments repeat the episodes; so do lists of seeds in any order."""
         lengths = [len(course) for course in courses]
         # the walk that is over may have left a reset pending, which a reset must cancel
         again = self._walk(self._env, self._seed, self._plan, lengths)
@@ -192,7 +192,7 @@ class _VectorCheck:
             self._compare("independence", f"other {what} of sub-environment 0", courses, [courses[0], *walked[1:]])
 
     def check_reset_mask(self, courses: list[Course]) -> None:
-        """A mask resets one sub-environment in mid-episode, with its seed; it begins anew and the others go on."""
+        """A mask resets one sub-environment during an episode, with its seed; it restarts and the others continue."""
         walk = VectorWalk(self._env, self._mode, self._plan, self._ignored)
         walk.reset("reset", self._seed)
         shortest = min(next((k for k, entry in enumerate(c) if _is_end(entry)), len(c) - 1) for c in courses)
@@ -205,7 +205,7 @@ class _VectorCheck:
         self._compare("reset_mask", where, courses, walk.courses)
 
     def check_next_episode(self, courses: list[Course], seed_matters: bool) -> None:
-        """A reset without a seed goes on alike in two environments; it and another seed make other episodes."""
+        """A reset without a seed continues equally in two environments; it and another seed give other episodes."""
         lengths = [len(course) for course in courses]
         for env in (self._env, self._twin):  # a game may draw nothing before its first step
             self._walk(env, self._seed, self._plan, lengths)

@@ -1,4 +1,4 @@
-"""Walking vector environments of any autoreset mode, and reading each sub-environment's course out of their returns."""
+"""Stepping vector environments in any autoreset mode, and extracting each sub-environment's trajectory (course)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from echelon_env.testing.sampling import ActionSampler
 
 Seed = int | list[int | None] | None
 Course = list[dict[str, Any]]
-"""What happened in one sub-environment, whatever the mode: a dict with ``observation`` and ``info`` where an episode
-begins, and with ``reward``, ``terminated`` and ``truncated`` too after a step."""
+"""The trajectory of a sub-environment, in any mode: dicts with ``observation`` and ``info`` at the start of an episode,
+and also with ``reward``, ``terminated`` and ``truncated`` after a step."""
 
 
 class Results(NamedTuple):
@@ -33,7 +33,7 @@ class Results(NamedTuple):
 
 
 class Plan:
-    """Every sub-environment's actions, one for each step that it really takes, chosen when first asked for."""
+    """Every sub-environment's actions, one for each step that it takes, chosen when first needed."""
 
     def __init__(self, space: Any, num_envs: int, seed: int, choose: ActionSampler) -> None:
         self._choose = choose
@@ -254,7 +254,7 @@ def info_of(
             came = "none" if mask is None else brief(mask)
             raise ConformanceError("infos", f"{where}, infos['_{key}']", f"a mask ({num_envs},) bool", came)
         if isinstance(value, dict):
-            # a final info is a batch of infos of its own, with masks of its own
+            # a final info is a batch of infos with its own masks
             masked = None if key == "final_info" else mask
             part: Any = info_of(value, index, num_envs, f"{where}, infos[{key!r}]", masked)
         elif isinstance(value, np.ndarray) and value.shape[:1] == (num_envs,):

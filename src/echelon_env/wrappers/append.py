@@ -1,4 +1,4 @@
-"""Observations with something appended: who observes, and how much of the time has passed."""
+"""Observations with appended entries: the agent's identity, and the elapsed share of the time."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ class _AppendingWrapper(ObservationWrapper):
 
     @abstractmethod
     def _extra(self, agent: Any) -> NDArray[np.float64]:
-        """What is appended, (E,)."""
+        """The appended entries (E,)."""
 
 
 class AgentOneHot(_AppendingWrapper):
     """Appends to an agent's observation (D,) which of the N `possible_agents` it is, as a one-hot (N,).
 
-    For a policy that all agents share and that is to give them different parts. A dead agent's observation is appended
-    to like any other.
+    For a shared policy that gives agents different roles. Observations of dead agents get the entries too.
 
     Parameters
     ----------
@@ -50,9 +49,9 @@ class AgentOneHot(_AppendingWrapper):
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`.
+        If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        For any other space of observations.
+        For any other observation space.
     """
 
     def __init__(self, env: Any) -> None:
@@ -65,8 +64,8 @@ class AgentOneHot(_AppendingWrapper):
 class TimeAwareObservation(_AppendingWrapper):
     """Appends to an agent's observation (D,) the share of `max_cycles` steps that has passed, 0 after a reset.
 
-    For a limit from outside that the observation does not show. It ends no episode: that is the environment's business,
-    and after the limit the share stays 1.
+    For an external limit that the observation does not contain. The wrapper does not end the episode; after the limit
+    the share stays 1.
 
     Parameters
     ----------
@@ -78,9 +77,9 @@ class TimeAwareObservation(_AppendingWrapper):
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`.
+        If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        For any other space of observations, and for a limit that is no positive integer.
+        For any other observation space, and for a limit that is not a positive integer.
     """
 
     def __init__(self, env: Any, max_cycles: int) -> None:

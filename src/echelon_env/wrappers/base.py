@@ -1,4 +1,4 @@
-"""What the wrappers share: the check of what they wrap, and observations that change together with their spaces."""
+"""Base classes of the wrappers: argument checks, and observations that change together with their spaces."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ StepResult = tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, 
 
 
 class ParallelWrapper(BaseParallelWrapper):  # type: ignore[misc]  # PettingZoo is untyped
-    """PettingZoo's wrapper, with a check of what is wrapped and `state` with whatever arguments the environment takes.
+    """PettingZoo's wrapper, with a check of its argument and a `state` that passes on all arguments.
 
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`.
+        If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
         If `env` does not name its agents in `possible_agents`.
     """
@@ -54,7 +54,7 @@ class ObservationWrapper(ParallelWrapper):
         return self.observation_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
-        """Begin an episode; the arguments go to the environment as they are."""
+        """Start an episode; the arguments are passed to the environment."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._begin()
         return self._change(observations, infos), infos
@@ -66,10 +66,10 @@ class ObservationWrapper(ParallelWrapper):
 
     @abstractmethod
     def _change_space(self, agent: Any, space: Space[Any]) -> Space[Any]:
-        """The space of an agent's changed observations. Raises ValueError for a space that cannot be served."""
+        """The space of an agent's changed observations. Raises ValueError for an unsupported space."""
 
     def _begin(self) -> None:
-        """Forget the last episode, where there is something to forget."""
+        """Reset the state of the last episode, if there is any."""
 
     @abstractmethod
     def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -77,7 +77,7 @@ class ObservationWrapper(ParallelWrapper):
 
 
 def is_alive(infos: Mapping[Any, Any], agent: Any) -> bool:
-    """What an agent's info says by its key ``alive``; where there is none, agents are alive."""
+    """The entry ``alive`` of an agent's info; without it, the agent is alive."""
     return bool(infos.get(agent, {}).get("alive", True))
 
 

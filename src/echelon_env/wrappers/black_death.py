@@ -1,4 +1,4 @@
-"""Environments whose agents die, for code that needs the same agents from the first step to the last."""
+"""Environments whose agents die, for code that needs the same agents in every step."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult
 
 
 class BlackDeath(ParallelWrapper):
-    """All `possible_agents` stay to the end: who left the environment inside observes zeros and earns nothing.
+    """All `possible_agents` stay until the end; agents that left the wrapped environment observe zeros with reward 0.
 
-    From the step in which it leaves, an agent observes zeros and is neither terminated nor truncated; that step's
-    reward and info are still the environment's, later ones 0 and empty, and its actions go nowhere. When the last agent
-    leaves all end at once, each in the way in which it left, and those that leave in that very step with their real
-    observations. An agent that an episode begins without counts as terminated before it. Every info has the key
-    ``alive``: False where the agent observes zeros, else the environment's own or, if it sets none, whether it was not
-    terminated.
+    From the step in which it leaves, an agent observes zeros and is neither terminated nor truncated. The reward and
+    info of that step are the environment's, later ones are 0 and empty, and its actions are ignored. When the last
+    agent leaves, all agents end, each with the flag with which it left; agents that leave in that step keep their real
+    observations. An agent that is absent at the start of an episode counts as terminated. Every info has the key
+    ``alive``: False where the agent observes zeros, else the environment's own value or, without one, whether it was
+    not terminated.
 
-    Zeros are the values of a space that are nearest to 0; in an action mask that is a mask that allows nothing.
+    Zeros are the values of a space that are closest to 0; in an action mask that is a mask that allows nothing.
 
     Parameters
     ----------
     env
-        A PettingZoo parallel environment. One of Echelon's had better be made with ``dead_agents="persist"``, which
-        also keeps what the dead still earn.
+        A PettingZoo parallel environment. For Echelon's environments ``dead_agents="persist"`` is better: it also keeps
+        later rewards of dead mechs.
 
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`.
+        If `env` is not a `pettingzoo.ParallelEnv`.
     """
 
     def __init__(self, env: Any) -> None:
@@ -41,14 +41,14 @@ class BlackDeath(ParallelWrapper):
         self._ends: dict[Any, tuple[bool, bool]] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
-        """Begin an episode; the arguments go to the environment as they are."""
+        """Start an episode; the arguments are passed to the environment."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self.agents = self.env.possible_agents[:]
         self._ends = dict.fromkeys(self.agents, (True, False))
         return self._observations(observations, self.env.agents), self._infos(infos, self.env.agents, {})
 
     def step(self, actions: Mapping[Any, Any]) -> StepResult:
-        """Take a step with actions for those who have not left; others' are ignored.
+        """Take a step with actions for the agents that have not left; others are ignored.
 
         Raises ResetNeeded before `reset` and after the end, ValueError for an action of an unknown agent.
         """

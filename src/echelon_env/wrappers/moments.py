@@ -17,7 +17,7 @@ FilePath = str | os.PathLike[str]
 
 
 class RunningMoments:
-    """Mean and variance, entry by entry, of all rows that it has been shown, in float64.
+    """Mean and variance, entry by entry, of all rows so far, in float64.
 
     Rows are merged by the parallel algorithm of Chan, Golub and LeVeque (1979), which loses no accuracy where the mean
     is large and the variance small.
@@ -51,7 +51,7 @@ class RunningMoments:
 
     @property
     def var(self) -> NDArray[np.float64]:
-        """Variance of the rows, as `numpy.var` has it; ones before the second row, when nothing can be said of it."""
+        """Variance of the rows, as `numpy.var`; ones before the second row."""
         return self._squares / self._count if self._count > 1 else np.ones(self.shape)
 
     def update(self, rows: ArrayLike, mask: ArrayLike | None = None) -> None:
@@ -60,9 +60,9 @@ class RunningMoments:
         Parameters
         ----------
         rows
-            (..., *shape) with at least one leading axis, such as (N, D), or (B, M, D) as the batch of battles has it.
+            (..., *shape) with at least one leading axis, such as (N, D), or (B, M, D) for a batch of battles.
         mask
-            (...) bool: which rows count; all by default. Those left out may hold anything.
+            (...) bool: which rows count; all by default. The values of other rows are ignored.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class RunningMoments:
 
 
 def write_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoments]) -> None:
-    """Write named moments to a JSON file, whole or not at all, that says what `kind` of thing they are of.
+    """Write named moments and their `kind` to a JSON file, whole or not at all.
 
     Floats are written so that they are read back exactly. Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""Observations and rewards scaled by running statistics that the dead never enter."""
+"""Observations and rewards scaled by running statistics of living agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from echelon_env.wrappers.base import ObservationWrapper, ParallelWrapper, Reset
 from echelon_env.wrappers.moments import FilePath, RunningMoments, read_moments, write_moments
 
 Tree = RunningMoments | dict[str, "Tree"] | None
-"""The statistics of a space: of a Box, by key of a Dict, or None where nothing is normalised."""
+"""The statistics of a space: of a Box, by key of a Dict, or None where nothing is normalized."""
 
 
 class _Statistics:
@@ -23,15 +23,15 @@ class _Statistics:
 
     @property
     def frozen(self) -> bool:
-        """Whether the statistics stay as they are."""
+        """Whether the statistics are not updated."""
         return self._frozen
 
     def freeze(self) -> None:
-        """Keep the statistics as they are from now on, as in an evaluation."""
+        """Stop updating the statistics, as for an evaluation."""
         self._frozen = True
 
     def unfreeze(self) -> None:
-        """Go on with the statistics."""
+        """Continue to update the statistics."""
         self._frozen = False
 
     def save(self, path: FilePath) -> None:
@@ -54,15 +54,15 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
     """Observations as (observation - mean) / sqrt(variance + epsilon), entry by entry, clipped.
 
     `gymnasium.wrappers.NormalizeObservation` for many agents that die. Agents with equal observation spaces share their
-    statistics (`moments`). Boxes of floats are normalised, also those within a Dict, each key by itself; left alone are
-    keys that end in ``_mask``, Boxes of other types and spaces that are neither Box nor Dict.
+    statistics (`moments`). Boxes of floats are normalized, also those within a Dict, each key separately. Keys that
+    end in ``_mask``, Boxes of other types and spaces that are neither Box nor Dict stay unchanged.
 
-    An observation enters the statistics, before it is normalised itself, if its agent is still in `agents` and its info
-    does not hold ``alive`` = False. So final observations, which nobody acts on, do not. A dead agent that stays
-    (``alive`` is False) observes 0 where the environment says 0, and the rest normalised like anyone's.
+    An observation is counted in the statistics, before it is normalized, if its agent is still in `agents` and its info
+    does not have ``alive`` = False. So final observations, for which no action follows, are not counted. For a dead
+    agent that stays (``alive`` is False) zeros stay zeros, and other entries are normalized as for living agents.
 
-    `freeze`, `unfreeze`, `save` and `load` act on this wrapper, also when called on one around it that has none of its
-    own.
+    `freeze`, `unfreeze`, `save` and `load` act on this wrapper, also if called on an outer wrapper without such
+    methods.
 
     Parameters
     ----------
@@ -71,21 +71,21 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
     epsilon
         Added to variances, above 0.
     clip
-        Largest absolute value of what comes out, or None.
+        Largest absolute value of the result, or None for no limit.
 
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`.
+        If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        For a space of observations without anything to normalise, and for impossible arguments. In `reset` and `step`
+        For an observation space without anything to normalize, and for invalid arguments. In `reset` and `step`
         for an observation that is not finite.
     """
 
     def __init__(self, env: Any, *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
         self._epsilon, self._clip = _check_scaling(epsilon, clip)
         self.moments: dict[Any, Tree] = {}
-        """The statistics, by agent: `RunningMoments`, or for a Dict a dict of them with None for what is left alone."""
+        """The statistics, by agent: `RunningMoments`, or for a Dict a dict of them with None for unchanged parts."""
         self._groups: list[list[Any]] = []  # agents that share statistics
         super().__init__(env)
 
@@ -130,16 +130,17 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
 
 
 class NormalizeRewards(_Statistics, ParallelWrapper):
-    """Rewards divided by the standard deviation of the agents' discounted returns so far, clipped; the mean stays.
+    """Rewards divided by the standard deviation of the agents' discounted returns so far, clipped.
 
-    `gymnasium.wrappers.NormalizeReward` for many agents that die. Every agent has a running return of its own,
-    return = gamma x return + reward, from its first step to its last; all returns enter one statistic (`moments`), so
-    that the agents' rewards keep their proportions. A step's return enters, before its reward is scaled, if the agent
-    was alive when it acted: the reward of dying counts, and what an agent earns that died earlier and stays (``alive``
-    was False in its info before the step) is scaled and does not.
+    The mean is not subtracted, as in `gymnasium.wrappers.NormalizeReward`, here for many agents that die. Every agent
+    has its own running return, return = gamma x return + reward, from its first step to its last. All returns are
+    counted in one statistic (`moments`), so that the agents' rewards keep their proportions. A step's return is
+    counted, before its reward is scaled, if the agent was alive when it acted. So the reward of dying counts; rewards
+    of an agent that died earlier and stays (``alive`` was False in its info before the step) are scaled but not
+    counted.
 
-    `freeze`, `unfreeze`, `save` and `load` act on this wrapper, also when called on one around it that has none of its
-    own. Infos stay as they are, and with them anything that they say about rewards.
+    `freeze`, `unfreeze`, `save` and `load` act on this wrapper, also if called on an outer wrapper without such
+    methods. Infos, including their rewards, are not changed.
 
     Parameters
     ----------
@@ -150,14 +151,14 @@ class NormalizeRewards(_Statistics, ParallelWrapper):
     epsilon
         Added to the variance, above 0.
     clip
-        Largest absolute value of what comes out, or None.
+        Largest absolute value of the result, or None for no limit.
 
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`.
+        If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        For impossible arguments. In `step` for a reward that is not finite.
+        For invalid arguments. In `step` for a reward that is not finite.
     """
 
     def __init__(self, env: Any, *, gamma: float = 0.99, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
@@ -172,7 +173,7 @@ class NormalizeRewards(_Statistics, ParallelWrapper):
         self._alive: dict[Any, bool] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
-        """Begin an episode; the arguments go to the environment as they are."""
+        """Start an episode; the arguments are passed to the environment."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._returns = {}
         self._alive = {agent: is_alive(infos, agent) for agent in self.env.agents}

@@ -1,4 +1,4 @@
-"""The last observations as one."""
+"""Stacks of the last observations."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ PADDINGS = ("reset", "zero")
 class StackObservations(ObservationWrapper):
     """An agent's last `stack_size` observations (...) as one (stack_size, ...), the oldest first.
 
-    As `gymnasium.wrappers.FrameStackObservation` does it for one agent. An agent's stack begins with its first
-    observation of the episode, also where it joins later; an agent that dies and stays stacks what it then observes.
+    Like `gymnasium.wrappers.FrameStackObservation` for one agent. An agent's stack starts with its first observation of
+    the episode, also if it joins later. The stack of a dead agent that stays continues with its observations.
 
     Parameters
     ----------
     env
         A PettingZoo parallel environment whose observations are of Box spaces, of any shape and type.
     stack_size
-        How many observations, at least 1.
+        Number of observations, at least 1.
     padding_type
-        What stands for those before the first one: ``"reset"`` repeats the first, ``"zero"`` is zeros.
+        Replacement for observations before the first one: ``"reset"`` repeats the first, ``"zero"`` is zeros.
 
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`.
+        If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        For a space of observations that is no Box, and for impossible arguments.
+        For an observation space that is not a Box, and for invalid arguments.
     """
 
     def __init__(self, env: Any, stack_size: int, padding_type: Literal["reset", "zero"] = "reset") -> None:

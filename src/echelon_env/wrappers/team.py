@@ -15,33 +15,33 @@ from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, 
 
 
 class TeamVersusPolicy(ParallelWrapper):
-    """Only one team's agents remain; the R others are played by a policy.
+    """The agents of one team; a policy controls the R other agents.
 
-    Row r of what the policy sees and says is the r-th of the others in the order of `possible_agents`. The rows of
-    those who have left are zeros, and what it says for them goes nowhere.
+    Row r of the policy's observations and actions is the r-th other agent in the order of `possible_agents`. The rows
+    of agents that have left are zeros, and their actions are ignored.
 
-    The episode ends when no agent of the team is left: with the environment's, or earlier, if the team is dead and the
-    others go on. What the team would still have earned is then lost; Echelon's ``dead_agents="persist"`` keeps it.
+    The episode ends when no agent of the team is left: with the environment's episode, or earlier if the team is dead
+    and the others continue. Later rewards of the team are then lost; Echelon's ``dead_agents="persist"`` keeps them.
 
     Parameters
     ----------
     env
-        A PettingZoo parallel environment in which all agents of the other teams have the same space of observations, a
-        Box, and the same space of actions.
+        A PettingZoo parallel environment in which all agents of the other teams have the same observation space, a Box,
+        and the same action space.
     policy
-        A `Policy`, or a function from observations (R, ...) to actions (R, ...). It is reset for all rows whenever an
-        episode begins.
+        A `Policy`, or a function from observations (R, ...) to actions (R, ...). It is reset for all rows at the start
+        of every episode.
     team
-        The team's name, which is that of its agents before the last underscore (``"blue"`` for ``blue_0``), or a
-        collection of its agents.
+        The team's name, which is the part of its agents' names before the last underscore (``"blue"`` for
+        ``blue_0``), or a collection of its agents.
 
     Raises
     ------
     TypeError
-        If `env` is no `pettingzoo.ParallelEnv`, or the policy is neither of both.
+        If `env` is not a `pettingzoo.ParallelEnv`, or the policy is neither.
     ValueError
-        For a team that is none or everybody, and for spaces of the others that cannot be served. In `step` for actions
-        of the policy of the wrong shape or type.
+        For an unknown team or one of all agents, and for unsupported spaces of the others. In `step` for actions of the
+        policy with a wrong shape or type.
     """
 
     def __init__(self, env: Any, policy: Policy | PolicyFunction, team: str | Collection[Any] = "blue") -> None:
@@ -65,7 +65,7 @@ class TeamVersusPolicy(ParallelWrapper):
             raise ValueError(f"action space of {self._others[0]!r}: expected one of arrays or numbers, got {said}")
         for agent in self._others:
             if env.observation_space(agent) != seen or env.action_space(agent) != said:
-                raise ValueError(f"expected equal spaces of all that the policy plays, those of {agent!r} differ")
+                raise ValueError(f"expected equal spaces of all agents of the policy, those of {agent!r} differ")
         self._observations = self._rows({})
 
     @property
@@ -74,7 +74,7 @@ class TeamVersusPolicy(ParallelWrapper):
         return [agent for agent in getattr(self.env, "agents", []) if agent in self.possible_agents]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
-        """Begin an episode; the arguments go to the environment as they are."""
+        """Start an episode; the arguments are passed to the environment."""
         observations, infos = self.env.reset(seed=seed, options=options)
         self._policy.reset(np.ones(len(self._others), np.bool_))
         self._observations = self._rows(observations)
@@ -83,7 +83,7 @@ class TeamVersusPolicy(ParallelWrapper):
     def step(self, actions: Mapping[Any, Any]) -> StepResult:
         """Take a step with one action for every agent in `agents`.
 
-        Raises ResetNeeded before `reset` and after the end, ValueError for an action of an agent that is not there.
+        Raises ResetNeeded before `reset` and after the end, ValueError for an action of an agent that is not present.
         """
         own = self.agents
         if not own:
@@ -122,7 +122,7 @@ class TeamVersusPolicy(ParallelWrapper):
 
 
 def _agents_of(team: str | Collection[Any], agents: Collection[Any]) -> set[Any]:
-    """The agents that a team's name or a collection of them means."""
+    """The agents of a team's name or collection."""
     if isinstance(team, str):
         teams: dict[str, set[Any]] = {}
         for agent in agents:
