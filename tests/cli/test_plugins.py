@@ -82,7 +82,7 @@ def test_a_broken_command_is_one_line_and_the_others_work(source, reason, instal
     assert fail(["wrong"], capsys) == f"echelon: {line}\n"
     listed = overview(capsys)
     assert line in listed and "Measure the speed of battles" in listed
-    assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
+    assert main(["maps", "--scenario", "duel-open", "--maps", "1", "--statistics"]) == 0
     assert capsys.readouterr().err == ""
 
 

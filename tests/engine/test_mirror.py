@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from echelon_env.engine._jit import entry_point
-from echelon_env.engine.intel import share_intel
-from echelon_env.engine.observe import observe_all
-from echelon_env.engine.sensors import list_all_contacts, look_around
+from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.setup import draw_battle_maps
 from echelon_env.engine.state import NO_MECH, UNSEEN
 from echelon_env.engine.tables import build_tables
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
+from echelon_env.engine.tick import step_range
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.observations import STREAMS, Self, feature_names
 from oracles.configs import odd_config, small_config
 from oracles.mirror import copy_state, exchange_colours, half_turn
 from oracles.situations import arranged_engine, brawling_actions
@@ -27,20 +27,18 @@ BATTLES = 6
 
 
 @entry_point
-def _perceive(tables, arrays, observations):  # a parameter named "state" would make it a kernel for kernels only
-    for b in range(observations.shape[0]):
+def _draw_maps(tables, arrays):  # a parameter named "state" would make it a kernel for kernels only
+    for b in range(arrays.battles.shape[0]):
         draw_battle_maps(tables, arrays, b)
-        look_around(tables, arrays, b)
-        list_all_contacts(tables, arrays, b)
-        share_intel(tables, arrays, b)
-        observe_all(tables, arrays, b, observations[b])
 
 
 def perceive(config, state):
     """What the mechs of a state's battles observe: (B, M, D). The state moves on as at the end of a decision."""
-    observations = np.zeros((*state.mechs.shape, OBSERVATION_DIM), np.float32)
-    _perceive(build_tables(config), state, observations)
-    return observations
+    tables, battles = build_tables(config), len(state.battles)
+    _draw_maps(tables, state)
+    out = BattleEngine(config, battles).out
+    step_range(tables, state, np.zeros((*state.mechs.shape, ACTION_DIM), np.float32), out, 0, battles, True)
+    return out.observations
 
 
 def played(config):
