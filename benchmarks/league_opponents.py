@@ -21,7 +21,7 @@ from benchmarks.tables import Cell, Table, as_text  # noqa: E402
 from benchmarks.timing import interleaved, spread_note  # noqa: E402
 from echelon_env.opponents import PolicyLike  # noqa: E402
 from echelon_train.config.files import load_run_config  # noqa: E402
-from echelon_train.league.self_play.opponent_pool import Lineup  # noqa: E402
+from echelon_train.league.self_play.opponent_pool import OpponentPool  # noqa: E402
 from echelon_train.policy import BattlePolicy, build_policy  # noqa: E402
 from echelon_train.runs.building import build_model  # noqa: E402
 from echelon_train.vec_env import BattleVecEnv  # noqa: E402
@@ -50,7 +50,7 @@ class Collector:
             policy.set_training_mode(False)
             return policy
 
-        opponent: PolicyLike = Lineup(config.battle, draw, load) if members else SCRIPTED
+        opponent: PolicyLike = OpponentPool(config.battle, draw, load) if members else SCRIPTED
         env = BattleVecEnv(config.battle, battles, opponent=opponent, seed=1, maps=16)
         self.model = build_model(config, env, "cpu")
         self.model.set_logger(Logger(None, []))

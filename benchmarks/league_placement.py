@@ -1,7 +1,7 @@
-"""What taking newcomers' games together is worth: ``python -m benchmarks.league_placement --help``.
+"""The effect of rating newcomers by all of their games: ``python -m benchmarks.league_placement --help``.
 
 Simulated leagues of known strengths, the anchor among the weak, whose members all join at once, play a scheduled rating
-run to its end. Ratings by Glicko-2 alone are compared with those where newcomers are placed, see
+run to its end. Ratings by Glicko-2 alone are compared with those where `rate_newcomers` corrects them, see
 `echelon_train.league.matchmaking.provisional`.
 """
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray  # noqa: E402
 
 from benchmarks.league_scheduling import Population, explain  # noqa: E402
 from benchmarks.tables import Table, as_text  # noqa: E402
-from echelon_train.league.matchmaking.provisional import placed  # noqa: E402
+from echelon_train.league.matchmaking.provisional import rate_newcomers  # noqa: E402
 from echelon_train.league.matchmaking.scheduling import Game, deviations, propose_matches  # noqa: E402
 from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period  # noqa: E402
 from echelon_train.league.store.periods import ANCHOR_RATING  # noqa: E402
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> None:
 def compare(leagues: int, seed: int) -> Table:
     """Both ways over drawn leagues."""
     rows = {}
-    for name, place in (("Glicko-2 alone", False), ("newcomers placed", True)):
+    for name, place in (("Glicko-2 alone", False), ("newcomers rated jointly", True)):
         found = [
             rating_run(draw(np.random.default_rng([seed, i])), np.random.default_rng([seed, i, 1]), place=place)
             for i in range(leagues)
@@ -80,7 +80,7 @@ def _rated(
     before: dict[str, Rating], played: Sequence[Game], games: Sequence[Game], anchors: Collection[str], *, place: bool
 ) -> dict[str, Rating]:
     after = rate_period(before, (game[:3] for game in played), pinned=anchors)
-    return placed(after, [game[:3] for game in games], anchors) if place else after
+    return rate_newcomers(after, [game[:3] for game in games], anchors) if place else after
 
 
 def _truth(points: NDArray[np.float64], reach: NDArray[np.float64], true: NDArray[np.float64]) -> tuple[float, float]:

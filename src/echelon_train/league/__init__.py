@@ -1,1 +1,90 @@
-"""The league: a population of members, the record of their matches, their ratings, and who meets whom."""
+"""The league: a population of members, the record of their matches, their ratings, and matchmaking.
+
+Public names are loaded when they are first used: most modules import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from echelon_train.config.league import LeagueConfig, OpponentMixture
+    from echelon_train.league.errors import LeagueError
+    from echelon_train.league.matchmaking.opponents import pfsp_weights
+    from echelon_train.league.playing.executors import LocalExecutor
+    from echelon_train.league.playing.ray_executor import RayExecutor
+    from echelon_train.league.playing.replay import replay
+    from echelon_train.league.playing.runner import rating_run
+    from echelon_train.league.ratings.bradley_terry import bradley_terry
+    from echelon_train.league.ratings.cycles import cycle_score
+    from echelon_train.league.ratings.glicko2 import Rating, expected_score, rate, rate_period
+    from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
+    from echelon_train.league.ratings.payoffs import Payoffs, mispredictions, payoffs
+    from echelon_train.league.store.fsck import fsck
+    from echelon_train.league.store.members import Member
+    from echelon_train.league.store.periods import LeagueSettings
+    from echelon_train.league.store.promotion import promote
+    from echelon_train.league.store.records import PlayedMatch
+    from echelon_train.league.store.registry import League, Standing
+    from echelon_train.league.store.transfer import export_league, import_league
+
+__all__ = [
+    "League",
+    "LeagueConfig",
+    "LeagueError",
+    "LeagueSettings",
+    "LocalExecutor",
+    "Member",
+    "NashAverage",
+    "OpponentMixture",
+    "Payoffs",
+    "PlayedMatch",
+    "Rating",
+    "RayExecutor",
+    "Standing",
+    "bradley_terry",
+    "cycle_score",
+    "expected_score",
+    "export_league",
+    "fsck",
+    "import_league",
+    "mispredictions",
+    "nash_average",
+    "payoffs",
+    "pfsp_weights",
+    "promote",
+    "rate",
+    "rate_period",
+    "rating_run",
+    "replay",
+]
+
+_NAMES = {
+    "config.league": "LeagueConfig OpponentMixture",
+    "league.errors": "LeagueError",
+    "league.matchmaking.opponents": "pfsp_weights",
+    "league.playing.executors": "LocalExecutor",
+    "league.playing.ray_executor": "RayExecutor",
+    "league.playing.replay": "replay",
+    "league.playing.runner": "rating_run",
+    "league.ratings.bradley_terry": "bradley_terry",
+    "league.ratings.cycles": "cycle_score",
+    "league.ratings.glicko2": "Rating expected_score rate rate_period",
+    "league.ratings.nash_averaging": "NashAverage nash_average",
+    "league.ratings.payoffs": "Payoffs mispredictions payoffs",
+    "league.store.fsck": "fsck",
+    "league.store.members": "Member",
+    "league.store.periods": "LeagueSettings",
+    "league.store.promotion": "promote",
+    "league.store.records": "PlayedMatch",
+    "league.store.registry": "League Standing",
+    "league.store.transfer": "export_league import_league",
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"echelon_train.{_MODULES[name]}"), name)

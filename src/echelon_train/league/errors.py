@@ -1,4 +1,4 @@
-"""What can go wrong with a league through no fault of the code."""
+"""Errors of leagues: missing, foreign or damaged folders, and refused requests."""
 
 from echelon_train.errors import TrainError
 

@@ -1,4 +1,4 @@
-"""The options of the commands of a league; what they do is in the modules of this package that are named here."""
+"""The options of the commands of a league; each command is the module of its name in this package."""
 
 from __future__ import annotations
 
@@ -36,18 +36,21 @@ class _Commands:
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(self, name: str, module: str, summary: str, *, league: bool = True) -> argparse.ArgumentParser:
-        """Declare a command, with the folder of the league if it begins with it; its function has its name."""
+    def add(self, name: str, summary: str, *, module: str = "", league: bool = True) -> argparse.ArgumentParser:
+        """Declare a command and, unless the command makes it, the folder of the league.
+
+        The function is `run_NAME` in the module of the name, or in `module`.
+        """
         command = self._subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if league:
             command.add_argument("league", type=Path, metavar="LEAGUE", help="folder of the league")
         command.add_argument("--json", action="store_true", help="print JSON")
-        command.set_defaults(module=module, function=f"run_{name}", parser=command)
+        command.set_defaults(module=module or name, function=f"run_{name}", parser=command)
         return command
 
 
 def _add_beginning(commands: _Commands) -> None:
-    add = commands.add("init", "membership", "make a league", league=False).add_argument
+    add = commands.add("init", "make a league", league=False).add_argument
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")
     add("--anchor", metavar="LEVEL", help="scripted player that keeps its rating of 1500 (default: novice)")
     add("--tau", type=positive_number, metavar="X", help="how fast volatilities change, Glicko-2 (default: 0.5)")
@@ -57,29 +60,29 @@ def _add_beginning(commands: _Commands) -> None:
         metavar="LEVEL",
         help="members to begin with besides the anchor: scripted players, or all for the five levels (default: all)",
     )
-    add = commands.add("add", "membership", "make a policy or a scripted player a member").add_argument
+    add = commands.add("add", "make a policy or a scripted player a member").add_argument
     add("player", metavar="PLAYER", help="run or checkpoint folder, or scripted player")
     add("--kind", help="main, main_exploiter or league_exploiter if it is still being trained (default: past)")
-    add("--name", help="what to call it (default: an adjective and an animal)")
+    add("--name", help="its name in the league (default: its kind and a number)")
     add("--parent", metavar="NAME", help="member that it was trained from")
 
 
 def _add_looking(commands: _Commands) -> None:
-    add = commands.add("standings", "standing", "show who is how strong").add_argument
+    add = commands.add("standings", "show the members by rating").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the Bradley-Terry strengths into a new picture")
     add("--curve-picture", type=Path, metavar="FILE", help="draw the ratings over what members were trained on")
-    add = commands.add("matrix", "matrix", "show who scores how much against whom, and who matters").add_argument
+    add = commands.add("matrix", "show the mean score of every pair and the Nash weights").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the matrix beside the ratings into a new picture")
     add("--nash-picture", type=Path, metavar="FILE", help="draw the Nash mixture into a new picture")
-    add = commands.add("history", "standing", "show the ratings after each rating period").add_argument
+    add = commands.add("history", "show the ratings after each rating period").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the ratings' course into a new picture")
 
 
 def _add_playing(commands: _Commands) -> None:
-    play = commands.add("play", "battles", "play matches, and rate the members by them")
+    play = commands.add("play", "play matches and rate the members")
     add = play.add_argument
     add(
         "players",
@@ -94,7 +97,7 @@ def _add_playing(commands: _Commands) -> None:
     where = play.add_mutually_exclusive_group()
     where.add_argument("--processes", type=positive, default=1, metavar="N", help="that play (default: %(default)s)")
     where.add_argument("--ray", action="store_true", help="play on a Ray cluster")
-    exploit = commands.add("exploit", "exploiting", "train a fresh policy against a member, to see what can be won")
+    exploit = commands.add("exploit", "train a best response to a member and measure its exploitability")
     add = exploit.add_argument
     add("name", metavar="NAME", help="of the member")
     add("--config", metavar="CONFIG", help="run config, see echelon train (default: skirmish, in the league's battles)")
@@ -103,8 +106,8 @@ def _add_playing(commands: _Commands) -> None:
     add("--seed", type=non_negative, metavar="N", help="of the run (default: the run config's)")
     add("--battles", type=positive, default=200, metavar="N", help="to be judged by, an even number (default: 200)")
     add("--max-minutes", type=positive_number, metavar="X", help="stop training after this time, whatever the steps")
-    add("--out", type=Path, metavar="FOLDER", help="of the run, new or to go on with (default: a new one in runs)")
-    add = commands.add("replay", "replaying", "play a recorded match again, battle for battle").add_argument
+    add("--out", type=Path, metavar="FOLDER", help="of the run, new or to continue (default: a new one in runs)")
+    add = commands.add("replay", "play a recorded match again, battle for battle").add_argument
     add("match", nargs="?", metavar="MATCH", help="its uuid, or the beginning of it (default: list the last matches)")
     add("--force", action="store_true", help="play it though the versions differ from those that it was played with")
     add("--gif", type=Path, metavar="FILE", help="film a battle of it into a new file, instead of playing all")
@@ -112,7 +115,7 @@ def _add_playing(commands: _Commands) -> None:
 
 
 def _add_champions(commands: _Commands) -> None:
-    promote = commands.add("promote", "champions", "make a member the champion, if it proves better than the last")
+    promote = commands.add("promote", "make a member the champion if it beats the present one")
     promote.add_argument("name", metavar="NAME", help="of the member")
     promote.add_argument(
         "--k", type=float, default=1.0, metavar="X", help="deviations that a score is below a rating (default: 1)"
@@ -121,12 +124,8 @@ def _add_champions(commands: _Commands) -> None:
     promote.add_argument(
         "--maps", type=positive, default=50, metavar="N", help="of the match with the champion (default: 50)"
     )
-    retire = commands.add("retire", "champions", "take members out of play; their matches stay")
-    retire.add_argument("name", nargs="?", metavar="NAME", help="of the member")
-    retire.add_argument("--weak", action="store_true", help="all that are weak for long, and no rare counter")
-    retire.add_argument("--margin", type=positive_number, metavar="X", help="points behind, of --weak")
-    retire.add_argument("--periods", type=positive, metavar="N", help="rating periods in a row, of --weak")
-    retire.add_argument("--dry-run", action="store_true", help="only say who would be, of --weak")
+    retire = commands.add("retire", "retire a member; its matches still count")
+    retire.add_argument("name", metavar="NAME", help="of the member")
 
 
 def _add_scenario(command: argparse.ArgumentParser, default: str = _USUAL_BATTLE) -> None:
@@ -134,10 +133,10 @@ def _add_scenario(command: argparse.ArgumentParser, default: str = _USUAL_BATTLE
 
 
 def _add_upkeep(commands: _Commands) -> None:
-    commands.add("rebuild", "upkeep", "make all ratings anew from the matches")
-    commands.add("fsck", "upkeep", "look for damage, and explain it")
-    add = commands.add("export", "upkeep", "write the league into one file").add_argument
+    commands.add("rebuild", "compute all ratings again from the matches")
+    commands.add("fsck", "check the league for damage")
+    add = commands.add("export", "write the league into one file", module="transfer").add_argument
     add("file", type=Path, metavar="FILE", help="new file")
-    add = commands.add("import", "upkeep", "make a league from an exported one", league=False).add_argument
+    add = commands.add("import", "make a league from an exported one", module="transfer", league=False).add_argument
     add("file", type=Path, metavar="FILE", help="exported league")
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")

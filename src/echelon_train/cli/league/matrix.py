@@ -1,4 +1,4 @@
-"""Who scores how much against whom in a league, and who matters."""
+"""The payoff matrix and the Nash average of a league, from the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from echelon_env.evaluate.tables import shorten
-from echelon_train.cli.league.insight import (
+from echelon_train.cli.league.diagnostics import (
     Insight,
     format_warnings,
     look_into,
@@ -23,7 +23,7 @@ from echelon_train.cli.league.output import (
     percent,
     plural,
 )
-from echelon_train.league.pictures import save_nash_average, save_payoff_matrix
+from echelon_train.league.plots import save_nash_average, save_payoff_matrix
 from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.registry import League

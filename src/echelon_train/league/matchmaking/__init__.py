@@ -1,1 +1,1 @@
-"""Who plays whom: opponents of learners and matches of rating runs."""
+"""Matchmaking: opponents of learners and matches of rating runs."""

@@ -1,8 +1,8 @@
-"""Whom a learner meets: its present self, past selves, other members and scripted levels, by a configurable mixture.
+"""Opponents of a learner: its present self, past selves, other members and scripted levels, by a configurable mixture.
 
 Prioritised fictitious self-play (PFSP), verification and the shares of a main agent are those of AlphaStar: Vinyals et
 al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019, with its pseudocode. Rating
-runs, which no one learns from, are planned in `scheduling`.
+runs are planned in `scheduling`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Learner:
 
     name: str
     rating: float = quantity(1500.0, "points", 0, 1e4)
-    games: int = quantity(0, "games", 0, 2**53)  # against anybody
+    games: int = quantity(0, "games", 0, 2**53)  # against all opponents
 
     def __post_init__(self) -> None:
         check_fields(self, "learner.")
@@ -77,7 +77,7 @@ class Candidate:
 
 
 class Opponent(NamedTuple):
-    """Whom to meet, and why. The source "self" goes with the learner's own name."""
+    """An opponent and the source that offered it. The source "self" goes with the learner's own name."""
 
     name: str
     source: Source
@@ -125,7 +125,7 @@ def skill_weights(rating: float, ratings: ArrayLike, width: float = 200.0) -> ND
 
     Returns
     -------
-    (N,) probabilities. Only their ratios follow the curve, so that somebody is found however far all are.
+    (N,) probabilities. Only their ratios follow the curve, so an opponent is found however far all are.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def skill_weights(rating: float, ratings: ArrayLike, width: float = 200.0) -> ND
 
 
 def neighbours(learner: Learner, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Whom a learner may meet for its rating: everybody, but a newcomer only its neighbours, or the nearest."""
+    """The candidates for a learner of this rating: all, or for a newcomer its neighbours or else the nearest."""
     if learner.games >= NEWCOMER_GAMES or not candidates:
         return list(candidates)
     distances = [abs(candidate.rating - learner.rating) for candidate in candidates]
@@ -148,7 +148,7 @@ def neighbours(learner: Learner, candidates: Sequence[Candidate]) -> list[Candid
 
 
 def failing(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Whom a learner should meet again: exploiters that beat it, or else past selves that it has forgotten to beat.
+    """The opponents to play against again: exploiters that beat it, or else past selves that it has forgotten to beat.
 
     `candidates` are in order of age, the oldest first. Towards the present a learner's past selves get harder, and that
     is no forgetting: the last ones are left out as far as its win probability only falls.
@@ -172,9 +172,9 @@ def opponent_chances(
     mixture
         The sources' weights.
     learner
-        Who looks for opponents.
+        The member that looks for opponents.
     candidates
-        Whom it may meet, without itself, in order of age, the oldest first.
+        Possible opponents, without itself, in order of age, the oldest first.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def opponent_chances(
     Raises
     ------
     ConfigError
-        If a name is there twice, and if no source with a weight has anybody to offer.
+        If a name is there twice, and if no source with a weight offers a candidate.
     """
     names = [learner.name, *(candidate.name for candidate in candidates)]
     if len(set(names)) < len(names):
@@ -194,7 +194,7 @@ def opponent_chances(
     total = sum(mixture.weights[source] for source, offer in offers.items() if offer)
     if not total:
         raise ConfigError(
-            f"the opponent mixture offers {learner.name!r} nobody: {', '.join(offers)} found no candidates"
+            f"the opponent mixture offers {learner.name!r} no opponent: {', '.join(offers)} found no candidates"
         )
     return {
         Opponent(name, source): mixture.weights[source] / total * chance

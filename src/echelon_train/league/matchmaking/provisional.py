@@ -20,7 +20,7 @@ PROVISIONAL: Final = 120
 """Games up to which a member's rating is that by which all of them are explained best."""
 
 
-def placed(
+def rate_newcomers(
     ratings: Mapping[str, Rating], games: Sequence[tuple[str, str, float]], pinned: Collection[str]
 ) -> dict[str, Rating]:
     """The ratings after a period, with those of newcomers that have played in place of what Glicko-2 makes of them.
@@ -43,8 +43,8 @@ def placed(
     newcomers = {name for name in ratings if name not in pinned and 0 < played[name] <= PROVISIONAL}
     if not newcomers:
         return dict(ratings)
-    told = [Game(*game, 0) for game in games if newcomers.intersection(game[:2])]
-    joint = joint_ratings(ratings, told, ratings.keys() - newcomers)
+    relevant = [Game(*game, 0) for game in games if newcomers.intersection(game[:2])]
+    joint = joint_ratings(ratings, relevant, ratings.keys() - newcomers)
     after = dict(ratings)
     for name, points, variance in zip(joint.members, joint.ratings, joint.covariance.diagonal(), strict=True):
         if name in newcomers:

@@ -1,8 +1,8 @@
-"""What learners are for in a league: whom they meet, when they leave a snapshot, and when they begin anew.
+"""The roles of learners in a league: their opponents, when they leave a snapshot, and when they reset.
 
 The roles are AlphaStar's: Vinyals et al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning",
-2019, with its pseudocode. A main agent shall win against everybody. A main exploiter looks for the weaknesses of the
-main agent, a league exploiter for what everybody is weak against; both begin anew when they have found something, for
+2019, with its pseudocode. A main agent learns to beat all members. A main exploiter looks for the weaknesses of the
+main agent, a league exploiter for those of the whole league; both reset when they have found one, for
 they need not be good at anything else. A best response is trained against one member and leaves nothing: it tells how
 much can be won against that one.
 """
@@ -37,16 +37,16 @@ def choose_opponents(
     generator: np.random.Generator,
     count: int,
 ) -> list[str]:
-    """Who meets a learner in so many battles that begin, independent draws; `SELF` among them for itself.
+    """The opponents of a learner in `count` new battles, drawn independently; `SELF` stands for itself.
 
     Parameters
     ----------
     settings
         The role, and the mixture of a main agent.
     learner
-        Who looks for opponents.
+        The member that looks for opponents.
     candidates
-        Members that it may meet, the oldest first.
+        Possible opponents, the oldest first.
     main
         Those of them that are the main agent's snapshots, the oldest first.
     generator
@@ -57,7 +57,7 @@ def choose_opponents(
     Raises
     ------
     ConfigError
-        If there is nobody to meet: an exploiter needs a main agent, or anybody who has learned.
+        If there is no candidate: an exploiter needs a main agent, or members that have learned.
     """
     if settings.role == "best_response":
         return [settings.target] * count
@@ -74,15 +74,15 @@ def choose_opponents(
         past = [dataclasses.replace(each, relation="past") for each in snapshots[:-1]]
         mixture = OpponentMixture(self_play=0, pfsp=1, verification=0, pfsp_weighting="var")
         return [each.name for each in draw(mixture, learner, past, generator, count)]
-    everybody = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
-    if not everybody:
+    learned = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
+    if not learned:
         raise ConfigError("a league exploiter needs members that have learned: the league has none")
     mixture = OpponentMixture(self_play=0, pfsp=1, verification=0)
-    return [each.name for each in draw(mixture, learner, everybody, generator, count)]
+    return [each.name for each in draw(mixture, learner, learned, generator, count)]
 
 
 def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate]) -> bool:
-    """Whether a learner shall leave a snapshot.
+    """Whether a learner leaves a snapshot now.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate])
     samples
         That it has trained on since the last snapshot, or since it began.
     met
-        Whom it has met since it began.
+        Its opponents since it began or was reset.
     """
     if samples < settings.snapshot_every or settings.role == "best_response":
         return False
@@ -101,7 +101,7 @@ def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate])
     return bool(judged) and all(each.win_probability >= settings.beaten for each in judged)
 
 
-def begins_anew(settings: LeagueConfig, generator: np.random.Generator) -> bool:
-    """Whether a learner begins anew after a snapshot."""
+def should_reset(settings: LeagueConfig, generator: np.random.Generator) -> bool:
+    """Whether a learner resets after a snapshot."""
     chances = {"main_exploiter": 1.0, "league_exploiter": settings.restart}
     return bool(generator.random() < chances.get(settings.role, 0.0))

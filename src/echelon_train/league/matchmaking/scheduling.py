@@ -1,8 +1,9 @@
 """Rating runs: which matches to play next, so that every member's rating is known well enough after as few as possible.
 
 A deviation by Glicko-2 counts what a member's own games say and takes its opponents' errors for independent. They are
-not: if nobody has met the anchor of the scale often, all are wrong together, by several times their deviations. So the
-results so far are fitted jointly, and a rating counts as known when its deviation is small by both accounts.
+not: if no member has played often against the anchor of the scale, all are wrong together, by several times their
+deviations. So the results so far are fitted jointly, and a rating counts as known when its deviation is small by both
+accounts.
 """
 
 from __future__ import annotations
@@ -100,13 +101,13 @@ def propose_matches(
     maps: int,
     seed: int,
 ) -> list[Pairing]:
-    """The next matches of a rating run; none once everybody's deviation is at most the target.
+    """The next matches of a rating run; none once all deviations are at most the target.
 
     They are to be played and a rating period is to be closed before it is asked again. Members that still learn are
     never known for good and do not belong in a rating run.
 
     Each match is the one that is expected to reduce the variances most, as far as they are above the target's square,
-    given the matches chosen before it. Newcomers meet neighbours only, or whom they are nearest to. A match plays every
+    given the matches chosen before it. Newcomers play against neighbours only, or the nearest member. A match has every
     map from both sides, and every pair gets the same maps in the same order, but none on which it has met already.
 
     Parameters
@@ -192,13 +193,13 @@ def _posterior(
         return given, covariance
     prior = np.linalg.inv((PRIOR.deviation**2 * np.eye(size) + MEAN_DEVIATION**2) / SCALE**2)
 
-    def everybody(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def all_strengths(values: NDArray[np.float64]) -> NDArray[np.float64]:
         strengths = given.copy()
         strengths[free] = values
         return strengths
 
     def ahead(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        strengths = everybody(values)
+        strengths = all_strengths(values)
         return strengths[:, None] - strengths
 
     def loss(values: NDArray[np.float64]) -> float:
@@ -216,7 +217,7 @@ def _posterior(
 
     mode = minimize(loss, np.zeros(size), jac=slope, hess=curvature, method="trust-exact", options={"gtol": 1e-9}).x
     covariance[np.ix_(free, free)] = np.linalg.inv(curvature(mode))
-    return everybody(mode), covariance
+    return all_strengths(mode), covariance
 
 
 def _covariance(joint: JointRatings, ratings: Mapping[str, Rating], pinned: Collection[str]) -> NDArray[np.float64]:
@@ -247,7 +248,7 @@ def _effects(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What a match of each of N pairs is expected to tell.
 
-    Returns (N, P) covariances of everybody's rating with the pair's difference, and (N,) w, so that a match takes w
+    Returns (N, P) covariances of all ratings with the pair's difference, and (N,) w, so that a match takes w
     times a covariance's square from a member's variance.
     """
     shared = covariance[rows] - covariance[columns]

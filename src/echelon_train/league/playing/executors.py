@@ -1,6 +1,6 @@
 """Who plays matches: processes of this machine here, those of a cluster in `ray_executor`.
 
-An executor plays every match at least once and records nothing. Whoever gets the matches records them, and a league
+An executor plays every match at least once and records nothing. The caller records the matches, and a league
 counts one that comes twice once.
 """
 
@@ -26,7 +26,7 @@ from echelon_train.league.playing.jobs import ATTEMPTS, Job, run_job, worker_nam
 from echelon_train.league.store.records import PlayedMatch
 
 EXIT_SECONDS: Final = 5.0
-"""How long a worker that is ending may take, so that its own exit code is told."""
+"""How long a worker that is ending may take, so that its own exit code can be reported."""
 
 
 class Executor(Protocol):
@@ -140,7 +140,7 @@ class _Worker:
 
 
 def _serve(connection: Connection) -> None:
-    """What a worker does until nobody is there any more to order matches."""
+    """The loop of a worker; it ends when the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):

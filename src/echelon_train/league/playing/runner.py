@@ -1,4 +1,4 @@
-"""Playing matches of a league for the record: pairings, and rating runs until everybody's rating is known."""
+"""Playing matches of a league for the record: pairings, and rating runs until all ratings are known."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pairing(
         How many, each from both sides.
     seed
         From which the maps follow, at least 0; with the same one every pair gets the same maps in the same order. By
-        default they are nobody else's.
+        default no other match has them.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def rating_run(
     executor
         Who plays them.
     members
-        Who takes part, besides the anchor; by default everybody who has not retired.
+        Who takes part, besides the anchor; by default all active members.
     seed
         From which the maps follow, at least 0; every pair gets the same ones in the same order.
     on_match

@@ -30,7 +30,7 @@ class CycleScore:
     p_value: float  # how often games of a league without cycles look as cyclic as these, or more so
     loops: int  # independent closed loops of pairs that have met; without any nothing can be said
     triangle: tuple[str, str, str] | None
-    """Three of whom the first beats the second, the second the third and the third the first, each with a score whose
+    """Three members: the first beats the second, the second the third and the third the first, each with a score whose
     interval is above 1/2: of all such, those whose closest pair is least close."""
 
     @property
@@ -46,10 +46,10 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     say about them. Its gradient part is the differences of strength; the rest has no divergence and is cyclic. The
     score is the cyclic part's share of the squared length of both, after what noise alone adds to either is subtracted.
 
-    The logits are those of the Bradley-Terry model, corrected to first order by the measured scores, so that nobody who
-    won every game has an infinite one, and that the decomposition is what the model leaves unexplained. Noise is
-    simulated: `_SAMPLES` times new games of the same number with the scores that the strengths predict and the measured
-    dispersion.
+    The logits are those of the Bradley-Terry model, corrected to first order by the measured scores, so that none is
+    infinite, also of a member that won every game, and that the decomposition is what the model leaves unexplained.
+    Noise is simulated: `_SAMPLES` times new games of the same number with the scores that the strengths predict and the
+    measured dispersion.
 
     Measured: noise is called a cycle in 0 to 7 % of leagues, and in 11 % where two members only draw with each other,
     again and again. Three members that beat each other in a circle at 65 % each are seen to do so in 90 % of leagues

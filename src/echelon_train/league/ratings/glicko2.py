@@ -120,7 +120,7 @@ def rate_period(
     pinned: Collection[str] = (),
     tau: float = TAU,
 ) -> dict[str, Rating]:
-    """Everybody's ratings after a period, all computed from those before it.
+    """All ratings after a period, all computed from those before it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Who scores how much against whom in a league, and where the ratings predict something else.
+"""The mean score of every pair of a league, and where the ratings predict something else.
 
 A game is one map of a match, played from both sides; its score is the mean of its two battles, 1 for a win, 0.5 for a
 draw and 0 for a loss. `bradley_terry`, `nash_averaging` and `cycles` start from the `Payoffs` that are made here.

@@ -1,4 +1,4 @@
-"""A learner's place in a league: whom it meets, how it fares against them, and what it leaves there."""
+"""A learner in a league: its opponents, its win rates against them, and its snapshots."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.league import LeagueConfig
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.opponents import Candidate, Learner, Relation
-from echelon_train.league.matchmaking.roles import SELF, begins_anew, choose_opponents, snapshot_due
+from echelon_train.league.matchmaking.roles import SELF, choose_opponents, should_reset, snapshot_due
 from echelon_train.league.ratings.glicko2 import Rating
-from echelon_train.league.store.members import Member, read_candidate
-from echelon_train.league.store.names import check_name
+from echelon_train.league.store.members import Member, check_name, read_candidate
 from echelon_train.league.store.registry import League
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.tensor_files import weights_of
@@ -26,13 +25,13 @@ from echelon_train.tensor_files import weights_of
 _MOST_SNAPSHOTS = 999_999
 
 WINDOW = 200
-"""Last battles against an opponent that tell how the learner fares against it."""
+"""Last battles against an opponent that the win rate is computed from."""
 
 
-class Seat:
+class LeagueLearner:
     """A learner in a league.
 
-    It sees the league as it was at the last `look`. How it fares it knows from its own battles in training, not from
+    It sees the league as it was at the last `refresh`. Its win rates come from its own battles in training, not from
     matches: those are for ratings.
 
     Parameters
@@ -42,23 +41,23 @@ class Seat:
     settings
         The learner's role.
     seed
-        What opponents are drawn from, and whether it begins anew.
+        Of the draws of opponents, and of whether it resets.
 
     Raises
     ------
     LeagueError
         If the league has no such member as a best response is to meet, or it is one that training cannot have; for an
-        agent after whom no member can be called.
+    agent name that is no valid member name.
     """
 
     def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
         self.league, self.settings = league, settings
         check_name(f"{settings.name}-{_MOST_SNAPSHOTS}")  # now, and not when the first snapshot is due
         if settings.target and not _plays_in_training(league.member(settings.target)):
-            raise LeagueError(f"{settings.target!r}: nobody trains against it; expected a policy or one of {[*LEVELS]}")
+            raise LeagueError(f"{settings.target!r}: no opponent in training; expected a policy or one of {[*LEVELS]}")
         self._seed = seed
         self._draws = 0
-        self._since = 0  # samples at the last snapshot, or when it began anew
+        self._since = 0  # samples at the last snapshot or reset
         self._last: str | None = None  # its last snapshot's name, since it began
         self._announced: int | None = None  # samples of the checkpoint that is to become a snapshot
         self._scores: dict[str, deque[float]] = {}
@@ -68,11 +67,11 @@ class Seat:
         self._ratings: dict[str, Rating] = {}
         self._candidates: list[Candidate] = []
 
-    def look(self, policy: BattlePolicy) -> None:
-        """See who is in the league now, and take the learner's present weights for its own. Raises as `League` does."""
-        everybody = self.league.members()
-        self._parents = {member.name: member.parent for member in everybody}
-        self._members = [each for each in everybody if each.state == "active" and _plays_in_training(each)]
+    def refresh(self, policy: BattlePolicy) -> None:
+        """Read the members of the league, and copy the learner's present weights. Raises as `League` does."""
+        members = self.league.members()
+        self._parents = {member.name: member.parent for member in members}
+        self._members = [each for each in members if each.state == "active" and _plays_in_training(each)]
         self._ratings = self.league.ratings()
         self._judge()
         if self._self is None:
@@ -83,7 +82,7 @@ class Seat:
             tensor.copy_(present[name])
 
     def draw(self, count: int) -> Sequence[str]:
-        """Who plays the next battles that begin, so many. Raises `ConfigError` if there is nobody."""
+        """The opponents of the next `count` battles. Raises `ConfigError` if there is no candidate."""
         generator = np.random.default_rng([self._seed, self._draws])
         self._draws += count
         main = [member.name for member in self._members if member.kind == "main"]
@@ -94,14 +93,14 @@ class Seat:
         if name != SELF:
             return load_checkpoint(self.league.member_policy(name)).policy
         if self._self is None:
-            raise LeagueError("the learner has not looked at the league yet")
+            raise LeagueError("the learner has not refreshed its view of the league yet")
         return self._self
 
-    def note(self, opponent: str, outcome: int) -> None:
+    def record(self, opponent: str, outcome: int) -> None:
         """Count a battle that the learner has won (1), drawn (0) or lost (-1)."""
         self._scores.setdefault(opponent, deque(maxlen=WINDOW)).append((outcome + 1) / 2)
 
-    def due(self, samples: int) -> bool:
+    def snapshot_due(self, samples: int) -> bool:
         """Whether the learner shall leave a snapshot, after having trained on so many samples in all."""
         self._judge()
         met = [each for each in self._candidates if each.games]
@@ -115,7 +114,7 @@ class Seat:
     def announce(self, samples: int) -> None:
         """Note that the checkpoint about to be saved, at so many samples, is to become a snapshot.
 
-        So a process that is killed before the league has it knows when it goes on.
+        So a run that is killed before the league has it publishes it after it is resumed.
         """
         self._announced = samples
 
@@ -137,16 +136,16 @@ class Seat:
         if self._announced is not None:
             self._since, self._announced, self._last = self._announced, None, name
 
-    def begins_anew(self) -> bool:
-        """Whether the learner shall begin anew after the snapshot that it has just left."""
-        return begins_anew(self.settings, np.random.default_rng([self._seed, self._since]))
+    def should_reset(self) -> bool:
+        """Whether the learner resets after the snapshot that it has just left."""
+        return should_reset(self.settings, np.random.default_rng([self._seed, self._since]))
 
-    def forget(self) -> None:
-        """Forget how the learner fared, and what it left: it begins anew."""
+    def reset(self) -> None:
+        """Clear the win rates and the parent of the next snapshot."""
         self._last = None
         self._scores.clear()
 
-    def fared(self) -> dict[str, float]:
+    def win_rates(self) -> dict[str, float]:
         """Opponent -> the learner's score in the last battles against it, 0 to 1."""
         return {name: float(np.mean(scores)) for name, scores in self._scores.items()}
 
@@ -161,7 +160,7 @@ class Seat:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        """Continue from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
         if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
             raise ConfigError(f"league: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
         for name, optional in (("draws", False), ("since", False), ("announced", True)):
@@ -187,7 +186,7 @@ class Seat:
         return Learner(SELF, rating, sum(len(scores) for scores in self._scores.values()))
 
     def _judge(self) -> None:
-        """See everybody in the light of the battles so far."""
+        """Update the candidates by the battles so far."""
         ancestors, ancestor = set(), self._last
         while ancestor is not None:
             ancestors.add(ancestor)
@@ -205,7 +204,7 @@ class Seat:
 
 
 def _plays_in_training(member: Member) -> bool:
-    """Whether learners can meet a member: scripted levels they can, but not who idles or acts at random."""
+    """Whether a member is an opponent in training: policies and scripted levels, not `idle` and `random`."""
     return member.kind != "scripted" or member.name in LEVELS
 
 

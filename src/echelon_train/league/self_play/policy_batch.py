@@ -1,4 +1,4 @@
-"""Many policies of one shape in a single forward pass."""
+"""Policies of one shape act in a single forward pass, each for the battles that it plays."""
 
 from __future__ import annotations
 
@@ -6,16 +6,25 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn import functional
 
+from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, build_policy
-from echelon_train.policy.distributions import environment_actions
+from echelon_train.policy.distributions import RAW_DIM, environment_actions
 from echelon_train.policy.encoders import SetEncoder
 from echelon_train.policy.sequences import LstmState
+from echelon_train.threads import torch_threads
+
+SLOT_COST = 2
+"""What a slot costs beside its battles, in battles: its weights are copied and read."""
+
+Floats = NDArray[np.float32]
 
 
 class StackedPolicies:
@@ -39,8 +48,8 @@ class StackedPolicies:
         self._weights: dict[str, Tensor] = {}
         self._mapped = vmap(self._step)
 
-    def set_lanes(self, policies: Sequence[BattlePolicy]) -> None:
-        """Choose the policy of every lane, one or more; a policy may have several. Copies their weights.
+    def set_slots(self, policies: Sequence[BattlePolicy]) -> None:
+        """Choose the policy of every slot, one or more; a policy may have several. Copies their weights.
 
         Raises ValueError for no policy, and for one of another shape.
         """
@@ -49,12 +58,12 @@ class StackedPolicies:
         if any(policy.network != self.network for policy in policies):
             raise ValueError(f"expected policies of the shape {self.network}")
         states = {id(policy): _weights_of_the_actor(policy) for policy in policies}
-        lanes = [states[id(policy)] for policy in policies]
-        self._weights = {name: torch.stack([lane[name] for lane in lanes]).to(self.device) for name in lanes[0]}
+        slots = [states[id(policy)] for policy in policies]
+        self._weights = {name: torch.stack([slot[name] for slot in slots]).to(self.device) for name in slots[0]}
 
     @property
-    def num_lanes(self) -> int:
-        """Lanes L, 0 before the first `set_lanes`."""
+    def num_slots(self) -> int:
+        """Slots L, 0 before the first `set_slots`."""
         return len(next(iter(self._weights.values()))) if self._weights else 0
 
     @torch.inference_mode()
@@ -120,3 +129,72 @@ def _weights_of_the_actor(policy: BattlePolicy) -> dict[str, Tensor]:
         for name, tensor in named.items()
         if id(tensor) not in critic and not name.startswith("return_normalizer.")
     }
+
+
+class PolicyBatch:
+    """Policies of one shape in the battles that they play.
+
+    Battles of a policy are put into slots of equal length, so that all slots act at once; a slot that is not full has
+    an empty place, whose rows see nothing.
+    """
+
+    def __init__(self, network: NetworkConfig, battles: int, team: int, device: torch.device) -> None:
+        self._team, self._rows = team, battles * team
+        self.state = torch.zeros(2, self._rows, network.width, device=device)
+        """Hidden and cell state (2, R, units)."""
+        self._stacked = StackedPolicies(network, device)
+        self._slots: list[BattlePolicy] = []
+        self._index = torch.zeros(0, 0, dtype=torch.int64)
+
+    def forget(self, mask: NDArray[np.bool_]) -> None:
+        """Forget the rows (R,) where the mask is true."""
+        self.state[:, torch.from_numpy(mask).to(self.state.device)] = 0.0
+
+    def renew(self) -> None:
+        """Copy the policies' weights again when they are next arranged."""
+        self._slots = []
+
+    def arrange(self, policies: Sequence[BattlePolicy | None]) -> None:
+        """Put the battles (B,) into slots; None: another batch plays it."""
+        battles: dict[BattlePolicy, list[int]] = {}
+        for battle, policy in enumerate(policies):
+            if policy is not None:
+                battles.setdefault(policy, []).append(battle)
+        length = slot_length([len(own) for own in battles.values()])
+        slots = [(each, own[i : i + length]) for each, own in battles.items() for i in range(0, len(own), length)]
+        places = np.full((len(slots), length), self._rows // self._team)  # an empty place is a battle that there is not
+        for place, (_, own) in zip(places, slots, strict=True):
+            place[: len(own)] = own
+        rows = places[:, :, None] * self._team + np.arange(self._team)
+        self._index = torch.from_numpy(np.minimum(rows, self._rows).reshape(len(slots), length * self._team))
+        chosen = [policy for policy, _ in slots]
+        if chosen and chosen != self._slots:
+            self._stacked.set_slots(chosen)
+        self._slots = chosen
+
+    def act(self, observations: Floats, actions: Floats) -> None:
+        """Write the actions of the batch's rows into `actions` (R, A), given all rows' observations (R, D)."""
+        if not self._slots:
+            return
+        seen = torch.zeros(self._rows + 1, OBSERVATION_DIM)
+        seen[:-1] = torch.from_numpy(np.ascontiguousarray(observations, np.float32))
+        index, device = self._index, self.state.device
+        noise = torch.randn(self._rows + 1, RAW_DIM)[index].to(device)  # a row's, whichever slot it is in
+        inside = index < self._rows
+        state = torch.nn.functional.pad(self.state, (0, 0, 0, 1))[:, index.to(device)]
+        with torch_threads(1):
+            acted, after = self._stacked.act(
+                seen[index].to(device), (state[0], state[1]), torch.zeros(index.shape, device=device), noise
+            )
+        rows = index[inside]
+        self.state[:, rows.to(device)] = torch.stack(after)[:, inside.to(device)]
+        actions[rows.numpy()] = acted.cpu()[inside].numpy()
+
+
+def slot_length(battles: Sequence[int]) -> int:
+    """Battles of a slot with which all slots take the least time, given how many battles each policy has."""
+
+    def cost(length: int) -> int:
+        return sum(-(-count // length) for count in battles) * (length + SLOT_COST)
+
+    return min(range(1, max(battles, default=1) + 1), key=cost)

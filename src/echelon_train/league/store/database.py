@@ -1,7 +1,7 @@
 """A league's database: one SQLite file that several processes write to, and that survives the end of any of them.
 
 Every operation has a connection and a transaction of its own. A writer takes the lock when it begins, never in the
-middle: of two that had begun by reading, one could not go on.
+middle: of two that had begun by reading, one could not continue.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """A transaction that nobody else writes beside, committed at the end of the block, and undone if the block fails.
+    """A transaction with no other writer, committed at the end of the block, and undone if the block fails.
 
     Raises as `reading`; LeagueError if another process keeps the lock for `BUSY_SECONDS`; OSError for a full disk.
     """
@@ -96,7 +96,7 @@ def _connection(folder: Path, mode: str) -> Iterator[sqlite3.Connection]:
                 # EXTRA: with FULL the last transaction could be undone by a power cut, as its journal may reappear
                 "PRAGMA synchronous = EXTRA; PRAGMA foreign_keys = ON;"
                 "PRAGMA recursive_triggers = ON;"  # else REPLACE deletes rows without asking
-                "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"  # the file may be somebody else's
+                "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"  # the file may come from another machine
             )
             yield connection
     except sqlite3.ProgrammingError:

@@ -1,4 +1,4 @@
-"""Looking for damage in a league, and saying what it means."""
+"""Checks of a league for damage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TOLERANCE = 1e-6  # points: another machine's logarithms may differ in the last
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a league that is not as it must be."""
+    """A defect of a league."""
 
     subject: str  # what it is about
     problem: str  # what is wrong, and what it means

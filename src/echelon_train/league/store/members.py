@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from echelon_env.evaluate import BASELINES
 from echelon_env.storage.atomic import new_folder, write_bytes
 from echelon_train.checkpoints.checkpoint import (
     JSON_FILE,
@@ -26,19 +28,24 @@ from echelon_train.checkpoints.checkpoint import (
     find_checkpoint,
     load_checkpoint,
 )
+from echelon_train.checkpoints.players import UNTRAINED
 from echelon_train.errors import CheckpointError
 from echelon_train.league.errors import LeagueError
 from echelon_train.tensor_files import read_file
 
 MEMBERS_FOLDER = "members"
+MAX_NAME_LENGTH = 32
+"""Characters of a name, so that tables fit on a terminal."""
+
+_NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
 
 Kind = Literal["scripted", "main", "main_exploiter", "league_exploiter", "past"]
-"""What a member was made as; it never changes. ``past``: a policy that nobody was training any more when it joined."""
+"""What a member was made as; it never changes. ``past``: a policy whose training was over when it joined."""
 
 State = Literal["active", "retired"]
 
 LEARNING_KINDS = "main", "league_exploiter"
-"""Of the snapshots of learners that go on from there; a main exploiter begins anew."""
+"""Of the snapshots of learners that continue from there; a main exploiter resets."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +110,18 @@ def insert_member(connection: sqlite3.Connection, member: Member, parent: int | 
     )
     assert cursor.lastrowid is not None
     return cursor.lastrowid
+
+
+def check_name(name: str) -> str:
+    """Return the name of a policy. Raises LeagueError if it is malformed, or that of a player of the package."""
+    if not _NAME.fullmatch(name):
+        raise LeagueError(
+            f"name {name!r}: expected 1 to {MAX_NAME_LENGTH} lower-case letters, digits, '-', '_' or '.', "
+            "the first a letter or a digit"
+        )
+    if name in (*BASELINES, UNTRAINED):
+        raise LeagueError(f"name {name!r}: is the name of a player that comes with the package")
+    return name
 
 
 def check_kind(kind: str) -> Kind:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from echelon_env.config.schema import check_fields, quantity
 from echelon_env.evaluate import baseline
-from echelon_train.league.matchmaking.provisional import placed
+from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
 from echelon_train.league.store.members import LEARNING_KINDS, now
 from echelon_train.league.store.records import read_games
@@ -60,7 +60,7 @@ def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Per
     """The period to be closed now.
 
     Still learning is the newest member of each of the `LEARNING_KINDS`, if it is active: whose learner has left another
-    one since, or begins anew after each, is frozen.
+    one since, or resets after each, is frozen.
     """
     number = last_period(connection)[0] + 1
     (last_match,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM matches").fetchone()
@@ -100,18 +100,18 @@ def insert_period(connection: sqlite3.Connection, period: Period) -> None:
 def derive(
     connection: sqlite3.Connection, period: Period, before: Mapping[str, Rating], after_match: int
 ) -> dict[str, Rating]:
-    """Everybody's ratings after a period, from those before it and its matches, which follow that of id `after_match`.
+    """All ratings after a period, from those before it and its matches, which follow that of id `after_match`.
 
-    Newcomers are `placed` by all of their games; one that is still learning and did not play in the period does not
-    become more certain by that. Members come in the order in which they joined. Raises ValueError for a period that
-    does not fit the rest.
+    Newcomers are rated by all of their games, see `rate_newcomers`; one that is still learning and did not play in the
+    period does not become more certain by that. Members come in the order in which they joined. Raises ValueError for a
+    period that does not fit the rest.
     """
     names: dict[int, str] = dict(
         connection.execute("SELECT id, name FROM members WHERE id <= ? ORDER BY id", (period.last_member,))
     )
     missing = [number for number in (*period.drifting, *period.pinned) if number not in names]
     if missing:
-        raise ValueError(f"period {period.number}: names members of the ids {missing}, whom it does not have")
+        raise ValueError(f"period {period.number}: names members of the ids {missing}, which it does not have")
     pinned = [names[number] for number in period.pinned]
     ratings = {name: before.get(name, ANCHOR_RATING if name in pinned else Rating()) for name in names.values()}
     earlier, games = (
@@ -119,7 +119,7 @@ def derive(
     )
     drifting = [names[number] for number in period.drifting]
     rated = rate_period(ratings, games, drifting=drifting, pinned=pinned, tau=period.tau)
-    after = placed(rated, [*earlier, *games], pinned)
+    after = rate_newcomers(rated, [*earlier, *games], pinned)
     played = {name for game in games for name in game[:2]}
     for name in drifting:
         if name not in played and after[name].deviation < rated[name].deviation:
@@ -128,7 +128,7 @@ def derive(
 
 
 def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Rating]]]:
-    """The number of each period and everybody's ratings after it, from the matches alone. Raises as `derive`."""
+    """The number of each period and all ratings after it, from the matches alone. Raises as `derive`."""
     ratings: dict[str, Rating] = {}
     after_match = 0
     for period in read_periods(connection):
@@ -138,7 +138,7 @@ def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, 
 
 
 def read_ratings(connection: sqlite3.Connection, period: int) -> dict[str, Rating]:
-    """Everybody's ratings after a period, as recorded."""
+    """All ratings after a period, as recorded."""
     rows = connection.execute(
         "SELECT m.name, r.rating, r.deviation, r.volatility FROM ratings r JOIN members m ON m.id = r.member"
         " WHERE r.period = ? ORDER BY m.id",
@@ -148,7 +148,7 @@ def read_ratings(connection: sqlite3.Connection, period: int) -> dict[str, Ratin
 
 
 def insert_ratings(connection: sqlite3.Connection, period: int, ratings: Mapping[str, Rating]) -> None:
-    """Add everybody's ratings after a period to a database."""
+    """Add all ratings after a period to a database."""
     connection.executemany(
         "INSERT INTO ratings SELECT ?, id, ?, ?, ? FROM members WHERE name = ?",
         [(period, each.rating, each.deviation, each.volatility, name) for name, each in ratings.items()],

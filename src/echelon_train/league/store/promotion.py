@@ -79,10 +79,10 @@ def lost_significantly(score: Interval) -> bool:
 def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch], k: float = 1.0) -> Decision:
     """Make a member the champion if it has earned it.
 
-    The first champion needs a rating only. Whoever comes after it plays the validation match, the match is recorded, a
-    period is closed, and the two are compared. If it ends before its end, calling it again goes on with the match that
-    was recorded; for the champion itself it only says what it was promoted for. The match counts for the ratings,
-    whatever becomes of the candidate. If somebody else becomes champion meanwhile, it has to meet that one instead.
+    The first champion needs a rating only. Every later candidate plays the validation match, the match is recorded, a
+    period is closed, and the two are compared. If it is interrupted, the next call continues with the match that was
+    recorded; for the champion itself it only says what it was promoted for. The match counts for the ratings,
+    whatever becomes of the candidate. If another member becomes champion meanwhile, the match is against that one.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _decide(
 
 
 def _ratings(connection: sqlite3.Connection, name: str) -> tuple[int, dict[str, Rating]]:
-    """The last period and everybody's ratings after it. Raises LeagueError if the candidate may not be compared."""
+    """The last period and all ratings after it. Raises LeagueError if the candidate may not be compared."""
     member = next(member for member in read_members(connection) if member.name == name)
     _check_active(member)
     period, last_match = last_period(connection)

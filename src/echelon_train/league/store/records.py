@@ -1,7 +1,7 @@
 """Matches as a league records them: with all that is needed to play them again, and to know them when they come twice.
 
 A match's content is what was played: players, configuration, maps, sides and results. Who played it, when, and with
-which versions is recorded beside it; a worker that plays a match again, since nobody heard of the first time, gets the
+which versions is recorded beside it; a worker that plays a match again, because its first result was lost, gets the
 same content.
 """
 
@@ -30,7 +30,7 @@ _PAIRS = ("scores", "survivors")  # of (first, second)
 class PlayedMatch:
     """A match between two members, every map from both sides, and where it was played."""
 
-    uuid: str  # given by whoever ordered the match, the same however often it is played and delivered
+    uuid: str  # given by the process that ordered the match, the same however often it is played and delivered
     match: Match  # its players' names are the members'
     config: BattleConfig
     learner: str | None = None  # which of the two learns from it, if one does
@@ -144,6 +144,29 @@ def _match(row: Row, members: Mapping[str, Member]) -> Match:
     )
 
 
+def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, members: Mapping[str, Member]) -> None:
+    """Add a match to a database, and its configuration where that is new."""
+    connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (row.config, config_document(played.config)))
+    connection.execute(
+        "INSERT INTO matches (uuid, first, second, learner, scenario, config, outcomes, document,"
+        " content_sha256, stamp, worker, played_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row.uuid,
+            members[row.first].id,
+            members[row.second].id,
+            None if row.learner is None else members[row.learner].id,
+            row.scenario,
+            row.config,
+            row.outcomes,
+            row.document,
+            row.content_sha256,
+            json.dumps(dict(played.stamp)),
+            played.worker,
+            played.played_at,
+        ),
+    )
+
+
 def config_document(config: BattleConfig) -> str:
     """A configuration as JSON, without the rewards, on which a battle's course does not depend."""
     return _json({key: value for key, value in config.to_dict().items() if key != "rewards"})
@@ -153,6 +176,19 @@ def game_scores(outcomes: str) -> list[float]:
     """The first member's score of each map, the mean of its two battles: one of 0, 1/4, 1/2, 3/4, 1."""
     values = json.loads(outcomes)
     return [(2 + blue + red) / 4 for blue, red in zip(values[::2], values[1::2], strict=True)]
+
+
+def read_pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], list[float]]:
+    """(first, second) -> the first's scores of all their games; first is the member that joined first."""
+    scores: dict[tuple[str, str], list[float]] = {}
+    names = {member.id: member.name for member in read_members(connection)}
+    for first, second, outcomes in connection.execute("SELECT first, second, outcomes FROM matches ORDER BY id"):
+        games = game_scores(outcomes)
+        pair = names[first], names[second]
+        if first > second:
+            pair, games = pair[::-1], [1.0 - score for score in games]
+        scores.setdefault(pair, []).extend(games)
+    return scores
 
 
 def read_games(connection: sqlite3.Connection, after: int, last: int) -> Iterator[tuple[str, str, float]]:

@@ -6,8 +6,8 @@ A league is a folder::
     members/<SHA-256 of the weights>/      policy.safetensors and checkpoint.json of each policy, see `members`
 
 What happened (members, matches, periods, promotions) is only ever added to, each time in one transaction; ratings are
-derived from it and can be made anew. Any number of processes may use a league at once. The order of what happened is
-that of the ids, never that of the clock.
+derived from it and can be computed again. Any number of processes may use a league at once. Events are ordered by ids,
+never by the clock.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from echelon_train.league.store.members import (
     Member,
     check_files,
     check_kind,
+    check_name,
     insert_member,
     member_folder,
     now,
@@ -39,7 +40,6 @@ from echelon_train.league.store.members import (
     read_candidate,
     read_members,
 )
-from echelon_train.league.store.names import check_name, memorable_name
 from echelon_train.league.store.periods import (
     ANCHOR_RATING,
     LeagueSettings,
@@ -55,10 +55,10 @@ from echelon_train.league.store.periods import (
 )
 from echelon_train.league.store.records import (
     PlayedMatch,
-    config_document,
-    game_scores,
+    insert_match,
     read_map_games,
     read_matches,
+    read_pair_scores,
     to_row,
 )
 
@@ -128,7 +128,7 @@ class League:
         kind
             What it is: ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``.
         name
-            What to call it; by default an adjective and an animal that follow from the weights.
+            Its name; by default its kind, completed as with `numbered`.
         parent
             Name of the member that it was trained from, if there is one.
         numbered
@@ -149,16 +149,16 @@ class League:
             for other in members.values():
                 if other.weights_sha256 == candidate.weights_sha256:
                     raise LeagueError(f"{path}: its weights are those of the member {other.name!r}")
-            if numbered:
-                name = next(each for n in itertools.count(1) if (each := f"{name}-{n}") not in members)
-            if name is not None:
-                check_name(name)
+            if numbered or name is None:
+                stem = name or checked_kind.replace("_", "-")
+                name = next(each for n in itertools.count(1) if (each := f"{stem}-{n}") not in members)
+            check_name(name)
             if name in members:
                 raise LeagueError(f"name {name!r}: is that of another member")
             parent_id = None if parent is None else _known(members, parent).id
             member = Member(
                 id=0,
-                name=name or memorable_name(candidate.weights_sha256, members),
+                name=name,
                 kind=checked_kind,
                 state="active",
                 parent=parent,
@@ -238,26 +238,7 @@ class League:
             same = connection.execute("SELECT uuid FROM matches WHERE content_sha256 = ?", (content,)).fetchone()
             if same is not None:
                 raise LeagueError(f"match {row.uuid}: is match {same[0]} played again: it would be counted twice")
-            document = config_document(played.config)
-            connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (row.config, document))
-            connection.execute(
-                "INSERT INTO matches (uuid, first, second, learner, scenario, config, outcomes, document,"
-                " content_sha256, stamp, worker, played_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    row.uuid,
-                    members[row.first].id,
-                    members[row.second].id,
-                    None if row.learner is None else members[row.learner].id,
-                    row.scenario,
-                    row.config,
-                    row.outcomes,
-                    row.document,
-                    content,
-                    json.dumps(dict(played.stamp)),
-                    played.worker,
-                    played.played_at,
-                ),
-            )
+            insert_match(connection, row, played, members)
             return True
 
     def matches(self, member: str | None = None, opponent: str | None = None) -> list[PlayedMatch]:
@@ -283,7 +264,7 @@ class League:
         battles: one of 0, 1/4, 1/2, 3/4 and 1.
         """
         with reading(self.path) as connection:
-            return _pair_scores(connection)
+            return read_pair_scores(connection)
 
     def games(self) -> list[tuple[str, str, float, int]]:
         """First member, second member, the first's score and the map's seed of every game, as they were recorded."""
@@ -296,7 +277,7 @@ class League:
             return count_unrated(connection)
 
     def close_period(self) -> int:
-        """Rate everybody by the matches since the last period, in one transaction. Returns the period's number.
+        """Rate all members by the matches since the last period, in one transaction. Returns the period's number.
 
         A period without matches only makes the ratings of those still learning less certain.
         """
@@ -334,7 +315,7 @@ class League:
             return read_ratings(connection, period)
 
     def history(self) -> dict[int, dict[str, Rating]]:
-        """Period -> everybody's ratings after it."""
+        """Period -> all ratings after it."""
         with reading(self.path) as connection:
             return {period.number: read_ratings(connection, period.number) for period in read_periods(connection)}
 
@@ -342,7 +323,7 @@ class League:
         """All members, the strongest first."""
         with reading(self.path) as connection:
             points: dict[str, list[float]] = {}
-            for (first, second), scores in _pair_scores(connection).items():
+            for (first, second), scores in read_pair_scores(connection).items():
                 points.setdefault(first, []).extend(scores)
                 points.setdefault(second, []).extend(1.0 - score for score in scores)
             members, ratings = _by_name(connection), self._latest(connection)
@@ -354,7 +335,7 @@ class League:
         return sorted(standings, key=lambda each: -each.rating.rating)
 
     def rebuild(self) -> int:
-        """Make all ratings anew from members, matches and periods. Returns how many of them were others before."""
+        """Compute all ratings again from members, matches and periods. Returns how many of them changed."""
         with writing(self.path) as connection:
             before = _all_ratings(connection)
             connection.execute("DELETE FROM ratings")
@@ -379,18 +360,6 @@ def read_settings(path: Path, connection: sqlite3.Connection) -> LeagueSettings:
     except (KeyError, ValueError) as error:
         raise DamagedLeagueError(f"{path}: damaged: its settings cannot be read ({error})") from error
     return settings
-
-
-def _pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], list[float]]:
-    scores: dict[tuple[str, str], list[float]] = {}
-    names = {member.id: member.name for member in read_members(connection)}
-    for first, second, outcomes in connection.execute("SELECT first, second, outcomes FROM matches ORDER BY id"):
-        games = game_scores(outcomes)
-        pair = names[first], names[second]
-        if first > second:
-            pair, games = pair[::-1], [1.0 - score for score in games]
-        scores.setdefault(pair, []).extend(games)
-    return scores
 
 
 def _by_name(connection: sqlite3.Connection) -> dict[str, Member]:

@@ -1,4 +1,4 @@
--- A league's tables. What happened is only ever added to; the ratings alone are derived and can be made anew.
+-- A league's tables. What happened is only ever added to; the ratings alone are derived and can be computed again.
 
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,

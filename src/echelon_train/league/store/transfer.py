@@ -67,7 +67,7 @@ def import_league(file: Path, path: Path) -> League:
         except (zipfile.BadZipFile, EOFError, NotImplementedError, UnicodeDecodeError) as error:
             raise LeagueError(f"{file}: damaged, or no export of a league ({error})") from error
         except OSError as error:
-            if error.errno == errno.EINVAL:  # it is said to go on before its beginning
+            if error.errno == errno.EINVAL:  # an entry's offset is negative
                 raise LeagueError(f"{file}: damaged ({error})") from error
             raise
         (temporary / MEMBERS_FOLDER).mkdir(exist_ok=True)

@@ -13,8 +13,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from echelon_env.evaluate import training_seed
 from echelon_train.config.train import TrainConfig
 from echelon_train.league.matchmaking.roles import SELF
-from echelon_train.league.self_play.learner import Seat
-from echelon_train.league.self_play.opponent_pool import Lineup
+from echelon_train.league.self_play.learner import LeagueLearner
+from echelon_train.league.self_play.opponent_pool import OpponentPool
 from echelon_train.league.store.registry import League
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import distributed
@@ -23,7 +23,7 @@ from echelon_train.tensor_files import weights_of
 
 
 class LeagueCallback(BaseCallback):  # type: ignore[misc]
-    """Keeps a learner's `Seat`, and leaves its snapshots in the league.
+    """Keeps a learner's `LeagueLearner`, and leaves its snapshots in the league.
 
     Before every rollout it reads the league's members again, and copies the learner's weights to its own opponent.
 
@@ -59,62 +59,62 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self._save, self._last_checkpoint = save, last_checkpoint
         self._console = console
         settings = config.league
-        self._seat = Seat(League.open(Path(settings.path)), settings, distributed.rank_seed(config.seed))
-        self.opponents = Lineup(
-            config.battle, self._seat.draw, self._seat.load, seed=config.seed, device=device, cache=settings.cache
+        self._learner = LeagueLearner(League.open(Path(settings.path)), settings, distributed.rank_seed(config.seed))
+        self.opponents = OpponentPool(
+            config.battle, self._learner.draw, self._learner.load, seed=config.seed, device=device, cache=settings.cache
         )
         """The policies of the other team."""
 
     def refresh(self, policy: BattlePolicy) -> None:
         """Read the league's members again, and copy the policy's weights to the learner as its own opponent."""
-        self._seat.look(policy)
+        self._learner.refresh(policy)
         self.opponents.refresh(SELF)
 
     def state_dict(self) -> dict[str, Any]:
-        """Of the learner's `Seat`."""
-        return self._seat.state_dict()
+        """Of the learner's `LeagueLearner`."""
+        return self._learner.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
-        self._seat.load_state_dict(state)
+        self._learner.load_state_dict(state)
 
     def finish(self, checkpoint: Path) -> None:
         """Add the run's last checkpoint to the league, if a snapshot is due."""
-        if distributed.broadcast_object(lambda: self._seat.due(self.model.num_timesteps)):
-            self._seat.announce(self.model.num_timesteps)
+        if distributed.broadcast_object(lambda: self._learner.snapshot_due(self.model.num_timesteps)):
+            self._learner.announce(self.model.num_timesteps)
             self._publish(checkpoint)
 
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps
-        if self._seat.announced is not None:  # by a process that was stopped before it could publish, or just after
+        if self._learner.announced is not None:  # by a process that was stopped before it could publish, or just after
             self._publish(self._last_checkpoint())
-        elif distributed.broadcast_object(lambda: self._seat.due(steps)):
-            self._seat.announce(steps)
+        elif distributed.broadcast_object(lambda: self._learner.snapshot_due(steps)):
+            self._learner.announce(steps)
             self._publish(self._save(steps))
         self.refresh(self.model.policy)
 
     def _on_step(self) -> bool:
         for infos in finished_battles(self.training_env, self.locals["infos"]):
-            self._seat.note(infos[0]["opponent"], infos[0]["outcome"])
+            self._learner.record(infos[0]["opponent"], infos[0]["outcome"])
         return True
 
     def _on_rollout_end(self) -> None:
-        fared = self._seat.fared()
+        win_rates = self._learner.win_rates()
         self.logger.record("league/opponents", len(set(self.opponents.names)))
-        if fared:
-            self.logger.record("league/mean_score", float(np.mean(list(fared.values()))))
-            self.logger.record("league/worst_score", min(fared.values()))
+        if win_rates:
+            self.logger.record("league/mean_score", float(np.mean(list(win_rates.values()))))
+            self.logger.record("league/worst_score", min(win_rates.values()))
 
     def _publish(self, checkpoint: Path) -> None:
-        name = distributed.broadcast_object(lambda: self._seat.publish(checkpoint))
-        self._seat.published(name)
-        anew = distributed.broadcast_object(self._seat.begins_anew)
+        name = distributed.broadcast_object(lambda: self._learner.publish(checkpoint))
+        self._learner.published(name)
+        anew = distributed.broadcast_object(self._learner.should_reset)
         self._console.print(
             f"League: added {name!r} at {self.model.num_timesteps:,} decisions{', and restart' if anew else ''}",
             markup=False,
         )
         if anew:
-            self._seat.forget()
+            self._learner.reset()
             # new weights follow from the run's seed and its samples
             seed = training_seed(self._config.seed, 0, self.model.num_timesteps)
             self.model.reinitialize(weights_of(build_policy(self._config.network, seed)))

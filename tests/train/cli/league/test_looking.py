@@ -94,7 +94,7 @@ def test_a_circle_is_told_of(commands, tmp_path):
     league = cyclic_league(tmp_path / "league")
     for command in ("standings", "matrix"):
         text = commands.text(command, league.path)
-        assert "The ratings mispredict 3 pairs: no strengths explain who beats whom there." in text
+        assert "The ratings mispredict 3 pairs: no strengths explain these results." in text
         assert "- novice scores 100.0 % against expert (20 maps), " in text
         for pair in ("trivial beats novice", "novice beats expert", "expert beats trivial"):
             assert pair in text
@@ -116,7 +116,7 @@ def test_ratings_that_lag_behind_the_games_are_told_of(commands, tmp_path):
 
 
 def test_of_many_mispredicted_pairs_a_few_are_told_of(commands, tmp_path, monkeypatch):
-    monkeypatch.setattr("echelon_train.cli.league.insight._MOST_PAIRS", 1)
+    monkeypatch.setattr("echelon_train.cli.league.diagnostics._MOST_PAIRS", 1)
     lines = commands.lines("standings", cyclic_league(tmp_path / "league").path)
     assert "- and 2 more, see 'echelon league matrix --json'" in lines
 

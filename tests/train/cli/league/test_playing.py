@@ -68,7 +68,7 @@ def test_a_rating_run_until_all_is_known(commands, league, tiny):
 def test_a_rating_run_to_its_last_match_goes_on(commands, league, tiny):
     arguments = ["play", league.path, "--scenario", tiny, "--maps", 1, "--max-matches", 2]
     text = commands.text(*arguments)
-    assert "2 matches in" in text and "Go on with the same command." in text
+    assert "2 matches in" in text and "Continue with the same command." in text
     assert commands.json(*arguments)["rating_run"]["reached"] is False
     assert len(league.matches()) == 4 and league.unrated_matches() == 0
 
@@ -90,7 +90,7 @@ def test_processes_play_as_well(commands, league, tiny):
 
 def test_a_cluster_plays_as_well(commands, league, tiny, monkeypatch):
     asked = []
-    monkeypatch.setattr("echelon_train.cli.league.battles.RayExecutor", lambda: asked.append(1) or FakeCluster())
+    monkeypatch.setattr("echelon_train.cli.league.play.RayExecutor", lambda: asked.append(1) or FakeCluster())
     commands.lines("play", league.path, "idle", "random", "--scenario", tiny, "--maps", 1, "--ray")
     assert asked == [1] and len(league.matches()) == 1
 

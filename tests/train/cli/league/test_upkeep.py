@@ -37,7 +37,7 @@ def league(tmp_path):
 
 def test_rebuild(commands, league):
     ratings = league.ratings()
-    assert commands.lines("rebuild", league.path) == ["All ratings are made anew: as they were."]
+    assert commands.lines("rebuild", league.path) == ["All ratings are computed again: as they were."]
     with sqlite3.connect(league.path / DATABASE_FILE) as connection:
         connection.execute("UPDATE ratings SET rating = rating + 1 WHERE member = 2")
     connection.close()

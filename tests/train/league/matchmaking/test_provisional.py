@@ -7,7 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.league.matchmaking.provisional import PROVISIONAL, placed
+from echelon_train.league.matchmaking.provisional import PROVISIONAL, rate_newcomers
 from echelon_train.league.matchmaking.scheduling import MEAN_DEVIATION, PRIOR
 from echelon_train.league.ratings.glicko2 import SCALE, Rating
 
@@ -20,7 +20,7 @@ def games(first, second, won, lost=0, even=0):
 
 def test_a_newcomer_is_where_its_games_and_the_prior_are_most_probable():
     told = games("new", "anchor", 9, 1) + games("new", "other", 2, 7, 1)
-    after = placed(ANCHORED | {"new": Rating(1600.0, 100.0, 0.07)}, told, [*ANCHORED])
+    after = rate_newcomers(ANCHORED | {"new": Rating(1600.0, 100.0, 0.07)}, told, [*ANCHORED])
     deviation = np.hypot(PRIOR.deviation, MEAN_DEVIATION)
 
     def surprise(points):
@@ -39,7 +39,7 @@ def test_a_newcomer_is_where_its_games_and_the_prior_are_most_probable():
 
 def test_no_game_makes_a_rating_less_certain_than_none():
     ratings = ANCHORED | {"new": Rating(), "newer": Rating()}
-    after = placed(ratings, games("new", "newer", 1), [*ANCHORED])
+    after = rate_newcomers(ratings, games("new", "newer", 1), [*ANCHORED])
     assert after["new"].deviation <= Rating().deviation and after["newer"].deviation <= Rating().deviation
     assert after["new"].rating > after["newer"].rating
 
@@ -47,21 +47,21 @@ def test_no_game_makes_a_rating_less_certain_than_none():
 def test_those_with_many_games_or_none_keep_what_they_have():
     ratings = ANCHORED | {"known": Rating(1700.0, 50.0), "unmet": Rating(), "new": Rating()}
     told = games("known", "anchor", PROVISIONAL, 1) + games("new", "known", 3)
-    after = placed(ratings, told, ["anchor"])
+    after = rate_newcomers(ratings, told, ["anchor"])
     assert [name for name in ratings if after[name] != ratings[name]] == ["new"]
     assert after["new"].rating > 1700
     (last,) = games("known", "anchor", 0, 1)
-    assert placed(ratings, told[:-4], ["anchor"])["known"] != ratings["known"], "at the limit"
-    assert placed(ratings, [*told[:-4], last], ["anchor"])["known"] == ratings["known"], "beyond it"
+    assert rate_newcomers(ratings, told[:-4], ["anchor"])["known"] != ratings["known"], "at the limit"
+    assert rate_newcomers(ratings, [*told[:-4], last], ["anchor"])["known"] == ratings["known"], "beyond it"
 
 
 def test_without_newcomers_nothing_changes():
-    assert placed(ANCHORED, [], ["anchor"]) == ANCHORED
+    assert rate_newcomers(ANCHORED, [], ["anchor"]) == ANCHORED
 
 
 def test_an_unknown_member_is_refused():
     with pytest.raises(ConfigError, match="expected two members that have ratings"):
-        placed(ANCHORED | {"new": Rating()}, games("new", "nobody", 1), ["anchor"])
+        rate_newcomers(ANCHORED | {"new": Rating()}, games("new", "nobody", 1), ["anchor"])
 
 
 @settings(max_examples=50)
@@ -70,9 +70,9 @@ def test_ratings_stay_within_their_bounds_in_any_order_of_games(drawn):
     names = ["anchor", "a", "b", "c"]
     told = [(names[first], names[second], score) for first, second, score in drawn if first != second]
     ratings = {"anchor": Rating(1500.0, 0.0), **{name: Rating() for name in names[1:]}}
-    after = placed(ratings, told, ["anchor"])
+    after = rate_newcomers(ratings, told, ["anchor"])
     assert after.keys() == ratings.keys() and after["anchor"] == ratings["anchor"]
-    again = placed(ratings, told[::-1], ["anchor"])
+    again = rate_newcomers(ratings, told[::-1], ["anchor"])
     for name in names:
         assert again[name].rating == pytest.approx(after[name].rating, abs=1e-6)
 

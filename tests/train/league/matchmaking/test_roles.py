@@ -6,7 +6,7 @@ import pytest
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.matchmaking.opponents import Candidate, Learner
-from echelon_train.league.matchmaking.roles import JUDGED, SELF, begins_anew, choose_opponents, snapshot_due
+from echelon_train.league.matchmaking.roles import JUDGED, SELF, choose_opponents, should_reset, snapshot_due
 
 LEARNER = Learner(SELF, 1500.0, 1000)
 COUNT = 4000
@@ -123,5 +123,5 @@ def test_when_a_snapshot_is_due(role, samples, met, due):
 @pytest.mark.parametrize(("role", "share"), [("main", 0), ("main_exploiter", 1), ("league_exploiter", 0.25)])
 def test_how_often_a_learner_begins_anew(role, share):
     generator = np.random.default_rng(0)
-    anew = np.mean([begins_anew(LeagueConfig(role=role), generator) for _ in range(COUNT)])
+    anew = np.mean([should_reset(LeagueConfig(role=role), generator) for _ in range(COUNT)])
     assert anew == (share if share in (0, 1) else pytest.approx(share, abs=0.03))

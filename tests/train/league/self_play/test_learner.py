@@ -8,7 +8,7 @@ from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.opponents import NEWCOMER_GAMES
 from echelon_train.league.matchmaking.roles import SELF
-from echelon_train.league.self_play.learner import WINDOW, Seat
+from echelon_train.league.self_play.learner import WINDOW, LeagueLearner
 from echelon_train.league.store.registry import League
 from echelon_train.policy import build_policy
 from echelon_train.tensor_files import weights_of
@@ -36,148 +36,148 @@ def policy():
     return build_policy(NETWORK, 4)
 
 
-def seated(league, policy, settings=SETTINGS):
-    seat = Seat(league, settings, 0)
-    seat.look(policy)
-    return seat
+def join(league, policy, settings=SETTINGS):
+    learner = LeagueLearner(league, settings, 0)
+    learner.refresh(policy)
+    return learner
 
 
-def relations(seat):
-    return {each.name: each.relation for each in seat._candidates}
+def relations(learner):
+    return {each.name: each.relation for each in learner._candidates}
 
 
 def test_it_sees_whom_it_may_meet_and_what_they_are_to_it(league, policy):
-    seat = seated(league, policy)
+    learner = join(league, policy)
     everybody = {"novice": "scripted", "main-1": "other", "main-2": "other", "main-exploiter-1": "exploiter"}
-    assert relations(seat) == everybody
-    seat.announce(100)
-    seat.published("main-2")
-    seat.look(policy)
-    assert relations(seat) == everybody | {"main-1": "past", "main-2": "past"}
+    assert relations(learner) == everybody
+    learner.announce(100)
+    learner.published("main-2")
+    learner.refresh(policy)
+    assert relations(learner) == everybody | {"main-1": "past", "main-2": "past"}
     league.retire("main-1")
-    assert "main-1" in relations(seat), "until it looks again"
-    seat.look(policy)
-    assert "main-1" not in relations(seat)
-    assert relations(seat)["main-2"] == "past"
+    assert "main-1" in relations(learner), "until it looks again"
+    learner.refresh(policy)
+    assert "main-1" not in relations(learner)
+    assert relations(learner)["main-2"] == "past"
 
 
 def test_what_it_draws_is_its_own_and_goes_on(league, policy):
-    one, two, other = seated(league, policy), seated(league, policy), Seat(league, SETTINGS, 1)
+    one, two, other = join(league, policy), join(league, policy), LeagueLearner(league, SETTINGS, 1)
     other.look(policy)
     drawn = [*one.draw(5), *one.draw(5)]
     assert [*two.draw(5), *two.draw(5)] == drawn
     assert drawn[:5] != drawn[5:]
     assert [*other.draw(5), *other.draw(5)] != drawn
-    assert set(seated(league, policy).draw(500)) == {SELF, "novice", "main-1", "main-2", "main-exploiter-1"}
+    assert set(join(league, policy).draw(500)) == {SELF, "novice", "main-1", "main-2", "main-exploiter-1"}
 
 
 def test_whom_it_loses_to_it_meets_more_often(league, policy):
-    seat = seated(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
+    learner = join(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
     for name, outcome in (("main-1", -1), ("main-2", 1), ("main-exploiter-1", 1)):
         for _ in range(30):
-            seat.note(name, outcome)
-    seat.look(policy)
-    met = Counter(seat.draw(500))
+            learner.record(name, outcome)
+    learner.refresh(policy)
+    met = Counter(learner.draw(500))
     assert met["main-1"] > 400
-    assert seat.fared() == {"main-1": 0.0, "main-2": 1.0, "main-exploiter-1": 1.0}
+    assert learner.win_rates() == {"main-1": 0.0, "main-2": 1.0, "main-exploiter-1": 1.0}
 
 
 def test_a_newcomer_meets_its_neighbours_and_a_snapshot_has_its_rating(league, policy):
     league.record(played("main-1", "novice", (1, 1) * 30, 1))
     league.record(played("main-exploiter-1", "novice", (-1, -1) * 30, 2))
     league.close_period()
-    seat = seated(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
-    assert set(seat.draw(100)) == {"main-2"}, "who has not played, as itself"
-    seat.announce(100)
-    seat.published("main-1")
-    seat.look(policy)
-    assert set(seat.draw(100)) == {"main-1"}
+    learner = join(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
+    assert set(learner.draw(100)) == {"main-2"}, "who has not played, as itself"
+    learner.announce(100)
+    learner.published("main-1")
+    learner.refresh(policy)
+    assert set(learner.draw(100)) == {"main-1"}
     for _ in range(NEWCOMER_GAMES):
-        seat.note("novice", 1)
-    assert set(seat.draw(100)) == {"main-1", "main-2", "main-exploiter-1"}
+        learner.record("novice", 1)
+    assert set(learner.draw(100)) == {"main-1", "main-2", "main-exploiter-1"}
 
 
 def test_what_is_long_ago_does_not_count(league, policy):
-    seat = seated(league, policy)
+    learner = join(league, policy)
     for outcome in [-1] * 50 + [1] * (WINDOW // 2) + [0] * (WINDOW // 2):
-        seat.note("novice", outcome)
-    assert math.isclose(seat.fared()["novice"], 0.75)
+        learner.record("novice", outcome)
+    assert math.isclose(learner.win_rates()["novice"], 0.75)
 
 
 def test_its_present_self_is_what_it_was_when_it_looked(league, policy):
-    seat = seated(league, policy)
+    learner = join(league, policy)
     weights = weights_of(policy)["action_net.weight"]
     weights.add_(1)
-    kept = weights_of(seat.load(SELF))["action_net.weight"]
+    kept = weights_of(learner.load(SELF))["action_net.weight"]
     assert not kept.equal(weights)
-    seat.look(policy)
+    learner.refresh(policy)
     assert kept.equal(weights), "and the same policy has the new weights"
-    assert not seat.load(SELF).training
+    assert not learner.load(SELF).training
 
 
 def test_members_come_with_the_weights_they_joined_with(league, policy, tmp_path):
-    loaded = weights_of(seated(league, policy).load("main-1"))["action_net.weight"]
+    loaded = weights_of(join(league, policy).load("main-1"))["action_net.weight"]
     assert loaded.equal(weights_of(build_policy(NETWORK, 1))["action_net.weight"])
 
 
 def test_before_it_has_looked_there_is_nobody_to_load(league):
     with pytest.raises(LeagueError, match="has not looked"):
-        Seat(league, SETTINGS, 0).load(SELF)
+        LeagueLearner(league, SETTINGS, 0).load(SELF)
 
 
-@pytest.mark.parametrize(("target", "reason"), [("idle", "nobody trains against it"), ("nobody", "no member")])
+@pytest.mark.parametrize(("target", "reason"), [("idle", "no opponent in training"), ("nobody", "no member")])
 def test_a_target_that_cannot_be_is_refused(league, target, reason):
     with pytest.raises(LeagueError, match=reason):
-        Seat(league, LeagueConfig(role="best_response", target=target), 0)
+        LeagueLearner(league, LeagueConfig(role="best_response", target=target), 0)
 
 
 @pytest.mark.parametrize("agent", ["Main A", "a" * 31, "-a", "a/b"])
 def test_an_agent_whose_snapshots_could_have_no_name_is_refused_at_once(league, agent):
     with pytest.raises(LeagueError, match=r"name '.*-999999': expected 1 to 32 lower-case letters"):
-        Seat(league, LeagueConfig(agent=agent), 0)
+        LeagueLearner(league, LeagueConfig(agent=agent), 0)
 
 
 def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, policy, tmp_path):
-    seat = seated(league, policy)
-    assert not seat.due(99)
-    assert seat.due(100)
+    learner = join(league, policy)
+    assert not learner.snapshot_due(99)
+    assert learner.snapshot_due(100)
     for number, samples in ((3, 100), (4, 250)):
-        seat.announce(samples)
+        learner.announce(samples)
         checkpoint = saved(tmp_path / f"own{number}", 10 + number)
-        name = seat.publish(checkpoint)
-        assert (name, seat.publish(checkpoint)) == (f"main-{number}",) * 2, "it was killed before it noted so"
-        seat.published(name)
-        assert seat.announced is None
-    assert not seat.due(349)
-    assert seat.due(350)
+        name = learner.publish(checkpoint)
+        assert (name, learner.publish(checkpoint)) == (f"main-{number}",) * 2, "it was killed before it noted so"
+        learner.published(name)
+        assert learner.announced is None
+    assert not learner.snapshot_due(349)
+    assert learner.snapshot_due(350)
     assert [league.member(name).parent for name in ("main-3", "main-4")] == [None, "main-3"]
 
 
 def test_a_new_beginning_has_no_past(league, policy, tmp_path):
-    seat = seated(league, policy, LeagueConfig(role="main_exploiter", snapshot_every=100))
-    seat.note("main-2", 1)
-    seat.announce(100)
-    seat.published(seat.publish(saved(tmp_path / "own", 9)))
-    assert seat.begins_anew()
-    seat.forget()
-    assert seat.fared() == {}
-    seat.announce(200)
-    assert league.member(seat.publish(saved(tmp_path / "next", 10))).parent is None
+    learner = join(league, policy, LeagueConfig(role="main_exploiter", snapshot_every=100))
+    learner.record("main-2", 1)
+    learner.announce(100)
+    learner.published(learner.publish(saved(tmp_path / "own", 9)))
+    assert learner.should_reset()
+    learner.reset()
+    assert learner.win_rates() == {}
+    learner.announce(200)
+    assert league.member(learner.publish(saved(tmp_path / "next", 10))).parent is None
 
 
 def test_a_seat_goes_on_from_its_state(league, policy):
-    seat, other = seated(league, policy), seated(league, policy)
-    seat.draw(7)
+    learner, other = join(league, policy), join(league, policy)
+    learner.draw(7)
     for outcome in (1, 0, -1):
-        seat.note("novice", outcome)
-    seat.announce(100)
-    seat.published("main-2")
-    seat.announce(200)
-    other.load_state_dict(seat.state_dict())
-    assert other.state_dict() == seat.state_dict()
-    for each in (seat, other):
+        learner.record("novice", outcome)
+    learner.announce(100)
+    learner.published("main-2")
+    learner.announce(200)
+    other.load_state_dict(learner.state_dict())
+    assert other.state_dict() == learner.state_dict()
+    for each in (learner, other):
         each.look(policy)
-    assert other.draw(50) == seat.draw(50)
+    assert other.draw(50) == learner.draw(50)
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def test_a_seat_goes_on_from_its_state(league, policy):
     ],
 )
 def test_a_state_that_cannot_be_is_refused_and_nothing_is_changed(league, policy, changes, reason):
-    seat = seated(league, policy)
-    seat.note("novice", 1)
-    before = seat.state_dict()
+    learner = join(league, policy)
+    learner.record("novice", 1)
+    before = learner.state_dict()
     with pytest.raises(ConfigError, match=reason):
-        seat.load_state_dict(Seat(league, SETTINGS, 0).state_dict() | changes)
-    assert seat.state_dict() == before
+        learner.load_state_dict(LeagueLearner(league, SETTINGS, 0).state_dict() | changes)
+    assert learner.state_dict() == before

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from echelon_env import opponents
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.config.train import NetworkConfig, battle_config
-from echelon_train.league.self_play.opponent_pool import LANE_COST, Lineup, lane_length
+from echelon_train.league.self_play.opponent_pool import OpponentPool
+from echelon_train.league.self_play.policy_batch import SLOT_COST, slot_length
 from echelon_train.policy import build_policy
 from echelon_train.policy.distributions import RAW_DIM, environment_actions
 from echelon_train.vec_env import BattleVecEnv
@@ -40,13 +41,13 @@ class Turns:
         return new
 
 
-def env_with(lineup, battles, max_steps=12):
+def env_with(pool, battles, max_steps=12):
     config = battle_config("skirmish-open")
     config = type(config).from_dict({**config.to_dict(), "max_steps": max_steps})
-    return BattleVecEnv(config, battles, opponent=lineup, seed=3, maps=2)
+    return BattleVecEnv(config, battles, opponent=pool, seed=3, maps=2)
 
 
-class Watched(Lineup):
+class Watched(OpponentPool):
     """Notes what it is asked and answers."""
 
     def __init__(self, *args, **kwargs):
@@ -72,8 +73,8 @@ def play(env, steps, seed=0):
 
 
 def test_each_battle_is_played_by_its_opponent_alone():
-    lineup = Watched(CONFIG, Turns("ann", "novice", "bob", "ann", "cid", "expert", "bob"), load, seed=4)
-    env = env_with(lineup, 6)
+    pool = Watched(CONFIG, Turns("ann", "novice", "bob", "ann", "cid", "expert", "bob"), load, seed=4)
+    env = env_with(pool, 6)
     env.reset()
     play(env, 40)
     team, rows = 5, 30
@@ -81,7 +82,7 @@ def test_each_battle_is_played_by_its_opponent_alone():
     policies = {name: load(name) for name in NETWORKS}
     state = {name: torch.zeros(2, rows, SMALL["width"]) for name in NETWORKS}
     names, acted = (), Counter()
-    for event, *what in lineup.log:
+    for event, *what in pool.log:
         if event == "reset":
             mask, names = what
             for player in scripted.values():
@@ -92,7 +93,7 @@ def test_each_battle_is_played_by_its_opponent_alone():
         observations, actions, seed = what
         torch.manual_seed(seed)
         in_play = list(dict.fromkeys(NETWORKS[name] for name in names if name in NETWORKS))
-        noise = {network: torch.randn(rows + 1, RAW_DIM) for network in lineup._squads if network in in_play}
+        noise = {network: torch.randn(rows + 1, RAW_DIM) for network in pool._batches if network in in_play}
         for name in set(names):
             mine = np.repeat([each == name for each in names], team)
             if name in scripted:
@@ -109,22 +110,22 @@ def test_each_battle_is_played_by_its_opponent_alone():
             np.testing.assert_allclose(actions[mine], expected, rtol=1e-4, atol=1e-4)
             acted[name] += 1
     assert set(acted) == {*NETWORKS, *scripted}
-    assert sum(event == "reset" for event, *_ in lineup.log) > 3
+    assert sum(event == "reset" for event, *_ in pool.log) > 3
     env.close()
 
 
 def test_an_opponent_stays_until_its_battle_ends():
     turns = Turns("ann", "bob", "novice")
-    lineup = Lineup(CONFIG, turns, load)
-    env = env_with(lineup, 3)
+    pool = OpponentPool(CONFIG, turns, load)
+    env = env_with(pool, 3)
     env.reset()
-    assert lineup.names == ("ann", "bob", "novice")
+    assert pool.names == ("ann", "bob", "novice")
     rng = np.random.default_rng(0)
     for _ in range(30):
-        before = lineup.names
+        before = pool.names
         _, _, dones, _ = env.step(rng.uniform(-1, 1, (env.num_envs, 27)).astype(np.float32))
         for battle, over in enumerate(dones[::5]):
-            assert over or lineup.names[battle] == before[battle]
+            assert over or pool.names[battle] == before[battle]
     assert len(turns.drawn) > 6
     env.close()
 
@@ -136,82 +137,82 @@ def test_who_does_not_play_is_forgotten_at_last():
         loaded[name] += 1
         return load("ann")
 
-    lineup = Lineup(CONFIG, Turns(*"abcdefgh"), counted, cache=2)
+    pool = OpponentPool(CONFIG, Turns(*"abcdefgh"), counted, cache=2)
     everybody = np.ones(10, np.bool_)
     for _ in range(4):  # a b, c d, e f, g h: two play, two are kept
-        lineup.reset(everybody)
+        pool.reset(everybody)
     assert loaded == Counter("abcdefgh")
-    lineup._draw = Turns("e", "f")
-    lineup.reset(everybody)
+    pool._draw = Turns("e", "f")
+    pool.reset(everybody)
     assert loaded == Counter("abcdefgh")  # e and f were kept
-    lineup._draw = Turns("a", "e")
-    lineup.reset(everybody)
+    pool._draw = Turns("a", "e")
+    pool.reset(everybody)
     assert loaded["a"] == 2
 
 
 def test_a_refresh_reaches_battles_in_progress():
     versions = iter([load("ann"), load("bob")])
-    lineup = Lineup(CONFIG, Turns("self"), lambda name: next(versions))
+    pool = OpponentPool(CONFIG, Turns("self"), lambda name: next(versions))
     observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
-    lineup.reset(np.ones(10, np.bool_))
+    pool.reset(np.ones(10, np.bool_))
 
     def act():
         torch.manual_seed(0)
-        state = lineup._squads[NETWORKS["ann"]].state.clone()
-        actions = lineup.act(observations)
-        lineup._squads[NETWORKS["ann"]].state.copy_(state)
+        state = pool._batches[NETWORKS["ann"]].state.clone()
+        actions = pool.act(observations)
+        pool._batches[NETWORKS["ann"]].state.copy_(state)
         return actions
 
     before = act()
     np.testing.assert_array_equal(act(), before)
-    lineup.refresh("stranger")
+    pool.refresh("stranger")
     np.testing.assert_array_equal(act(), before)
-    lineup.refresh("self")
+    pool.refresh("self")
     assert not np.array_equal(act(), before)
 
 
 def test_a_refresh_takes_the_new_weights_of_the_same_policy_and_leaves_the_memory_of_battles_in_progress():
     """As the learner's present self does, whose weights are copied into one policy."""
     policy = load("ann")
-    lineup = Lineup(CONFIG, Turns("self"), lambda name: policy)
+    pool = OpponentPool(CONFIG, Turns("self"), lambda name: policy)
     observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
-    lineup.reset(np.ones(10, np.bool_))
-    lineup.act(observations)
-    squad = lineup._squads[NETWORKS["ann"]]
-    memory = squad.state.clone()
+    pool.reset(np.ones(10, np.bool_))
+    pool.act(observations)
+    batch = pool._batches[NETWORKS["ann"]]
+    memory = batch.state.clone()
     with torch.no_grad():
         policy.action_net.bias.add_(1.0)
-    lineup.refresh("self")
-    assert squad is lineup._squads[NETWORKS["ann"]] and squad.state.equal(memory) and memory.any()
-    (bias,) = (each for name, each in squad._stacked._weights.items() if name.endswith("action_net.bias"))
+    pool.refresh("self")
+    assert batch is pool._batches[NETWORKS["ann"]] and batch.state.equal(memory) and memory.any()
+    (bias,) = (each for name, each in batch._stacked._weights.items() if name.endswith("action_net.bias"))
     assert bias[0].equal(policy.action_net.bias)
 
 
 def test_policies_act_on_the_device_that_they_were_given():
-    lineup = Lineup(CONFIG, Turns("ann"), load, device="meta")
-    for each in (lineup, copy.deepcopy(lineup)):
+    pool = OpponentPool(CONFIG, Turns("ann"), load, device="meta")
+    for each in (pool, copy.deepcopy(pool)):
         each.reset(np.ones(10, np.bool_))
-        squad = each._squads[NETWORKS["ann"]]
-        assert {tensor.device.type for tensor in (squad.state, *squad._stacked._weights.values())} == {"meta"}
+        batch = each._batches[NETWORKS["ann"]]
+        assert {tensor.device.type for tensor in (batch.state, *batch._stacked._weights.values())} == {"meta"}
 
 
 def test_it_goes_on_as_it_would_have():
-    def run(env, lineup, steps):
+    def run(env, pool, steps):
         play(env, steps, seed=steps)
-        return [each.tobytes() for each in (*lineup.state_arrays().values(),)], lineup.names
+        return [each.tobytes() for each in (*pool.state_arrays().values(),)], pool.names
 
     made = []
     for _ in range(2):
-        lineup = Lineup(CONFIG, Turns("ann", "novice", "cid"), load, seed=1)
-        env = env_with(lineup, 4, max_steps=60)
-        made.append((env, lineup))
-    (env, lineup), (other, again) = made
+        pool = OpponentPool(CONFIG, Turns("ann", "novice", "cid"), load, seed=1)
+        env = env_with(pool, 4, max_steps=60)
+        made.append((env, pool))
+    (env, pool), (other, again) = made
     env.reset()
     play(env, 7)
     other.restore_arrays(env.state_arrays())
-    assert again.names == lineup.names
+    assert again.names == pool.names
     torch.manual_seed(5)
-    expected = run(env, lineup, 9)
+    expected = run(env, pool, 9)
     torch.manual_seed(5)
     assert run(other, again, 9) == expected
     env.close()
@@ -219,30 +220,30 @@ def test_it_goes_on_as_it_would_have():
 
 
 def test_what_does_not_fit_is_refused():
-    lineup = Lineup(CONFIG, Turns("ann"), load)
+    pool = OpponentPool(CONFIG, Turns("ann"), load)
     mask = np.ones(10, np.bool_)
-    lineup.reset(mask)
+    pool.reset(mask)
     half = mask.copy()
     half[:3] = False
     with pytest.raises(ValueError, match="all 5 rows of a battle or none"):
-        lineup.reset(half)
-    arrays = lineup.state_arrays()
+        pool.reset(half)
+    arrays = pool.state_arrays()
     with pytest.raises(ValueError, match="state0"):
-        lineup.restore_arrays({name: array for name, array in arrays.items() if name != "state0"}, 10)
+        pool.restore_arrays({name: array for name, array in arrays.items() if name != "state0"}, 10)
     for bad in ("", "x" * 129, "a\0b", 3):
-        lineup._draw = Turns(bad)
+        pool._draw = Turns(bad)
         with pytest.raises(ValueError, match="name of 1 to 128 bytes"):
-            lineup.reset(mask)
-    assert lineup.names == ("ann", "ann")
-    lineup._draw = Turns("nobody")
+            pool.reset(mask)
+    assert pool.names == ("ann", "ann")
+    pool._draw = Turns("nobody")
     with pytest.raises(KeyError):
-        lineup.reset(mask)
-    assert lineup.names == ("ann", "ann")
+        pool.reset(mask)
+    assert pool.names == ("ann", "ann")
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=6))
-def test_lanes_take_the_least_time(battles):
+def test_slots_take_the_least_time(battles):
     def cost(length):
-        return sum(-(-count // length) for count in battles) * (length + LANE_COST)
+        return sum(-(-count // length) for count in battles) * (length + SLOT_COST)
 
-    assert cost(lane_length(battles)) == min(map(cost, range(1, 30)))
+    assert cost(slot_length(battles)) == min(map(cost, range(1, 30)))

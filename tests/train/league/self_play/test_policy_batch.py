@@ -41,30 +41,30 @@ def policies_of(network):
 
 
 @pytest.mark.parametrize("network", VARIANTS, ids=lambda each: f"{each.encoder}-{each.critic}-{each.auxiliary}")
-def test_every_lane_acts_as_its_policy(network):
+def test_every_slot_acts_as_its_policy(network):
     first, second = policies_of(network)
     stacked = StackedPolicies(network)
-    lanes = [first, second, second]
-    stacked.set_lanes(lanes)
+    slots = [first, second, second]
+    stacked.set_slots(slots)
     seen, state, starts, noise = moments(1)
     actions, (hidden, cell) = stacked.act(seen, state, starts, noise)
-    for lane, policy in enumerate(lanes):
+    for slot, policy in enumerate(slots):
         with torch.no_grad():
-            own = (state[0][lane][None], state[1][lane][None])
-            distribution, after = policy.get_distribution(seen[lane], own, starts[lane])
-            expected = environment_actions(distribution.sample(noise[lane]))
-        torch.testing.assert_close(actions[lane], expected, rtol=1e-5, atol=1e-5)
-        living = policy.actor_mask(seen[lane])  # the dead need no memory
-        torch.testing.assert_close(hidden[lane][living], after[0][0][living], rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(cell[lane][living], after[1][0][living], rtol=1e-5, atol=1e-5)
+            own = (state[0][slot][None], state[1][slot][None])
+            distribution, after = policy.get_distribution(seen[slot], own, starts[slot])
+            expected = environment_actions(distribution.sample(noise[slot]))
+        torch.testing.assert_close(actions[slot], expected, rtol=1e-5, atol=1e-5)
+        living = policy.actor_mask(seen[slot])  # the dead need no memory
+        torch.testing.assert_close(hidden[slot][living], after[0][0][living], rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(cell[slot][living], after[1][0][living], rtol=1e-5, atol=1e-5)
     assert not torch.equal(actions[0], actions[1])
     assert actions.is_inference() and hidden.is_inference() and cell.is_inference()
 
 
-def test_lanes_are_copies():
+def test_slots_are_copies():
     (policy,) = policies_of(VARIANTS[0])[:1]
     stacked = StackedPolicies(VARIANTS[0])
-    stacked.set_lanes([policy])
+    stacked.set_slots([policy])
     seen, state, starts, noise = (
         each[:1] if isinstance(each, torch.Tensor) else (each[0][:1], each[1][:1]) for each in moments(1)
     )
@@ -72,13 +72,13 @@ def test_lanes_are_copies():
     with torch.no_grad():
         policy.action_net.bias.add_(1.0)
     torch.testing.assert_close(stacked.act(seen, state, starts, noise)[0], before, rtol=0, atol=0)
-    stacked.set_lanes([policy])
+    stacked.set_slots([policy])
     assert not torch.equal(stacked.act(seen, state, starts, noise)[0], before)
 
 
 def test_nobody_and_strangers_are_refused():
     stacked = StackedPolicies(VARIANTS[0])
     with pytest.raises(ValueError, match="at least one"):
-        stacked.set_lanes([])
+        stacked.set_slots([])
     with pytest.raises(ValueError, match="of the shape"):
-        stacked.set_lanes([build_policy(VARIANTS[1], 0)])
+        stacked.set_slots([build_policy(VARIANTS[1], 0)])

@@ -29,7 +29,7 @@ ALL = OpponentMixture(self_play=1, past=1, pfsp=1, scripted=1, verification=0)
 def league(tmp_path):
     made = League.create(tmp_path / "league")
     made.add_scripted("trivial")
-    made.add_scripted("idle")  # nobody trains against it
+    made.add_scripted("idle")  # no opponent in training
     return made
 
 
@@ -62,9 +62,9 @@ def test_members_play_with_their_own_weights(league, tmp_path):
     run = Run(run_in(league), tmp_path / "other", "cpu", QUIET, None)
     try:
         kept = weights_of(load_checkpoint(league.member_policy("main-1")).policy)
-        played = weights_of(run._league._seat.load("main-1"))
+        played = weights_of(run._league._learner.load("main-1"))
         assert all(played[name].equal(tensor) for name, tensor in kept.items())
-        own = weights_of(run._league._seat.load(SELF))
+        own = weights_of(run._league._learner.load(SELF))
         assert all(weights_of(run.model.policy)[name].equal(tensor) for name, tensor in own.items())
         assert not own["action_net.weight"].equal(kept["action_net.weight"])
     finally:
@@ -152,7 +152,7 @@ def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
                 callback.locals = {"infos": [{"opponent": opponent, "outcome": outcome}, {}]}
                 assert callback._on_step()
         callback._on_rollout_end()
-        assert callback._seat.fared() == pytest.approx({"novice": 5 / 6, "trivial": 1 / 6})
+        assert callback._learner.win_rates() == pytest.approx({"novice": 5 / 6, "trivial": 1 / 6})
         logged = run.model.logger.name_to_value
         assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5))
     finally:

@@ -1,19 +1,22 @@
 import dataclasses
 import datetime
 import math
+import re
 import shutil
 
 import pytest
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.evaluate import BASELINES
 from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE, load_checkpoint, save_in_run
 from echelon_train.errors import CheckpointError
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.matchmaking.provisional import placed
+from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import Rating, rate_period
 from echelon_train.league.ratings.payoffs import payoffs
 from echelon_train.league.store import members
 from echelon_train.league.store.database import writing
+from echelon_train.league.store.members import check_name
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
 from echelon_train.tensor_files import weights_of
@@ -61,7 +64,7 @@ def test_a_checkpoint_becomes_a_member(league, tmp_path):
     source = saved(tmp_path / "source", seed=1, steps=700)
     first = league.add_checkpoint(source, "main")
     second = league.add_checkpoint(saved(tmp_path / "other", seed=2), "main_exploiter", "nemesis", first.name)
-    assert (first.id, first.kind, first.parent, first.age) == (4, "main", None, 700)
+    assert (first.id, first.name, first.kind, first.parent, first.age) == (4, "main-1", "main", None, 700)
     assert (second.name, second.kind, second.parent) == ("nemesis", "main_exploiter", first.name)
     assert first.origin == {"checkpoint": str(source), "opponent": "novice"}
     assert league.members()[-2:] == [first, second] and league.member("nemesis") == second
@@ -237,13 +240,13 @@ def test_a_period_rates_what_was_played_since_the_last_one(league):
         ("trivial", "expert", 0.0),
         ("trivial", "expert", 0.25),
     ]
-    after = placed(rate_period(start, games, pinned=["novice"]), games, ["novice"])
+    after = rate_newcomers(rate_period(start, games, pinned=["novice"]), games, ["novice"])
     assert league.ratings() == league.ratings(1) == after
     league.record(played("expert", "novice", (1, 1), 4))
     assert league.ratings() == after, "until the period is closed"
     assert league.close_period() == 2
     more = [("expert", "novice", 1.0)]
-    later = placed(rate_period(after, more, pinned=["novice"]), games + more, ["novice"])
+    later = rate_newcomers(rate_period(after, more, pinned=["novice"]), games + more, ["novice"])
     assert league.ratings() == later
     assert league.history() == {1: after, 2: later}
     for period in (0, 3, -1):
@@ -341,3 +344,15 @@ def test_a_clock_that_goes_backwards_changes_nothing(league, tmp_path, monkeypat
     assert league.rebuild() == 0
     assert [member.name for member in league.members()] == ["novice", "trivial", "expert", "veteran"]
     assert league.member("veteran").created_at < league.member("novice").created_at
+
+
+@pytest.mark.parametrize("name", ["", "Owl", "a b", "-owl", "owl\n", "../owl", "o" * 33, "ö"])
+def test_impossible_names_are_refused(name):
+    with pytest.raises(LeagueError, match=rf"name {re.escape(repr(name))}: expected 1 to 32 lower-case letters"):
+        check_name(name)
+
+
+@pytest.mark.parametrize("name", [*BASELINES, "untrained"])
+def test_names_of_other_players_are_refused(name):
+    with pytest.raises(LeagueError, match=f"name '{name}': is the name of a player that comes with the package"):
+        check_name(name)

@@ -1,4 +1,4 @@
-"""Who is how strong in a league, now and after each rating period."""
+"""The ratings of a league's members, from the command line."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from echelon_env.evaluate.tables import shorten
-from echelon_train.cli.league.insight import Insight, format_warnings, look_into, warnings_document
+from echelon_train.cli.league.diagnostics import Insight, format_warnings, look_into, warnings_document
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
     deliver,
     format_rating,
-    grid,
     known,
     percent,
     plural,
@@ -24,14 +21,11 @@ from echelon_train.cli.league.output import (
     wrap,
 )
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.pictures import save_rating_curve, save_rating_history, save_strengths
-from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.plots import save_rating_curve, save_strengths
 from echelon_train.league.store.members import member_folder
 from echelon_train.league.store.registry import League, Standing
 
 _SHORT_KINDS = {"main_exploiter": "main expl.", "league_exploiter": "league expl."}
-_PERIODS = 5  # that a table has place for
-_PERIOD_COLUMN = 12
 
 
 def run_standings(args: argparse.Namespace) -> int:
@@ -60,30 +54,6 @@ def run_standings(args: argparse.Namespace) -> int:
     if champion is not None and champion.weights_sha256 is not None:
         lines.append(f"champion: {member_folder(league.path, champion.weights_sha256)}")
     deliver(args, document, lines)
-    return 0
-
-
-def run_history(args: argparse.Namespace) -> int:
-    """Show the ratings after some periods, evenly spread, or as JSON after all."""
-    check_pictures(args.picture)
-    league = League.open(args.league)
-    active = {member.name for member in league.members() if args.all or member.state == "active"}
-    history = {
-        period: {name: rating for name, rating in ratings.items() if name in active}
-        for period, ratings in league.history().items()
-    }
-    if not history:
-        raise LeagueError(f"{args.league}: no rating period is closed yet; echelon league play {args.league}")
-    if args.picture:
-        save_rating_history(args.picture, history, title=str(args.league))
-    document = {
-        "league": str(args.league),
-        "history": [
-            {"period": period, "ratings": {name: rating_document(rating) for name, rating in ratings.items()}}
-            for period, ratings in history.items()
-        ],
-    }
-    deliver(args, document, _format_history(history))
     return 0
 
 
@@ -139,21 +109,3 @@ def _format(document: Mapping[str, Any], ranked: list[Standing], insight: Insigh
     if unrated:
         lines.append(f"{plural(unrated, 'match is', 'matches are')} not rated yet: the next period has them")
     return [*lines, *format_warnings(insight)]
-
-
-def _format_history(history: Mapping[int, Mapping[str, Rating]]) -> list[str]:
-    """A row for each member, the best first, in a few of the periods."""
-    periods = [*history]
-    places = np.unique(np.linspace(0, len(periods) - 1, min(_PERIODS, len(periods))).round().astype(int))
-    chosen = [periods[place] for place in places]
-    last = history[periods[-1]]
-    names = sorted(last, key=lambda name: -last[name].rating)
-    cells = [
-        [format_rating(history[period][name]) if name in history[period] else "-" for period in chosen]
-        for name in names
-    ]
-    lines = grid(
-        [shorten(name, NAME) for name in names], [f"period {period}" for period in chosen], cells, _PERIOD_COLUMN
-    )
-    shown = "" if len(chosen) == len(periods) else f"; {len(chosen)} of {len(periods)} periods, all with --json"
-    return [*lines, f"ratings with the reach of their 95 % intervals{shown}"]

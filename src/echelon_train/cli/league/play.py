@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.cli.league.fields import choose_battle
+from echelon_train.cli.league.battle_choice import choose_battle
 from echelon_train.cli.league.output import deliver, describe_match, match_document, plural, rating_document, wrap
 from echelon_train.league.playing.executors import Executor, LocalExecutor
 from echelon_train.league.playing.ray_executor import RayExecutor
@@ -79,7 +79,7 @@ def _check(args: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[int], None]]:
-    """What is to be told how many matches are over; draws on stderr, if that is a terminal."""
+    """Yields a function that shows the number of finished matches on stderr, if that is a terminal."""
     console = Console(stderr=True)
     columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
     wanted = args.until_rd or _UNTIL_RD
@@ -90,8 +90,8 @@ def _progress(league: League, args: argparse.Namespace) -> Iterator[Callable[[in
         def show(matches: int) -> None:
             ratings = league.ratings()
             deviation = max(ratings[name].deviation for name in active)
-            told = f"{plural(matches, 'match', 'matches')}, greatest RD {deviation:.0f}, {wanted:g} wanted"
-            progress.update(task, description=told)
+            status = f"{plural(matches, 'match', 'matches')}, greatest RD {deviation:.0f}, {wanted:g} wanted"
+            progress.update(task, description=status)
 
         yield show
 
@@ -101,7 +101,7 @@ def _format(
 ) -> list[str]:
     number = plural(len(played), "match", "matches")
     if interrupted:
-        return [f"Interrupted after {number}, recorded and rated. Go on with the same command."]
+        return [f"Interrupted after {number}, recorded and rated. Continue with the same command."]
     if result is None:
         lines = [line for match in played for line in describe_match(match)]
     elif result.reached:
@@ -112,6 +112,6 @@ def _format(
         uncertain = max(result.deviations, key=lambda name: result.deviations[name])
         lines = wrap(
             f"{number} in {scenario}: the rating of {uncertain} still has a deviation of "
-            f"{result.deviations[uncertain]:.0f} points. Go on with the same command."
+            f"{result.deviations[uncertain]:.0f} points. Continue with the same command."
         )
     return [*lines, f"Standings: echelon league standings {args.league}"]

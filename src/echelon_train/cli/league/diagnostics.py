@@ -76,7 +76,7 @@ def format_warnings(insight: Insight) -> list[str]:
     if pairs:
         why = "the ratings have not caught up with the games, whose Bradley-Terry strengths explain all of them."
         if insight.unexplained:
-            why = "no strengths explain who beats whom there."
+            why = "no strengths explain these results."
         lines += wrap(f"The ratings mispredict {plural(len(pairs), 'pair')}: {why}")
         for pair in pairs[:_MOST_PAIRS]:
             lines += wrap(
@@ -88,7 +88,7 @@ def format_warnings(insight: Insight) -> list[str]:
     cycle = insight.cycle
     if cycle.significant:
         lines += wrap(
-            f"{percent(cycle.score)} % of who beats whom goes round in circles, which no ratings explain "
+            f"{percent(cycle.score)} % of the results are cyclic, which no ratings explain "
             f"(p = {cycle.p_value:.3f}). {_describe_triangle(cycle)}".rstrip()
         )
     return lines

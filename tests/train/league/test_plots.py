@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from echelon_train.league import pictures
-from echelon_train.league.pictures import (
+from echelon_train.league import plots
+from echelon_train.league.plots import (
     save_nash_average,
     save_payoff_matrix,
     save_rating_curve,
@@ -42,7 +42,7 @@ def figures(monkeypatch):
             super().__init__(*arguments, **options)
             made.append(self)
 
-    monkeypatch.setattr(pictures, "Figure", Figure)
+    monkeypatch.setattr(plots, "Figure", Figure)
     return made
 
 

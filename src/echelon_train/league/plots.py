@@ -54,7 +54,7 @@ def save_payoff_matrix(
     mispredicted: Collection[Misprediction] = (),
     title: str = "",
 ) -> None:
-    """Draw the ratings with their intervals, and beside them who scores how much against whom.
+    """Draw the ratings with their intervals, and next to them the mean score of every pair.
 
     The members are in the order of their ratings, so that without cycles all is blue above the diagonal and red below.
     A cell has the score of its row's member in % with the interval below it, in leagues of up to 30; it is light grey
@@ -144,7 +144,7 @@ def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]],
 def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[str, Rating], *, title: str = "") -> None:
     """Draw the ratings of policies over what they were trained on, with their intervals, each joined to its parent.
 
-    Those that nobody was trained from have their names there, and scripted members a level line.
+    Those without children have their names there, and scripted members a level line.
 
     Parameters
     ----------

@@ -1,0 +1,44 @@
+"""A policy or a scripted player joins a league, from the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.evaluate import BASELINES
+from echelon_train.cli.league.output import deliver, plural
+from echelon_train.league.store.members import Member
+from echelon_train.league.store.registry import League
+
+_KIND = "past"
+
+
+def run_add(args: argparse.Namespace) -> int:
+    """Make a policy or a scripted player a member."""
+    league = League.open(args.league)
+    member = _join(league, args)
+    document = {
+        "league": str(args.league),
+        "name": member.name,
+        "kind": member.kind,
+        "parent": member.parent,
+        "age": member.age,
+        "weights_sha256": member.weights_sha256,
+    }
+    trained = "" if member.weights_sha256 is None else f", trained on {plural(member.age, 'decision')}"
+    lines = [f"{member.name} has joined ({member.kind}{trained}).", f"Rate it: echelon league play {args.league}"]
+    deliver(args, document, lines)
+    return 0
+
+
+def _join(league: League, args: argparse.Namespace) -> Member:
+    if args.player not in BASELINES:
+        if not Path(args.player).exists():
+            near = nearest_name(args.player, BASELINES)
+            raise ConfigError(f"{args.player}: no such file or folder, and no scripted player of that name{near}")
+        return league.add_checkpoint(Path(args.player), args.kind or _KIND, args.name, args.parent)
+    for option in ("kind", "name", "parent"):
+        if getattr(args, option) is not None:
+            raise ConfigError(f"--{option}: goes with the policy of a run or a checkpoint, {args.player} is scripted")
+    return league.add_scripted(args.player)

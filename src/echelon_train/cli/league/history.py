@@ -1,0 +1,67 @@
+"""The ratings after each rating period, from the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+
+import numpy as np
+
+from echelon_env.evaluate.tables import shorten
+from echelon_train.cli.league.output import (
+    NAME,
+    check_pictures,
+    deliver,
+    format_rating,
+    grid,
+    rating_document,
+)
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.plots import save_rating_history
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.registry import League
+
+_PERIODS = 5  # that a table has place for
+_PERIOD_COLUMN = 12
+
+
+def run_history(args: argparse.Namespace) -> int:
+    """Show the ratings after some periods, evenly spread, or as JSON after all."""
+    check_pictures(args.picture)
+    league = League.open(args.league)
+    active = {member.name for member in league.members() if args.all or member.state == "active"}
+    history = {
+        period: {name: rating for name, rating in ratings.items() if name in active}
+        for period, ratings in league.history().items()
+    }
+    if not history:
+        raise LeagueError(f"{args.league}: no rating period is closed yet; echelon league play {args.league}")
+    if args.picture:
+        save_rating_history(args.picture, history, title=str(args.league))
+    document = {
+        "league": str(args.league),
+        "history": [
+            {"period": period, "ratings": {name: rating_document(rating) for name, rating in ratings.items()}}
+            for period, ratings in history.items()
+        ],
+    }
+    deliver(args, document, _format_history(history))
+    return 0
+
+
+def _format_history(history: Mapping[int, Mapping[str, Rating]]) -> list[str]:
+    """A row for each member, the best first, in a few of the periods."""
+    periods = [*history]
+    places = np.unique(np.linspace(0, len(periods) - 1, min(_PERIODS, len(periods))).round().astype(int))
+    chosen = [periods[place] for place in places]
+    last = history[periods[-1]]
+    names = sorted(last, key=lambda name: -last[name].rating)
+    cells = [
+        [format_rating(history[period][name]) if name in history[period] else "-" for period in chosen]
+        for name in names
+    ]
+    lines = grid(
+        [shorten(name, NAME) for name in names], [f"period {period}" for period in chosen], cells, _PERIOD_COLUMN
+    )
+    shown = "" if len(chosen) == len(periods) else f"; {len(chosen)} of {len(periods)} periods, all with --json"
+    return [*lines, f"ratings with the reach of their 95 % intervals{shown}"]

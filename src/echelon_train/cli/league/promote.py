@@ -1,0 +1,58 @@
+"""The champion of a league, from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import asdict
+from typing import Any
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.cli.league.battle_choice import choose_battle
+from echelon_train.cli.league.output import deliver, working, wrap
+from echelon_train.league.playing.jobs import run_job, worker_name
+from echelon_train.league.playing.runner import pairing
+from echelon_train.league.store.promotion import Decision, promote
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
+
+
+def run_promote(args: argparse.Namespace) -> int:
+    """Make a member the champion if it has earned it, and say what was compared. Returns 1 if another one stays it."""
+    if not 0 <= args.k < math.inf:
+        raise ConfigError(f"--k: expected a number of at least 0, got {args.k}")
+    league = League.open(args.league)
+    config, scenario = choose_battle(league, args.scenario)
+
+    def play(first: str, second: str) -> PlayedMatch:
+        job = pairing(league, first, second, config, scenario, args.maps)
+        with working(f"{first} v {second}, the champion"):
+            return run_job(league.path, job, worker_name())
+
+    decision = promote(league, args.name, play=play, k=args.k)
+    champion = league.champion()
+    document = {
+        "league": str(args.league),
+        "champion": None if champion is None else champion.name,
+        **_document(decision),
+    }
+    lines = wrap(f"{decision.reason}.")
+    if decision.promotion is not None:
+        lines.append(f"champion: {league.member_policy(decision.candidate)}")
+    deliver(args, document, lines)
+    return 0 if champion is not None and champion.name == args.name else 1
+
+
+def _document(decision: Decision) -> dict[str, Any]:
+    met = decision.validation_score
+    return {
+        "candidate": decision.candidate,
+        "promoted": decision.promotion is not None,
+        "reason": decision.reason,
+        "k": decision.k,
+        "score": decision.score,
+        "previous": decision.champion,
+        "previous_score": decision.champion_score,
+        "validation": None if decision.validation is None else decision.validation.uuid,
+        "validation_score": None if met is None else asdict(met),
+    }
