@@ -95,7 +95,7 @@ def test_a_matrix_without_a_members_rating_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_history_has_a_line_and_a_band_for_everybody(tmp_path, figures):
+def test_the_history_has_a_line_and_a_band_for_each_member(tmp_path, figures):
     history = {
         3: {"a": Rating(1600.0, 80.0), "b": Rating(1500.0, 90.0)},
         1: {"a": Rating(1500.0, 300.0)},
@@ -146,7 +146,7 @@ def test_the_curve_joins_members_to_their_parents(tmp_path, figures):
     np.testing.assert_allclose(whiskers[0], [[100, 1600 - 98], [100, 1600 + 98]], atol=0.01)
 
 
-def test_a_curve_of_nobody_who_learned_is_refused(tmp_path):
+def test_a_curve_without_policies_is_refused(tmp_path):
     with pytest.raises(ValueError, match="scripted ones only"):
         save_rating_curve(tmp_path / "c.png", [member("novice", "scripted")], {"novice": Rating()})
     assert not list(tmp_path.iterdir())

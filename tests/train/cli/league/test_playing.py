@@ -65,7 +65,7 @@ def test_a_rating_run_until_all_is_known(commands, league, tiny):
     assert commands.text(*arguments) == f"{expected} Standings: echelon league standings {league.path}"
 
 
-def test_a_rating_run_to_its_last_match_goes_on(commands, league, tiny):
+def test_a_rating_run_to_its_last_match_continues(commands, league, tiny):
     arguments = ["play", league.path, "--scenario", tiny, "--maps", 1, "--max-matches", 2]
     text = commands.text(*arguments)
     assert "2 matches in" in text and "Continue with the same command." in text
@@ -156,7 +156,7 @@ def test_ctrl_c_loses_nothing(processes, league, tiny):
     assert league.unrated_matches() == 0
 
 
-def test_on_a_terminal_one_sees_how_far_it_is(league, tiny):
+def test_a_terminal_shows_the_progress(league, tiny):
     arguments = ["play", str(league.path), "--scenario", str(tiny), "--maps", "1", "--max-matches", "3"]
     terminal, theirs = pty.openpty()
     environment = {**SCRIPT_ENVIRONMENT, "COLUMNS": "80", "TERM": "xterm"}

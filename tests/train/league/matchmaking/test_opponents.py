@@ -52,7 +52,7 @@ def test_unplayed_counts_as_even(weighting):
 
 
 @pytest.mark.parametrize("weighting", ["hard", "var"])
-def test_if_nobody_weighs_anything_all_are_alike(weighting):
+def test_if_all_weights_are_zero_all_shares_are_equal(weighting):
     np.testing.assert_array_equal(pfsp_weights([1.0] * 4, weighting), [0.25] * 4)
 
 
@@ -79,7 +79,7 @@ def test_skill_weights_follow_a_bell_curve_of_200_points():
     np.testing.assert_allclose(weights / weights[0], [1, math.exp(-0.5), math.exp(-0.5), math.exp(-2)])
 
 
-def test_skill_weights_find_somebody_however_far():
+def test_skill_weights_find_an_opponent_at_any_distance():
     np.testing.assert_allclose(skill_weights(400, [4000, 3990], width=1), [0, 1], atol=1e-12)
 
 
@@ -88,13 +88,13 @@ def test_a_width_of_nothing_is_refused():
         skill_weights(1500, [1500], 0.0)
 
 
-def test_a_newcomer_meets_neighbours_only():
+def test_a_newcomer_plays_against_neighbours_only():
     candidates = [Candidate(str(rating), "other", rating) for rating in (1250.0, 1300.0, 1550.0, 1700.0, 1701.0)]
     assert names(neighbours(Learner("new", 1500.0, 19), candidates)) == ["1300.0", "1550.0", "1700.0"]
     assert neighbours(Learner("known", 1500.0, 20), candidates) == candidates
 
 
-def test_a_newcomer_without_neighbours_meets_the_nearest():
+def test_a_newcomer_without_neighbours_plays_against_the_nearest():
     candidates = [Candidate("far", "other", 2000.0), Candidate("near", "other", 1000.0)]
     assert names(neighbours(Learner("new", 1400.0), candidates)) == ["near"]
     assert neighbours(Learner("new"), []) == []
@@ -193,7 +193,7 @@ def test_a_source_without_candidates_leaves_its_share_to_the_others():
     assert all(opponent.source != "verification" for opponent in chances)
 
 
-def test_in_an_empty_league_the_learner_meets_itself():
+def test_in_an_empty_league_the_learner_plays_against_itself():
     assert opponent_chances(OpponentMixture(), LEARNER, []) == {Opponent("learner", "self"): 1}
 
 
@@ -202,8 +202,8 @@ def test_a_newcomer_is_offered_neighbours_by_every_source():
     assert set(chances) == {"past 1", "past 2", "exploiter", "veteran"}
 
 
-def test_a_mixture_that_offers_nobody_is_refused():
-    with pytest.raises(ConfigError, match="offers 'learner' nobody: past, scripted found"):
+def test_a_mixture_that_offers_no_opponent_is_refused():
+    with pytest.raises(ConfigError, match="offers 'learner' no opponent: past, scripted found"):
         opponent_chances(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
 
 

@@ -23,7 +23,7 @@ def shares(settings, candidates, main=()):
     return {name: count / COUNT for name, count in Counter(drawn).items()}
 
 
-def test_a_main_agent_meets_itself_and_others_by_its_mixture():
+def test_a_main_agent_plays_against_itself_and_others_by_its_mixture():
     mixture = OpponentMixture(self_play=0.25, pfsp=0.25, scripted=0.5, verification=0)
     everybody = [candidate("novice", "scripted"), candidate("main-1", "past")]
     met = shares(LeagueConfig(mixture=mixture), everybody, ["main-1"])
@@ -84,13 +84,13 @@ class TestLeagueExploiter:
             shares(self.SETTINGS, [candidate("novice", "scripted")])
 
 
-def test_a_best_response_meets_its_target_alone():
+def test_a_best_response_plays_against_its_target_alone():
     settings = LeagueConfig(role="best_response", target="main-1")
     assert shares(settings, [candidate("main-1"), candidate("main-2")], ["main-1", "main-2"]) == {"main-1": 1}
 
 
 @pytest.mark.parametrize(("role", "target"), [("best_response", ""), ("main", "main-1")])
-def test_a_best_response_and_nobody_else_has_a_target(role, target):
+def test_a_best_response_and_no_other_role_has_a_target(role, target):
     with pytest.raises(ConfigError, match=r"league\.target: expected"):
         LeagueConfig(role=role, target=target)
 
@@ -121,7 +121,7 @@ def test_when_a_snapshot_is_due(role, samples, met, due):
 
 
 @pytest.mark.parametrize(("role", "share"), [("main", 0), ("main_exploiter", 1), ("league_exploiter", 0.25)])
-def test_how_often_a_learner_begins_anew(role, share):
+def test_how_often_a_learner_resets(role, share):
     generator = np.random.default_rng(0)
     anew = np.mean([should_reset(LeagueConfig(role=role), generator) for _ in range(COUNT)])
     assert anew == (share if share in (0, 1) else pytest.approx(share, abs=0.03))

@@ -103,7 +103,7 @@ def test_the_uncertainty_is_the_larger_of_the_two():
     assert deviations(certain, games[:4], ANCHOR)["member 1"] == pytest.approx(math.sqrt(joint.covariance[1, 1]))
 
 
-def test_nothing_is_proposed_once_everybody_is_known():
+def test_nothing_is_proposed_once_all_ratings_are_known():
     games = [game for name in NAMES[1:] for game in games_of("member 0", name, [0.5] * 60)]
     known = RATINGS | {name: Rating(deviation=60) for name in NAMES[1:]}
     assert max(deviations(known, games, ANCHOR).values()) < 75
@@ -137,7 +137,7 @@ def test_pairs_get_the_same_maps_in_the_same_order():
     assert propose(seed=2)[0].seeds != propose(seed=1)[0].seeds
 
 
-def test_a_pair_never_meets_again_on_a_map_it_has_met_on():
+def test_a_pair_never_plays_twice_on_a_map():
     ratings = {name: RATINGS[name] for name in NAMES[:2]}
     (first,) = propose(ratings, matches=1)
     (second,) = propose(ratings, [Game("member 1", "member 0", 0.5, first.seeds[2])], matches=1)
@@ -158,7 +158,7 @@ def test_even_pairs_are_preferred():
     assert {frozenset(pairing[:2]) for pairing in pairings} == {frozenset(("member 2", "member 5"))}
 
 
-def test_newcomers_meet_neighbours_or_the_nearest():
+def test_newcomers_play_against_neighbours_or_the_nearest():
     strengths = [1500, 1000, 1100, 1950, 2050, 2500]
     known = {name: Rating(float(strength), 45) for name, strength in zip(NAMES, strengths, strict=True)}
     pinned = NAMES[:5]
@@ -172,7 +172,7 @@ def test_newcomers_meet_neighbours_or_the_nearest():
     assert {frozenset(pairing[:2]) for pairing in pairings} == {frozenset(("member 4", "member 5"))}
 
 
-def test_newcomers_that_are_far_apart_do_not_meet_though_one_match_would_tell_about_both():
+def test_distant_newcomers_are_not_paired_though_one_match_would_inform_on_both():
     ratings = {"low": Rating(1310, 45), "high": Rating(1990, 45), "a": Rating(), "b": Rating()}
     scores = [0.75] * 6 + [0.5] * 3
     games = games_of("a", "low", scores) + games_of("high", "b", scores)
@@ -227,7 +227,7 @@ def test_unknown_anchors_are_config_errors():
 
 
 @pytest.mark.parametrize("size", [4, 5])
-def test_in_the_round_robin_it_is_compared_with_all_pairs_meet_alike(size):
+def test_the_round_robin_baseline_pairs_all_equally_often(size):
     pairings = round_robin(NAMES[:size], 1)
     met = Counter(frozenset(next(pairings)[:2]) for _ in range(3 * size * (size - 1) // 2))
     assert met == {frozenset(pair): 3 for pair in combinations(NAMES[:size], 2)}

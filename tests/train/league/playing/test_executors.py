@@ -112,7 +112,7 @@ def test_a_match_whose_workers_are_always_killed_is_given_up(path):
     assert workers() == before
 
 
-def test_what_goes_wrong_in_a_worker_is_told_and_it_goes_on(path, two, expected):
+def test_errors_in_a_worker_are_reported_and_it_continues(path, two, expected):
     unknown = job("nobody", "otter")
     with pytest.raises(LeagueError, match="'nobody' is no member") as caught:
         list(two.run(path, [unknown]))
@@ -122,7 +122,7 @@ def test_what_goes_wrong_in_a_worker_is_told_and_it_goes_on(path, two, expected)
     assert results(two.run(path, JOBS[:1])) == {JOBS[0].uuid: expected[JOBS[0].uuid]}
 
 
-def test_an_error_that_cannot_be_sent_is_told_as_text(path, monkeypatch):
+def test_an_error_that_cannot_be_pickled_is_reported_as_text(path, monkeypatch):
     class OddError(Exception):
         def __init__(self, one, two):
             super().__init__(one)
@@ -135,7 +135,7 @@ def test_an_error_that_cannot_be_sent_is_told_as_text(path, monkeypatch):
     assert isinstance(error, RuntimeError) and "OddError: what it says" in str(error) and str(JOBS[0]) in str(error)
 
 
-def test_matches_that_nobody_waits_for_are_ended(path, two):
+def test_abandoned_matches_are_ended(path, two):
     list(two.run(path, JOBS))
     before = workers()
     matches = two.run(path, [long_job(), *JOBS])

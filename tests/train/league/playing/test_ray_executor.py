@@ -93,7 +93,7 @@ def test_a_match_whose_worker_is_killed_in_the_middle_is_played_again(ray, leagu
 
 @linux
 @pytest.mark.slow
-def test_matches_that_nobody_waits_for_are_ended(ray, league):
+def test_abandoned_matches_are_ended(ray, league):
     matches = RayExecutor().run(league.path, [JOBS[0], *(long_job(seed=seed) for seed in range(1, 40))])
     next(matches)
     matches.close()
@@ -110,7 +110,7 @@ def test_a_member_whose_files_are_altered_is_not_sent(ray, tmp_path):
         list(RayExecutor().run(league.path, JOBS))
 
 
-def test_what_goes_wrong_in_a_worker_is_told(ray, league):
+def test_errors_in_a_worker_are_reported(ray, league):
     with pytest.raises(ValueError, match="seeds: expected at least one") as caught:
         list(RayExecutor().run(league.path, [job(maps=0)]))
     assert type(caught.value) is ValueError

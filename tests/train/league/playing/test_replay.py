@@ -87,7 +87,7 @@ def test_what_was_played_by_other_code_is_played_again_only_on_demand(league, re
     assert found.same and found.cautions == (reason,)
 
 
-def test_other_versions_are_told(league, recorded):
+def test_other_versions_are_reported(league, recorded):
     played = recorded_again(league, recorded, stamp={**stamp(), "numpy": "1.0", "jax": "2.0"})
     found = replay(league, played.uuid)
     assert found.same

@@ -53,7 +53,7 @@ def pair(league, first, second, maps=3, seed=0):
     return pairing(league, first, second, SHORT, SCENARIO, maps, seed)
 
 
-def test_a_pair_never_meets_twice_on_a_map(league):
+def test_a_pair_never_plays_twice_on_a_map(league):
     seeds = [evaluation_seed(5, index) for index in range(7)]
     first = pair(league, "otter", "novice", 3, 5)
     assert (first.first, first.second, first.config, first.scenario) == ("otter", "novice", SHORT, SCENARIO)
@@ -64,7 +64,7 @@ def test_a_pair_never_meets_twice_on_a_map(league):
     assert pair(league, "novice", "heron", 3, 5).seeds == tuple(seeds[:3]), "every pair gets the same ones"
 
 
-def test_by_default_the_maps_are_nobody_elses(league):
+def test_by_default_the_maps_are_new(league):
     drawn = [seed for _ in range(4) for seed in pair(league, "otter", "novice", 5, None).seeds]
     assert len(set(drawn)) == 20 and all(seed in EVALUATION_SEEDS for seed in drawn)
 

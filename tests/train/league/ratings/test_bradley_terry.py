@@ -66,7 +66,7 @@ def test_games_that_vary_less_say_more():
     assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()
 
 
-def test_the_anchor_is_where_it_was_put_and_nobodys_distance_changes():
+def test_the_anchor_is_where_it_was_put_and_no_distance_changes():
     table = draw_league(np.random.default_rng(1), ahead(np.array([1400.0, 1500.0, 1700.0])), 40)
     free = bradley_terry(table)
     held = bradley_terry(table, anchor="member-1", anchor_strength=1200.0)

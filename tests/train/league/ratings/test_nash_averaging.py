@@ -50,7 +50,7 @@ def test_members_that_the_circle_beats_have_no_weight():
     np.testing.assert_allclose(maximum_entropy_equilibrium(payoff), [1 / 3, 1 / 3, 1 / 3, 0, 0], atol=1e-9)
 
 
-def test_one_is_weighed_that_does_no_better_and_no_worse_than_a_mixture():
+def test_a_member_that_is_even_with_a_mixture_has_weight():
     """A member even with a circle's members widens the equilibria to a line; the entropy chooses the place on it."""
     payoff = np.zeros((4, 4))
     payoff[:3, :3] = circle(3, 1.0)

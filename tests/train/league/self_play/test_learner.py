@@ -46,24 +46,24 @@ def relations(learner):
     return {each.name: each.relation for each in learner._candidates}
 
 
-def test_it_sees_whom_it_may_meet_and_what_they_are_to_it(league, policy):
+def test_it_knows_its_opponents_and_their_relations(league, policy):
     learner = join(league, policy)
-    everybody = {"novice": "scripted", "main-1": "other", "main-2": "other", "main-exploiter-1": "exploiter"}
-    assert relations(learner) == everybody
+    members = {"novice": "scripted", "main-1": "other", "main-2": "other", "main-exploiter-1": "exploiter"}
+    assert relations(learner) == members
     learner.announce(100)
     learner.published("main-2")
     learner.refresh(policy)
-    assert relations(learner) == everybody | {"main-1": "past", "main-2": "past"}
+    assert relations(learner) == members | {"main-1": "past", "main-2": "past"}
     league.retire("main-1")
-    assert "main-1" in relations(learner), "until it looks again"
+    assert "main-1" in relations(learner), "until the next refresh"
     learner.refresh(policy)
     assert "main-1" not in relations(learner)
     assert relations(learner)["main-2"] == "past"
 
 
-def test_what_it_draws_is_its_own_and_goes_on(league, policy):
+def test_its_draws_are_its_own_and_continue(league, policy):
     one, two, other = join(league, policy), join(league, policy), LeagueLearner(league, SETTINGS, 1)
-    other.look(policy)
+    other.refresh(policy)
     drawn = [*one.draw(5), *one.draw(5)]
     assert [*two.draw(5), *two.draw(5)] == drawn
     assert drawn[:5] != drawn[5:]
@@ -71,7 +71,7 @@ def test_what_it_draws_is_its_own_and_goes_on(league, policy):
     assert set(join(league, policy).draw(500)) == {SELF, "novice", "main-1", "main-2", "main-exploiter-1"}
 
 
-def test_whom_it_loses_to_it_meets_more_often(league, policy):
+def test_opponents_that_beat_it_are_drawn_more_often(league, policy):
     learner = join(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
     for name, outcome in (("main-1", -1), ("main-2", 1), ("main-exploiter-1", 1)):
         for _ in range(30):
@@ -82,7 +82,7 @@ def test_whom_it_loses_to_it_meets_more_often(league, policy):
     assert learner.win_rates() == {"main-1": 0.0, "main-2": 1.0, "main-exploiter-1": 1.0}
 
 
-def test_a_newcomer_meets_its_neighbours_and_a_snapshot_has_its_rating(league, policy):
+def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league, policy):
     league.record(played("main-1", "novice", (1, 1) * 30, 1))
     league.record(played("main-exploiter-1", "novice", (-1, -1) * 30, 2))
     league.close_period()
@@ -120,8 +120,8 @@ def test_members_come_with_the_weights_they_joined_with(league, policy, tmp_path
     assert loaded.equal(weights_of(build_policy(NETWORK, 1))["action_net.weight"])
 
 
-def test_before_it_has_looked_there_is_nobody_to_load(league):
-    with pytest.raises(LeagueError, match="has not looked"):
+def test_before_the_first_refresh_there_is_no_policy_to_load(league):
+    with pytest.raises(LeagueError, match="has not refreshed"):
         LeagueLearner(league, SETTINGS, 0).load(SELF)
 
 
@@ -165,7 +165,7 @@ def test_a_new_beginning_has_no_past(league, policy, tmp_path):
     assert league.member(learner.publish(saved(tmp_path / "next", 10))).parent is None
 
 
-def test_a_seat_goes_on_from_its_state(league, policy):
+def test_a_learner_continues_from_its_state(league, policy):
     learner, other = join(league, policy), join(league, policy)
     learner.draw(7)
     for outcome in (1, 0, -1):
@@ -176,7 +176,7 @@ def test_a_seat_goes_on_from_its_state(league, policy):
     other.load_state_dict(learner.state_dict())
     assert other.state_dict() == learner.state_dict()
     for each in (learner, other):
-        each.look(policy)
+        each.refresh(policy)
     assert other.draw(50) == learner.draw(50)
 
 

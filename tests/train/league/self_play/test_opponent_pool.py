@@ -138,15 +138,15 @@ def test_who_does_not_play_is_forgotten_at_last():
         return load("ann")
 
     pool = OpponentPool(CONFIG, Turns(*"abcdefgh"), counted, cache=2)
-    everybody = np.ones(10, np.bool_)
+    all_rows = np.ones(10, np.bool_)
     for _ in range(4):  # a b, c d, e f, g h: two play, two are kept
-        pool.reset(everybody)
+        pool.reset(all_rows)
     assert loaded == Counter("abcdefgh")
     pool._draw = Turns("e", "f")
-    pool.reset(everybody)
+    pool.reset(all_rows)
     assert loaded == Counter("abcdefgh")  # e and f were kept
     pool._draw = Turns("a", "e")
-    pool.reset(everybody)
+    pool.reset(all_rows)
     assert loaded["a"] == 2
 
 
@@ -196,7 +196,7 @@ def test_policies_act_on_the_device_that_they_were_given():
         assert {tensor.device.type for tensor in (batch.state, *batch._stacked._weights.values())} == {"meta"}
 
 
-def test_it_goes_on_as_it_would_have():
+def test_a_restored_pool_continues_the_same():
     def run(env, pool, steps):
         play(env, steps, seed=steps)
         return [each.tobytes() for each in (*pool.state_arrays().values(),)], pool.names

@@ -76,7 +76,7 @@ def test_slots_are_copies():
     assert not torch.equal(stacked.act(seen, state, starts, noise)[0], before)
 
 
-def test_nobody_and_strangers_are_refused():
+def test_no_policies_and_other_shapes_are_refused():
     stacked = StackedPolicies(VARIANTS[0])
     with pytest.raises(ValueError, match="at least one"):
         stacked.set_slots([])

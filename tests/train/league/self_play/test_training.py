@@ -43,7 +43,7 @@ def left(league):
     return {each.name: each.parent for each in league.members() if each.kind != "scripted"}
 
 
-def test_a_main_agent_leaves_snapshots_and_meets_them(league, tmp_path, monkeypatch):
+def test_a_main_agent_leaves_snapshots_and_plays_against_them(league, tmp_path, monkeypatch):
     met = watch_opponents(monkeypatch)
     result = train(run_in(league), tmp_path / "run", console=QUIET)
     snapshots = left(league)
@@ -72,7 +72,7 @@ def test_members_play_with_their_own_weights(league, tmp_path):
 
 
 @pytest.mark.parametrize("step", [1, 30, 70])
-def test_an_interrupted_run_goes_on_as_if_it_had_not_been(step, tmp_path, monkeypatch):
+def test_an_interrupted_run_resumes_as_if_it_had_not_been(step, tmp_path, monkeypatch):
     """Each in a league of its own: what others leave there in the meantime would change it."""
     whole, parts = (League.create(tmp_path / name) for name in ("whole", "parts"))
     train(run_in(whole), tmp_path / "run", console=QUIET)
@@ -87,7 +87,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(step, tmp_path, monkey
     assert [name for name in found if "league" not in name.lower() and "config" not in name] == []
 
 
-def test_a_run_goes_on_where_its_league_is_now(league, tmp_path):
+def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
     train(run_in(league), tmp_path / "run", console=QUIET)
     moved, other = tmp_path / "moved", League.create(tmp_path / "other")
     league.path.rename(moved)
@@ -105,7 +105,7 @@ def test_a_run_goes_on_where_its_league_is_now(league, tmp_path):
         resume(tmp_path / "alone", **{"league.path": str(moved)}, console=QUIET)
 
 
-def test_whom_a_run_meets_may_change_while_it_goes_on(league, tmp_path, monkeypatch):
+def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "run", console=QUIET)
     met = watch_opponents(monkeypatch)
     scripted_only = {f"league.mixture.{name}": 0.0 for name in ("self_play", "past", "pfsp")}
@@ -119,7 +119,7 @@ def test_whom_a_run_meets_may_change_while_it_goes_on(league, tmp_path, monkeypa
     assert set(met - late)
 
 
-def test_a_main_exploiter_meets_the_newest_main_agent_and_begins_anew(league, tmp_path, monkeypatch):
+def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "main", console=QUIET)
     begun = []
     monkeypatch.setattr(
@@ -164,7 +164,7 @@ def test_opponents_act_where_and_are_kept_as_the_run_says(league):
     assert (callback.opponents._device.type, callback.opponents._cache) == ("meta", 3)
 
 
-def test_an_exploiter_without_anybody_to_exploit_is_refused(league, tmp_path):
+def test_an_exploiter_without_a_target_is_refused(league, tmp_path):
     for role, reason in (("main_exploiter", "no snapshot"), ("league_exploiter", "has none")):
         with pytest.raises(ConfigError, match=reason):
             train(run_in(league, role=role), tmp_path / role, console=QUIET)

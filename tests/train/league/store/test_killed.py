@@ -104,7 +104,7 @@ def test_recording(league, killed):
     assert not league.record(again)
 
 
-def test_recording_of_which_nobody_hears(league, killed):
+def test_recording_whose_answer_is_lost(league, killed):
     """It is delivered again, and counted once."""
     killed(RECORD, before_commit="pass")
     assert uuids(league)[-1] == number_uuid(77)
@@ -150,7 +150,7 @@ def test_adding_a_member(league, killed, tmp_path, moment, left):
     assert fsck(league.path) == []
 
 
-def test_adding_a_member_of_which_nobody_hears(league, killed, tmp_path):
+def test_adding_a_member_whose_answer_is_lost(league, killed, tmp_path):
     killed(ADD, saved(tmp_path / "a"), before_commit="pass")
     assert load_checkpoint(league.member_policy("new")).steps == 100
     assert fsck(league.path) == []
@@ -228,7 +228,7 @@ print(len(league.matches()), len(league.history()), len(league.members()))
 
 
 @pytest.mark.slow
-def test_whenever_a_writer_is_killed_what_it_has_recorded_is_there_and_the_others_go_on(league, tmp_path):
+def test_a_kill_at_any_moment_keeps_what_was_recorded_and_the_other_writers_continue(league, tmp_path):
     ended = run_script(WHENEVER, tmp_path, 60)
     assert ended.returncode == 0, ended.stderr
     matches, periods, members = map(int, ended.stdout.split())

@@ -137,7 +137,7 @@ print(moment)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes to be killed are forked")
-def test_whenever_it_is_killed_it_is_promoted_whole_or_not_at_all_and_the_next_call_goes_on(tmp_path):
+def test_a_kill_at_any_moment_leaves_a_whole_promotion_or_none_and_the_next_call_continues(tmp_path):
     """Before everything that writes, before and after the end of its transaction, and in the middle of the match."""
     league = challenged(tmp_path)
     promote(league, "worse", play=never)

@@ -168,7 +168,7 @@ def test_entries_that_are_no_part_of_a_league_are_not_written(exported, tmp_path
     assert sorted(entry.name for entry in tmp_path.rglob("*")) == ["in", "league.zip"]
 
 
-def test_a_file_of_nobody(exported, tmp_path):
+def test_a_file_of_no_member(exported, tmp_path):
     file = repack(exported, tmp_path / "league.zip", add={f"members/{'0' * 64}/policy.safetensors": b"x"})
     with pytest.raises(LeagueError, match=r"holds a damaged league: .*: belongs to no member"):
         import_league(file, tmp_path / "new")

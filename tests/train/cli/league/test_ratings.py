@@ -66,7 +66,7 @@ def test_standings_of_who_has_not_played(commands, tmp_path):
     assert "-" in commands.lines("matrix", tmp_path / "league")[2]
 
 
-def test_matches_that_no_period_has_are_told_of(commands, league):
+def test_unrated_matches_are_reported(commands, league):
     league.record(played("novice", "expert", WIN, 9))
     assert "1 match is not rated yet" in commands.lines("standings", league.path)[-1]
 
@@ -90,7 +90,7 @@ def test_champion_and_retired_members_are_marked(commands, league, tmp_path):
     assert [each["name"] for each in document["standings"] if each["state"] == "retired"] == ["expert"]
 
 
-def test_a_circle_is_told_of(commands, tmp_path):
+def test_a_cycle_is_reported(commands, tmp_path):
     league = cyclic_league(tmp_path / "league")
     for command in ("standings", "matrix"):
         text = commands.text(command, league.path)
@@ -103,7 +103,7 @@ def test_a_circle_is_told_of(commands, tmp_path):
         assert [pair["explained_by_strengths"] for pair in document["mispredictions"]] == [False] * 3
 
 
-def test_ratings_that_lag_behind_the_games_are_told_of(commands, tmp_path):
+def test_ratings_that_lag_behind_the_games_are_reported(commands, tmp_path):
     league = League.create(tmp_path / "league")
     league.add_scripted("expert")
     for number in range(3):
@@ -115,7 +115,7 @@ def test_ratings_that_lag_behind_the_games_are_told_of(commands, tmp_path):
     assert pair["first"] == "expert" and pair["explained_by_strengths"] is True
 
 
-def test_of_many_mispredicted_pairs_a_few_are_told_of(commands, tmp_path, monkeypatch):
+def test_of_many_mispredicted_pairs_a_few_are_reported(commands, tmp_path, monkeypatch):
     monkeypatch.setattr("echelon_train.cli.league.diagnostics._MOST_PAIRS", 1)
     lines = commands.lines("standings", cyclic_league(tmp_path / "league").path)
     assert "- and 2 more, see 'echelon league matrix --json'" in lines
