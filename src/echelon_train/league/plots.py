@@ -58,7 +58,7 @@ def save_payoff_matrix(
 
     The members are in the order of their ratings, so that without cycles all is blue above the diagonal and red below.
     A cell has the score of its row's member in % with the interval below it, in leagues of up to 30; it is light grey
-    where two have not met.
+    where two have not played.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> N
     size = len(order)
     filled = int(average.filled.sum()) // 2
     if filled:
-        note = f"{filled} of {size * (size - 1) // 2} pairs have not met: the ratings' prediction stands for them"
+        note = f"{filled} of {size * (size - 1) // 2} pairs have not played: the ratings' prediction stands for them"
         figure.supxlabel(note, fontsize=9)
     _save(path, figure)
 

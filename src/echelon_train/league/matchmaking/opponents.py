@@ -18,7 +18,7 @@ from echelon_env.config.schema import ConfigError, check_fields, check_integer, 
 from echelon_train.config.league import OpponentMixture, Source
 
 NEWCOMER_GAMES: Final = 20
-"""Games below which a member is a newcomer, that meets neighbours only."""
+"""Games below which a member is a newcomer, that plays against neighbours only."""
 
 NEIGHBOURHOOD: Final = 200.0
 """Points between the ratings of neighbours."""
@@ -54,7 +54,7 @@ class Learner:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A member that a learner may meet, seen from the learner. Raises `ConfigError` for values out of range."""
+    """A possible opponent, seen from the learner. Raises `ConfigError` for values out of range."""
 
     name: str
     relation: Relation  # "past" for the learner's own past selves
@@ -89,7 +89,7 @@ def pfsp_weights(win_probabilities: ArrayLike, weighting: Literal["hard", "var"]
     Parameters
     ----------
     win_probabilities
-        (N,), the learner's against each, 0 to 1; NaN, where they have not met, counts as 1/2.
+        (N,), the learner's against each, 0 to 1; NaN, where they have not played, counts as 1/2.
     weighting
         "hard", (1 - x)^2, prefers those that it loses to; "var", x (1 - x), those that are its equals.
 

@@ -108,7 +108,7 @@ def propose_matches(
 
     Each match is the one that is expected to reduce the variances most, as far as they are above the target's square,
     given the matches chosen before it. Newcomers play against neighbours only, or the nearest member. A match has every
-    map from both sides, and every pair gets the same maps in the same order, but none on which it has met already.
+    map from both sides, and every pair gets the same maps in the same order, but none on which it has played already.
 
     Parameters
     ----------

@@ -102,8 +102,8 @@ class _Model:
     """The penalised quasi-likelihood of strengths (P,) in logits, which does not change if all grow alike."""
 
     def __init__(self, payoffs: Payoffs) -> None:
-        self.trials = np.where(payoffs.met, payoffs.games / payoffs.dispersion, 0.0)
-        self.wins = self.trials * np.where(payoffs.met, payoffs.score, 0.0)
+        self.trials = np.where(payoffs.played, payoffs.games / payoffs.dispersion, 0.0)
+        self.wins = self.trials * np.where(payoffs.played, payoffs.score, 0.0)
         self.prior = (SCALE / PRIOR_DEVIATION) ** 2  # of a strength, 1 / logits^2
 
     def value(self, strengths: Array) -> float:

@@ -1,4 +1,4 @@
-"""How much of a league goes round in circles, as rock, paper and scissors do, so that no ratings can describe it."""
+"""The cyclic part of a league's results, as of rock, paper and scissors, which no ratings describe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CycleScore:
 
     score: float  # 0: ratings explain everything but noise; 1: they explain nothing
     p_value: float  # how often games of a league without cycles look as cyclic as these, or more so
-    loops: int  # independent closed loops of pairs that have met; without any nothing can be said
+    loops: int  # independent closed loops of pairs that have played; without any nothing can be said
     triangle: tuple[str, str, str] | None
     """Three members: the first beats the second, the second the third and the third the first, each with a score whose
     interval is above 1/2: of all such, those whose closest pair is least close."""
@@ -40,9 +40,9 @@ class CycleScore:
 
 
 def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
-    """Split what the games say into what strengths explain and what goes round in circles.
+    """Split the results into a part that strengths explain and a cyclic part.
 
-    It is the Hodge decomposition of the flow of logits between the members that have met, weighed by what their games
+    It is the Hodge decomposition of the flow of logits between members that have played, weighed by what their games
     say about them. Its gradient part is the differences of strength; the rest has no divergence and is cyclic. The
     score is the cyclic part's share of the squared length of both, after what noise alone adds to either is subtracted.
 
@@ -52,7 +52,7 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     measured dispersion.
 
     Measured: noise is called a cycle in 0 to 7 % of leagues, and in 11 % where two members only draw with each other,
-    again and again. Three members that beat each other in a circle at 65 % each are seen to do so in 90 % of leagues
+    again and again. Three members that beat each other in a cycle at 65 % each are seen to do so in 90 % of leagues
     with 20 games of each pair, at 57 % in 68 % with 50 games.
 
     Parameters
@@ -75,7 +75,7 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     """
     if strengths.members != payoffs.members:
         raise ValueError(f"strengths: expected those of {payoffs.members}, got those of {strengths.members}")
-    rows, columns = np.nonzero(np.triu(payoffs.met))
+    rows, columns = np.nonzero(np.triu(payoffs.played))
     games = payoffs.games[rows, columns]
     differences = (strengths.strength[rows] - strengths.strength[columns]) / SCALE
     expected = expit(differences)
@@ -117,7 +117,7 @@ def _simulate(games: NDArray[np.int64], expected: Array, dispersion: Array) -> A
 
 
 def _triangle(payoffs: Payoffs) -> tuple[str, str, str] | None:
-    low = np.where(payoffs.met, payoffs.low, 0.0)
+    low = np.where(payoffs.played, payoffs.low, 0.0)
     best, found = 0.5, None
     names = payoffs.members
     for first, beaten in enumerate(low):

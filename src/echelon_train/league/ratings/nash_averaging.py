@@ -49,14 +49,14 @@ class NashAverage:
     members: tuple[str, ...]
     weights: Array  # (P,) of the mixture, at least 0, sum 1
     advantage: Array  # (P,) points against the mixture: 0 for those that have weight, below 0 for others
-    filled: NDArray[np.bool_]  # (P, P) pairs that have not met, for which the ratings' prediction stands
+    filled: NDArray[np.bool_]  # (P, P) pairs that have not played, for which the ratings' prediction stands
 
 
 def nash_average(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NashAverage:
     """Weigh the members by the equilibrium of the game whose players choose a member each.
 
     The game's payoff is the logit of the measured score. So that it is finite, and known for every pair, each pair gets
-    one more game with the score that the ratings predict; for pairs that have not met it is all there is, and they are
+    one more game with the score that the ratings predict. It is the only one of pairs that have not played; these are
     marked as `filled`. Of several equilibria it is the one of maximum entropy, so that exact copies of a member share
     its weight. Measured scores are never exactly alike: the weights of members that hardly differ may change much with
     a few games, the advantages do not.
@@ -77,14 +77,14 @@ def nash_average(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NashAverage
     ----------
     D. Balduzzi, K. Tuyls, J. Perolat, T. Graepel (2018), Re-evaluating evaluation. NeurIPS 31.
     """
-    met = payoffs.met
+    played = payoffs.played
     predicted = predicted_scores(payoffs, ratings)
-    total = payoffs.games * np.where(met, payoffs.score, 0.0) + _VIRTUAL_GAMES * predicted
+    total = payoffs.games * np.where(played, payoffs.score, 0.0) + _VIRTUAL_GAMES * predicted
     share = np.clip(total / (payoffs.games + _VIRTUAL_GAMES), _LEAST_SHARE, 1 - _LEAST_SHARE)
     logits = np.triu(logit(share), 1)
     logits = logits - logits.T
     weights = maximum_entropy_equilibrium(logits)
-    filled = ~met & ~np.eye(len(weights), dtype=np.bool_)
+    filled = ~played & ~np.eye(len(weights), dtype=np.bool_)
     return NashAverage(payoffs.members, weights, SCALE * logits @ weights, filled)
 
 

@@ -32,8 +32,8 @@ PairScores = Mapping[tuple[str, str], ArrayLike]
 class Payoffs:
     """Every member (row) against every other (column), P members, arrays (P, P).
 
-    Where two members have not met, and on the diagonal, there are zeros in `games` and `squares` and NaN elsewhere. The
-    cell of b against a is the mirror image of a against b.
+    For pairs that have not played, and on the diagonal, `games` and `squares` are 0 and the others NaN. The cell
+    of b against a is the mirror image of a against b.
     """
 
     members: tuple[str, ...]  # rows and columns
@@ -44,20 +44,20 @@ class Payoffs:
     squares: NDArray[np.float64]  # sum of the squared deviations of a pair's game scores from their mean
 
     @property
-    def met(self) -> NDArray[np.bool_]:
-        """(P, P) whether the two have met."""
+    def played(self) -> NDArray[np.bool_]:
+        """(P, P) whether the two have played."""
         return self.games > 0
 
     @property
     def dispersion(self) -> NDArray[np.float64]:
-        """(P, P) variance of a pair's game scores in units of p (1 - p), between 0 and 1; NaN where they have not met.
+        """(P, P) variance of a pair's game scores in units of p (1 - p), 0 to 1; NaN where they have not played.
 
         It is 1 where a map's two battles always end alike, 1/2 where they are independent, and lower where many are
         drawn or the place decides. It is estimated from the spread within the pair, and from the league's as far as the
-        pair has few games. To the league's, no pair contributes more than a few games, so that one that has met often,
-        and always draws, does not make the others look certain; a belief in 1 that is worth two games keeps it from 0.
+        pair has few games. No pair contributes more than a few games to the league's, so that one with many games,
+        all of them drawn, does not make the others look certain; a belief in 1 that is worth two games keeps it from 0.
         """
-        pairs = np.nonzero(np.triu(self.met))
+        pairs = np.nonzero(np.triu(self.played))
         n, squares = self.games[pairs], self.squares[pairs]
         alike = _alike(n, self.score[pairs], squares)
         share = np.minimum(1.0, _PAIR_GAMES / n)
@@ -97,7 +97,7 @@ def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
     Raises
     ------
     ValueError
-        If there are no members, a name comes twice, a pair's member is unknown or meets itself, or a score is not
+        If there are no members, a name comes twice, a pair's member is unknown or its own opponent, or a score is not
         between 0 and 1.
     """
     members = tuple(members)
@@ -152,14 +152,14 @@ def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray
 def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misprediction]:
     """The pairs whose games contradict what the ratings predict.
 
-    Every pair that has met is tested with the tails of a binomial distribution, of as many trials as independent
+    Every pair that has played is tested with the tails of a binomial distribution, of as many trials as independent
     battles would have the variance of its games; what comes out exactly as measured counts half. A pair's dispersion is
     `Payoffs.dispersion` or that of its games alone, whichever is greater. A pair is reported if its interval does not
     have the prediction in it and, so that many pairs do not make many false alarms, the rate of false discoveries is at
     most `SIGNIFICANCE`.
 
     Measured: with ratings that are right, 0 to 3 % of leagues have a false alarm. With three members that beat each
-    other in a circle at 92 % each, five games of each pair show it in 84 % of leagues; at 65 %, 20 games do in 50 %.
+    other in a cycle at 92 % each, five games of each pair show it in 84 % of leagues; at 65 %, 20 games do in 50 %.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misp
     Y. Benjamini, Y. Hochberg (1995), Controlling the false discovery rate. JRSS B 57, 289-300.
     """
     predicted = predicted_scores(payoffs, ratings)
-    rows, columns = np.nonzero(np.triu(payoffs.met))
+    rows, columns = np.nonzero(np.triu(payoffs.played))
     if not rows.size:
         return []
     q_values = false_discovery_control(_tails(payoffs, predicted, rows, columns))

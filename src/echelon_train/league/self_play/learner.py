@@ -46,7 +46,7 @@ class LeagueLearner:
     Raises
     ------
     LeagueError
-        If the league has no such member as a best response is to meet, or it is one that training cannot have; for an
+        If the target of a best response is no member, or no opponent in training; for an
     agent name that is no valid member name.
     """
 

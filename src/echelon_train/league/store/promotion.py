@@ -1,9 +1,9 @@
-"""Promotion: how a member becomes a league's champion, and what it has to show for it.
+"""Promotion: how a member becomes a league's champion.
 
-A champion is succeeded by a member whose conservative score is higher, and which has met it in a validation match that
-it did not lose significantly. The ratings say who is stronger on the whole; but a candidate is looked at because its
-games went well, some of them by luck, and it may have its rating from others than the champion. Neither helps it in a
-match with the champion on maps that were drawn afterwards.
+A champion is succeeded by a member with a higher conservative score that did not significantly lose a validation match
+against it. Ratings alone are not enough: a candidate is chosen because its games went well, some of them by luck, and
+its rating may come from other opponents than the champion. Neither helps it in a match with the champion on maps that
+were drawn afterwards.
 
 A match is lost significantly if all of the interval of its score is below one half, by
 `echelon_env.evaluate.statistics.score_interval` and not by Wilson's: the two battles of a map are not independent. One
@@ -91,7 +91,7 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
     name
         A policy's, active.
     play
-        Plays a match of the candidate (first) and the champion (second) on maps on which they have not met.
+        Plays a match of the candidate (first) and the champion (second) on maps on which they have not played.
     k
         Deviations by which a score is below a rating, at least 0.
 

@@ -121,9 +121,9 @@ def test_of_many_mispredicted_pairs_a_few_are_reported(commands, tmp_path, monke
     assert "- and 2 more, see 'echelon league matrix --json'" in lines
 
 
-def test_a_league_without_circles_has_no_warning(commands, league):
+def test_a_league_without_cycles_has_no_warning(commands, league):
     text = "\n".join(commands.lines("standings", league.path))
-    assert "mispredict" not in text and "circles" not in text
+    assert "mispredict" not in text and "cyclic" not in text
 
 
 def test_matrix(commands, league):
@@ -146,7 +146,7 @@ def test_matrix(commands, league):
 def test_matrix_tells_of_pairs_that_have_not_met(commands, league):
     league.add_scripted("idle")
     text = "\n".join(commands.lines("matrix", league.path))
-    assert "3 of 6 pairs have not met: the ratings' prediction stands for them" in text
+    assert "3 of 6 pairs have not played: the ratings' prediction stands for them" in text
     assert commands.json("matrix", league.path)["nash"]["filled_pairs"] == 3
 
 

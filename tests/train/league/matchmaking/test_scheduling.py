@@ -68,7 +68,7 @@ def test_the_order_of_games_and_sides_does_not_matter():
 
 
 def test_an_error_of_the_anchors_opponents_is_shared_by_all_others():
-    # one member has met the anchor four times, the others only each other: nobody can be known better than that one
+    # one member has played the anchor four times, the others only each other: nobody can be known better than that one
     games = games_of("member 0", "member 1", [0.5] * 4)
     for start, (first, second) in enumerate(combinations(NAMES[1:], 2)):
         games += games_of(first, second, [0.5] * 100, 100 * start)

@@ -171,7 +171,7 @@ def run(league, target=TARGET, maps=4, most=60, **more):
 
 
 def check_maps(league):
-    """Every pair has met on its maps once, on the same ones in the same order, all of them rated."""
+    """Every pair has played on its maps once, on the same ones in the same order, all of them rated."""
     met: dict[frozenset[str], list[int]] = {}
     for first, second, _, seed in league.games():
         met.setdefault(frozenset((first, second)), []).append(seed)

@@ -102,7 +102,7 @@ def test_a_league_of_one_and_one_without_games():
 
 
 def test_the_prior_hardly_shortens_a_chain():
-    """Only neighbours have met, so that the ends' distance is the sum of seven steps."""
+    """Only neighbours have played, so that the ends' distance is the sum of seven steps."""
     logits = ahead(200.0 * np.arange(8))
     scores = {}
     for i, (first, second) in enumerate(zip(names(8), names(8)[1:], strict=False)):

@@ -23,9 +23,9 @@ def test_a_cell_has_the_games_the_mean_score_and_its_interval():
     assert table.games.tolist() == [[0, 4, 0], [4, 0, 0], [0, 0, 0]]
     assert (table.score[0, 1], table.low[0, 1], table.high[0, 1]) == (interval.estimate, interval.low, interval.high)
     assert table.squares[0, 1] == pytest.approx(4 * np.var(scores))
-    assert np.argwhere(table.met).tolist() == [[0, 1], [1, 0]]
+    assert np.argwhere(table.played).tolist() == [[0, 1], [1, 0]]
     for values in (table.score, table.low, table.high):
-        assert np.isnan(values[~table.met]).all()
+        assert np.isnan(values[~table.played]).all()
 
 
 def test_both_orders_of_a_pair_are_taken_together():
@@ -43,7 +43,7 @@ def test_a_cell_mirrors_the_one_across_the_diagonal(ab, ba, ac):
     np.testing.assert_array_equal(table.games, table.games.T)
     np.testing.assert_array_equal(table.squares, table.squares.T)
     assert table.games[0, 1] == len(ab) + len(ba)
-    met = table.met
+    met = table.played
     assert (table.low[met] <= table.score[met]).all() and (table.score[met] <= table.high[met]).all()
     dispersion = table.dispersion
     np.testing.assert_array_equal(np.isnan(dispersion), ~met)

@@ -28,7 +28,7 @@ def outcomes(won, lost, even=0):
 
 
 def challenged(folder):
-    """A league of a worse and a better policy, and of one that nobody has met; nobody is champion."""
+    """A league of a worse and a better policy, and of one that nobody has played; nobody is champion."""
     league = League.create(folder / "league")
     for seed, name in enumerate(("worse", "better", "unmet")):
         league.add_checkpoint(saved(folder / name, seed), "past", name)
