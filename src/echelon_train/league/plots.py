@@ -227,7 +227,7 @@ def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> N
     size = len(order)
     filled = int(average.filled.sum()) // 2
     if filled:
-        note = f"{filled} of {size * (size - 1) // 2} pairs have not played: the ratings' prediction stands for them"
+        note = f"{filled} of {size * (size - 1) // 2} pairs have not played: predicted by the ratings"
         figure.supxlabel(note, fontsize=9)
     _save(path, figure)
 

@@ -173,7 +173,7 @@ def test_the_nash_average_says_how_many_pairs_are_filled(svg, figures):
     assert [bar.get_width() for bar in advantages.patches] == sorted(np.round(average.advantage), reverse=True)
     words = texts(svg)
     assert {"100.0%", "0.0%", "0"} <= set(words) and "-0" not in words
-    assert "3 of 6 pairs have not played: the ratings' prediction stands for them" in words
+    assert "3 of 6 pairs have not played: predicted by the ratings" in words
     met = payoffs(["a", "b"], {("a", "b"): [1.0, 1.0]})
     save_nash_average(svg, nash_average(met, RATINGS))
     assert not any("not met" in word for word in texts(svg))

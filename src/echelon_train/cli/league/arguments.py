@@ -53,12 +53,12 @@ def _add_beginning(commands: _Commands) -> None:
     add = commands.add("init", "make a league", league=False).add_argument
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")
     add("--anchor", metavar="LEVEL", help="scripted player that keeps its rating of 1500 (default: novice)")
-    add("--tau", type=positive_number, metavar="X", help="how fast volatilities change, Glicko-2 (default: 0.5)")
+    add("--tau", type=positive_number, metavar="X", help="tau of Glicko-2: how fast volatilities change (default: 0.5)")
     add(
         "--scripted",
         nargs="*",
         metavar="LEVEL",
-        help="members to begin with besides the anchor: scripted players, or all for the five levels (default: all)",
+        help="first members besides the anchor: scripted players, or all for the five levels (default: all)",
     )
     add = commands.add("add", "make a policy or a scripted player a member").add_argument
     add("player", metavar="PLAYER", help="run or checkpoint folder, or scripted player")
@@ -71,14 +71,19 @@ def _add_looking(commands: _Commands) -> None:
     add = commands.add("standings", "show the members by rating").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the Bradley-Terry strengths into a new picture")
-    add("--curve-picture", type=Path, metavar="FILE", help="draw the ratings over what members were trained on")
+    add(
+        "--curve-picture",
+        type=Path,
+        metavar="FILE",
+        help="draw the ratings over the training decisions",
+    )
     add = commands.add("matrix", "show the mean score of every pair and the Nash weights").add_argument
     add("--all", action="store_true", help="retired members as well")
-    add("--picture", type=Path, metavar="FILE", help="draw the matrix beside the ratings into a new picture")
+    add("--picture", type=Path, metavar="FILE", help="draw the matrix and the ratings into a new picture")
     add("--nash-picture", type=Path, metavar="FILE", help="draw the Nash mixture into a new picture")
     add = commands.add("history", "show the ratings after each rating period").add_argument
     add("--all", action="store_true", help="retired members as well")
-    add("--picture", type=Path, metavar="FILE", help="draw the ratings' course into a new picture")
+    add("--picture", type=Path, metavar="FILE", help="draw the ratings over the periods into a new picture")
 
 
 def _add_playing(commands: _Commands) -> None:
@@ -91,41 +96,53 @@ def _add_playing(commands: _Commands) -> None:
         help="two members, for one match (default: matches of all, until their ratings are known well enough)",
     )
     _add_scenario(play)
-    add("--maps", type=positive, default=10, metavar="N", help="of a match, each from both sides (default: 10)")
-    add("--until-rd", type=positive_number, metavar="X", help="rating deviation that is enough, points (default: 75)")
-    add("--max-matches", type=positive, metavar="N", help="stop after so many (default: 1000)")
+    add("--maps", type=positive, default=10, metavar="N", help="maps of a match, each from both sides (default: 10)")
+    add("--until-rd", type=positive_number, metavar="X", help="target rating deviation, points (default: 75)")
+    add("--max-matches", type=positive, metavar="N", help="most matches of a rating run (default: 1000)")
     where = play.add_mutually_exclusive_group()
-    where.add_argument("--processes", type=positive, default=1, metavar="N", help="that play (default: %(default)s)")
+    where.add_argument(
+        "--processes", type=positive, default=1, metavar="N", help="processes that play (default: %(default)s)"
+    )
     where.add_argument("--ray", action="store_true", help="play on a Ray cluster")
     exploit = commands.add("exploit", "train a best response to a member and measure its exploitability")
     add = exploit.add_argument
-    add("name", metavar="NAME", help="of the member")
+    add("name", metavar="NAME", help="name of the member")
     add("--config", metavar="CONFIG", help="run config, see echelon train (default: skirmish, in the league's battles)")
     _add_scenario(exploit, "the run config's, or without one the league's")
     add("--steps", type=positive, metavar="N", help="decisions to train on (default: the run config's)")
-    add("--seed", type=non_negative, metavar="N", help="of the run (default: the run config's)")
-    add("--battles", type=positive, default=200, metavar="N", help="to be judged by, an even number (default: 200)")
+    add("--seed", type=non_negative, metavar="N", help="seed of the run (default: the run config's)")
+    add(
+        "--battles",
+        type=positive,
+        default=200,
+        metavar="N",
+        help="battles of the evaluation, an even number (default: 200)",
+    )
     add("--max-minutes", type=positive_number, metavar="X", help="stop training after this time, whatever the steps")
-    add("--out", type=Path, metavar="FOLDER", help="of the run, new or to continue (default: a new one in runs)")
+    add("--out", type=Path, metavar="FOLDER", help="run folder, new or to be resumed (default: a new one in runs)")
     add = commands.add("replay", "play a recorded match again, battle for battle").add_argument
-    add("match", nargs="?", metavar="MATCH", help="its uuid, or the beginning of it (default: list the last matches)")
-    add("--force", action="store_true", help="play it though the versions differ from those that it was played with")
+    add("match", nargs="?", metavar="MATCH", help="uuid of a match, or its beginning (default: list the last matches)")
+    add("--force", action="store_true", help="play it although the versions have changed since")
     add("--gif", type=Path, metavar="FILE", help="film a battle of it into a new file, instead of playing all")
-    add("--battle", type=non_negative, metavar="N", help="to be filmed, from 0 (default: 0)")
+    add("--battle", type=non_negative, metavar="N", help="number of the battle to film, from 0 (default: 0)")
 
 
 def _add_champions(commands: _Commands) -> None:
     promote = commands.add("promote", "make a member the champion if it beats the present one")
-    promote.add_argument("name", metavar="NAME", help="of the member")
+    promote.add_argument("name", metavar="NAME", help="name of the member")
     promote.add_argument(
-        "--k", type=float, default=1.0, metavar="X", help="deviations that a score is below a rating (default: 1)"
+        "--k",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="deviations between a rating and its conservative score (default: 1)",
     )
     _add_scenario(promote)
     promote.add_argument(
-        "--maps", type=positive, default=50, metavar="N", help="of the match with the champion (default: 50)"
+        "--maps", type=positive, default=50, metavar="N", help="maps of the match with the champion (default: 50)"
     )
     retire = commands.add("retire", "retire a member; its matches still count")
-    retire.add_argument("name", metavar="NAME", help="of the member")
+    retire.add_argument("name", metavar="NAME", help="name of the member")
 
 
 def _add_scenario(command: argparse.ArgumentParser, default: str = _USUAL_BATTLE) -> None:

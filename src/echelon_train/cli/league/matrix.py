@@ -81,7 +81,7 @@ def _format(games: Payoffs, average: NashAverage, insight: Insight) -> list[str]
     lines.append("Nash weight: share in the best mixture; advantage: points against that mixture")
     if filled:
         pairs = size * (size - 1) // 2
-        lines.append(f"{filled} of {plural(pairs, 'pair')} have not played: the ratings' prediction stands for them")
+        lines.append(f"{filled} of {plural(pairs, 'pair')} have not played: predicted by the ratings")
     cycle = insight.cycle
     if cycle.loops:
         lines.append(f"cycle score {cycle.score:.2f} (0: ratings explain all, 1: nothing), p = {cycle.p_value:.3f}")

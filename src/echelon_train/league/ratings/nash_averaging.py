@@ -49,7 +49,7 @@ class NashAverage:
     members: tuple[str, ...]
     weights: Array  # (P,) of the mixture, at least 0, sum 1
     advantage: Array  # (P,) points against the mixture: 0 for those that have weight, below 0 for others
-    filled: NDArray[np.bool_]  # (P, P) pairs that have not played, for which the ratings' prediction stands
+    filled: NDArray[np.bool_]  # (P, P) pairs that have not played: predicted by the ratings
 
 
 def nash_average(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NashAverage:

@@ -146,7 +146,7 @@ def test_matrix(commands, league):
 def test_matrix_tells_of_pairs_that_have_not_met(commands, league):
     league.add_scripted("idle")
     text = "\n".join(commands.lines("matrix", league.path))
-    assert "3 of 6 pairs have not played: the ratings' prediction stands for them" in text
+    assert "3 of 6 pairs have not played: predicted by the ratings" in text
     assert commands.json("matrix", league.path)["nash"]["filled_pairs"] == 3
 
 
