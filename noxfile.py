@@ -74,4 +74,4 @@ def latest(session: nox.Session) -> None:
 def notebook(session: nox.Session) -> None:
     """The quickstart notebook from top to bottom, where there is nothing but the package and Jupyter's kernel."""
     install(session, ".", "nbclient", "nbformat", "ipykernel")
-    session.run("pytest", "-q", "tests/test_examples.py", "-k", "notebook")
+    session.run("pytest", "-q", "tests/project/test_examples.py", "-k", "notebook")
