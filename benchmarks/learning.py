@@ -45,15 +45,15 @@ from echelon_train.runs.training import train  # noqa: E402
 from echelon_train.vec_env import BattleVecEnv  # noqa: E402
 
 EVALUATION_SEED = 8
-"""Of the maps that final policies are judged on."""
+"""Of the maps that final policies are evaluated on."""
 
 BATTLES = 400
-"""That a final policy is judged by."""
+"""Of the evaluation of a final policy."""
 
 RESULT_FILE = "result.json"
 
 OTHER_BATTLES = 1_000_000
-"""Added to a run's seed: the battles that it is judged on where it has its own maps."""
+"""Added to a run's seed: the battles of its evaluation where every battle has a new map."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Experiment:
     changes: dict[str, str] = field(default_factory=dict)  # of the run config
     stock: dict[str, Any] | None = None  # trained by sb3-contrib's RecurrentPPO, with these changes of its settings
     slim: bool = False  # stock's network made about as small as ours
-    fixed_map: bool = False  # judged on the one map that it was trained on
+    fixed_map: bool = False  # evaluated on the one map that it was trained on
     stock_entropy: bool = False  # estimated by the log-probability of the actions, as for squashed Gaussians in SB3
 
 
@@ -106,7 +106,7 @@ EXPERIMENTS = {
 
 
 def run(name: str, seed: int, out: Path) -> dict[str, Any]:
-    """Train a policy, judge it, and write down what came of it."""
+    """Train and evaluate a policy, and store the result."""
     experiment = EXPERIMENTS[name]
     config = load_run_config(experiment.config, {"seed": str(seed), **experiment.changes})
     if experiment.stock_entropy:
@@ -148,10 +148,10 @@ def _interrupt_after(seconds: float) -> Event:
 
 def _forget_entropy() -> None:
     """Let policies of this process know no entropy."""
-    judge = BattlePolicy.evaluate
+    evaluate = BattlePolicy.evaluate
 
     def without(*arguments: Any) -> ActionEvaluation:
-        return judge(*arguments)._replace(entropy=None)
+        return evaluate(*arguments)._replace(entropy=None)
 
     BattlePolicy.evaluate = without  # type: ignore[method-assign]
 
@@ -183,7 +183,7 @@ def won_on_training_maps(player: Player, config: TrainConfig) -> tuple[int, int]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run experiments, each run in a process of its own, and print what came of them."""
+    """Run experiments, each run in its own process, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
     add = parser.add_argument
     add("experiments", nargs="*", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)} (default: all)")
@@ -221,7 +221,7 @@ def _in_a_process(name: str, seed: int, out: Path) -> int:
 
 
 def results(out: Path) -> dict[str, list[dict[str, Any]]]:
-    """What came of the runs that there are, experiment by experiment and seed by seed, without their configurations."""
+    """The stored results, by experiment and seed, without their configurations."""
     found = {}
     for name, experiment in EXPERIMENTS.items():
         files = [folder(out, name, seed) / RESULT_FILE for seed in experiment.seeds]

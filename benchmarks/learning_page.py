@@ -1,7 +1,7 @@
 """Fills docs/learning.md from runs: ``python -m benchmarks.learning_page [FOLDER]``.
 
-FOLDER is what `benchmarks.learning` was given as ``--out``. What came of its runs is added to benchmarks/learning.json,
-from which and from benchmarks/memory_task.json, without an argument, the page's tables and pictures are made anew.
+FOLDER is the ``--out`` of `benchmarks.learning`. The results of its runs are added to benchmarks/learning.json. The
+page's tables and pictures are made from that file and benchmarks/memory_task.json, also without an argument.
 """
 
 from __future__ import annotations

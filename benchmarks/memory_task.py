@@ -1,6 +1,6 @@
 """A task that needs a memory, learned with one and without: ``python -m benchmarks.memory_task``.
 
-What came of it is kept in benchmarks/memory_task.json, from which `python -m benchmarks.learning_page` makes its table
+The results are in benchmarks/memory_task.json, from which `python -m benchmarks.learning_page` makes its table
 and its picture.
 """
 
@@ -38,7 +38,7 @@ POLICIES = {"recurrent": False, "without a memory": True}
 DELAY, ROWS, BUDGET = 5, 32, 12_288
 
 EPISODES = 200
-"""That a final policy is judged by."""
+"""Of the evaluation of a final policy."""
 
 STEPS, RIGHT = "time/total_timesteps", "rollout/success_rate"
 
@@ -84,7 +84,7 @@ class _Answers(BaseCallback):  # type: ignore[misc]
 
 
 def run(seed: int, forget: bool) -> dict[str, Any]:
-    """Train a policy, and judge the greedy one: its mean reward is 1 at best, and 0 by chance."""
+    """Train a policy, and evaluate its mode: its mean reward is 1 at best, and 0 by chance."""
     began = time.process_time()
     model = EchelonRecurrentPPO(
         "MlpLstmPolicy", _envs(), n_steps=24, chunk=1 if forget else 12, batch_size=192, n_epochs=3,
@@ -120,7 +120,7 @@ def keep_no_state(model: Any) -> None:
 
 
 def kept() -> dict[str, Any]:
-    """What came of the runs when they were last made."""
+    """The stored results."""
     found: dict[str, Any] = json.loads(KEPT.read_text())
     return found
 
@@ -147,7 +147,7 @@ def draw(found: Mapping[str, Any], path: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make all runs, one after the other, keep what came of them, and print it."""
+    """Make all runs, one after the other, store the results, and print them."""
     argparse.ArgumentParser(prog="python -m benchmarks.memory_task", description=__doc__).parse_args(arguments)
     found: dict[str, Any] = {"machine": machine.describe()}
     with torch_threads(1):

@@ -36,7 +36,7 @@ def train_stock(
     """Train on the battles of a run, with the discount and the widths of its network; decisions, and who came of it.
 
     The time is the process's own, on a processor. Rewards are normalised, as is usual; observations are in [-1, 1]
-    already. `changes` are of `SETTINGS`. A slim network has a layer before its LSTM, and its critic no LSTM of its own,
+    already. `changes` are of `SETTINGS`. A slim network has a layer before its LSTM, and its critic no separate LSTM,
     which makes it about as small as ours.
     """
     out.mkdir(parents=True)

@@ -1,7 +1,7 @@
 """PPO in one file, in the manner of CleanRL: a pilot learns to win duels against a scripted opponent.
 
-The environment is the vector face with discrete actions. Masks keep the policy from what is impossible now; they are
-stored with the step and applied again when the policy is updated. A battle that ends begins anew in the same step
+The environment is the vector environment with discrete actions. Masks exclude what is impossible now; they are
+stored with the step and applied again when the policy is updated. A battle that ends restarts in the same step
 (SAME_STEP), so every step of a rollout counts; where the clock cut a battle off (truncation) its last observation's
 value takes the place of the rewards that were not played for.
 
@@ -91,7 +91,7 @@ def make(settings: Settings, envs: int, **options) -> BattleVectorEnv:
 
 @torch.no_grad()
 def win_rate(agent: Agent, settings: Settings, seed: int) -> float:
-    """Share of battles won, each on a map of its own."""
+    """Share of battles won, each on a new map."""
     envs = make(settings, settings.battles)
     observations, _ = envs.reset(seed=seed)
     won, running = 0, np.ones(settings.battles, bool)

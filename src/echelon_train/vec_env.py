@@ -1,4 +1,4 @@
-"""The stable-baselines3 face of the engine: the learner's mechs of all battles as rows."""
+"""Battles as a stable-baselines3 environment: the learner's mechs of all battles as rows."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
 class BattleVecEnv(VecEnv):  # type: ignore[misc]
     """Battles as a vectorised environment: row `battle * n + mech` is a mech of the learner's team.
 
-    A row's episode is the battle: all rows of a battle end together, and the battle begins anew at once. A mech that
-    has died keeps its row, observing its objective alone, until then. Which team the learner has is drawn for every
-    battle. At a battle's end a row's info holds `terminal_observation`, `TimeLimit.truncated`, `outcome` (1 win,
-    0 draw, -1 loss), `is_success`, and `episode` with the unscaled return `r`, the length `l` in decisions and the time
-    `t` in seconds since the environment was made; and `opponent`, who played the other team, if that is a player with
-    `names`, one for each battle.
+    A row's episode is the battle: all rows of a battle end together, and the next battle starts at once. A dead mech
+    keeps its row until then and observes its objective only. The learner's team is drawn for every battle. At a
+    battle's end a row's info holds `terminal_observation`, `TimeLimit.truncated`, `outcome` (1 win, 0 draw, -1 loss),
+    `is_success`, and `episode` with the unscaled return `r`, the length `l` in decisions and the time `t` in seconds
+    since the environment was made. If the opponent is a player with `names`, one for each battle, the info also holds
+    that name as `opponent`.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Threads that step the battles.
     maps
         The battles' maps: how many, which then follow from `seed`; a directory of recipes; or a `MapPool`. None: every
-        battle has a map of its own.
+        battle has a new map.
     regenerate
         Every how many battles a place's map changes.
     central
@@ -137,7 +137,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._actions = actions
 
     def step_wait(self) -> tuple[Observations, NDArray[np.float32], NDArray[np.bool_], Infos]:
-        """Step all battles; those that end begin anew. Returns fresh arrays (rows, ...) and the rows' infos."""
+        """Step all battles and replace those that end. Returns fresh arrays (rows, ...) and the rows' infos."""
         actions = self._actions.reshape(self.num_battles, self.team_size, -1)
         observations, rewards, _, truncated = self.battles.step(actions)
         seen = self._see(observations)
@@ -152,7 +152,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         return seen, row_rewards, np.repeat(over, self.team_size), infos
 
     def set_rewards(self, rewards: RewardConfig) -> None:
-        """Weigh the rewards of later steps in another way; battles in progress, and their returns so far, go on.
+        """Weigh the rewards of later steps in another way; battles in progress, and their returns so far, continue.
 
         Raises ValueError, with nothing changed, for another discount `gamma`, and `ConfigError` for impossible weights.
         """
@@ -172,7 +172,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         return arrays | named("battles", self.battles.state_arrays())
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Observations:
-        """Go on from the `state_arrays` of an environment that was made with the same arguments.
+        """Restore the `state_arrays` of an environment that was made with the same arguments.
 
         Only `num_threads`, `central` and `state_mechs` may differ. Returns the present `Observations`, as `reset` does.
 
@@ -320,7 +320,7 @@ def row_of(seen: Observations, row: int) -> Observations:
 
 
 def training_pool(maps: Maps, config: BattleConfig, seed: int) -> MapPool | None:
-    """The pool of maps that battles of training have, none of them kept for evaluation; None for maps of their own.
+    """The pool of maps for training, without maps reserved for evaluation; None: a new map for every battle.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Runs that stop at a chosen step, and what tells two runs apart."""
+"""Runs that stop at a chosen step, and the differences of two runs."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""Battles and runs that are over at once."""
+"""Short battles and runs."""
 
 import dataclasses
 
@@ -37,7 +37,7 @@ def small_run(**overrides: object) -> TrainConfig:
 
 
 def small_evaluation(player: str = "policy", outcomes: tuple[int, ...] = (1, 1, 0, -1, -1, -1)) -> Evaluation:
-    """An evaluation that nobody played."""
+    """An evaluation with invented battles."""
     battles = tuple(
         Battle(number, number // 2, f"{number // 2}", number % 2, outcome, "elimination", 1.0, (0.0, 0.0), (1, 1))
         for number, outcome in enumerate(outcomes)

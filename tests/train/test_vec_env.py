@@ -97,7 +97,7 @@ def test_the_clock_truncates_where_the_configuration_says_so():
 
 
 def test_battles_end_one_by_one():
-    """A battle that ends early begins anew alone; its neighbour's clock runs on."""
+    """A battle that ends early restarts alone; its neighbour's clock continues."""
     env = BattleVecEnv(small_battle(max_steps=400, zone={"score_to_win": 5.0}), 2, opponent="trivial", seed=3)
     env.reset()
     lengths: list[list[int]] = [[], []]
@@ -120,7 +120,7 @@ def test_the_dead_see_the_objective_alone_until_the_battle_ends():
     config = make_config(small_battle("skirmish", max_steps=480), terrain={"size": 56}, catalog=catalog)
     env = BattleVecEnv(config, 2, opponent="novice", seed=1)
     objective = STREAMS["objective"].part
-    walker = opponents.make("novice", 9)  # walks to the zone, so that somebody dies before the battle is over
+    walker = opponents.make("novice", 9)  # walks to the zone, so that mechs die before the battle is over
     observations = env.reset()
     long_dead = np.zeros(env.num_envs, np.bool_)
     dead_rows = 0

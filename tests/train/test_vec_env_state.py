@@ -1,4 +1,4 @@
-"""An environment that goes on from its state equals one that never stopped."""
+"""An environment that is restored from its state equals one that never stopped."""
 
 import os
 import subprocess
@@ -138,7 +138,7 @@ def test_fights_with_broken_terrain_go_on():
         if flying and state.voxel_damage.any() and (state.mechs["alive"] == 0).any() and not dones.any():
             break
     else:
-        raise AssertionError("nobody fought")
+        raise AssertionError("no mech was hit")
     arrays, memories = env.state_arrays(), learner.state_arrays()
     assert len(arrays["battles.engine.voxels_at"]) > 0
     ahead = fight(env, observations, 60)

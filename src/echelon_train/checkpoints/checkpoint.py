@@ -3,7 +3,7 @@
 A checkpoint is a folder, written whole or not at all::
 
     policy.safetensors     the policy's weights and normalisers
-    training.safetensors   what the run needs to go on besides: optimizer, environment, streams of random numbers
+    training.safetensors   the rest of the run's state: optimizer, environment, streams of random numbers
     checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps
 
 A run keeps its checkpoints under ``checkpoints/<steps>``, names the newest in ``last.json`` and the best one that was
@@ -79,12 +79,12 @@ class Checkpoint:
     battle: BattleConfig
     opponent: str  # that it trained against
     steps: int  # samples that it trained on
-    trained_maps: frozenset[str] | None = None  # content hashes of those maps; None: every battle had a map of its own
+    trained_maps: frozenset[str] | None = None  # content hashes of those maps; None: every battle had a new map
 
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What a run needs to go on from a checkpoint, besides the policy."""
+    """The state of a run besides the policy, to resume it."""
 
     tensors: Mapping[str, torch.Tensor]
     values: Mapping[str, Any]  # fit for JSON
@@ -152,7 +152,7 @@ def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | Non
 
 
 def has_begun(run: Path) -> bool:
-    """Whether a run has got as far as its first checkpoint; one that was killed before has nothing to go on from."""
+    """Whether a run has reached its first checkpoint; one that was killed before restarts."""
     later = (each.name for each in (run / "checkpoints").glob("[!.]*") if each.name != checkpoint_name(0))
     return (run / LAST_FILE).exists() or any(later)
 
@@ -217,7 +217,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def load_training_state(path: Path) -> TrainingState:
-    """Read what a run needs to go on from the checkpoint in a folder, or from the last one of a run.
+    """Read the training state of the checkpoint in a folder, or of the last one of a run.
 
     Raises CheckpointError, with the reason, if it is missing or damaged.
     """
@@ -226,7 +226,7 @@ def load_training_state(path: Path) -> TrainingState:
     _check_document(document, folder / JSON_FILE)
     training = document["training"]
     if training is None or not (folder / TRAINING_FILE).exists():
-        raise CheckpointError(f"{folder}: holds a policy only: a run goes on from its last checkpoint")
+        raise CheckpointError(f"{folder}: holds a policy only: a run resumes from its last checkpoint")
     kinds = {"sha256": str, "bytes": int, "values": dict}
     if {name: type(value) for name, value in training.items()} != kinds:
         raise CheckpointError(

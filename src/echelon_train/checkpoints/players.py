@@ -76,7 +76,7 @@ class NetworkPlayer:
         self._observations.view(-1, OBSERVATION_DIM).numpy()[self._rows] = observations
         if self._noise is not None:
             self._draws.view(-1, ACTION_DIM).numpy()[self._rows] = self._noise.normal()
-        with torch_threads(1), torch.inference_mode():  # one: the bits shall not depend on the machine's cores
+        with torch_threads(1), torch.inference_mode():  # one: the bits must not depend on the machine's cores
             raw = torch.cat([self._act_in_block(block) for block in range(len(self._states))])
             actions: Floats = environment_actions(raw).numpy()[self._rows]
         self._starts.zero_()
@@ -140,7 +140,7 @@ def network_player(
     trained_maps
         Content hashes of the maps that it trained on, if they are known.
     identity
-        What tells it from others of its name, see `Player.identity`.
+        Distinguishes players of the same name, see `Player.identity`.
     """
     frozen = build_policy(network)
     present = weights_of(policy)

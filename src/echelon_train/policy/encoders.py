@@ -76,7 +76,7 @@ class SetEncoder(nn.Module):
 
 
 class MapEncoder(nn.Module):
-    """A square map as one vector: a convolution of stride 2, and a linear layer that tells its places apart.
+    """A square map as one vector: a convolution of stride 2, and a linear layer with weights for each place.
 
     The kernel is 2 x 2 cells on a map of even side, which it tiles, and 3 x 3, overlapping, on one of odd side.
 

@@ -61,7 +61,7 @@ class BattlePolicy(SequencePolicy):
     Features are encoded from the observation, go through an LSTM and are added to its output: so the heads see the
     observation from the first update on, past gates that have yet to open. Raw actions are those of
     `HybridDistribution`. The critic shares the actor's features and LSTM and their gradients, or has its own
-    (`NetworkConfig.critic`); a central one is also given the global state, in observations of the form
+    (`NetworkConfig.critic`); a central one also gets the global state, in observations like
     ``{"observation": (rows, D), "state": (rows, S)}``. The value head starts at zero: the approach reward is about 0.01
     a decision, far below what a critic with random weights fluctuates by from one decision to the next, and nothing
     would be learned until it has been fitted.
@@ -171,7 +171,7 @@ class BattlePolicy(SequencePolicy):
         sequences: Tensor | Sequences,
         active: Tensor | None = None,
     ) -> ActionEvaluation:
-        """Judge samples, see `SequencePolicy.evaluate`; sequences may also be given by their starts."""
+        """Evaluate samples, see `SequencePolicy.evaluate`; sequences may also be given by their starts."""
         latent, rows, _ = self._trunk(observations, states.pi, sequences, active)
         values, _ = self._critic(observations, latent, states.vf, sequences)
         distribution = self._distribution(observations, latent, rows, active)
@@ -185,7 +185,7 @@ class BattlePolicy(SequencePolicy):
         return values, log_probs, entropy
 
     def predict_values(self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor) -> Tensor:
-        """Values (rows, 1), given the critic's states, which are the actor's if it has none of its own."""
+        """Values (rows, 1), given the critic's states, which are the actor's if the critic has no LSTM."""
         latent = None
         if self.lstm_critic is None:
             latent, _, _ = self._trunk(obs, lstm_states, episode_starts)
@@ -299,7 +299,7 @@ class BattlePolicy(SequencePolicy):
     ) -> tuple[Tensor, LstmState]:
         """The LSTM's outputs (rows, units), which are zero for the dead, and its next states.
 
-        The dead stay dead for as long as their episode lasts, so nobody needs what the LSTM makes of them.
+        The dead stay dead until their episode ends, so the LSTM's outputs for them are never used.
         """
         if not isinstance(starts, Sequences):
             output, after = self._process_sequence(features, states, starts, lstm)
@@ -308,9 +308,9 @@ class BattlePolicy(SequencePolicy):
         sequences, numbers = starts.only(samples)
         before = states[0].index_select(1, numbers), states[1].index_select(1, numbers)
         output, (hidden, cell) = self._process_sequence(leading(features, samples), before, sequences, lstm)
-        everybody = features.new_zeros(len(features), output.shape[1]).index_copy(0, samples, output)
+        outputs = features.new_zeros(len(features), output.shape[1]).index_copy(0, samples, output)
         empty = torch.zeros_like(states[0])
-        return everybody, (empty.index_copy(1, numbers, hidden), empty.index_copy(1, numbers, cell))
+        return outputs, (empty.index_copy(1, numbers, hidden), empty.index_copy(1, numbers, cell))
 
     def _distribution(
         self, observations: Observations, latent: Tensor, rows: Tensor | None, active: Tensor | None = None

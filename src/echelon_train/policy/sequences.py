@@ -55,23 +55,23 @@ class Sequences(NamedTuple):
 
 
 class ActionEvaluation(NamedTuple):
-    """What a policy says of S samples, n of which act."""
+    """A policy's evaluation of S samples, n of which are of active rows."""
 
     values: Tensor  # (S, 1), in terms of the return normaliser if there is one
     log_probs: Tensor  # (n,) of the raw actions
-    entropy: Tensor | None  # (n,), None if the distribution has no form for it
+    entropy: Tensor | None  # (n,), None if the distribution has no formula for it
     latent: Tensor | None = None  # (S, F), what the actor's head is given
 
 
 class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     """A recurrent actor-critic whose sequences have their episode starts at their first step only.
 
-    What `EchelonRecurrentPPO` asks of a policy. The raw actions that `forward` returns and `evaluate` judges may be
-    others than those that the environment is given.
+    The interface that `EchelonRecurrentPPO` needs. The raw actions of `forward` and `evaluate` may differ from
+    those that the environment gets.
     """
 
     num_groups = 1
-    """Groups that `groups` tells apart."""
+    """Number of the groups of `groups`."""
 
     encoding_dtype: torch.dtype | None = None
     """What encoders of policies that can may compute in, if not in float32; the LSTM and the heads never do."""
@@ -141,7 +141,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         sequences: Sequences,
         active: Tensor | None = None,
     ) -> ActionEvaluation:
-        """Judge S samples, given the recurrent states (layers, sequences, units) before their sequences.
+        """Evaluate S samples, given the recurrent states (layers, sequences, units) before their sequences.
 
         Of the raw actions (S, ...) only those count whose numbers are in `active`, (n,) int64; None: all.
         """
@@ -174,15 +174,15 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         return torch.minimum(torch.maximum(actions, low), high)
 
     def actor_mask(self, observations: Observations) -> Tensor | None:
-        """(rows,) bool: the rows whose actions have an effect; the others learn their value only. None: all do."""
+        """(rows,) bool: the rows whose actions have an effect; the others train the critic only. None: all rows."""
         return None
 
     def groups(self, observations: Observations) -> Tensor | None:
-        """(rows,) int64: the group in which a row's advantage is normalised. None: all are in one."""
+        """(rows,) int64: the group in which a row's advantage is normalised. None: one group."""
         return None
 
     def observe(self, observations: Observations, actor_mask: Tensor) -> None:
-        """Take note of what observations (rows, ...) look like, of which those active (rows,) bool count."""
+        """Update running statistics with the observations (rows, ...) of active rows (rows,) bool."""
 
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
         """Numbers to log after an update, from some of its samples as `evaluate` is given them."""

@@ -1,4 +1,4 @@
-"""Recurrent PPO on chunks of sequences: sb3-contrib's RecurrentPPO with another way of collecting and training."""
+"""Recurrent PPO on chunks of sequences: sb3-contrib's RecurrentPPO with different collection and training."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
     n_steps, batch_size
         Multiples of `chunk`; a minibatch has at most as many samples as a rollout.
     normalize_advantage
-        True: over all acting samples of a rollout (not of a minibatch). ``"by_class"``: within each of the policy's
-        groups, which are the mech classes in battles.
+        True: over all samples of active rows of a rollout (not of a minibatch). ``"by_class"``: within each of the
+        policy's groups, which are the mech classes in battles.
     vf_coef, clip_range_vf
         With `normalize_returns` they apply to normalised returns: the critic's loss is in units of the returns'
         variance, the clip range in standard deviations.
@@ -134,7 +134,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         if self.seed is not None:
             self.set_random_seed(distributed.rank_seed(self.seed))
         elif distributed.rank():
-            torch.seed()  # torch begins with the same numbers in every process
+            torch.seed()  # torch starts with the same seed in every process
         if self.device.type == "cuda":
             _set_up_cuda(self.deterministic)
         self.policy = self.policy_class(
@@ -146,10 +146,10 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             self.policy.encoding_dtype = torch.bfloat16
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
-        self._share_out_parameters()
+        self._split_parameters()
         distributed.broadcast_tensors([*self.policy.parameters(), *self.policy.buffers()])
-        if self.env is not None:  # without one it only predicts
-            self._make_room()
+        if self.env is not None:  # without an environment it only predicts
+            self._allocate()
 
     def _check_settings(self, num_rows: int) -> None:
         """Raise ConfigError for a setting that is out of range or does not fit the others or the number of rows."""
@@ -168,8 +168,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
                 "ppo.batch_size",
             )
 
-    def _share_out_parameters(self) -> None:
-        """Let the critic's own parameters have another learning rate, if they shall."""
+    def _split_parameters(self) -> None:
+        """Give the critic's own parameters their learning rate, if it differs."""
         if self.critic_lr_scale == 1.0:
             return
         critic = self.policy.critic_parameters()
@@ -180,9 +180,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         )
 
     def reinitialize(self, weights: Mapping[str, Tensor]) -> None:
-        """Take other weights, as `weights_of` names them, and forget what came of training; the environment goes on.
+        """Set weights, named as by `weights_of`, and reset the optimizer, the return normaliser and the LSTM's states.
 
-        Counts and schedules go on, too.
+        The environment, counts and schedules continue.
         """
         for name, tensor in weights_of(self.policy).items():
             if name in weights:
@@ -196,9 +196,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
     def train(self) -> None:
         """Update the policy from the rollout in the buffer.
 
-        What is logged of the minibatches (losses, ``entropy``, ``approx_kl``, ``clip_fraction``, ``grad_norm``) is of
-        the samples of all processes; what is logged of the rollout (``explained_variance``, standard deviations,
-        ``acting``, the policy's diagnostics) is of this process's own.
+        Metrics of minibatches (losses, ``entropy``, ``approx_kl``, ``clip_fraction``, ``grad_norm``) are of all
+        processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``, the policy's
+        diagnostics) are of this process.
         """
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
@@ -273,7 +273,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         return normalized(buffer.advantages, buffer.actor_mask & loss_mask, groups, self.policy.num_groups)
 
     def _skip(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> None:
-        """Leave a minibatch out whose gradient is not finite; stop if there have been too many in a row."""
+        """Skip a minibatch whose gradient is not finite; stop after too many in a row."""
         self.skipped_minibatches += 1
         self.skipped_in_a_row += 1
         self.policy.optimizer.zero_grad()
@@ -286,7 +286,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         )
 
     def _observe(self) -> None:
-        """Let the policy take note of what the acting rows of all processes saw."""
+        """Update the policy's running statistics with the active rows of all processes."""
         buffer = self.rollout_buffer
         normalizers = [module for module in self.policy.modules() if isinstance(module, ObservationNormalizer)]
         with distributed.sync_running_stats(normalizers):
@@ -312,7 +312,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
 
     @torch.no_grad()
     def _diagnostics(self) -> dict[str, float]:
-        """What the policy says of about `DIAGNOSED` samples from all over the rollout."""
+        """The policy's diagnostics of about `DIAGNOSED` samples from the whole rollout."""
         buffer = self.rollout_buffer
         count = min(max(1, DIAGNOSED // self.chunk), buffer.num_chunks)
         chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
@@ -323,7 +323,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
 
 
 def _set_up_cuda(deterministic: bool) -> None:
-    """Let CUDA look for the fastest kernels, or take such as give the same numbers every time."""
+    """Let CUDA search for the fastest kernels, or use deterministic ones."""
     torch.backends.cudnn.benchmark = not deterministic
     torch.backends.cudnn.deterministic = deterministic
     if deterministic:

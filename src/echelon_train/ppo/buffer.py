@@ -1,4 +1,4 @@
-"""The rollout buffer: what every row saw, did and got, cut into chunks that the LSTM is trained on."""
+"""The rollout buffer: observations, actions and rewards of all rows, in the chunks that the LSTM is trained on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ChunkBuffer:
     chunk
         Steps L of a chunk, a divisor of T.
     burn_in
-        Steps at the beginning of a chunk that enter no loss, unless an episode begins there.
+        Steps at the beginning of a chunk that enter no loss, unless an episode starts there.
     observation_space
         Space of a row's observations: a plain one, or a Dict of plain ones.
     action_shape, action_dtype
@@ -99,9 +99,9 @@ class ChunkBuffer:
         mask = torch.ones_like(self.dones)
         if self.burn_in:
             by_chunk = self.episode_starts.view(-1, self.chunk, self.num_rows)
-            begun = by_chunk.cumsum(1) > 0
-            begun[:, self.burn_in :] = True
-            mask = begun.view(self.num_steps, self.num_rows)
+            started = by_chunk.cumsum(1) > 0
+            started[:, self.burn_in :] = True
+            mask = started.view(self.num_steps, self.num_rows)
         return mask
 
     def sample_counts(self, chunks: Tensor, loss_mask: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ class ChunkBuffer:
     def _cut(self, episode_starts: Tensor) -> tuple[Sequences, Tensor]:
         """Cut chunks (L, n) where an episode begins inside; also the chunk (n',) whose state each sequence starts from.
 
-        A piece after a cut becomes a sequence of its own after the n others; its state is masked.
+        A piece after a cut becomes a separate sequence after the n others; its state is masked.
         """
         length, count = episode_starts.shape
         inside = episode_starts.clone()
@@ -175,7 +175,7 @@ class ChunkBuffer:
 
 
 def write_batch(batch: Batch, folder: str | None) -> Path:
-    """Write a minibatch as safetensors, for a person to look into; returns the file, in `folder` or a temporary one."""
+    """Write a minibatch as safetensors, for inspection; returns the file, in `folder` or a temporary one."""
     observations = batch.observations if isinstance(batch.observations, dict) else {"observation": batch.observations}
     tensors = {f"observations.{name}": part for name, part in observations.items()}
     others = batch._replace(observations={})._asdict()

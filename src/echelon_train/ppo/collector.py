@@ -1,4 +1,4 @@
-"""Collecting rollouts: many rows at once into chunks, with the value of what came after each."""
+"""Collection of rollouts: many rows at once, in chunks, with bootstrap values of truncated episodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from echelon_train.ppo.observations import index, store, tensors_of, to_device
 
 
 class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
-    """The half of `EchelonRecurrentPPO` that plays: it fills a `ChunkBuffer`, advantages and returns included."""
+    """The collecting half of `EchelonRecurrentPPO`: it fills a `ChunkBuffer`, with advantages and returns."""
 
     chunk: int
     burn_in: int
@@ -38,13 +38,13 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         raise NotImplementedError
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
-        """As stable-baselines3's; a model that was loaded without an environment gets room for rollouts here."""
+        """As stable-baselines3's; a model that was loaded without an environment allocates its buffer here."""
         super().set_env(env, force_reset)
         if not hasattr(self, "rollout_buffer"):
-            self._make_room()
+            self._allocate()
 
     def replace_env(self, env: VecEnv) -> None:
-        """Begin anew in another environment; the weights, the optimizer's state and all counters stay as they are.
+        """Continue in another environment, from its reset; weights, the optimizer's state and all counters stay.
 
         It may have another number of rows. The old environment is left open. Raises ValueError, with nothing changed,
         for one that does not fit the policy or the algorithm's parameters.
@@ -54,7 +54,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         self._check_settings(env.num_envs)
         self.n_envs = env.num_envs  # the policy knows nothing of rows; only what is set here does
         self.set_env(env)
-        self._make_room()
+        self._allocate()
         self._last_obs = env.reset()
         self._last_episode_starts = np.ones(self.n_envs, np.bool_)
         for buffer in (self.ep_info_buffer, self.ep_success_buffer):
@@ -62,9 +62,9 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
                 buffer.clear()
 
     def collect_rollouts(self, env: Any, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int) -> bool:
-        """Call `before_rollout`, then collect a rollout in whatever environment it has left.
+        """Call `before_rollout`, then collect a rollout in the environment that is then set.
 
-        Returns False if a callback wants to stop, here or in another process. Time steps are counted for rows that act.
+        Returns False if a callback wants to stop, here or in another process. Time steps count active rows only.
         """
         self.before_rollout()
         self.policy.set_training_mode(False)
@@ -116,7 +116,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         return True
 
     def _bootstrap(self, step: int, ended: np.ndarray[Any, Any], infos: list[dict[str, Any]]) -> None:
-        """Keep the values of the final observations of the episodes that were truncated in a step."""
+        """Store the values of the final observations of episodes that were truncated in a step."""
         cut = [row for row in ended if infos[row].get("TimeLimit.truncated", False)]
         cut = [row for row in cut if infos[row].get("terminal_observation") is not None]
         if not cut:
@@ -157,10 +157,10 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
 
     @torch.no_grad()
     def _recompute(self) -> None:
-        """Compute values, recurrent states at chunk starts, advantages and returns anew with the present weights.
+        """Recompute values, recurrent states at chunk starts, advantages and returns with the present weights.
 
-        The values of what truncated episodes ended with stay as they were in the rollout: those observations are not
-        kept, for memory, and an update moves a value by little.
+        The bootstrap values of truncated episodes stay as in the rollout: their observations are not stored, to save
+        memory, and an update changes a value by little.
         """
         buffer, policy = self.rollout_buffer, self.policy
         states = recurrent_states(tuple(state[0].clone() for state in buffer.states))
@@ -173,8 +173,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         last_values = self._values(self._on_device(self._last_obs), states, self._starts())
         self._estimate(last_values)
 
-    def _make_room(self) -> None:
-        """The recurrent states and the buffer for as many rows as the environment has."""
+    def _allocate(self) -> None:
+        """Allocate the recurrent states and the buffer for the environment's rows."""
         lstm = self.policy.lstm_actor
         zeros = torch.zeros(lstm.num_layers, self.n_envs, lstm.hidden_size, device=self.device)
         self._critic_lstm = self.policy.lstm_critic is not None

@@ -22,15 +22,15 @@ _PATIENCE = timedelta(hours=2)
 
 
 class RunningStats(Protocol):
-    """Something that keeps moments of what it has counted, as `ObservationNormalizer` does."""
+    """Running moments that processes can merge, as `ObservationNormalizer` has."""
 
     running: Tensor
 
     def moments(self) -> Tensor:
-        """What has been counted so far."""
+        """The moments so far."""
 
     def merge(self, moments: Tensor) -> None:
-        """Count what another one has counted."""
+        """Add the moments of another process."""
 
 
 @contextlib.contextmanager
@@ -60,17 +60,17 @@ def local_rank() -> int:
 
 def rank() -> int:
     """The number of this process."""
-    return torch.distributed.get_rank() if _several() else 0
+    return torch.distributed.get_rank() if _is_distributed() else 0
 
 
 def world_size() -> int:
     """How many processes train together."""
-    return torch.distributed.get_world_size() if _several() else 1
+    return torch.distributed.get_world_size() if _is_distributed() else 1
 
 
 def all_reduce_sum(tensor: Tensor) -> Tensor:
     """The sum of a tensor over all processes, which all call this with the same shape; it may be the tensor itself."""
-    if _several():
+    if _is_distributed():
         tensor = tensor.clone()
         torch.distributed.all_reduce(tensor)
     return tensor
@@ -91,7 +91,7 @@ def all_reduce_gradients(parameters: Iterable[Tensor], further: Sequence[Tensor]
     (len(further),) float32: their sums.
     """
     numbers = torch.stack([number.detach().float() for number in further])
-    if not _several():
+    if not _is_distributed():
         return numbers
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     flat = torch.cat([numbers, *(gradient.flatten() for gradient in gradients)])
@@ -104,19 +104,19 @@ def all_reduce_gradients(parameters: Iterable[Tensor], further: Sequence[Tensor]
 
 def broadcast_tensors(tensors: Iterable[Tensor]) -> None:
     """Give all processes the first one's values of tensors, in place."""
-    if _several():
+    if _is_distributed():
         for tensor in tensors:
             torch.distributed.broadcast(tensor.detach(), src=0)
 
 
 def any_true(flag: bool) -> bool:
-    """Whether it is so in any process."""
+    """Whether the flag is set in any process."""
     return bool(all_reduce_sum(torch.tensor(int(flag))) > 0)
 
 
 def broadcast_object(make: Callable[[], Value]) -> Value:
     """What a function returns in the first process, which alone calls it; something that can be pickled."""
-    if not _several():
+    if not _is_distributed():
         return make()
     values = [make() if rank() == 0 else None]
     torch.distributed.broadcast_object_list(values, src=0)
@@ -125,7 +125,7 @@ def broadcast_object(make: Callable[[], Value]) -> Value:
 
 def gather_objects(value: Value) -> list[Value]:
     """The values of all processes, which can be pickled, in the first one; nothing in the others."""
-    if not _several():
+    if not _is_distributed():
         return [value]
     values: list[Value] = [value] * world_size() if rank() == 0 else []
     torch.distributed.gather_object(value, values or None, dst=0)
@@ -140,23 +140,23 @@ def rank_seed(seed: int) -> int:
 
 
 @contextlib.contextmanager
-def sync_running_stats(counters: Sequence[RunningStats]) -> Iterator[None]:
-    """Let what counters count in the block, in every process for itself, count in all of them."""
-    if not _several():
+def sync_running_stats(stats: Sequence[RunningStats]) -> Iterator[None]:
+    """Merge the updates that each process makes to running statistics in the block into those of all processes."""
+    if not _is_distributed():
         yield
         return
-    before = [counter.moments() for counter in counters]
-    for counter in counters:
-        counter.running.zero_()
+    before = [each.moments() for each in stats]
+    for each in stats:
+        each.running.zero_()
     yield
-    for counter, kept in zip(counters, before, strict=True):
-        own = counter.moments()
+    for each, kept in zip(stats, before, strict=True):
+        own = each.moments()
         parts = [torch.empty_like(own) for _ in range(world_size())]
         torch.distributed.all_gather(parts, own)
-        counter.running.copy_(kept)
+        each.running.copy_(kept)
         for part in parts:
-            counter.merge(part)
+            each.merge(part)
 
 
-def _several() -> bool:
+def _is_distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()

@@ -1,4 +1,4 @@
-"""The states of all processes of a run as one, so that it can be kept in one place."""
+"""The training states of all processes of a run, gathered in the first process."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def gather_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tu
 
 
 def rank_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The part of this process in a `gather_state`.
+    """The part of this process in what `gather_state` returned.
 
-    Raises CheckpointError if that is of another number of processes, or is none.
+    Raises CheckpointError for the state of another number of processes, and for anything else.
     """
     others, rank = values.get(_OTHERS), distributed.rank()
     if not isinstance(others, list) or not all(isinstance(each, dict) for each in others):
@@ -40,7 +40,7 @@ def rank_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tupl
     if len(others) + 1 != distributed.world_size():
         raise CheckpointError(
             f"training state: the run had {len(others) + 1} processes and has {distributed.world_size()} now; "
-            "it goes on with as many as before"
+            "it needs as many as before"
         )
     if rank == 0:
         own = {name: tensor for name, tensor in tensors.items() if not name.startswith("rank")}

@@ -18,8 +18,8 @@ def advantages_and_returns(
 ) -> tuple[Tensor, Tensor]:
     """Advantages by GAE and the returns that a critic is trained on, accumulated in float64.
 
-    Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016. A death is no
-    end: a row goes on, and what its team earns afterwards reaches its last action.
+    Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016. A death does
+    not end the episode: the row continues, and later rewards of its team reach the mech's last action.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def advantages_and_returns(
     (T, N) advantages and (T, N) returns, their sums with the values, in the values' dtype.
     """
     exact = values.double()
-    # chosen, not multiplied by 0: what is not finite stays in its episode
+    # selected, not multiplied by 0: a value that is not finite stays in its episode
     next_values = torch.where(dones, bootstraps.double(), torch.cat([exact[1:], last_values.double()[None]]))
     deltas = rewards.double() + gamma * next_values - exact
     result = torch.empty_like(deltas)

@@ -55,7 +55,7 @@ def losses(
     batch
         The samples.
     normalizer
-        What the critic's predictions are in terms of, if not returns themselves.
+        The units of the critic's predictions; None: returns.
     coefficients
         Settings of the losses; those of values are in the normalizer's units, if there is one.
     num_actor, num_loss
@@ -77,7 +77,7 @@ def losses(
         limit = coefficients.clip_range_vf
         values = old_values + (values - old_values).clamp(-limit, limit)
     value_loss = torch.where(batch.loss_mask, (returns - values) ** 2, 0.0).sum() / num_loss
-    # Without an entropy of its own, a distribution's is estimated from the actions; that has no gradient to speak of.
+    # The entropy of a distribution without a formula is estimated from the actions; that has almost no gradient.
     entropy = (-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy).sum() / num_actor
     auxiliary = values.new_zeros(())
     if coefficients.auxiliary_coef:
@@ -92,7 +92,7 @@ def losses(
 
 
 def recurrent_states(states: tuple[Any, ...]) -> RNNStates:
-    """sb3-contrib's form of a recurrent state's tensors: the actor's two, and the critic's two if it has its own."""
+    """sb3-contrib's type for a recurrent state: the actor's two tensors, and the critic's two if it has an LSTM."""
     actor, critic = states[:2], states[2:]
     return RNNStates(actor, critic or actor)
 

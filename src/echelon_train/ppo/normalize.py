@@ -1,4 +1,4 @@
-"""Normalisation of returns, in the manner of PopArt, and of advantages."""
+"""Normalisation of returns (PopArt) and of advantages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from echelon_train.ppo import distributed
 RATE = 0.05
 """Share of the newest rollout in the moments of returns."""
 
-LEAST_STD = 1e-4
+MIN_STD = 1e-4
 """Below it returns count as equal."""
 
 
@@ -37,7 +37,7 @@ class ReturnNormalizer(nn.Module):
     @property
     def std(self) -> Tensor:
         """() float64: standard deviation of returns."""
-        return (self.mean_square - self.mean**2).clamp_min(LEAST_STD**2).sqrt()
+        return (self.mean_square - self.mean**2).clamp_min(MIN_STD**2).sqrt()
 
     def normalize(self, returns: Tensor) -> Tensor:
         """Returns, of any shape, in terms of the moments."""
@@ -73,7 +73,7 @@ def normalized(advantages: Tensor, chosen: Tensor, groups: Tensor | None = None,
     chosen
         (T, N) bool: the samples whose moments they are; all are normalised by these. What is not finite never counts.
     groups
-        (T, N) int64 from 0 to `num_groups` - 1. None: all are in one.
+        (T, N) int64 from 0 to `num_groups` - 1. None: one group.
     num_groups
         How many there are.
 

@@ -29,7 +29,7 @@ def allocate(space: spaces.Space[Any], lengths: tuple[int, ...], device: torch.d
 
 
 def tree_map(function: Callable[[Tensor], Tensor], observations: Observations) -> Observations:
-    """What a function makes of the tensors of observations."""
+    """Apply a function to all tensors of observations."""
     if isinstance(observations, dict):
         return {name: function(part) for name, part in observations.items()}
     return function(observations)
@@ -53,7 +53,7 @@ def to_device(observations: Observations, device: torch.device) -> Observations:
 
 
 def store(kept: Observations, step: int, observations: Observations) -> None:
-    """Keep the observations (N, ...) of a step in (T, N, ...)."""
+    """Store the observations (N, ...) of a step in (T, N, ...)."""
     parts = [kept] if isinstance(kept, Tensor) else kept.values()
     given = [observations] if isinstance(observations, Tensor) else observations.values()
     for part, new in zip(parts, given, strict=True):

@@ -65,7 +65,7 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         Raises
         ------
         TypeError
-            For a `path` that is none, and for anything to exclude or include.
+            For a `path` of another type, and for anything to exclude or include.
         CheckpointError
             For weights that are not finite.
         OSError

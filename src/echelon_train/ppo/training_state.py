@@ -1,9 +1,8 @@
-"""What a model needs to go on as if it had never stopped: tensors and plain values, no pickle.
+"""The state from which training continues exactly: tensors and plain values, no pickle.
 
-It is taken between two iterations. Weights are not part of it; everything that an update or a rollout depends on
-besides is: the optimizer, the recurrent states, the last observations, all streams of random numbers, and the
-environment, which must be able to tell its own, of all rows at once (`state_arrays` and `restore_arrays`, as
-`BattleVecEnv` has them).
+It is taken between two iterations, and holds everything except the weights that an update or a rollout depends on: the
+optimizer, the recurrent states, the last observations, all streams of random numbers, and the environment. The
+environment must have `state_arrays` and `restore_arrays` for all rows at once, as `BattleVecEnv` has.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _INFO_BUFFERS = ("ep_info_buffer", "ep_success_buffer")
 def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The model's state besides its weights: tensors on the CPU, and values that are fit for JSON.
 
-    Raises CheckpointError if the environment cannot tell its state, with the reason.
+    Raises CheckpointError if the environment does not give its state, with the reason.
     """
     tensors = {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(model.policy).items()}
     states = state_tensors(model._last_lstm_states, model._critic_lstm)
@@ -43,7 +42,7 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, 
     try:
         arrays = env.state_arrays()
     except ValueError as error:
-        raise CheckpointError(f"the environment cannot tell its state: {error}") from error
+        raise CheckpointError(f"the environment does not give its state: {error}") from error
     tensors |= {f"env.{name}": torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     numpy_state: Any = np.random.get_state(legacy=True)  # noqa: NPY002
     values = {name: getattr(model, name) for name in _COUNTERS}
@@ -54,9 +53,9 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, 
 
 
 def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-    """Let a model that was made in the same way go on from a `training_state`.
+    """Restore a `training_state` into a model that was made in the same way.
 
-    Raises CheckpointError if it does not fit the model, which is then not to be used any more.
+    Raises CheckpointError if it does not fit the model, which is then unusable.
     """
     env = _with_state(model.env)
     env_arrays = {name[4:]: tensor.numpy() for name, tensor in tensors.items() if name.startswith("env.")}
@@ -91,13 +90,13 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
 
 
 def _with_state(env: Any) -> Any:
-    """The environment, if it is one that tells its state itself. Raises CheckpointError.
+    """The environment, if it has a state of its own. Raises CheckpointError.
 
-    One that passes the question on, to environments of single rows or to one that it wraps, leaves out its own state.
+    One that passes calls on to environments of single rows or to a wrapped one would leave out its own state.
     """
     if not all(hasattr(type(env), name) for name in ("state_arrays", "restore_arrays")):
         raise CheckpointError(
-            f"the environment cannot tell its state: {type(env).__name__} has no state_arrays and restore_arrays of "
+            f"the environment does not give its state: {type(env).__name__} has no state_arrays and restore_arrays of "
             "its own, for all rows at once"
         )
     return env

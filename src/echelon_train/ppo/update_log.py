@@ -18,7 +18,7 @@ class UpdateLog:
         self._rows: list[Tensor] = []
 
     def add(self, result: Losses, gradient_norm: Tensor) -> None:
-        """Take note of a minibatch, without waiting for its numbers to be there."""
+        """Record a minibatch, without waiting for the device."""
         self._rows.append(torch.stack([*result, gradient_norm.float()]))
 
     def means(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The policy of battles as a whole: who remembers what, what it can do without, what it tells."""
+"""The policy of battles as a whole: its memory, its optional inputs, its outputs."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ each_network = pytest.mark.parametrize("network", NETWORKS, ids=lambda network: 
 
 
 def lively(network):
-    """A policy whose heads, which begin near zero, tell of what comes before them."""
+    """A policy whose heads, which start near zero, depend on their inputs."""
     policy = build_policy(network, 1)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
@@ -149,17 +149,17 @@ def test_sequences_are_judged_as_they_were_played(network):
 
 
 @each_network
-def test_where_nobody_lives_values_are_still_judged(network):
-    policy, nobody = lively(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
-    seen, states = moments(network, nobody), states_of(network, 1)
+def test_without_living_mechs_values_are_still_evaluated(network):
+    policy, no_one = lively(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
+    seen, states = moments(network, no_one), states_of(network, 1)
     none = torch.zeros(0, dtype=torch.int64)
-    evaluation = policy.evaluate(seen, torch.zeros(len(nobody), RAW_DIM), states, SEQUENCES, none)
-    assert evaluation.values.shape == (len(nobody), 1)
+    evaluation = policy.evaluate(seen, torch.zeros(len(no_one), RAW_DIM), states, SEQUENCES, none)
+    assert evaluation.values.shape == (len(no_one), 1)
     assert evaluation.log_probs.shape == evaluation.entropy.shape == (0,)
     evaluation.values.sum().backward()
     assert bool(policy.value_net.weight.grad.any())
     assert policy.diagnostics(seen, states, SEQUENCES) == {}
-    first = moments(network, nobody[:ROWS])
+    first = moments(network, no_one[:ROWS])
     actions, values, log_probs, after = policy.forward(first, states, torch.zeros(ROWS))
     assert not actions.any() and not log_probs.any()
     assert bool(torch.isfinite(values).all())

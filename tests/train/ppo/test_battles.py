@@ -89,7 +89,7 @@ def whole_batch(model):
 
 
 def set_heads(model):
-    """Let the heads, which begin near zero, tell of what comes before them."""
+    """Let the heads, which start near zero, depend on their inputs."""
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for name, parameter in model.policy.named_parameters():
@@ -207,7 +207,7 @@ def test_advantages_are_normalised_within_classes_by_hand():
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
-def test_a_rollout_in_which_nobody_lives_trains_the_critic_alone():
+def test_a_rollout_without_living_mechs_trains_the_critic_alone():
     model = battles(NetworkConfig(critic="separate", **SMALL), n_epochs=1)
     buffer, dead = model.rollout_buffer, torch.as_tensor(model.env._seen[~model.env.alive])
     buffer.observations.copy_(dead[torch.arange(STEPS * ROWS) % len(dead)].view(STEPS, ROWS, -1))

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from echelon_train.ppo.normalize import LEAST_STD, RATE, ReturnNormalizer, normalized
+from echelon_train.ppo.normalize import MIN_STD, RATE, ReturnNormalizer, normalized
 
 
 def moments(numbers):
@@ -74,7 +74,7 @@ def test_equal_returns_do_not_blow_up():
     normalizer, layer = ReturnNormalizer(), nn.Linear(1, 1)
     for _ in range(2000):
         normalizer.update(*moments([5.0, 5.0]), layer)
-    assert float(normalizer.std) == pytest.approx(LEAST_STD)
+    assert float(normalizer.std) == pytest.approx(MIN_STD)
     assert torch.isfinite(layer.weight).all()
 
 
@@ -115,7 +115,7 @@ def test_samples_that_are_not_chosen_or_not_finite_count_for_nothing():
     assert torch.isnan(result[1, 1])
 
 
-def test_nobody_chosen_and_all_equal_give_finite_numbers():
+def test_no_active_rows_and_equal_advantages_give_finite_numbers():
     ones = torch.ones(3, 2)
     assert torch.isfinite(normalized(ones, torch.zeros(3, 2, dtype=torch.bool))).all()
     torch.testing.assert_close(normalized(ones, torch.ones(3, 2, dtype=torch.bool)), torch.zeros(3, 2))

@@ -1,4 +1,4 @@
-"""Advantages that are computed anew before every pass over a rollout but the first."""
+"""Advantages that are recomputed before every pass over a rollout but the first."""
 
 import pytest
 import torch

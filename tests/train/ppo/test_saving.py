@@ -68,7 +68,7 @@ def test_a_loaded_model_predicts_and_goes_on_the_same(tmp_path, case):
     assert (loaded.learning_rate, loaded.ent_coef(1.0)) == (model.learning_rate, model.ent_coef(1.0))
     model.set_env(CASES[case][0]())
     model._last_obs = None
-    model._make_room()
+    model._allocate()
     for each in (model, loaded):
         torch.manual_seed(3)
         np.random.seed(3)  # noqa: NPY002  (SB3 seeds it)

@@ -30,8 +30,8 @@ VARIANTS = {
 }
 
 
-def everybody_acts(policy: type) -> type:
-    return type("EverybodyActs", (policy,), {"actor_mask": lambda self, observations: None})
+def all_rows_act(policy: type) -> type:
+    return type("AllRowsAct", (policy,), {"actor_mask": lambda self, observations: None})
 
 
 def environment(policy: type) -> Wander:
@@ -90,7 +90,7 @@ def cut_stock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def both(name: str, **settings: Any) -> tuple[Any, Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     policy, kwargs = VARIANTS[name]
-    policy = everybody_acts(policy)
+    policy = all_rows_act(policy)
     env = environment(policy)
     stock_env = RawActions(env) if issubclass(policy, BattlePolicy) else env
     theirs, their_gradient = one_update(RecurrentPPO, stock_version(policy), stock_env, kwargs)

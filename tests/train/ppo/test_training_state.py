@@ -1,4 +1,4 @@
-"""Which environments a model's state can be taken with; that it goes on exactly is in test_resume.py."""
+"""The environments that a model's state needs; test_resume.py has the proof that training continues exactly."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from train.ppo.toys import Wander, collect, model_of
 
 
 class Counting(gym.Env):
-    """An environment of one row that can tell its own state."""
+    """An environment of one row that has a state."""
 
     observation_space, action_space = spaces.Box(-1.0, 1.0, (2,), np.float32), spaces.Discrete(2)
     count = 0
@@ -98,9 +98,9 @@ def test_all_streams_of_random_numbers_go_on():
 def test_environments_without_a_state_of_their_own_are_refused(make):
     model = played(make())
     name = type(model.env).__name__
-    with pytest.raises(CheckpointError, match=f"cannot tell its state: {name} has no state_arrays .* for all rows"):
+    with pytest.raises(CheckpointError, match=f"does not give its state: {name} has no state_arrays .* for all rows"):
         training_state(model)
     whole = played(Whole([Counting] * 3))
     tensors, values = training_state(whole)
-    with pytest.raises(CheckpointError, match=f"cannot tell its state: {name} has no"):
+    with pytest.raises(CheckpointError, match=f"does not give its state: {name} has no"):
         restore_training_state(model, tensors, values)

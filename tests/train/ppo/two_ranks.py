@@ -165,7 +165,7 @@ def normalizing(folder: Path) -> dict[str, Any]:
 
 
 def exchange(folder: Path) -> dict[str, Any]:
-    """Everything that processes tell one another."""
+    """All exchange between processes."""
     rank = distributed.rank()
     state = ({"a": torch.tensor([rank], dtype=torch.uint32), "random.x": torch.ones(2) * rank}, {"number": rank})
     joint = gather_state(*state)
