@@ -1,4 +1,4 @@
-"""Draws the pictures of maps.md and measures its statistics anew: ``python docs/pictures.py`` (a few minutes)."""
+"""Draws the pictures of maps.md and measures its statistics: ``python docs/pictures.py`` (a few minutes)."""
 
 import re
 from collections.abc import Mapping

@@ -42,7 +42,7 @@ for agent, m in (("blue_0", 0), ("red_0", 1)):
 """
 
 FLIGHT = {
-    "config/catalog.py": {
+    "config/flights.py": {
         '"straight", "ballistic", "homing"]': '"rocket", ',
         '}\n"""The flights': '    "rocket": FlightRules(),\n',
     },

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import PACK, REWARD_COMPONENTS, BattleConfig
-from echelon_env.config.catalog import FLIGHTS, MOUNTS, Material
+from echelon_env.config.catalog import MOUNTS, Material
+from echelon_env.config.flights import FLIGHTS
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
