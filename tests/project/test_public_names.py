@@ -75,8 +75,8 @@ PUBLIC = {
     """,
     "echelon_train.ppo": "EchelonRecurrentPPO",
     "echelon_train.checkpoints": """
-        Checkpoint TrainingState checkpoint_player find_checkpoint load_checkpoint load_training_state network_player
-        save_checkpoint untrained_player
+        Checkpoint TrainingState checkpoint_player find_checkpoint load_checkpoint load_training_state
+        network_player save_checkpoint untrained_player
     """,
 }
 """Module -> its public names; a name that is not here may change at any time. docs/api.md is generated from them."""
