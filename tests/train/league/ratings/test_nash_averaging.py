@@ -109,10 +109,45 @@ def test_no_member_beats_the_mixture(numbers, scale):
     ("upper", "scale"),
     [
         (([0, -4, 2, 0, 0, 0, 3], [0, 0, 1, 0, 1, 0, -4], [0, 0, 0, 0, 0, 1, 3]), 1.25),
+        (
+            (
+                [0, 2, 2, 0, 2, -2, 2],
+                [0, 0, 1, 2, 0, -1, 2],
+                [0, 0, 0, -1, -1, 2, 1],
+                [0, 0, 0, 0, 2, 0, -2],
+                [0, 0, 0, 0, 0, -1, 0],
+                [0, 0, 0, 0, 0, 0, -2],
+            ),
+            2.637,
+        ),
+        (([0, 3, 3, -4, 1], [0, 0, 2, -1, -4], [0, 0, 0, 0, -3], [0, 0, 0, 0, 2]), 2.425),
+        (
+            (
+                [0, 3, -3, -2, -1, 1, -1, 2],
+                [0, 0, 0, 0, 2, -2, 2, 3],
+                [0, 0, 0, -3, 0, 2, 0, 0],
+                [0, 0, 0, 0, 3, -3, -1, -2],
+                [0, 0, 0, 0, 0, 3, 2, -3],
+                [0, 0, 0, 0, 0, 0, 3, 3],
+                [0, 0, 0, 0, 0, 0, 0, -3],
+            ),
+            2.376,
+        ),
+        (
+            (
+                [0, 1, 0, 2, 4, 2, -4],
+                [0, 0, -4, 0, 0, -2, -2],
+                [0, 0, 0, 0, 2, 3, -4],
+                [0, 0, 0, 0, 0, -4, 4],
+                [0, 0, 0, 0, 0, 1, 2],
+                [0, 0, 0, 0, 0, 0, -1],
+            ),
+            2.373,
+        ),
     ],
 )
 def test_games_on_which_a_descent_of_the_dual_stops_early(upper, scale):
-    """L-BFGS-B returned mixtures of these that a member beats, the first by 0.03 logits."""
+    """L-BFGS-B returned mixtures of these that a member beats, the first by 0.03 logits, others by 1e-8."""
     size = len(upper[0])
     above = np.zeros((size, size))
     above[: len(upper)] = upper
