@@ -24,7 +24,7 @@ from scipy.stats import bootstrap  # noqa: E402
 
 from benchmarks.tables import Table, as_text  # noqa: E402
 from benchmarks.timing import tell  # noqa: E402
-from echelon_train.league.matchmaking.provisional import placed  # noqa: E402
+from echelon_train.league.matchmaking.provisional import rate_newcomers  # noqa: E402
 from echelon_train.league.matchmaking.scheduling import (  # noqa: E402
     Game,
     Pairing,
@@ -126,7 +126,7 @@ def rating_run(
         played = [game for pairing in pairings for game in population.play(pairing, generator)]
         games += played
         rated = rate_period(ratings, [game[:3] for game in played], pinned=anchors)
-        ratings = placed(rated, [game[:3] for game in games], anchors)
+        ratings = rate_newcomers(rated, [game[:3] for game in games], anchors)
         matches += len(pairings)
     joint = joint_ratings(ratings, games, anchors)
     claimed = float(np.sqrt(np.mean(np.square(list(known.values())[1:]))))
