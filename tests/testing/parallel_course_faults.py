@@ -1,7 +1,6 @@
 """Parallel environments whose single calls are right and whose course is not."""
 
 import copy
-import itertools
 import pickle
 
 import numpy as np
@@ -27,14 +26,6 @@ class WritesToActions(Arena):
         for action in actions.values():
             action[1] = 0
         return super().step(actions)
-
-
-@fault("actions_written")
-class EmptiesActions(Arena):
-    def step(self, actions):
-        returned = super().step(actions)
-        actions.clear()
-        return returned
 
 
 @fault("aliasing")
@@ -75,45 +66,10 @@ class OneDictOfInfos(Arena):
         return self.kept
 
 
-@fault("aliasing")
-class AHistoryThatGrows(Arena):
-    def infos(self, present=None):
-        infos = super().infos(present)
-        self.history = self.history if self.time else []
-        self.history.append(self.time)
-        for info in infos.values():
-            info["history"] = self.history
-        return infos
-
-
-@fault("aliasing")
-class OneArrayInInfos(Arena):
-    def __init__(self):
-        super().__init__()
-        self.goal = np.zeros(3)
-
-    def infos(self, present=None):
-        return {agent: info | {"goal": self.goal[:]} for agent, info in super().infos(present).items()}
-
-
-@fault("aliasing")
-class InfosThatCannotBeCopied(Arena):
-    def infos(self, present=None):
-        return {agent: info | {"names": (i for i in "ab")} for agent, info in super().infos(present).items()}
-
-
 @fault("seed")
 class GlobalRandomNumbers(Arena):
     def observe(self, agent):
         return super().observe(agent) | {"place": np.float32(np.random.default_rng().uniform(-1, 1, 2))}
-
-
-@fault("seed")
-class SecondEpisodeUnseeded(Arena):
-    def reset(self, seed=None, options=None):
-        if seed is None:
-            self.rng, _ = seeding.np_random()
-        return super().reset(seed)
 
 
 @fault("seed")
@@ -126,14 +82,6 @@ class EpisodesAreCounted(Arena):
 
     def state(self):
         return super().state() / self.episodes
-
-
-@fault("seed")
-class SharedByAllInstances(Arena):
-    steps = itertools.count()
-
-    def infos(self, present=None):
-        return {agent: info | {"steps": next(self.steps)} for agent, info in super().infos(present).items()}
 
 
 @fault("other_seed")
@@ -161,15 +109,6 @@ class ClockRunsOn(Arena):
 
 
 @fault("unfinished")
-class PlacesAreKept(Arena):
-    def reset(self, seed=None, options=None):
-        old = self.place if self.agents else {}
-        super().reset(seed)
-        self.place |= old
-        return {agent: self.observe(agent) for agent in self.agents}, self.infos()
-
-
-@fault("unfinished")
 class UnseededAfterAnUnfinishedEpisode(Arena):
     def reset(self, seed=None, options=None):
         if seed is None and self.agents:
@@ -186,29 +125,6 @@ class SurvivorsOnly(Arena):
         super().reset(seed)
         self.agents = survivors[:]
         return {agent: self.observe(agent) for agent in survivors}, self.infos()
-
-
-@fault("unfinished")
-class ResetInMidEpisodeRaises(Arena):
-    def reset(self, seed=None, options=None):
-        assert seed is not None or not self.agents
-        return super().reset(seed)
-
-
-@fault("actions_kept")
-class KeepsActions(Arena):
-    last = None
-
-    def reset(self, seed=None, options=None):
-        self.last = None
-        return super().reset(seed)
-
-    def step(self, actions):
-        observations, rewards, *rest = super().step(actions)
-        if self.last is not None and "walker_0" in self.last and "walker_0" in rewards:
-            rewards["walker_0"] += float(self.last["walker_0"].sum())
-        self.last = actions
-        return observations, rewards, *rest
 
 
 @fault("actions_kept")
@@ -240,26 +156,12 @@ class ReturnsItsOwnPlaces(Arena):
         return self.place["walker_0"]
 
 
-@fault("results_kept")
-class ReturnsItsOwnDict(KeepsTheActionDict):
-    def step(self, actions):
-        observations, rewards, *rest = super().step(actions)
-        self.last = rewards
-        return observations, rewards, *rest
-
-
 @fault("deepcopy")
 class CopySharesRandomNumbers(Arena):
     def __deepcopy__(self, memo):
         twin = pickle.loads(pickle.dumps(self))
         twin.rng = self.rng
         return twin
-
-
-@fault("deepcopy")
-class CopyIsNew(Arena):
-    def __deepcopy__(self, memo):
-        return type(self)()
 
 
 @fault("deepcopy")
@@ -306,15 +208,6 @@ class RenderingDraws(Arena):
 
     def render(self):
         return str(self.rng.random())
-
-
-@fault("render")
-class RenderingFails(Arena):
-    def __init__(self):
-        super().__init__(render_mode="ansi")
-
-    def render(self):
-        raise NotImplementedError
 
 
 @fault("close")

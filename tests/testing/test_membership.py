@@ -4,6 +4,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Se
 
 from echelon_env.testing.membership import find_mismatch
 
+INFINITE = ("x[1]", "a finite number", "inf (1 of 2 entries are wrong)")
 SPACES = [
     Box(-1, 1, (2, 3), np.float32),
     Box(0, 255, (4,), np.uint8),
@@ -44,6 +45,8 @@ def test_samples_are_members(space):
         (Dict(a=Dict(b=Discrete(2))), {"a": {"b": 5}}, ("x['a']['b']", "a member of Discrete(2)", "5")),
         (Tuple((Discrete(2), Discrete(3))), (1, 3), ("x[1]", "a member of Discrete(3)", "3")),
         (Tuple((Discrete(2),)), [1], ("x", "a tuple of 1", "list [1]")),
+        (Tuple((Discrete(2),)), (1, 1), ("x", "a tuple of 1", "tuple (1, 1)")),
+        (Box(-np.inf, np.inf, (2,)), np.float32([0, np.inf]), INFINITE),
     ],
 )
 def test_a_mismatch_is_named(space, value, mismatch):

@@ -54,13 +54,6 @@ class Batch(SyncVectorEnv):
         pass
 
 
-@fault("metadata")
-class ModeNotNamed(Batch):
-    def __init__(self, *args):
-        super().__init__(*args)
-        del self.metadata["autoreset_mode"]
-
-
 @fault("metadata", SAME_STEP)
 class ModeIgnored(Batch):
     def __init__(self, num_envs, autoreset_mode):
@@ -92,12 +85,6 @@ class ResetWithoutInfos(Batch):
         return super().reset(seed=seed, options=options)[0]
 
 
-@fault("reset")
-class ResetNeedsAnOption(Batch):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed, options=options["map"])
-
-
 @fault("step")
 class StepRaises(Batch):
     def spoil(self, *_):
@@ -111,27 +98,9 @@ class OneFlagOnly(Batch):
 
 
 @fault("observations")
-class OutOfBounds(Batch):
-    def spoil(self, ended, observations, *_):
-        observations[1, 0] = 21
-
-
-@fault("observations")
 class NotANumber(Batch):
     def spoil(self, ended, observations, *_):
         observations[1, 0] = np.nan
-
-
-@fault("observations")
-class AnotherDtype(Batch):
-    def spoil(self, ended, observations, *others):
-        return observations.astype(np.float64), *others
-
-
-@fault("observations")
-class OneRowTooFew(Batch):
-    def spoil(self, ended, observations, *others):
-        return observations[1:], *others
 
 
 @fault("observations", SAME_STEP)
@@ -139,12 +108,6 @@ class FinalObservationOfAnotherShape(Batch):
     def spoil(self, ended, observations, rewards, terminations, truncations, infos):
         for i in np.flatnonzero(terminations | truncations):
             infos["final_obs"][i] = infos["final_obs"][i][None]
-
-
-@fault("rewards")
-class RewardsInAColumn(Batch):
-    def spoil(self, ended, observations, rewards, *others):
-        return observations, rewards[:, None], *others
 
 
 @fault("rewards")
@@ -160,12 +123,6 @@ class RewardsNotFinite(Batch):
 
 
 @fault("flags")
-class FlagsAreInts(Batch):
-    def spoil(self, ended, observations, rewards, terminations, *others):
-        return observations, rewards, terminations.astype(int), *others
-
-
-@fault("flags")
 class FlagsInAList(Batch):
     def spoil(self, ended, observations, rewards, terminations, truncations, infos):
         return observations, rewards, terminations, truncations.tolist(), infos
@@ -175,18 +132,6 @@ class FlagsInAList(Batch):
 class MaskMissing(Batch):
     def spoil(self, ended, observations, rewards, terminations, truncations, infos):
         del infos["_time"]
-
-
-@fault("infos")
-class NestedMaskOfAnotherShape(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
-        infos["nested"]["_place"] = np.ones(1, bool)
-
-
-@fault("infos")
-class MaskOfAnotherShape(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
-        infos["_time"] = np.True_
 
 
 @fault("infos")
@@ -218,13 +163,6 @@ class WritesToActions(Batch):
     def step(self, actions):
         actions[:] = actions.round()
         return super().step(actions)
-
-
-@fault("aliasing")
-class OneBuffer(Batch):
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.copy = False
 
 
 @fault("aliasing")
@@ -283,12 +221,6 @@ class ClosesOnce(Batch):
 
 
 @fault("next_step", NEXT_STEP)
-class RewardInTheResetStep(Batch):
-    def spoil(self, ended, observations, rewards, *_):
-        rewards[ended] = 1
-
-
-@fault("next_step", NEXT_STEP)
 class FlagInTheResetStep(Batch):
     def spoil(self, ended, observations, rewards, terminations, *_):
         terminations |= ended
@@ -299,13 +231,6 @@ class NoFinalObservation(Batch):
     def spoil(self, ended, observations, rewards, terminations, truncations, infos):
         infos.pop("final_obs", None)
         infos.pop("_final_obs", None)
-
-
-@fault("same_step", SAME_STEP)
-class FinalInfoNotMasked(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
-        if "_final_info" in infos:
-            infos["_final_info"][:] = False
 
 
 @fault("same_step", SAME_STEP)
@@ -325,56 +250,22 @@ class MaskDisturbsTheOthers(Batch):
 
 
 @fault("reset_mask", DISABLED)
-class MaskIgnored(Batch):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed)
-
-
-@fault("reset_mask", DISABLED)
 class MaskedSeedIgnored(Batch):
     def reset(self, *, seed=None, options=None):
         return super().reset(seed=None if (options or {}).get("reset_mask") is not None else seed, options=options)
 
 
-class SpoiltInSameStep(Batch):
+@fault("modes")
+class FirstObservationIsTheLast(Batch):
     def spoil(self, ended, observations, rewards, terminations, truncations, infos):
-        over = terminations | truncations
-        if self.autoreset_mode == SAME_STEP and over.any():
-            self.spoil_final(over, observations, infos)
-
-
-@fault("modes")
-class FinalObservationIsTheNextFirst(SpoiltInSameStep):
-    def spoil_final(self, over, observations, infos):
-        for i in np.flatnonzero(over):
-            infos["final_obs"][i] = observations[i].copy()
-
-
-@fault("modes")
-class FirstObservationIsTheLast(SpoiltInSameStep):
-    def spoil_final(self, over, observations, infos):
-        for i in np.flatnonzero(over):
+        for i in np.flatnonzero(terminations | truncations) if self.autoreset_mode == SAME_STEP else ():
             observations[i] = infos["final_obs"][i]
-
-
-@fault("modes")
-class FinalInfoIsTheNextFirst(SpoiltInSameStep):
-    def spoil_final(self, over, observations, infos):
-        infos["final_info"]["time"][over] = 0
 
 
 @fault("singles")
 class OtherRewards(Batch):
     def spoil(self, ended, observations, rewards, *_):
         rewards *= 1.001
-
-
-@fault("singles")
-class OtherInfos(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
-        for place in (infos.get("nested"), infos.get("final_info", {}).get("nested")):
-            if place:
-                place["place"][:] += 1
 
 
 @fault("seed_per_env")
