@@ -2,76 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.floor_kernels import NUM_MOUNTS, controls, still_blocks, walk
+from benchmarks.floor_kernels import still_blocks, walk
 from echelon_env import BattleEngine
 from echelon_env.engine._jit import entry_point, integer
 from echelon_env.engine.geometry import CONTACT_TOLERANCE
-from echelon_env.engine.state import EVENT_KINDS, State
+from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables
 from echelon_env.layout.observations import EGO_SIDE, OBSERVATION_DIM, STREAMS
 
 FEATURE_BYTES = 4
-
-
-@entry_point
-def count_shots(tables: Any, before: Any, state: Any, looked: Any, counts: Any) -> None:
-    """Ready mounts, enemies in their range, and lines of sight with the columns they cross: each pair looked at once.
-
-    `before` are the mechs before the tick, `state` is after it; `looked` (B, M, M) is 0. A mount looks at the target
-    that the action chose, and where that is no valid one at the enemies in its range and arc, nearest first.
-    """
-    size = integer(tables.rules[0].map_size)
-    for b in range(before.shape[0]):
-        mechs = state.mechs[b]
-        for m in range(before.shape[1]):
-            mech, was = mechs[m], before[b, m]
-            if not controls(was) or mech.vent:
-                continue
-            one = tables.classes[mech.mech_class]
-            z = mech.z + 0.5 * one.height
-            for mount in range(NUM_MOUNTS):
-                if one.weapon[mount] < 0 or not mech.trigger[mount] or was.cooldown[mount] > 1:
-                    continue
-                weapon = tables.weapons[one.weapon[mount]]
-                if weapon.charges > 0 and was.charges[mount] == 0:
-                    continue
-                counts[0] += 1
-                chosen, nearer = integer(mech.target), -1.0
-                while True:  # the chosen target, then ever farther ones
-                    best, least = -1, weapon.range * weapon.range
-                    for o in range(before.shape[1]):
-                        other = mechs[o]
-                        if other.team == mech.team or not before[b, o].alive or (chosen >= 0 and o != chosen):
-                            continue
-                        dx, dy = other.x - mech.x, other.y - mech.y
-                        dz = other.z + 0.5 * tables.classes[other.mech_class].height - z
-                        plane = dx * dx + dy * dy
-                        away = plane + dz * dz
-                        if away <= least and (chosen >= 0 or away > nearer):
-                            counts[1] += 1 if nearer < 0.0 else 0
-                            if dx * mech.facing_x + dy * mech.facing_y >= weapon.arc_cos * math.sqrt(plane):
-                                best, least = o, away
-                    if best < 0 and chosen >= 0:
-                        chosen = -1
-                        continue
-                    if best < 0 or (weapon.guided and state.paint[b, mech.pack, best].ticks > 0):
-                        break
-                    other = mechs[best]
-                    high = other.z + 0.5 * tables.classes[other.mech_class].height
-                    blocker, seen = walk(state.columns[b], size, True, mech.x, mech.y, z, other.x, other.y, high)
-                    if not looked[b, m, best]:
-                        looked[b, m, best] = looked[b, best, m] = 1
-                        counts[2], counts[3] = counts[2] + 1, counts[3] + seen
-                    if blocker < 0:
-                        break
-                    chosen, nearer = -1, least if chosen < 0 else -1.0
 
 
 @entry_point
@@ -94,15 +39,13 @@ def count_lines(tables: Tables, before: Any, state: Any, counts: Any) -> None:
                 x0, y0, z0, x1, y1 = one.x, one.y, one.z + half, two.x, two.y
                 up = 0.5 * tables.classes[two.mech_class].height
                 counts[0] += 1
-                at, _ = walk(
-                    before.columns[b], size, True, once.x, once.y, once.z + half, twice.x, twice.y, twice.z + up
-                )
+                at, _ = walk(before.columns[b], size, once.x, once.y, once.z + half, twice.x, twice.y, twice.z + up)
                 if at >= 0:
                     counts[1] += 1
                     if still_blocks(state.columns[b], size, at, x0, y0, z0, x1, y1, two.z + up):
                         counts[2] += 1
                         continue
-                _, seen = walk(state.columns[b], size, True, x0, y0, z0, x1, y1, two.z + up)
+                _, seen = walk(state.columns[b], size, x0, y0, z0, x1, y1, two.z + up)
                 counts[3] += seen
 
 
@@ -148,31 +91,8 @@ def count_movement(tables: Tables, before: NDArray[Any], after: NDArray[Any], co
     touching = near.any(axis=(1, 2))
     # each of the two moves along three axes
     counts["boxes compared"] += 3 * int(near.sum())
-    counts["near pairs"] += int(near.sum()) // 2
     counts["draws of the order"] += int(touching.sum()) * (near.shape[1] - 1)
     counts["ticks"] += int(alive.any(axis=1).sum())
-    counts["ticks in which mechs can touch"] += int(touching.sum())
-
-
-def count_shooting(tables: Tables, before: State, after: State, counts: Counter[str]) -> None:
-    """Shots, flights, events and the voxels that bursts reach, of one tick."""
-    found = np.zeros(4, np.int64)
-    count_shots(tables, before.mechs, flatten(after), np.zeros_like(after.visible), found)
-    counts["ready mounts"] += int(found[0])
-    counts["targets in range"] += int(found[1])
-    counts["lines of fire"] += int(found[2])
-    counts["columns of fire"] += int(found[3])
-    running = before.battles["over"] == 0
-    counts["projectile-ticks"] += int(before.battles["num_projectiles"][running].sum())
-    for b in np.flatnonzero(running):
-        events = after.events[b, : after.battles["num_events"][b]]
-        counts["events"] += len(events)
-        shots = tables.weapons[events["weapon"][events["kind"] == EVENT_KINDS.index("shot")]]
-        counts["shots"] += len(shots)
-        counts["projectile-ticks"] += int((shots["speed"] > 0.0).sum())
-        for burst in events[events["kind"] == EVENT_KINDS.index("impact")]:
-            radius = tables.weapons[burst["weapon"]]["splash_radius"]
-            counts["voxels of bursts"] += int((2 * radius + 1) ** 2 * (radius + min(radius, burst["z"])))
 
 
 def _filled(observations: NDArray[Any], name: str) -> NDArray[np.int64]:
@@ -190,7 +110,6 @@ def count_decision(before: State, engine: BattleEngine, seen: NDArray[Any], coun
     total = teams[0] + teams[1]
     counts["battles"] += int(running.sum())
     counts["mechs"] += int(((was["alive"] == 1) & running).sum())
-    counts["mechs alive after"] += int(alive.sum())
     counts["boxes compared"] += int((total * (total - 1) // 2).sum())
     counts["pairs of enemies"] += int((teams[0] * teams[1]).sum())
     found = np.zeros(4, np.int64)
@@ -223,4 +142,3 @@ def count_decision(before: State, engine: BattleEngine, seen: NDArray[Any], coun
         )
     moved = alive & np.any([mechs[name] != was[name] for name in ("x", "y", "z", "yaw")], axis=0)
     counts["cells"] += int(moved.sum()) * EGO_SIDE**2
-    counts["mechs that moved or turned"] += int(moved.sum())

@@ -1,4 +1,4 @@
-"""Tight loops of what follows the movement of a tick or a decision: deeds, rewards, senses, observations.
+"""Tight loops of what follows the movement of a decision: senses and observations.
 
 See `floor_kernels` for what each returns and how its loops are laid out.
 """
@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import bit_length, entry_point, integer, kernel
-from echelon_env.engine.state import BODY
+from echelon_env.engine._jit import bit_length, entry_point, kernel
 from echelon_env.layout.observations import CONTACT_CLASS, EGO_SIDE, SELF_CLASS, STREAMS, Contact, EgoCell, Self
 
 CONTACTS_AT, CONTACT_WIDTH = STREAMS["contacts"].start, STREAMS["contacts"].row_width
@@ -23,80 +22,6 @@ EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_wi
 @kernel
 def cut(value: float) -> float:
     return min(max(value, -1.0), 1.0)
-
-
-@entry_point
-def deeds(tables: Any, state: Any, work: Any, repeats: int):
-    """Events: the record written, what it does put on its way and taken, its actor credited."""
-    units, total = 0, 0.0
-    for b in range(state.mechs.shape[0]):
-        count = integer(state.battles[b].num_events) if not state.battles[b].over else 0
-        for _ in range(repeats):
-            for e in range(count):
-                seen, event = work.events[b, e], state.events[b, e]
-                event.kind, event.tick, event.actor = seen.kind, seen.tick, seen.actor
-                event.target, event.weapon, event.amount = seen.target, seen.weapon, seen.amount
-                event.x, event.y, event.z, event.dx, event.dy = seen.x, seen.y, seen.z, seen.dx, seen.dy
-                mech = state.mechs[b, max(0, seen.target)]
-                state.pending[b, max(0, seen.target), BODY] += seen.amount
-                mech.armour = max(1.0, mech.armour - seen.amount)
-                mech.hurt_x -= seen.dx * seen.amount
-                state.statistics[b, max(0, seen.actor)].damage += seen.amount
-                state.pending[b, max(0, seen.target), BODY] = 0.0
-                units, total = units + 1, total + mech.armour
-    return units, total
-
-
-@entry_point
-def blasts(tables: Any, state: Any, work: Any, repeats: int):
-    """Voxels compared with the radius of a burst, their hit points looked up: 2 m around every living mech's feet."""
-    units, total = 0, 0.0
-    size, height = state.voxels.shape[2], state.voxels.shape[1]
-    for b in range(state.mechs.shape[0]):
-        for _ in range(repeats):
-            for m in range(state.mechs.shape[1] if not state.battles[b].over else 0):
-                mech = state.mechs[b, m]
-                if not mech.alive:
-                    continue
-                x, y, z = math.floor(mech.x), math.floor(mech.y), math.floor(mech.z)
-                for iz in range(max(0, z - 2), min(height, z + 3)):
-                    for iy in range(max(0, y - 2), min(size, y + 3)):
-                        for ix in range(max(0, x - 2), min(size, x + 3)):
-                            units += 1
-                            away = (ix + 0.5 - mech.x) ** 2 + (iy + 0.5 - mech.y) ** 2 + (iz + 0.5 - mech.z) ** 2
-                            if away <= 6.25:
-                                total += tables.materials[state.voxels[b, iz, iy, ix]].hit_points
-    return units, total
-
-
-@entry_point
-def rewards(tables: Any, state: Any, work: Any, repeats: int):
-    """Living mechs: the zone, the potential, the components of the reward and their sum, the flags."""
-    rules, units, total = tables.rules[0], 0, 0.0
-    for b in range(state.mechs.shape[0]):
-        battle = state.battles[b]
-        for _ in range(repeats):
-            tonnage = 0.0
-            for m in range(state.mechs.shape[1] if not battle.over else 0):
-                mech, row = state.mechs[b, m], work.components[b, m]
-                if not mech.alive:
-                    continue
-                away = math.sqrt((mech.x - battle.zone_x) ** 2 + (mech.y - battle.zone_y) ** 2)
-                inside = away <= battle.zone_radius and mech.z < rules.zone_max_feet
-                if inside:
-                    tonnage += tables.classes[mech.mech_class].tonnage
-                near = 1.0 - max(0.0, away - battle.zone_radius) / rules.map_size
-                row[0] = rules.weight_approach * (rules.gamma * near - mech.potential)
-                mech.potential = near
-                row[1] = rules.weight_zone * rules.decision_seconds if inside else 0.0
-                row[2] = rules.weight_damage * (mech.damage_dealt - mech.friendly_damage)
-                row[3], row[4] = rules.weight_kill * mech.kills, rules.weight_assist * mech.assists
-                row[5], row[6], row[7] = rules.weight_death * mech.loss, 0.0, 0.0
-                work.rewards[b, m] = row[0] + row[1] + row[2] + row[3] + row[4] + row[5]
-                work.terminated[b, m], work.truncated[b, m] = mech.died, battle.over
-                units += 1
-            total += tonnage
-    return units, total
 
 
 @entry_point

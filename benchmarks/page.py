@@ -19,7 +19,7 @@ from benchmarks.goals import table_of_goals
 from benchmarks.machine import ROOT, commit_in_words
 from benchmarks.picture import picture
 from benchmarks.results import TABLES, Results, read_results
-from benchmarks.tables import Table, as_markdown
+from benchmarks.tables import as_markdown
 from echelon_env.storage.atomic import write_bytes
 
 PAGE = ROOT / "docs" / "performance.md"
@@ -50,7 +50,7 @@ def _part(name: str, results: Results) -> str:
         return as_markdown(phases_beside_floors(results))
     if name not in TABLES:
         raise ValueError(f"{PAGE.name}: expected a mark of {', '.join(('machine', 'goals', *TABLES))}, got {name!r}")
-    tables: list[Table] = list(results.sections.get(name, {}).values())
+    tables = [table for table in results.sections.get(name, {}).values() if table.name != "floors"]  # beside the phases
     return "\n\n".join(map(as_markdown, tables)) if tables else NOT_MEASURED
 
 
