@@ -144,15 +144,6 @@ def test_abandoned_matches_are_ended(path, two):
     assert workers() < before and process_of(soon) in workers()
 
 
-@pytest.mark.slow
-def test_workers_end_when_they_are_closed(path):
-    before = workers()
-    with contextlib.closing(LocalExecutor(2)) as executor:
-        next(executor.run(path, [JOBS[0], long_job()]))
-        assert workers() > before
-    assert workers() == before
-
-
 @pytest.mark.parametrize("processes", [0, -1, 1.5, True])
 def test_an_impossible_number_of_processes(processes):
     with pytest.raises(ConfigError, match="processes: expected an integer of at least 1"):
@@ -195,17 +186,6 @@ def playing(tmp_path):
         assert len(pids) == 2
         yield process, recorded, league.path
         process.kill()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="Ctrl-C is a signal to a group")
-def test_ctrl_c_ends_everything_at_once_and_what_is_recorded_stays(playing):
-    process, recorded, path = playing
-    os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT
-    assert told.count("Traceback") == 1 and told.endswith("KeyboardInterrupt\n"), "only who ordered the matches speaks"
-    assert recorded in [played.uuid for played in League.open(path).matches()] and fsck(path) == []
 
 
 @pytest.mark.slow

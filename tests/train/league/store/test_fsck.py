@@ -51,11 +51,8 @@ def test_a_sound_league(league):
     before = (league.path / DATABASE_FILE).read_bytes()
     assert fsck(league.path) == []
     assert (league.path / DATABASE_FILE).read_bytes() == before
-
-
-def test_nothing_is_found_where_only_the_rules_were_taken_off_and_put_back(league):
     change(league)
-    assert fsck(league.path) == []
+    assert fsck(league.path) == [], "without and again with the rules, as the damaged ones below"
 
 
 @pytest.mark.parametrize(
@@ -63,20 +60,15 @@ def test_nothing_is_found_where_only_the_rules_were_taken_off_and_put_back(leagu
     [
         ("UPDATE matches SET outcomes = '[-1, 0]' WHERE id = 4", f"match {number_uuid(4)}", "altered: its SHA-256"),
         ("UPDATE matches SET outcomes = 'x' WHERE id = 5", f"match {number_uuid(5)}", "altered: its SHA-256"),
-        ("UPDATE matches SET scenario = 'x' WHERE id = 1", f"match {number_uuid(1)}", "altered: its SHA-256"),
         ("UPDATE members SET name = 'x' WHERE id = 2", f"match {number_uuid(1)}", "altered: its SHA-256"),
         ("UPDATE matches SET first = 99 WHERE id = 2", f"match {number_uuid(2)}", "orphaned: one of its players is no"),
         ("UPDATE matches SET first = 99 WHERE id = 2", DATABASE_FILE, "a row of matches names a row of members"),
-        ("DELETE FROM matches WHERE id = 2", "matches", "5 have been recorded and 4 are there: some were deleted"),
         ("DELETE FROM matches WHERE id = 5", "matches", "5 have been recorded and 4 are there: some were deleted"),
         ("DELETE FROM members WHERE id = 3", "members", "4 have been recorded and 3 are there: some were deleted"),
         ("UPDATE configs SET document = '{}'", "config ", "altered: its SHA-256"),
         ("DELETE FROM periods WHERE number = 1", "period 2", "comes where period 1 was expected: one is missing"),
         ("UPDATE periods SET last_match = 2 WHERE number = 2", "period 2", "ends before the period before it"),
         ("UPDATE periods SET last_match = 77 WHERE number = 2", "period 2", "names a match or a member that is not"),
-        ("UPDATE periods SET last_member = 2 WHERE number = 2", "period 2", "ends before the period before it"),
-        ("UPDATE periods SET last_member = 77 WHERE number = 2", "period 2", "names a match or a member that is not"),
-        ("UPDATE ratings SET volatility = 0.09 WHERE member = 3", "ratings of period 1", "matches: expert (1 in all)"),
         ("UPDATE periods SET last_match = 2 WHERE number = 1", "ratings of period 1", "do not follow from the matches"),
         (
             "UPDATE periods SET pinned = '[99]' WHERE number = 1",
@@ -84,10 +76,8 @@ def test_nothing_is_found_where_only_the_rules_were_taken_off_and_put_back(leagu
             "no ratings follow from them: period 1: names",
         ),
         ("UPDATE periods SET tau = 9", "periods", "no ratings follow from them: tau: expected a number"),
-        ("UPDATE periods SET drifting = '?'", DATABASE_FILE, "cannot be read to its end"),
         ("UPDATE members SET origin = '?'", DATABASE_FILE, "cannot be read to its end"),
         ("UPDATE meta SET value = '?' WHERE key = 'settings'", DATABASE_FILE, "its settings cannot be read"),
-        ("DELETE FROM meta WHERE key = 'settings'", DATABASE_FILE, "its settings cannot be read"),
         (
             "UPDATE ratings SET rating = rating + 0.01 WHERE member = 3",
             "ratings of period 1",
@@ -104,7 +94,6 @@ def test_nothing_is_found_where_only_the_rules_were_taken_off_and_put_back(leagu
             "the matches: novice (1 in all)",
         ),
         ("UPDATE ratings SET rating = -1", "ratings of period 2", "cannot be: "),
-        ("DROP INDEX matches_of_first", DATABASE_FILE, "the table, index or trigger 'matches_of_first' is missing"),
         ("CREATE TABLE mine (x)", DATABASE_FILE, "the table, index or trigger 'mine' is foreign"),
     ],
 )

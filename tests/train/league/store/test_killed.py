@@ -13,7 +13,6 @@ from train.league.leagues import (
     SCRIPT_ENVIRONMENT,
     number_uuid,
     played,
-    run_script,
     saved,
     script_command,
     small_league,
@@ -154,83 +153,3 @@ def test_adding_a_member_whose_answer_is_lost(league, killed, tmp_path):
     killed(ADD, saved(tmp_path / "a"), before_commit="pass")
     assert load_checkpoint(league.member_policy("new")).steps == 100
     assert fsck(league.path) == []
-
-
-WHENEVER = """
-import functools, os, random, signal, sqlite3, sys, time, traceback
-from pathlib import Path
-from echelon_train.league.store import database
-from echelon_train.league.errors import LeagueError
-from echelon_train.league.store.fsck import fsck
-from echelon_train.league.store.registry import League
-from train.league.leagues import number_uuid, played, saved
-
-WRITERS, CHECKPOINTS = 4, 12
-folder, kills = Path(sys.argv[1]), int(sys.argv[2])
-checkpoints = [saved(folder / f"checkpoint{seed}", seed) for seed in range(CHECKPOINTS)]
-league, moments, told = League.open(folder / "league"), random.Random(1), folder / "told"
-told.touch()
-
-class Spilling(sqlite3.Connection):
-    def execute(self, sql, *args):
-        if sql == "BEGIN IMMEDIATE":
-            super().execute("PRAGMA cache_size = 1")
-        return super().execute(sql, *args)
-
-def write_for_ever(number):
-    database.sqlite3.connect = functools.partial(sqlite3.connect, factory=Spilling)
-    with told.open("a") as file:
-        while True:
-            league.record(played("novice", "expert", (1, number % 2), number, padding=20_000))
-            print(number, file=file, flush=True)
-            if number % 3 == 0:
-                league.close_period()
-            if number % 5 == 0:
-                try:
-                    league.add_checkpoint(checkpoints[number // 5 % CHECKPOINTS], "main")
-                except LeagueError as error:
-                    assert "its weights are those of the member" in str(error), error
-            number += 1
-
-def begin(number):
-    process = os.fork()
-    if not process:
-        try:
-            write_for_ever(number)
-        finally:
-            traceback.print_exc()
-            os._exit(1)
-    return process
-
-def check():
-    there = [each.uuid for each in league.matches()]
-    heard = [number_uuid(int(line)) for line in told.read_text().split()]
-    assert set(heard) <= set(there) and len(set(there)) == len(there)
-    found = [finding.problem for finding in fsck(league.path) if "belongs to no member" not in finding.problem]
-    assert found == [], found
-
-writers = [begin(1000 * n) for n in range(1, WRITERS + 1)]
-for n in range(kills):
-    time.sleep(moments.uniform(0.02, 0.4))
-    place = moments.randrange(WRITERS)
-    os.kill(writers[place], signal.SIGKILL)
-    assert os.WTERMSIG(os.waitpid(writers[place], 0)[1]) == signal.SIGKILL, "the process failed by itself"
-    writers[place] = begin(1000 * (n + WRITERS + 1))
-    if n % 10 == 0:
-        check()
-for process in writers:
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-check()
-assert league.rebuild() == 0
-print(len(league.matches()), len(league.history()), len(league.members()))
-"""
-
-
-@pytest.mark.slow
-def test_a_kill_at_any_moment_keeps_what_was_recorded_and_the_other_writers_continue(league, tmp_path):
-    ended = run_script(WHENEVER, tmp_path, 60)
-    assert ended.returncode == 0, ended.stderr
-    matches, periods, members = map(int, ended.stdout.split())
-    assert matches > 100 and periods > 30 and members > 6
-    assert league.record(played("novice", "expert", (1, 1), 9))

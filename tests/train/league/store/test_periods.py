@@ -1,6 +1,5 @@
 import pytest
 
-from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.database import reading, writing
 from echelon_train.league.store.periods import (
     LeagueSettings,
@@ -8,10 +7,8 @@ from echelon_train.league.store.periods import (
     derive,
     derive_all,
     insert_period,
-    insert_ratings,
     next_period,
     read_periods,
-    read_ratings,
 )
 from echelon_train.league.store.registry import League
 from train.league.leagues import played, saved, small_league
@@ -30,15 +27,6 @@ def test_a_period_keeps_what_its_ratings_follow_from(tmp_path):
     with reading(league.path) as connection:
         ((number, ratings),) = derive_all(connection)
     assert number == 1 and ratings.keys() == {"novice", "learner"}, "who joined later is not rated"
-
-
-def test_ratings_are_kept_to_the_bit(tmp_path):
-    league = small_league(tmp_path / "league")
-    ratings = {"novice": Rating(1500.1 + 0.2, 1 / 3, 0.06), "trivial": Rating(400.0, 500.0, 0.1), "expert": Rating(4e3)}
-    with writing(league.path) as connection:
-        insert_period(connection, Period(2, 3, 3, 0.5, (), (1,)))
-        insert_ratings(connection, 2, ratings)
-        assert read_ratings(connection, 2) == ratings
 
 
 @pytest.mark.parametrize("ids", [((9,), (1,)), ((), (9,))])

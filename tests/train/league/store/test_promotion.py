@@ -15,8 +15,8 @@ from echelon_train.league.store.database import writing
 from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.promotion import conservative_score, lost_significantly, promote
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.transfer import export_league, import_league
 from train.league.leagues import CONFIG, played, saved, uuids
+from train.league.store.test_fsck import change
 
 GOOD, BAD = 42, 18
 """Of 60 maps, those that the better and the worse one win against the novice."""
@@ -297,7 +297,7 @@ def test_the_champion_does_not_retire(reigned):
 
 
 @pytest.mark.parametrize(
-    "change",
+    "statement",
     [
         "DELETE FROM promotions",
         "UPDATE promotions SET score = 1",
@@ -309,13 +309,13 @@ def test_the_champion_does_not_retire(reigned):
         "INSERT INTO promotions VALUES (2, 3, NULL, NULL, 9, 1, 1, NULL, '')",
     ],
 )
-def test_no_other_promotion_gets_into_the_record(reigned, change):
+def test_no_other_promotion_gets_into_the_record(reigned, statement):
     before = reigned.promotions()
     with (
         pytest.raises(LeagueError, match=r"promotions are never|constraint failed"),
         writing(reigned.path) as connection,
     ):
-        connection.execute(change)
+        connection.execute(statement)
     assert reigned.promotions() == before
 
 
@@ -338,25 +338,9 @@ def test_no_other_promotion_gets_into_the_record(reigned, change):
 )
 def test_an_altered_promotion_is_found(reigned, statement, subject, problem):
     promote(reigned, "better", play=plays(outcomes(6, 4)))
-    with writing(reigned.path) as connection:
-        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE name LIKE 'promotions_%'").fetchall()
-        triggers = [(name, sql) for name, sql in triggers if sql]
-        for name, _ in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute(statement)
-        for _, sql in triggers:
-            connection.execute(sql)
+    change(reigned, statement)
     found = [(each.subject, each.problem) for each in fsck(reigned.path)]
     assert any(s == f"promotion{' ' * (subject != 's')}{subject}" and problem in p for s, p in found), found
-
-
-def test_promotions_travel_and_outlive_a_rebuilding(reigned, tmp_path):
-    promote(reigned, "better", play=plays(outcomes(6, 4)))
-    export_league(reigned, tmp_path / "league.zip")
-    imported = import_league(tmp_path / "league.zip", tmp_path / "new")
-    assert imported.promotions() == reigned.promotions() and imported.champion() == reigned.champion()
-    assert imported.rebuild() == 0 and len(imported.promotions()) == 2
-    assert fsck(imported.path) == []
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,4 +1,4 @@
-"""Promotion on a disk that is full, and by a process that is killed."""
+"""Promotion by a process that is killed."""
 
 import os
 
@@ -6,56 +6,7 @@ import pytest
 
 from echelon_train.league.store.promotion import promote
 from train.league.leagues import run_script
-from train.league.store.test_full_disk import MOUNT, SMALL, mounting
 from train.league.store.test_promotion import challenged, never
-
-FULL = """
-from echelon_train.league.store import promotion
-
-league = small_league(disk / "league")
-for seed, name in enumerate(("worse", "better")):
-    league.add_checkpoint(saved(disk.with_name(name), seed), "past", name)
-    league.record(played(name, "novice", (1, 1, 1, -1 + 2 * seed) * 20, 7 + seed))
-league.close_period()
-insert, games = promotion.insert_promotion, []
-
-def crowded(*args):
-    fill(0)
-    insert(*args)
-
-def play(first, second):
-    fill(0)
-    games.append(first)
-    return played(first, second, (1, -1), 20, padding=20_000)
-
-promotion.insert_promotion = crowded
-assert refused(lambda: promotion.promote(league, "worse", play=None), league.path / "league.db")
-ballast.unlink()
-assert league.champion() is None
-promotion.insert_promotion = insert
-promotion.promote(league, "worse", play=None)
-before = uuids(league), league.history()
-assert refused(lambda: promotion.promote(league, "better", play=play), league.path / "league.db")
-ballast.unlink()
-assert (uuids(league), league.history(), len(games)) == (*before, 1)
-promotion.insert_promotion = crowded
-roomy = lambda *args: (play(*args), ballast.unlink())[0]
-assert refused(lambda: promotion.promote(league, "better", play=roomy), league.path / "league.db")
-assert league.champion().name == "worse" and len(uuids(league)) == len(before[0]) + 1 and fsck(league.path) == []
-ballast.unlink()
-promotion.insert_promotion = insert
-assert promotion.promote(league, "better", play=play).promotion is not None and len(games) == 2
-assert fsck(league.path) == [] and league.rebuild() == 0
-"""
-
-
-@pytest.mark.skipif(not mounting(), reason="needs a small file system of its own")
-def test_on_a_full_disk_nothing_is_promoted_and_a_match_that_was_recorded_stays(tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    ended = run_script(MOUNT + FULL, disk, prefix=SMALL)
-    assert ended.returncode == 0, ended.stderr
-
 
 KILLED = """
 import functools, os, shutil, signal, sqlite3, sys

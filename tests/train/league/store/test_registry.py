@@ -1,5 +1,4 @@
 import dataclasses
-import datetime
 import math
 import re
 import shutil
@@ -14,7 +13,6 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import Rating, rate_period
 from echelon_train.league.ratings.payoffs import payoffs
-from echelon_train.league.store import members
 from echelon_train.league.store.database import writing
 from echelon_train.league.store.members import check_name
 from echelon_train.league.store.periods import LeagueSettings
@@ -122,27 +120,10 @@ def test_a_damaged_checkpoint_does_not_join(league, tmp_path):
     assert len(league.members()) == 3
 
 
-@pytest.mark.parametrize("name", [WEIGHTS_FILE, JSON_FILE])
-@pytest.mark.parametrize("damage", ["altered", "deleted"])
-def test_a_member_whose_files_are_not_its_own_cannot_be_used(league, tmp_path, name, damage):
+def test_a_member_whose_files_are_not_its_own_cannot_be_used(league, tmp_path):
     member = league.add_checkpoint(saved(tmp_path / "a"), "main")
-    file = league.member_policy(member.name) / name
-    if damage == "altered":
-        file.write_bytes(file.read_bytes().replace(b"e", b"f", 1))
-        reason = "altered: its SHA-256 is"
-    else:
-        file.unlink()
-        reason = "the file is missing"
-    with pytest.raises(LeagueError, match=f"'{member.name}' cannot be used: .*{name}: {reason}"):
-        league.member_policy(member.name)
-
-
-def test_a_member_exchanged_for_another_whole_checkpoint_cannot_be_used(league, tmp_path):
-    member = league.add_checkpoint(saved(tmp_path / "a", seed=1), "main")
-    folder = league.member_policy(member.name)
-    shutil.rmtree(folder)
-    load_checkpoint(saved(folder, seed=2))
-    with pytest.raises(LeagueError, match=r"cannot be used: .*altered"):
+    (league.member_policy(member.name) / WEIGHTS_FILE).write_bytes(b"")
+    with pytest.raises(LeagueError, match=f"'{member.name}' cannot be used: .*{WEIGHTS_FILE}: altered: its SHA-256 is"):
         league.member_policy(member.name)
 
 
@@ -158,7 +139,7 @@ def test_retiring(league):
 
 
 def test_what_is_recorded_is_read(league):
-    again = played("novice", "expert", (1, -1, 0, 0), 7, learner="expert", worker="b", played_at="then")
+    again = played("novice", "expert", (1, -1, 0, 0), 7, learner="expert", worker="b", played_at="1999")
     assert league.record(again)
     assert league.matches()[-1].match == again.match
     assert dataclasses.replace(league.matches()[-1], config=CONFIG) == again
@@ -320,30 +301,6 @@ def test_rebuilding_gives_the_same_to_the_bit(league, tmp_path):
         connection.execute("UPDATE ratings SET rating = rating + 1 WHERE period = 5 AND member = 2")
     assert league.rebuild() == 5
     assert league.history() == before
-
-
-def test_a_clock_that_goes_backwards_changes_nothing(league, tmp_path, monkeypatch):
-    class Clock(datetime.datetime):
-        year_now = 2030
-
-        @classmethod
-        def now(cls, tz=None):
-            cls.year_now -= 1
-            return datetime.datetime(cls.year_now, 1, 1, tzinfo=tz)
-
-    usual = small_league(tmp_path / "usual")
-    fake = type("module", (), {"datetime": Clock, "UTC": datetime.UTC})
-    monkeypatch.setattr(members, "datetime", fake)
-    for n in (4, 5, 6):
-        for each, at in ((league, f"{2020 - n}-01-01T00:00:00+00:00"), (usual, f"{2020 + n}-01-01T00:00:00+00:00")):
-            each.record(played("expert", "novice", (1, n % 2), n, played_at=at))
-            each.close_period()
-    league.add_scripted("veteran")
-    assert uuids(league) == [number_uuid(n) for n in (1, 2, 3, 4, 5, 6)]
-    assert league.history() == usual.history()
-    assert league.rebuild() == 0
-    assert [member.name for member in league.members()] == ["novice", "trivial", "expert", "veteran"]
-    assert league.member("veteran").created_at < league.member("novice").created_at
 
 
 @pytest.mark.parametrize("name", ["", "Owl", "a b", "-owl", "owl\n", "../owl", "o" * 33, "ö"])
