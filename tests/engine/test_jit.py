@@ -1,10 +1,12 @@
+import dis
+import itertools
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, ModuleType
 
 import numba
 import numpy as np
@@ -106,7 +108,7 @@ def test_compiled_code_is_kept_in_the_cache_directory(script, tmp_path):
     assert list(cache.rglob("*.nbi"))
 
 
-def test_a_damaged_cache_is_compiled_anew(script, tmp_path):
+def test_a_damaged_cache_is_compiled_again(script, tmp_path):
     cache = tmp_path / "cache"
     script(ECHELON_CACHE_DIR=str(cache))
     for file in (*cache.rglob("*.nbi"), *cache.rglob("*.nbc")):
@@ -162,17 +164,24 @@ def entry_points():
     return functions
 
 
-def reached(function, seen):
-    """Every Python function that an entry point's machine code comes from."""
-    plain = _jit._plain(function)
+def constants_of(function, seen):
+    """(namespace, name) of every constant that an entry point's kernels read, as the bytecode loads them."""
+    plain = getattr(function, "py_func", function)
     if plain in seen:
-        return seen
+        return
     seen.add(plain)
-    for name in _jit._names(plain.__code__):
-        value = _jit._plain(plain.__globals__.get(name))
-        if isinstance(value, FunctionType):
-            reached(value, seen)
-    return seen
+    instructions = list(dis.get_instructions(plain.__code__))
+    for load, following in itertools.pairwise([*instructions, None]):
+        if load.opname != "LOAD_GLOBAL" or load.argval not in plain.__globals__:
+            continue
+        space, name = plain.__globals__, load.argval
+        if isinstance(space[name], ModuleType) and space[name].__name__.startswith("echelon_env"):
+            space, name = vars(space[name]), following.argval
+        value = space[name]
+        if isinstance(getattr(value, "py_func", value), FunctionType):
+            yield from constants_of(value, seen)
+        elif isinstance(value, int | float | tuple | np.ndarray) and not isinstance(value, bool):
+            yield space, name
 
 
 @pytest.mark.parametrize("name", sorted(entry_points()))
@@ -180,15 +189,12 @@ def test_another_value_of_any_constant_that_a_kernel_reads_is_another_digest(mon
     """Numba would go on with the old one: it freezes globals."""
     function = entry_points()[name]
     before = _jit.kernel_digest(function)
-    constants = 0
-    for kernel in reached(function, set()):
-        for read in set(_jit._names(kernel.__code__)) & kernel.__globals__.keys():
-            value = kernel.__globals__[read]
-            if isinstance(value, int | float | tuple | np.ndarray) and not isinstance(value, bool):
-                with monkeypatch.context() as patch:
-                    patch.setitem(kernel.__globals__, read, (value, 1) if isinstance(value, tuple) else value + 1)
-                    assert _jit.kernel_digest(function) != before, f"{kernel.__module__}.{read}"
-                constants += 1
+    constants = {(id(space), name): space for space, name in constants_of(function, set())}
+    for (_, read), space in constants.items():
+        value = space[read]
+        with monkeypatch.context() as patch:
+            patch.setitem(space, read, (value, 1) if isinstance(value, tuple) else value + 1)
+            assert _jit.kernel_digest(function) != before, f"{space['__name__']}.{read}"
     assert constants
     assert _jit.kernel_digest(function) == before
 
@@ -204,6 +210,7 @@ EDITS = {
         "class Objective(Feature):\n    ONE = '1'\n",
         True,
     ),
+    "a constant of a module": ("engine/rng.py", "range(3)", "(0, 1, 5)", True),
     "a callee": ("engine/zone.py", "<= battle.zone_radius", "< battle.zone_radius", True),
 }
 

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 import echelon_env
-from echelon_env import BattleEngine, make_config, opponents, scenarios
-from echelon_env.config.biomes import BIOMES
+from echelon_env import BattleEngine, make_config, opponents
+from echelon_env.config.biomes import default_biomes
+from echelon_env.engine.state import EVENT_KINDS
 from echelon_env.evaluate.players import BASELINES, BattleNoise, baseline
-from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
-from echelon_env.layout.observations import STREAMS
+from echelon_env.layout.observations import STREAMS, state_streams
 from echelon_env.terrain import generate
 
 if __name__ == "__main__":
@@ -37,12 +37,17 @@ HANDICAPS = {"reaction_delay": 0.5, "aim_error": 0.1, "fire_rate": 0.5}
 
 
 def digest(arrays: Iterable[np.ndarray]) -> str:
-    """16 hexadecimal digits of the SHA-256 of arrays' shapes and bytes; records count by their fields' names."""
+    """16 hexadecimal digits of the SHA-256 of arrays' shapes and values.
+
+    Records count by their fields' names, integers of any width and booleans alike.
+    """
     hashed = hashlib.sha256()
     for array in arrays:
         for name in sorted(array.dtype.names or [""]):
             part = np.ascontiguousarray(array[name] if name else array)
-            hashed.update(f"{name} {part.dtype.str} {part.shape}\n".encode() + part.tobytes())
+            if part.dtype.kind in "biu":
+                part = part.astype(np.int64)
+            hashed.update(f"{name} {part.dtype.kind} {part.shape}\n".encode() + part.tobytes())
     return hashed.hexdigest()[:16]
 
 
@@ -56,7 +61,10 @@ def golden_battles(scenario: str) -> tuple[str, list[np.ndarray]]:
         engine.step(np.stack([player.act(rows) for player, rows in zip(players, seen[-1], strict=True)]))
         seen.append(np.array(engine.out.observations))
         outputs += [np.array(array) for array in engine.out[1:]]
-        outputs += [engine.events(battle) for battle in range(len(SEEDS))]
+        outputs += [engine.global_state(0)]
+        for events in map(engine.events, range(len(SEEDS))):
+            kinds = " ".join(EVENT_KINDS[kind] for kind in events["kind"])
+            outputs += [np.frombuffer(kinds.encode(), np.uint8), events[sorted({*events.dtype.names} - {"kind"})]]
     return digest([*seen, *outputs, engine.statistics, engine.shots, engine.hits]), seen
 
 
@@ -78,13 +86,13 @@ def measure() -> dict[str, Any]:
     battles = {scenario: golden_battles(scenario) for scenario in BATTLES}
     seen, config = battles[WATCHED][1], make_config(WATCHED)
     noise = BattleNoise(SEEDS, (0,), len(config.blue))
-    layout = [(entry.name, entry.low, entry.high) for stream in STREAMS.values() for entry in stream.features]
+    streams = [*STREAMS.values(), *state_streams(config.num_mechs).values()]
+    layout = [(entry.name, entry.low, entry.high) for stream in streams for entry in stream.features]
     weights = {"novice": 3.0, "expert": 1.0}
     return {
         "engine": {
             "battles": {scenario: found for scenario, (found, _) in battles.items()},
-            "maps": {biome: maps(biomes=(biome,)) for biome in BIOMES} | {"mirrored": maps(mirrored=True)},
-            "configurations": {name: battle_hash(scenario.config)[:16] for name, scenario in scenarios().items()},
+            "maps": {biome: maps(biomes=(biome,)) for biome in default_biomes()} | {"mirrored": maps(mirrored=True)},
             "observations": hashlib.sha256(repr(layout).encode()).hexdigest()[:16],
             "actions": hashlib.sha256(repr([list(Action), ACTION_LOW, ACTION_HIGH]).encode()).hexdigest()[:16],
         },

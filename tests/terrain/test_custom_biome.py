@@ -1,5 +1,7 @@
 """A biome of a user's own: one module, no file of the package."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -21,10 +23,9 @@ def gardens(plot: Plot, rng: np.random.Generator) -> None:
 
 @pytest.fixture
 def registered():
-    BIOMES.pop("swamp", None)  # the page that shows this biome registers it in the same process
-    register_biome(Biome(name="swamp", brush=swamp, shares={"water": (0.3, 1.0), "foliage": (0.05, 0.4)}))
-    yield
-    BIOMES.pop("swamp", None)
+    with mock.patch.dict(BIOMES):
+        register_biome(Biome(name="swamp", brush=swamp, shares={"water": (0.3, 1.0), "foliage": (0.05, 0.4)}))
+        yield
 
 
 @pytest.fixture

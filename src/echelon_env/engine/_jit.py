@@ -8,6 +8,7 @@ compile it. Only entry points are cached: they carry their callees.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import hashlib
@@ -22,7 +23,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 import platformdirs
-from numba.core import config as numba_config
+from numba import config as numba_config
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,7 +31,7 @@ Row = Any
 """A record of one of the state's or the tables' arrays (see `state` and `tables`)."""
 
 integer: Any = np.int64
-"""The one integer type that kernels hand on: Numba compiles them anew for every narrower type and every constant."""
+"""The one integer type that kernels hand on: Numba compiles them again for every narrower type and every constant."""
 
 JIT_DISABLED = bool(numba_config.DISABLE_JIT)
 
@@ -81,13 +82,16 @@ def kernel(function: Function) -> Function:
     return compiled
 
 
+_LIBRARIES = ("math", "numpy")  # modules whose versions stand for them
 _COMPILER_SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_OPT")
 
 
 def kernel_digest(function: Callable[..., Any]) -> str:
     """16 hexadecimal digits of a SHA-256 over everything that an entry point's machine code follows from.
 
-    Comments, docstrings, types of annotations and places of files are no part of it.
+    Comments, docstrings, annotations and the folder of an installation are no part of it.
+
+    Raises TypeError for a kernel that reads a global of a kind whose value cannot be told.
     """
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}\n".encode())
     digest.update(str([os.environ.get(name) for name in _COMPILER_SETTINGS]).encode())
@@ -105,14 +109,22 @@ def _ingredients(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
     seen.add(id(plain))
     where = f"{plain.__module__}.{plain.__qualname__}"
     yield f"{where} = {_code(plain.__code__, plain.__doc__)} {plain.__defaults__!r}"
-    for name in _names(plain.__code__):
-        if name in plain.__globals__:
-            value = plain.__globals__[name]
-            if isinstance(_plain(value), FunctionType):
-                yield f"{where} calls {name} = {value.__module__}.{value.__qualname__}"
-                yield from _ingredients(value, seen)
-            else:
-                yield f"{where} reads {name} = {_constant(value)}"
+    for name, value in _globals_of(plain):
+        if isinstance(_plain(value), FunctionType):
+            yield f"{where} calls {name} = {value.__module__}.{value.__qualname__}"
+            yield from _ingredients(value, seen)
+        else:
+            yield f"{where} reads {name} = {_constant(value)}"
+
+
+def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The globals that a function may read by their names, those of modules of ours by their own."""
+    names = set(_names(function.__code__))
+    for name in names & function.__globals__.keys():
+        value = function.__globals__[name]
+        yield name, value
+        if isinstance(value, ModuleType) and value.__name__ not in _LIBRARIES:
+            yield from ((f"{name}.{each}", vars(value)[each]) for each in names & vars(value).keys())
 
 
 def _plain(function: Any) -> Any:
@@ -144,13 +156,15 @@ def _constant(value: Any) -> str:
         return value.__name__
     if isinstance(value, type) and issubclass(value, enum.Enum):
         return str([(name, member.value) for name, member in value.__members__.items()])
-    if isinstance(value, type):
+    if isinstance(value, type) and (hasattr(value, "_fields") or value.__module__ in ("builtins", "numpy")):
         return f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant, value))})"
-    return repr(value)
+    if isinstance(value, bool | int | float | str | np.generic | np.dtype):
+        return repr(value)
+    raise TypeError(f"a kernel reads {value!r}: expected a number, a string, an array, a tuple, an enum or a function")
 
 
 def cache_directory(function: Callable[..., Any]) -> Path | None:
@@ -202,7 +216,8 @@ class _KernelCache:
             try:
                 loaded = self._cache.load_overload(*args)
             except Exception:  # a damaged cache can fail in any way that unpickling can
-                self._cache.flush()
+                with contextlib.suppress(OSError):
+                    self._cache.flush()
         if loaded is None:
             _announce_compilation()
         return loaded

@@ -22,10 +22,13 @@ _PACKAGES = ("numba", "numpy", "scipy", "torch")
 def stamp() -> dict[str, str]:
     """The versions of this package, of Python and of what computes, and the hashes of behaviour.
 
-    ``engine_hash`` is a digest of what the engine does: golden battles, golden maps, the shipped configurations and the
-    layouts of observations and actions. ``opponents_hash`` is a digest of the actions of the shipped players. A
-    refactoring or a speed-up leaves both equal; a changed rule or a changed player changes one. Both stand in
-    ``evaluate/behaviour.json``. The test suite computes them again and fails where the code behaves differently.
+    ``engine_hash`` is a digest of what the engine does: golden battles, golden maps and the layouts of observations and
+    actions. Configurations have a hash of their own, see `battle_hash`. ``opponents_hash`` is a digest of the actions of
+    the shipped players. A refactoring or a speed-up leaves both equal. A changed rule changes the first, and the second
+    where the players see its effect. A changed player changes the second.
+
+    Both stand in ``evaluate/behaviour.json``. The test suite computes them again and fails where the code behaves
+    differently. An edited copy of the package shows the old ones until its tests are run.
     PyTorch's version is included where it is installed.
 
     >>> stamp().keys() >= {"engine_hash", "opponents_hash", "package", "python", "numba", "numpy", "scipy"}
