@@ -23,7 +23,7 @@ def stamp() -> dict[str, str]:
     """The versions of this package, of Python and of what computes, and the hashes of behaviour.
 
     ``engine_hash`` is a digest of what the engine does: golden battles, golden maps and the layouts of observations and
-    actions. Configurations have a hash of their own, see `battle_hash`. ``opponents_hash`` is a digest of the actions of
+    actions. Configurations have a hash of their own, see `battle_hash`. ``opponents_hash`` is a digest of actions of
     the shipped players. A refactoring or a speed-up leaves both equal. A changed rule changes the first, and the second
     where the players see its effect. A changed player changes the second.
 
