@@ -4,26 +4,17 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env.config.biomes import BIOMES, Plot, default_biomes
+from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import AIR, FOLIAGE, LAVA, MATERIALS, WATER
-from echelon_env.terrain.biomes.barrens import barrens
-from echelon_env.terrain.biomes.forest import forest
-from echelon_env.terrain.biomes.urban import urban
+from support.plots import SOLID, lane, paint, surface, walks
 
-SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
+MEDIUM, HEAVY = 3, 4  # columns that a mech's footprint covers along each axis
 HEADROOM = 5  # m, that everything that hangs leaves: the tallest mech walks under it, up steps too
-
-
-def paint(brush, shape=(50, 50), height=20, max_height=15, open_ground=None, seed=0):
-    voxels = np.zeros((height, *shape), np.uint8)
-    open_ground = np.zeros(shape, np.bool_) if open_ground is None else open_ground
-    brush(Plot(voxels=voxels, open_ground=open_ground, max_height=max_height), np.random.default_rng(seed))
-    return voxels
 
 
 def tops(voxels, headroom=math.inf):
     """Height of what stands on the ground; solids that hang leave `headroom` metres below them, by default none do."""
-    solid = np.isin(voxels, SOLID)
+    solid = SOLID[voxels]
     height = solid.argmin(axis=0)
     gap = np.zeros(height.shape, int)  # m of room above the last solid voxel
     for z, layer in enumerate(solid):
@@ -33,20 +24,13 @@ def tops(voxels, headroom=math.inf):
     return height
 
 
-def lane(shape, seed):
-    """A strip of 8 m across the plot, in a drawn direction."""
-    y, x = np.indices(shape)
-    slope, start = np.random.default_rng(seed).random(2)
-    return np.abs(y - shape[0] * start - (slope - 0.5) * x) < 4
-
-
 @pytest.mark.parametrize("biome", default_biomes())
 @pytest.mark.parametrize("shape", [(1, 1), (1, 300), (4, 7), (33, 12), (50, 50), (61, 170)])
 @pytest.mark.parametrize("max_height", [1, 2, 3, 5, 6, 7, 9, 15])
 def test_any_plot_is_painted_with_the_declared_materials_and_room_under_what_hangs(biome, shape, max_height):
     for seed in range(2):
         for open_ground in (None, lane(shape, seed)):
-            voxels = paint(BIOMES[biome].brush, shape, 20, max_height, open_ground, seed)
+            voxels = paint(biome, shape, seed, max_height, open_ground)
             assert not voxels[max_height:].any()
             tops(voxels, HEADROOM)
             assert {MATERIALS[code].name for code in np.unique(voxels)} <= {"air", *BIOMES[biome].shares}
@@ -54,13 +38,38 @@ def test_any_plot_is_painted_with_the_declared_materials_and_room_under_what_han
             assert not liquid[1:].any()
             above = voxels[1:HEADROOM, liquid[0]]
             assert np.isin(above, (AIR, FOLIAGE) if biome == "jungle" else AIR).all()
-    assert (voxels == paint(BIOMES[biome].brush, shape, 20, max_height, open_ground, seed)).all()
+    assert (voxels == paint(biome, shape, seed, max_height, open_ground)).all()
+
+
+@pytest.mark.parametrize("biome", default_biomes())
+@pytest.mark.parametrize(("shape", "seed"), [(s, seed) for s in [(50, 50), (37, 63), (100, 44)] for seed in range(6)])
+def test_heavies_get_through_the_plot_and_out_of_whatever_they_get_into(biome, shape, seed):
+    """Over half of the ground, in one piece that reaches all four edges; but for a forest, whose trunks stand close."""
+    heights = surface(paint(biome, shape, seed))
+    assert walks(heights, MEDIUM)[1] == 0
+    places, traps = walks(heights, HEAVY)
+    assert traps == 0
+    ground = np.pad(places, ((HEAVY - 1,) * 2,) * 2)
+    ground = np.lib.stride_tricks.sliding_window_view(ground, (HEAVY, HEAVY)).any(axis=(2, 3))
+    if biome != "forest":
+        assert ground.mean() > 0.5
+        assert ground[0].any() and ground[-1].any() and ground[:, 0].any() and ground[:, -1].any()
+
+
+@pytest.mark.parametrize("biome", default_biomes())
+def test_a_larger_plot_holds_more_features_not_larger_ones(biome):
+    small, large, long = (
+        np.mean([(paint(biome, shape, seed) != AIR).any(axis=0).mean() for seed in range(20)])
+        for shape in ((50, 50), (100, 100), (200, 50))
+    )
+    assert large == pytest.approx(small, rel=0.25)
+    assert long == pytest.approx(small, rel=0.25)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_ridges_are_climbed_in_steps_of_one_metre(seed):
     """Boulders, 2 to 4 m high, stand alone: apart from them, neighbouring columns differ by 1 m at most."""
-    height = tops(paint(barrens, seed=seed))
+    height = tops(paint("barrens", seed=seed))
     labels, _ = ndimage.label(height > 0)
     ridge = np.isin(labels, labels[height == 1])  # a ridge rises from its foot
     assert ridge.any()
@@ -72,7 +81,7 @@ def test_ridges_are_climbed_in_steps_of_one_metre(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_city_has_streets_for_the_widest_mech(seed):
     """From the plot's first corner a window of 4 m x 4 m gets along every street, whatever walls stand beside it."""
-    height = tops(paint(urban, seed=seed))
+    height = tops(paint("urban", seed=seed))
     crossings = np.lib.stride_tricks.sliding_window_view(height == 0, (4, 4)).all(axis=(2, 3))
     free_rows, free_columns = crossings.all(axis=1), crossings.all(axis=0)
     assert free_rows[:2].any()
@@ -81,7 +90,7 @@ def test_city_has_streets_for_the_widest_mech(seed):
 
 
 def test_forest_hides_without_blocking():
-    voxels = paint(forest)
+    voxels = paint("forest")
     hidden = (voxels[1] == FOLIAGE).mean()
     blocked = (tops(voxels) > 0).mean()
     assert 0.2 < hidden < 0.6
@@ -89,6 +98,6 @@ def test_forest_hides_without_blocking():
 
 
 def test_forest_grows_no_crowns_over_trunks_that_will_be_cleared():
-    voxels = paint(forest, open_ground=np.ones((50, 50), np.bool_))
-    assert not np.isin(voxels, SOLID).any()
+    voxels = paint("forest", open_ground=np.ones((50, 50), np.bool_))
+    assert not SOLID[voxels].any()
     assert (voxels[3:] == AIR).all()

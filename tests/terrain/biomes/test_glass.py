@@ -4,46 +4,16 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from echelon_env.config.biomes import Plot
 from echelon_env.config.catalog import AIR, CONCRETE, FOLIAGE, GLASS, MATERIALS, REINFORCED, WATER
-from echelon_env.terrain.biomes.glass import glass
-from echelon_env.terrain.biomes.greenhouse import greenhouse
-from echelon_env.terrain.biomes.jungle import jungle
-from echelon_env.terrain.biomes.relay import relay
-from echelon_env.terrain.biomes.servers import servers
+from support.plots import SOLID, lane, paint
 
-SOLID = np.array([material.blocks_movement for material in MATERIALS])
 OPAQUE = np.array([material.blocks_sight for material in MATERIALS])
 EYE = 1  # voxel layer at the height of the middle of a light or medium mech
 HEAVY = 4  # columns that a heavy's footprint covers along each axis
 HEADROOM = 5  # m under everything that hangs
-BRUSHES = [glass, jungle, greenhouse, servers, relay]
 SHAPES = [(50, 50), (38, 62), (101, 45)]
 
-every_brush = pytest.mark.parametrize("brush", BRUSHES)
 several_plots = pytest.mark.parametrize(("shape", "seed"), [(shape, seed) for shape in SHAPES for seed in range(8)])
-
-
-def paint(brush, shape=(50, 50), seed=0, max_height=15, open_ground=None):
-    voxels = np.zeros((32, *shape), np.uint8)
-    open_ground = np.zeros(shape, np.bool_) if open_ground is None else open_ground
-    brush(Plot(voxels=voxels, open_ground=open_ground, max_height=max_height), np.random.default_rng(seed))
-    return voxels
-
-
-def lane(shape, seed):
-    """A strip of 8 m across the plot, in a drawn direction."""
-    y, x = np.indices(shape)
-    slope, start = np.random.default_rng(seed).random(2)
-    return np.abs(y - shape[0] * start - (slope - 0.5) * x) < 4
-
-
-def heavy_ground(voxels):
-    """Columns that a heavy walks on, in the largest connected part, with steps of 1 m at most."""
-    free = ~SOLID[voxels[1 : HEAVY + 1]].any(axis=0)
-    label, _ = ndimage.label(np.lib.stride_tricks.sliding_window_view(free, (HEAVY, HEAVY)).all(axis=(2, 3)))
-    largest = label == np.bincount(label[label > 0]).argmax()
-    return ndimage.maximum_filter(np.pad(largest, ((0, HEAVY - 1),) * 2), HEAVY, origin=HEAVY // 2 - 1)
 
 
 def sight(voxels):
@@ -63,21 +33,12 @@ def hanging(voxels):
     return above.argmax(axis=0)[over], under[over]
 
 
-@every_brush
-@several_plots
-def test_heavies_get_along(brush, shape, seed):
-    """Half of the ground, in one piece that reaches all four edges."""
-    ground = heavy_ground(paint(brush, shape, seed))
-    assert ground.mean() > 0.5
-    assert ground[0].any() and ground[-1].any() and ground[:, 0].any() and ground[:, -1].any()
-
-
-@pytest.mark.parametrize("brush", [glass, greenhouse, relay])
+@pytest.mark.parametrize("biome", ["glass", "greenhouse", "relay"])
 @pytest.mark.parametrize("seed", range(12))
-def test_nothing_floats_beside_lanes(brush, seed):
+def test_nothing_floats_beside_lanes(biome, seed):
     """What a lane leaves of a plot still stands on the ground, and has room under it."""
     open_ground = lane((60, 50), seed)
-    voxels = paint(brush, (60, 50), seed, open_ground=open_ground)
+    voxels = paint(biome, (60, 50), seed, open_ground=open_ground)
     voxels[:, open_ground] = AIR
     label, _ = ndimage.label(SOLID[voxels], np.ones((3, 3, 3)))
     assert set(np.unique(label)) == set(np.unique(label[0])) | {0}
@@ -87,7 +48,7 @@ def test_nothing_floats_beside_lanes(brush, seed):
 
 @several_plots
 def test_glass_shows_what_it_blocks(shape, seed):
-    voxels = paint(glass, shape, seed)
+    voxels = paint("glass", shape, seed)
     assert 0.08 < (voxels == GLASS).any(axis=0).mean() < 0.3
     assert sight(voxels) > 15
     assert set(np.unique(voxels)) <= {AIR, GLASS, CONCRETE}
@@ -95,7 +56,7 @@ def test_glass_shows_what_it_blocks(shape, seed):
 
 @several_plots
 def test_glass_is_too_high_to_step_on_and_dunes_are_climbed(shape, seed):
-    voxels = paint(glass, shape, seed)
+    voxels = paint("glass", shape, seed)
     heights = (voxels == GLASS).sum(axis=0)
     assert set(np.unique(heights)) <= {0, 2, 3, 4}
     dune = np.pad((voxels == CONCRETE).sum(axis=0), 1)  # beyond the plot the ground is bare
@@ -104,12 +65,12 @@ def test_glass_is_too_high_to_step_on_and_dunes_are_climbed(shape, seed):
 
 
 def test_glass_desert_has_dunes_of_several_metres():
-    assert max((paint(glass, seed=seed) == CONCRETE).sum(axis=0).max() for seed in range(8)) == 4
+    assert max((paint("glass", seed=seed) == CONCRETE).sum(axis=0).max() for seed in range(8)) == 4
 
 
 @several_plots
 def test_jungle_blinds_without_blocking(shape, seed):
-    voxels = paint(jungle, shape, seed)
+    voxels = paint("jungle", shape, seed)
     assert 0.6 < (voxels[EYE] == FOLIAGE).mean() < 0.9
     assert sight(voxels) < 4
     assert 0.001 < (voxels[0] == CONCRETE).mean() < 0.02
@@ -119,7 +80,7 @@ def test_jungle_blinds_without_blocking(shape, seed):
 
 @several_plots
 def test_jungle_streams_cross_the_plot_and_can_be_waded(shape, seed):
-    voxels = paint(jungle, shape, seed)
+    voxels = paint("jungle", shape, seed)
     stream = voxels[0] == WATER
     assert not (voxels[1:] == WATER).any()
     assert (voxels[1:3, stream] == AIR).all()
@@ -130,7 +91,7 @@ def test_jungle_streams_cross_the_plot_and_can_be_waded(shape, seed):
 
 
 def test_jungle_has_clearings():
-    voxels = paint(jungle, (100, 100))
+    voxels = paint("jungle", (100, 100))
     bare = ndimage.minimum_filter((voxels[:5] == AIR).all(axis=0), 3)
     _, clearings = ndimage.label(bare)
     assert clearings > 10
@@ -138,7 +99,7 @@ def test_jungle_has_clearings():
 
 @several_plots
 def test_greenhouses_show_and_hide(shape, seed):
-    voxels = paint(greenhouse, shape, seed)
+    voxels = paint("greenhouse", shape, seed)
     assert set(np.unique(voxels)) <= {AIR, GLASS, CONCRETE, FOLIAGE}
     beds = (voxels == FOLIAGE).sum(axis=0)
     assert set(np.unique(beds)) <= {0, 2, 3}
@@ -151,22 +112,22 @@ def test_greenhouses_show_and_hide(shape, seed):
 @several_plots
 def test_halls_are_entered_by_heavies(shape, seed):
     """Of the places where a heavy has room, in halls and outside, nearly all are connected."""
-    free = ~SOLID[paint(greenhouse, shape, seed)[:HEAVY]].any(axis=0)
+    free = ~SOLID[paint("greenhouse", shape, seed)[:HEAVY]].any(axis=0)
     label, _ = ndimage.label(np.lib.stride_tricks.sliding_window_view(free, (HEAVY, HEAVY)).all(axis=(2, 3)))
     size = np.bincount(label[label > 0])
     assert size.max() / size.sum() > 0.95
 
 
 def test_greenhouses_have_roofs_where_no_lane_cuts_them():
-    roofs = [(paint(greenhouse, seed=seed)[HEADROOM:] == GLASS).any(axis=0).mean() for seed in range(12)]
+    roofs = [(paint("greenhouse", seed=seed)[HEADROOM:] == GLASS).any(axis=0).mean() for seed in range(12)]
     assert np.mean(roofs) > 0.1
-    everywhere = paint(greenhouse, open_ground=np.ones((50, 50), np.bool_))
+    everywhere = paint("greenhouse", open_ground=np.ones((50, 50), np.bool_))
     assert not (everywhere[HEADROOM:] == GLASS).any()
 
 
 @several_plots
 def test_racks_stand_in_rows(shape, seed):
-    voxels = paint(servers, shape, seed)
+    voxels = paint("servers", shape, seed)
     heights = SOLID[voxels].sum(axis=0)
     assert set(np.unique(heights)) <= {0, 3, 4, 5, 6}
     rack = heights > 0
@@ -178,7 +139,7 @@ def test_racks_stand_in_rows(shape, seed):
 
 
 def test_rows_block_for_longer_than_a_gauss_reaches():
-    solid = SOLID[paint(servers, (120, 120), 1)[EYE]]
+    solid = SOLID[paint("servers", (120, 120), 1)[EYE]]
     longest = [
         max((piece.stop - piece.start for (piece,) in ndimage.find_objects(ndimage.label(line)[0])), default=0)
         for line in (*solid, *solid.T)
@@ -189,7 +150,7 @@ def test_rows_block_for_longer_than_a_gauss_reaches():
 
 @several_plots
 def test_cooling_channels_keep_to_aisles(shape, seed):
-    voxels = paint(servers, shape, seed)
+    voxels = paint("servers", shape, seed)
     assert not (voxels[1:] == WATER).any()
     assert (voxels[1:, voxels[0] == WATER] == AIR).all()
     beside = ndimage.maximum_filter(SOLID[voxels[0]], 3)
@@ -197,12 +158,12 @@ def test_cooling_channels_keep_to_aisles(shape, seed):
 
 
 def test_some_aisles_hold_water():
-    assert 0.02 < np.mean([(paint(servers, seed=seed)[0] == WATER).mean() for seed in range(12)]) < 0.15
+    assert 0.02 < np.mean([(paint("servers", seed=seed)[0] == WATER).mean() for seed in range(12)]) < 0.15
 
 
 @several_plots
 def test_dishes_leave_the_view_below_open(shape, seed):
-    voxels = paint(relay, shape, seed)
+    voxels = paint("relay", shape, seed)
     undersides, _ = hanging(voxels)
     assert len(undersides) > 40
     assert undersides.min() >= 6
@@ -213,7 +174,7 @@ def test_dishes_leave_the_view_below_open(shape, seed):
 @several_plots
 def test_dishes_are_bowls_on_pylons(shape, seed):
     """Each is one piece on 3 x 3 columns, with a rim 2 m or more above its floor."""
-    voxels = paint(relay, shape, seed)
+    voxels = paint("relay", shape, seed)
     high = (voxels == REINFORCED) & (np.arange(len(voxels))[:, None, None] >= 6)
     masts = voxels[0] == REINFORCED
     high[:, masts] = False
@@ -231,7 +192,7 @@ def test_dishes_are_bowls_on_pylons(shape, seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_dishes_keep_clear_of_lanes(seed):
     open_ground = lane((60, 60), seed)
-    voxels = paint(relay, (60, 60), seed, open_ground=open_ground)
+    voxels = paint("relay", (60, 60), seed, open_ground=open_ground)
     roofed = SOLID[voxels[6:]].any(axis=0) & ~SOLID[voxels[3]]
     assert roofed.any()
     assert not (roofed & open_ground).any()
@@ -239,7 +200,7 @@ def test_dishes_keep_clear_of_lanes(seed):
 
 @several_plots
 def test_trenches_are_stepped_out_of(shape, seed):
-    voxels = paint(relay, shape, seed)
+    voxels = paint("relay", shape, seed)
     heights = SOLID[voxels].argmin(axis=0)
     parapet = heights == 1
     assert parapet.mean() > 0.01

@@ -2,63 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy import ndimage, sparse
+from scipy import ndimage
 
-from echelon_env.config.biomes import Plot
-from echelon_env.config.catalog import AIR, CONCRETE, GLASS, LAVA, MATERIALS, REINFORCED
-from echelon_env.terrain.biomes.bunkers import BUNKERS
-from echelon_env.terrain.biomes.mine import MINE
-from echelon_env.terrain.biomes.tunnels import TUNNELS
-from echelon_env.terrain.biomes.volcano import VOLCANO
+from echelon_env.config.catalog import AIR, CONCRETE, GLASS, LAVA, REINFORCED
+from support.plots import paint, surface, walks, worst
 
-SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_movement]
-BIOMES = {"tunnels": TUNNELS, "bunkers": BUNKERS, "mine": MINE, "volcano": VOLCANO}
 SCOUT, MEDIUM, HEAVY = 2, 3, 4  # columns that a mech's footprint covers along each axis
 HEADROOM = 5  # m, under anything that hangs
 
-every_biome = pytest.mark.parametrize("biome", BIOMES)
 several_plots = pytest.mark.parametrize(
     ("shape", "seed"), [(shape, seed) for shape in [(50, 50), (37, 63), (100, 44)] for seed in range(6)]
 )
-
-
-def paint(biome, shape=(50, 50), seed=0, max_height=15, open_ground=None):
-    voxels = np.zeros((20, *shape), np.uint8)
-    open_ground = np.zeros(shape, np.bool_) if open_ground is None else open_ground
-    plot = Plot(voxels=voxels, open_ground=open_ground, max_height=max_height)
-    BIOMES[biome].brush(plot, np.random.default_rng(seed))
-    return voxels
-
-
-def surface(voxels):
-    """Height (H, W) of what stands on the ground, whatever hangs above it."""
-    return np.argmin(np.isin(voxels, SOLID), axis=0)
-
-
-def worst(columns, width):
-    """Greatest value (H', W') under a mech of `width` columns, by the place of its first column."""
-    return np.lib.stride_tricks.sliding_window_view(columns, (width, width)).max(axis=(2, 3))
-
-
-def walks(heights, width, allowed=True):
-    """The largest part of the plot in which a mech of `width` columns gets from everywhere to everywhere, and traps.
-
-    It steps up 1 m and drops down any height. Returns the places (H', W') of that part, and how many others it can walk
-    into without a way back.
-    """
-    feet = worst(heights, width)
-    allowed = np.broadcast_to(allowed, feet.shape)
-    index = np.arange(feet.size).reshape(feet.shape)
-    steps = []
-    for grid in (np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]):
-        for start, end in (grid, grid[::-1]):
-            step = (feet[end] <= feet[start] + 1) & allowed[start] & allowed[end]
-            steps.append((index[start][step], index[end][step]))
-    start, end = np.concatenate(steps, axis=1)
-    graph = sparse.coo_array((np.ones(len(start)), (start, end)), shape=(feet.size, feet.size))
-    _, label = sparse.csgraph.connected_components(graph, connection="strong")
-    main = label == np.bincount(label[allowed.ravel()]).argmax()
-    return main.reshape(feet.shape), len(np.unique(end[main[start] & ~main[end]]))
 
 
 def spans(places, margin):
@@ -67,27 +21,6 @@ def spans(places, margin):
     return all(
         hit[0] <= margin and hit[-1] >= n - 1 - margin for hit, n in zip((rows, columns), places.shape, strict=True)
     )
-
-
-@every_biome
-@several_plots
-def test_heavies_get_through_the_plot_and_out_of_whatever_they_get_into(biome, shape, seed):
-    heights = surface(paint(biome, shape, seed))
-    assert walks(heights, MEDIUM)[1] == 0
-    places, traps = walks(heights, HEAVY)
-    assert traps == 0
-    assert spans(places, 5)
-    assert places.mean() > (0.3 if biome == "tunnels" else 0.6)
-
-
-@every_biome
-def test_a_larger_plot_holds_more_of_the_same(biome):
-    """A plot four times as large: its share of built-up columns is the same within a fifth of it."""
-    small, large = (
-        np.mean([(surface(paint(biome, shape, seed)) > 0).mean() for seed in range(20)])
-        for shape in [(50, 50), (100, 100)]
-    )
-    assert large == pytest.approx(small, rel=0.2)
 
 
 @several_plots

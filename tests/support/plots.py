@@ -1,0 +1,56 @@
+"""Plots of land that a biome has painted."""
+
+import numpy as np
+from scipy import sparse
+
+from echelon_env.config.biomes import BIOMES, Plot
+from echelon_env.config.catalog import MATERIALS
+
+SOLID = np.array([material.blocks_movement for material in MATERIALS])
+
+
+def paint(biome, shape=(50, 50), seed=0, max_height=15, open_ground=None):
+    """Voxels (20, *shape) of a biome's brush; without `open_ground` no lane crosses the plot."""
+    voxels = np.zeros((20, *shape), np.uint8)
+    open_ground = np.zeros(shape, np.bool_) if open_ground is None else open_ground
+    plot = Plot(voxels=voxels, open_ground=open_ground, max_height=max_height)
+    BIOMES[biome].brush(plot, np.random.default_rng(seed))
+    return voxels
+
+
+def lane(shape, seed):
+    """A strip of 8 m across the plot, in a drawn direction."""
+    y, x = np.indices(shape)
+    slope, start = np.random.default_rng(seed).random(2)
+    return np.abs(y - shape[0] * start - (slope - 0.5) * x) < 4
+
+
+def surface(voxels):
+    """Height (H, W) of what stands on the ground, whatever hangs above it."""
+    return SOLID[voxels].argmin(axis=0)
+
+
+def worst(columns, width):
+    """Greatest value (H', W') under a mech of `width` columns, by the place of its first column."""
+    return np.lib.stride_tricks.sliding_window_view(columns, (width, width)).max(axis=(2, 3))
+
+
+def walks(heights, width, allowed=True):
+    """The largest part of the plot in which a mech of `width` columns gets from everywhere to everywhere, and traps.
+
+    It steps up 1 m and drops down any height. Returns the places (H', W') of that part, and how many others it can walk
+    into without a way back.
+    """
+    feet = worst(heights, width)
+    allowed = np.broadcast_to(allowed, feet.shape)
+    index = np.arange(feet.size).reshape(feet.shape)
+    steps = []
+    for grid in (np.s_[:-1, :], np.s_[1:, :]), (np.s_[:, :-1], np.s_[:, 1:]):
+        for start, end in (grid, grid[::-1]):
+            step = (feet[end] <= feet[start] + 1) & allowed[start] & allowed[end]
+            steps.append((index[start][step], index[end][step]))
+    start, end = np.concatenate(steps, axis=1)
+    graph = sparse.coo_array((np.ones(len(start)), (start, end)), shape=(feet.size, feet.size))
+    _, label = sparse.csgraph.connected_components(graph, connection="strong")
+    main = label == np.bincount(label[allowed.ravel()]).argmax()
+    return main.reshape(feet.shape), len(np.unique(end[main[start] & ~main[end]]))
