@@ -68,15 +68,12 @@ def test_the_state_shows_everything_to_either_team(env):
 
 
 def test_actions_are_explained_and_entries_described(env):
-    before = env._engine.snapshot()
     action = np.zeros(ACTION_DIM, np.float32)
     action[Action.JET] = 1
     parts = env.explain_action("blue_0", action)
     assert parts == explain_action(env._engine, 0, 0, action, env.possible_agents)
     assert "refused" in str(next(part for part in parts if part.name == "jet"))  # a heavy mech has no jets
     assert env.explain_action("red_3", action) == explain_action(env._engine, 0, 8, action, env.possible_agents)
-    for name, array in env._engine.snapshot().items():
-        assert array.tobytes() == before[name].tobytes()
     choices = echelon_env.parallel_env("skirmish", action="multi_discrete")
     choices.reset(seed=5)
     assert choices.explain_action("blue_0", choices.action_space("blue_0").sample())
@@ -115,22 +112,6 @@ def test_the_callers_actions_are_left_alone(env):
     env.step(mixed)
 
 
-def test_two_runs_of_a_seed_are_equal_all_the_way(env):
-    twin = echelon_env.parallel_env("skirmish", max_steps=60)
-    first, _ = env.reset(seed=9)
-    second, _ = twin.reset(seed=9)
-    noise = np.random.default_rng(0)
-    for _ in range(3):
-        while env.agents:
-            for agent in first:
-                np.testing.assert_array_equal(first[agent], second[agent])
-            actions = {agent: noise.uniform(-1, 1, ACTION_DIM).astype(np.float32) for agent in env.agents}
-            first, *rest = env.step(actions)
-            second, *others = twin.step(actions)
-            assert rest == others
-        first, second = env.reset()[0], twin.reset()[0]  # the seed's next battle
-
-
 def test_without_a_seed_battles_differ(env):
     battles = {env.reset()[0]["blue_0"].tobytes() for _ in range(3)}
     battles |= {echelon_env.parallel_env("skirmish").reset()[0]["blue_0"].tobytes() for _ in range(3)}
@@ -157,16 +138,7 @@ def test_agents_and_spaces(env):
     assert env.observation_space("red_0") is env.observation_space("red_0")
 
 
-def test_returned_arrays_are_fresh(env):
-    observations, *_ = env.step(act(env))
-    kept = {agent: o.copy() for agent, o in observations.items()}
-    env.step(act(env))
-    env.reset()
-    for agent, observation in observations.items():
-        np.testing.assert_array_equal(observation, kept[agent])
-
-
-def test_the_dead_leave_and_the_living_go_on():
+def test_the_dead_leave_and_the_others_continue():
     env = echelon_env.parallel_env("skirmish")
     env.reset(seed=0)
     env._engine.state.mechs["armour"][0, 5] = 1e-9

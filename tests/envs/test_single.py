@@ -195,13 +195,9 @@ def test_max_cycles_truncate_and_the_battle_is_left(control):
         ({"pilot": 0.0}, "pilot: expected an integer of at least 0"),
         ({"control": "squad"}, "unknown control 'squad'"),
         ({"control": "all"}, "unknown control 'all'"),
-        ({"observation": "vector"}, "unknown observation 'vector'"),
-        ({"action": "discrete"}, "unknown action 'discrete'"),
-        ({"mask_in_observation": True}, "mask_in_observation needs action 'multi_discrete'"),
         ({"max_cycles": 0}, "max_cycles: expected an integer of at least 1"),
         ({"pilot": 7}, "pilot: expected a place in a roster of 1, got 7"),
         ({"side": 2}, "side: expected 0 or 1"),
-        ({"gravity": 3}, "unknown argument 'gravity'"),
         ({"seed": 3}, "unknown argument 'seed'"),
     ],
 )
