@@ -108,7 +108,7 @@ def test_autoreset_gives_what_a_hand_driven_twin_gives(mode, copy):
     assert bool(kept) == (mode == "SAME_STEP")
 
 
-def test_battles_begin_anew_one_by_one():
+def test_battles_restart_one_by_one():
     """Each place when it is done, whatever the others do."""
     envs = BattleBatchEnv("duel", 2)
     envs.reset(seed=0)
@@ -125,7 +125,7 @@ def test_battles_begin_anew_one_by_one():
     assert "outcome" not in infos
 
 
-def test_without_autoreset_a_mask_says_who_begins():
+def test_without_autoreset_a_mask_selects_the_battles_to_reset():
     envs = BattleBatchEnv(num_envs=3, autoreset_mode=AutoresetMode.DISABLED, **SHORT)
     envs.reset(seed=0)
     for _ in range(4):
@@ -176,7 +176,7 @@ def test_nothing_else_that_is_returned_changes_later(mode):
     assert all(repr(out) == before for out, before in kept)
 
 
-def test_max_cycles_truncate_also_those_who_persist():
+def test_max_cycles_truncate_persistent_agents_too():
     for life in ("terminate", "persist"):
         envs = BattleBatchEnv("duel", 2, max_cycles=3, dead_agents=life)
         envs.reset(seed=0)
@@ -225,7 +225,7 @@ def test_maps_of_a_pool_and_battles_on_the_same_one():
     assert seeds[2] == seeds[3]
 
 
-def test_states_are_the_engines():
+def test_states_are_those_of_the_engine():
     envs = BattleBatchEnv("duel", 2)
     with pytest.raises(ResetNeeded):
         envs.state()

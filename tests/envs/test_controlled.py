@@ -72,7 +72,7 @@ def test_bad_input():
 
 
 def test_every_mech_can_be_the_learners():
-    """Then there is nobody else to act, and the arrays are the engine's, in its order."""
+    """No other mech acts, and the arrays are the engine's, in its order."""
     battles = ControlledBattles("skirmish", 2, control="all", blue=("scout", "heavy"))
     assert battles.num_controlled == 7
     assert battles.rows.tolist() == [list(range(7))] * 2

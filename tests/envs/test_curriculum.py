@@ -171,7 +171,7 @@ def test_the_same_seed_plays_the_same_curriculum():
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_copies_go_on_alike(duplicate):
+def test_copies_continue_equally(duplicate):
     env = CurriculumEnv(hasty("duel-open", "duel"), max_steps=3)
     env.reset(seed=1)
     env.step(np.zeros(ACTION_DIM, np.float32))
@@ -231,7 +231,7 @@ def test_agents_are_those_of_the_stage():
         assert {info["scenario"] for info in infos.values()} == {scenario}
 
 
-def test_the_stages_environment_tells_of_the_battle_in_play():
+def test_the_stages_environment_describes_the_battle_in_progress():
     env = CurriculumParallelEnv(hasty("duel-open", "skirmish"), max_steps=2)
     pilot = CurriculumEnv(hasty("duel-open", "skirmish"), max_steps=2)
     with pytest.raises(ResetNeeded):
@@ -299,7 +299,7 @@ def test_pictures_are_of_the_stage(make, mode):
     plain.close()
 
 
-def test_many_at_once_each_make_their_own_way():
+def test_sub_environments_have_their_own_progress():
     envs = SyncVectorEnv([lambda: CurriculumEnv(hasty("duel-open", "duel"), max_steps=2) for _ in range(3)])
     envs.reset(seed=0)
     envs.envs[1].progress.load_state_dict({"stage": 1, "battles": 0, "won": []})

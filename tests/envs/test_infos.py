@@ -123,8 +123,8 @@ def test_masks_can_be_part_of_the_observation(observation_format):
     observations, infos = env.reset(seed=0)
     for agent, observation in observations.items():
         assert env.observation_space(agent).contains(observation)
-        for seen, told in zip(observation["action_mask"], infos[agent]["action_mask"], strict=True):
-            np.testing.assert_array_equal(seen, told)
+        for seen, mask in zip(observation["action_mask"], infos[agent]["action_mask"], strict=True):
+            np.testing.assert_array_equal(seen, mask)
     observation, _ = team.reset(seed=0)
     assert team.observation_space.contains(observation)
     np.testing.assert_array_equal(np.concatenate(observation["action_mask"]), team.action_masks())
@@ -201,12 +201,12 @@ def test_gymnasiums_statistics_agree_with_ours():
         envs.reset(seed=0)
         for _ in range(4):
             *_, infos = envs.step(envs.action_space.sample())
-        told = infos["final_info"] if mode == AutoresetMode.SAME_STEP else infos
-        np.testing.assert_allclose(infos["episode"]["r"], told["episode_statistics"]["r"], atol=1e-9)
-        assert told["episode_statistics"]["l"].tolist() == infos["episode"]["l"].tolist() == [4, 4]
+        final = infos["final_info"] if mode == AutoresetMode.SAME_STEP else infos
+        np.testing.assert_allclose(infos["episode"]["r"], final["episode_statistics"]["r"], atol=1e-9)
+        assert final["episode_statistics"]["l"].tolist() == infos["episode"]["l"].tolist() == [4, 4]
 
 
-def test_bad_actions_are_counted_and_told():
+def test_bad_actions_are_counted():
     envs = BattleBatchEnv("duel", 1)
     envs.reset(seed=0)
     actions = np.zeros((1, 2, ACTION_DIM), np.float32)

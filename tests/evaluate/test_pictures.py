@@ -57,7 +57,7 @@ def test_matrix_has_every_number(played: CrossPlay, svg: Path) -> None:
     assert f"{low:.0f}–{high:.0f}" in intervals
 
 
-def test_matrix_has_the_rows_that_are_wanted_and_columns_whom_they_met(played: CrossPlay, svg: Path) -> None:
+def test_matrix_has_the_rows_that_are_wanted_and_columns_of_their_opponents(played: CrossPlay, svg: Path) -> None:
     save_matrix(svg, played, rows=["weak"])
     words = texts(svg)
     assert words.count("weak") == 3  # in one column, as it is wide

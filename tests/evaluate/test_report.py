@@ -48,7 +48,7 @@ def document(matches: list[Match], names: list[str], **arguments: object) -> dic
 
 
 def score(m: Match) -> np.ndarray:
-    """The first player's scores of the maps, written anew."""
+    """The first player's scores of the maps, computed independently."""
     return (1 + np.array([battle.outcome for battle in m.battles]).reshape(-1, 2).mean(axis=1)) / 2
 
 
@@ -179,7 +179,7 @@ def test_a_players_identity_is_kept_and_its_steps_are_marl_evals():
     assert [algorithms[name]["run_0"]["step_0"]["step_count"] for name in "ac"] == [300_000, 0]
 
 
-def test_actions_that_were_not_finite_are_told():
+def test_actions_that_were_not_finite_are_reported():
     fine, bad = match("a", "b"), match("a", "c")
     bad = dataclasses.replace(
         bad, classes=(bad.classes[0], {"light": bad.classes[1]["light"] | {"bad_actions": 1234.0}})
@@ -207,7 +207,7 @@ def test_shares_are_percentages_with_their_interval():
     assert format_share({"estimate": 0.52, "low": None, "high": None}) == "52.0 -"
 
 
-def test_players_are_told_which_of_the_maps_they_trained_on():
+def test_players_state_which_of_the_maps_they_trained_on():
     trained = player("a", trained_maps=frozenset(["duel-0", "duel-3", "elsewhere"]))
     (row,) = document([match("a", "b"), match("b", "c", scenario="skirmish")], [], players=[trained])["players"]
     assert (row["maps"], row["maps_trained_on"], row["trained_maps"]) == (12, 2, 3)

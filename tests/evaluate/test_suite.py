@@ -1,4 +1,4 @@
-"""The shipped suites are what they were frozen as; `python tests/evaluate/test_suite.py` freezes them anew."""
+"""The shipped suites are what they were frozen as; `python tests/evaluate/test_suite.py` freezes them again."""
 
 import dataclasses
 import hashlib
@@ -41,7 +41,7 @@ def match(small):
 
 
 def test_the_shipped_suite_is_frozen_as_the_package_is_now():
-    """Other battles or maps under the same name: freeze it anew (see above) only while nothing is published with it."""
+    """On a change of battles or maps freeze it again (see above), only while no results are published with it."""
     assert load_suite(V1) == freeze_suite(V1, SCENARIOS, OPPONENTS, MAPS)
 
 
@@ -128,7 +128,7 @@ def test_matches_of_another_configuration_are_refused(small):
         small.check_match(match)
 
 
-def test_a_suite_of_ones_own_is_loaded_from_its_file(small, tmp_path):
+def test_a_custom_suite_is_loaded_from_its_file(small, tmp_path):
     file = tmp_path / "mine.json"
     write_json(file, asdict(small))
     assert load_suite(file) == load_suite(str(file)) == small

@@ -1,4 +1,4 @@
-"""What every player of the package keeps to: levels, mixtures of them, and handicapped ones."""
+"""The contract of every player of the package: levels, mixtures of them, and handicapped ones."""
 
 import copy
 import os
@@ -25,7 +25,7 @@ PLAYERS = {level: {"level": level} for level in LEVELS} | {
 
 @pytest.fixture(params=PLAYERS)
 def make(request):
-    """Makes the same player again and again."""
+    """Makes equal players."""
     return lambda seed=3: opponents.make(**PLAYERS[request.param], seed=seed, config=SKIRMISH)
 
 
@@ -76,9 +76,9 @@ def test_a_reset_forgets_exactly_the_rows_asked_for(make, seen):
     player.reset(mask)
     begun.act(seen[0])  # mixtures count the battles
     begun.reset(np.ones_like(mask))
-    after, anew = think(player, seen[90:]), think(begun, seen[90:])
+    after, fresh = think(player, seen[90:]), think(begun, seen[90:])
     np.testing.assert_array_equal(np.concatenate([before, after])[:, ~mask], undisturbed[:, ~mask])
-    np.testing.assert_array_equal(after[:, mask], anew[:, mask])
+    np.testing.assert_array_equal(after[:, mask], fresh[:, mask])
     if isinstance(player, opponents.Handicap):
         assert (after[:, mask] != undisturbed[90:, mask]).any()
 
@@ -140,7 +140,7 @@ def test_masks_are_booleans_one_a_row(make, mask):
 
 
 def test_rows_are_mechs_through_all_their_battles(make, seen):
-    """Another number of them forgets nobody unasked."""
+    """A call with another number of rows is refused and resets none."""
     player, undisturbed = make(), make()
     player.act(seen[0])
     with pytest.raises(ValueError, match=r"expected 20 rows as before, .*got 7; reset\(np.ones\(7, bool\)\) restarts"):
@@ -158,7 +158,7 @@ def test_no_rows_are_no_actions(make):
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda player: pickle.loads(pickle.dumps(player))])
-def test_a_copy_in_mid_battle_goes_on_alike_and_apart(make, seen, clone):
+def test_a_copy_in_mid_battle_continues_equally_and_independently(make, seen, clone):
     player = make()
     think(player, seen[:70])
     twin = clone(player)

@@ -85,7 +85,7 @@ class TestReactionDelay:
         often = make_config("skirmish", decision_repeat=1)
         assert throttles(Handicap(Counter(), often, reaction_delay=0.5), 12) == [[0] * 10 + [1, 2]]
 
-    def test_a_row_that_begins_anew_does_nothing_until_its_own_first_decision_arrives(self):
+    def test_a_row_that_restarts_does_nothing_until_its_own_first_decision_arrives(self):
         player = Handicap(Counter(), CONFIG, reaction_delay=2 * SECONDS)
         assert throttles(player, 4, rows=2) == [[0, 0, 1, 2]] * 2
         player.reset(np.array([True, False]))
@@ -95,7 +95,7 @@ class TestReactionDelay:
         player = Handicap(Counter(), CONFIG, reaction_delay=SECONDS)
         assert throttles(player, 4) == [[0, 1, 2, 3]]
         player.reaction_delay = 3 * SECONDS
-        assert throttles(player, 5) == [[4, 4, 4, 5, 6]]  # goes on with what it is doing
+        assert throttles(player, 5) == [[4, 4, 4, 5, 6]]  # continues what it is doing
         player.reaction_delay = 0.0
         assert throttles(player, 2) == [[10, 11]]
         player.reaction_delay = 2 * SECONDS
@@ -145,7 +145,7 @@ class TestAimError:
         assert abs(np.corrcoef(drawn)[np.triu_indices(3, 1)]).max() < 0.15
 
     @pytest.mark.parametrize("repeat", [1, 4, 10])
-    def test_it_is_drawn_anew_every_second_of_battle_time(self, repeat):
+    def test_it_is_drawn_again_every_second_of_battle_time(self, repeat):
         inner = Counter()
         player = Handicap(inner, make_config("skirmish", decision_repeat=repeat), aim_error=0.5)
         drawn = []

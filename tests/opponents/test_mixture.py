@@ -163,7 +163,7 @@ def test_a_team_has_one_level_behind_the_team_wrapper():
     assert_one_level_a_team(drawn)
 
 
-def test_mechs_that_each_have_a_player_of_their_own_agree_on_a_level():
+def test_mechs_with_one_player_each_agree_on_a_level():
     env = parallel_env("skirmish", max_cycles=2)
     blue = [agent for agent in env.possible_agents if agent.startswith("blue")]
     players = {agent: Mixture({"trivial": 1, "novice": 1}, 7, CONFIG) for agent in blue}
@@ -236,7 +236,7 @@ def test_a_seeded_reset_of_some_places_restarts_them_alone():
     envs.close()
 
 
-def test_a_mixture_of_the_users_own_goes_on_drawing():
+def test_a_custom_mixture_continues_to_draw():
     mixture = Mixture(BOTH, 0, make_config("duel"))
     env = BattleEnv("duel", opponent=mixture)
     drawn = []

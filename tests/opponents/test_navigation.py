@@ -40,7 +40,7 @@ def find(memories, scratch, size, climbs, jumps, ends, results):
 class Walkers:
     """The blue mechs of battles, each walking to a goal on the map; the red ones stand still.
 
-    Meanwhile they turn about themselves, as they do who look at enemies.
+    Meanwhile they turn about themselves, as mechs do that look at enemies.
     """
 
     def __init__(self, config, battles=1, seed=0, turning=0.5):
@@ -78,7 +78,7 @@ class Walkers:
         self.goals[row] = goal
 
     def look(self):
-        """A decision in which nobody moves: all see where they are now."""
+        """A decision without movement, which updates the observations."""
         battles, mechs = self.engine.num_battles, self.engine.num_mechs
         self.observations, *_ = self.engine.step(np.zeros((battles, mechs, ACTION_DIM), np.float32))
 
@@ -199,7 +199,7 @@ def test_water_is_walked_around_where_that_is_faster():
 
 
 @pytest.mark.parametrize("mech_class", CLASSES)
-def test_who_has_jets_jumps_over_a_wall_that_shuts_it_in(mech_class):
+def test_a_mech_with_jets_jumps_over_a_wall_that_shuts_it_in(mech_class):
     walls = [(CONCRETE, (20, 44), y, (0, 3)) for y in ((10, 12), (32, 34))]
     walls += [(CONCRETE, x, (10, 34), (0, 3)) for x in ((20, 22), (42, 44))]
     walkers = walker(mech_class, walls, place=(32.0, 22.0))
@@ -214,7 +214,7 @@ def test_who_has_jets_jumps_over_a_wall_that_shuts_it_in(mech_class):
         assert hottest == 0.0
 
 
-def test_who_is_hot_or_has_a_roof_overhead_does_not_overheat_for_a_jump():
+def test_a_hot_mech_or_one_under_a_roof_does_not_overheat_for_a_jump():
     box = [(CONCRETE, (26, 38), y, (0, 3)) for y in ((16, 18), (28, 30))]
     box += [(CONCRETE, x, (16, 30), (0, 3)) for x in ((26, 28), (36, 38))]
     hot = walker("scout", box, place=(32.0, 22.0))
@@ -241,7 +241,7 @@ def test_near_points_that_move_are_reacted_to_at_once_and_walls_slid_along():
     assert walkers.places[0, 0] == pytest.approx(32.75, abs=0.1)
 
 
-def test_two_who_meet_in_a_lane_pass_each_other():
+def test_two_mechs_pass_each_other_in_a_lane():
     walls = [(CONCRETE, x, (0, 64), (0, 9)) for x in ((26, 28), (36, 38))]
     walkers = Walkers(plain("medium", "medium"))
     voxels = np.zeros_like(walkers.engine.state.voxels[0])
@@ -255,7 +255,7 @@ def test_two_who_meet_in_a_lane_pass_each_other():
     assert (walkers.left <= 0.5).all()
 
 
-def test_who_stands_is_walked_around():
+def test_a_standing_mech_is_walked_around():
     """A heavy stands in one of two gates."""
     walkers = Walkers(plain("medium", "heavy"))
     voxels = np.zeros_like(walkers.engine.state.voxels[0])
@@ -278,7 +278,7 @@ def test_time_is_kept_in_seconds(repeat):
     assert ways(track)[0] < 80.0
 
 
-def test_who_cannot_walk_stays_calm():
+def test_a_mech_that_cannot_walk_has_finite_actions():
     stopped = walker("medium", [], physics={"legged_speed": 0.0})
     stopped.engine.state.mechs["legs"][0, 0] = 0.0
     stopped.look()
@@ -296,7 +296,7 @@ MARCHES = {
 
 
 @pytest.mark.parametrize("name", MARCHES)
-def test_packs_walk_to_the_zone_and_nobody_gets_stuck(name):
+def test_packs_walk_to_the_zone_without_getting_stuck(name):
     config = make_config("skirmish", zone={"score_to_win": 1e6}, **MARCHES[name])
     walkers = Walkers(config, battles=6, seed=40, turning=0.0)
     straight = walkers.left / [config.catalog.mech_classes[c].top_speed for c in walkers.mechs["mech_class"]]

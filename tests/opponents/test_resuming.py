@@ -29,7 +29,7 @@ def play(player, observations):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_player_goes_on_where_another_stopped(name, seen):
+def test_a_player_continues_where_another_stopped(name, seen):
     player, other = MAKERS[name](), MAKERS[name]()
     play(player, seen[:12])
     arrays = player.state_arrays()

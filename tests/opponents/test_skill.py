@@ -61,7 +61,7 @@ def look(mech, enemies=(), mates=(), messages=(), zone=(30.0, 0.0), **features):
 
 
 def plays(seen, decisions=1, **skill):
-    """The actions (decisions, A) of a mech with these abilities that goes on seeing the same."""
+    """The actions (decisions, A) of a mech with these abilities that keeps seeing the same."""
     player = Scripted("expert", 0, CONFIG)
     player._minds._skills[[*LEVELS].index("expert")] = Skill(**skill).record()[0]
     return np.array([player.act(seen[None])[0] for _ in range(decisions)])
@@ -204,9 +204,9 @@ def talks():
     np.testing.assert_allclose(action[Action.COMM_0 : Action.COMM_2 + 1], place, atol=1e-5)
     assert not play(seen, **able)[Action.COMM_0 : Action.COMM_7 + 1].any()
     said = {"MESSAGE_0": 0.2 + 10.0 / half, "MESSAGE_1": -0.1 + 4.0 / half, "MESSAGE_2": 1.0}
-    told = look("medium", enemies, MATE, [{"IS_OWN": 1.0}, said, said], POSITION_X=0.2, POSITION_Y=-0.1)
-    assert target(play(told, **able, talks=True)) == 1
-    assert target(play(told, **able)) == 0
+    hears = look("medium", enemies, MATE, [{"IS_OWN": 1.0}, said, said], POSITION_X=0.2, POSITION_Y=-0.1)
+    assert target(play(hears, **able, talks=True)) == 1
+    assert target(play(hears, **able)) == 0
     own = look("medium", enemies, MATE, [{**said, "IS_OWN": 1.0}], POSITION_X=0.2, POSITION_Y=-0.1)
     assert target(play(own, **able, talks=True)) == 0
 

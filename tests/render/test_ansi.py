@@ -33,7 +33,7 @@ def test_map_has_north_on_top(config: BattleConfig, state: State) -> None:
     assert "::::" in lines[20]
 
 
-def test_mechs_show_what_became_of_them(config: BattleConfig, state: State) -> None:
+def test_shutdown_and_dead_mechs_have_their_symbols(config: BattleConfig, state: State) -> None:
     state.mechs[0, 0]["shutdown"] = 1
     state.mechs[0, 1]["alive"] = 0
     line = visible(render_ansi(config, state))[HEADER_LINES + 35]
@@ -66,7 +66,7 @@ def test_arrow_points_where_the_mech_faces(config: BattleConfig, state: State, y
     assert f"H{arrow}" in visible(render_ansi(config, state))[HEADER_LINES + 35]
 
 
-def test_zone_takes_the_colour_of_who_holds_it(config: BattleConfig, state: State) -> None:
+def test_zone_takes_the_colour_of_its_holder(config: BattleConfig, state: State) -> None:
     empty = render_ansi(config, state)
     state.teams["tonnage"] = 55.0, 20.0
     assert render_ansi(config, state) == empty
@@ -93,12 +93,6 @@ def test_scores_outcome_and_legend_are_written(config: BattleConfig, state: Stat
 
 def test_colours_end_with_every_line(config: BattleConfig, state: State) -> None:
     assert all(line.endswith("\x1b[0m") for line in render_ansi(config, state).split("\n"))
-
-
-def test_map_smaller_than_the_text_is_stretched(config: BattleConfig, state: State) -> None:
-    lines = visible(render_ansi(config, state, width=120))[HEADER_LINES:]
-    assert [row for row, line in enumerate(lines[:60]) if "#" in line] == [4, 5, 6, 7, 8]  # the wall, y 42 to 46
-    assert lines[6].count("#") == round(6 * 120 / 50)
 
 
 def test_bad_arguments_are_refused(config: BattleConfig, state: State) -> None:

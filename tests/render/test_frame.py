@@ -35,13 +35,6 @@ def test_frame_is_deterministic_and_leaves_the_state_alone(config: BattleConfig,
     assert [array.tobytes() for array in state] == before
 
 
-def test_frames_are_independent_copies(config: BattleConfig, state: State) -> None:
-    first = render_frame(config, state, pixels=300)
-    kept = first.copy()
-    first[:] = 0
-    assert np.array_equal(render_frame(config, state, pixels=300), kept)
-
-
 def test_north_is_on_top_and_east_on_the_right(config: BattleConfig, state: State) -> None:
     picture = map_of(config, state)
     scout = state.mechs[0, 4]  # blue, in the south
@@ -110,7 +103,7 @@ def test_shut_down_mech_is_dark_and_edged_with_heat(config: BattleConfig, state:
     assert count(around, (15, 48, 94)) > 400
 
 
-def test_zone_is_a_ring_in_the_colour_of_who_holds_it(config: BattleConfig, state: State) -> None:
+def test_zone_is_a_ring_in_the_colour_of_its_holder(config: BattleConfig, state: State) -> None:
     def ring(blue: float, red: float) -> tuple[int, int, int]:
         state.teams["tonnage"] = blue, red
         around = window(map_of(config, state), 25, 25, 7)
@@ -124,14 +117,6 @@ def test_zone_is_a_ring_in_the_colour_of_who_holds_it(config: BattleConfig, stat
     assert contested[1] > 150 < contested[2]
     state.battles["zone_x"] = 10
     assert count(window(map_of(config, state), 31, 25, 0.5), RED_RGB, 40) == 0
-
-
-def test_voxels_that_change_change_the_picture(config: BattleConfig, state: State) -> None:
-    before = map_of(config, state)
-    state.voxels[0, :5, 42:46, 4:10] = 0
-    after = map_of(config, state)
-    assert not np.array_equal(window(before, 7, 44, 1), window(after, 7, 44, 1))
-    assert np.array_equal(map_of(config, state, battle=1), before)
 
 
 def test_header_bars_grow_with_the_scores(config: BattleConfig, state: State) -> None:
@@ -157,7 +142,7 @@ def test_header_bars_grow_with_the_scores(config: BattleConfig, state: State) ->
         (DRAW, ELIMINATION, "DRAW by elimination"),
     ],
 )
-def test_banner_tells_the_outcome(config: BattleConfig, state: State, winner: int, reason: int, text: str) -> None:
+def test_banner_shows_the_outcome(config: BattleConfig, state: State, winner: int, reason: int, text: str) -> None:
     running = render_frame(config, state)
     state.battles["over"], state.battles["winner"], state.battles["reason"] = 1, winner, reason
     assert outcome_text(state, 0) == text

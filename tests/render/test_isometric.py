@@ -32,7 +32,7 @@ def at(picture: np.ndarray, x: float, y: float, z: float = 0.0, reach: int = 2) 
 
 
 def oracle(voxels: np.ndarray, view: View, column: int, row: int) -> tuple[int, int, int] | None:
-    """The opaque voxel, or the tile on the ground, that the ray through a pixel meets first: in small steps."""
+    """The opaque voxel, or the tile on the ground, that the ray through a pixel hits first: in small steps."""
     x, y = (place[row, column] for place in view.ground())
     t = np.arange(0, 40, 0.002)[::-1]  # metres along x and y from the ground to the viewer
     z = t * view.scale / view.rise
@@ -49,7 +49,7 @@ def oracle(voxels: np.ndarray, view: View, column: int, row: int) -> tuple[int, 
     return None
 
 
-def test_every_pixel_shows_what_a_ray_meets_first() -> None:
+def test_every_pixel_shows_what_a_ray_hits_first() -> None:
     rng = np.random.default_rng(5)
     voxels = rng.choice([AIR, CONCRETE, FOLIAGE, GLASS], (5, 7, 7), p=[0.75, 0.12, 0.08, 0.05]).astype(np.uint8)
     view = View(size=7, top=6, scale=8)

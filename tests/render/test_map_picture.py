@@ -63,7 +63,7 @@ def test_the_letter_of_an_area_with_one_place_stands_beside_it() -> None:
         assert 10 < count(around(picture, beside, beside, 1), LIGHT) < 300
 
 
-def test_lanes_are_outlined_and_told_apart() -> None:
+def test_lanes_are_outlined_and_distinct() -> None:
     terrain = flat_map()
     terrain.lanes[8:40, 14:18] = Lane.DIRECT
     terrain.lanes[8:40, 30:34] = Lane.FLANK

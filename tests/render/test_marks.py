@@ -101,7 +101,7 @@ def test_dead_mech_stays_marked_on_its_wreck(config: BattleConfig, state: State,
     state.voxels[0, :2, 19:22, 39:42] = WRECK
     picture = map_of(config, state)
     assert 10 < count(window(picture, 40, 20, 1), BLUE_RGB, 40) < 100
-    assert (window(picture, 40, 20, 1).min(axis=-1) > 130).sum() > 10  # its pale edge, told from the dark wreck
+    assert (window(picture, 40, 20, 1).min(axis=-1) > 130).sum() > 10  # its pale edge, distinct from the dark wreck
     assert count(window(picture, 40, 20, 3), FIRE, 60) == 0
 
 

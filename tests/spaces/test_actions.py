@@ -82,7 +82,7 @@ def test_spaces_of_a_team():
     assert space["target"] == MultiDiscrete([6, 6, 6])
 
 
-def test_the_dict_form_stands_for_vectors():
+def test_dict_actions_become_vectors():
     action = no_op()
     np.testing.assert_array_equal(read_action("dict", action), vector(display_nearest=1))
     action |= {"motion": np.array([0.25, -1, 0.5, 1], np.float32), "triggers": np.array([0, 1, 0, 0, 1], np.int8)}
@@ -92,7 +92,7 @@ def test_the_dict_form_stands_for_vectors():
     np.testing.assert_array_equal(read_action("dict", action), expected)
 
 
-def test_the_multi_discrete_form_stands_for_vectors():
+def test_multi_discrete_actions_become_vectors():
     np.testing.assert_array_equal(read_action("multi_discrete", NEUTRAL_CHOICES), vector(display_nearest=1))
     action = choices(throttle=4, strafe=1, jet=3, turn=0, special=1, vent=1, target=1, electronics=1, display=2)
     expected = vector(throttle=1, strafe=-0.5, jet=0.75, turn=-1, special=1, vent=1, target_0=1, ecm=1)
@@ -163,7 +163,7 @@ def test_wrong_actions_are_named(action_format, action, message):
         read_action(action_format, action, what="red_1")
 
 
-def test_an_unknown_form_is_named():
+def test_an_unknown_format_is_named():
     message = r"unknown action 'multidiscrete'; did you mean 'multi_discrete'\? \(valid: continuous, dict, multi_"
     with pytest.raises(ConfigError, match=message):
         action_space("multidiscrete")
@@ -182,7 +182,7 @@ def test_masks_split_into_what_samplers_take():
     for seed in range(20):
         space.seed(seed)
         chosen = space.sample(mask=split_mask(masks[0, 0]))
-        assert chosen[NAMES.index("jet")] == chosen[NAMES.index("target")] == 0  # a heavy that sees nobody
+        assert chosen[NAMES.index("jet")] == chosen[NAMES.index("target")] == 0  # a heavy that sees no mech
     team = split_mask(masks[:, :5].reshape(2, -1))
     assert len(team) == 5 * len(PARTS)
     np.testing.assert_array_equal(team[len(PARTS)], masks[:, 1, : MULTI_DISCRETE_SIZES[0]])
@@ -224,7 +224,7 @@ def read_rows(wanted):
     return read_action("multi_discrete", rows, batch=len(rows)).reshape(*wanted.shape[:-1], ACTION_DIM)
 
 
-def test_whatever_masks_allow_does_something_somewhere():
+def test_every_choice_that_masks_allow_has_an_effect_in_some_state():
     missing = {(part.name, choice) for part in PARTS for choice in range(len(part.values)) if choice != part.neutral}
     engine = BattleEngine(CONFIGS["odd"], 1)
     for seed in range(20):
@@ -251,7 +251,7 @@ def test_whatever_masks_allow_does_something_somewhere():
 
 @pytest.fixture
 def engine():
-    """Five against five on bare ground, everybody in control of itself."""
+    """Five against five on bare ground, all able to act."""
     engine = BattleEngine(small_config(), 1)
     engine.reset([1])
     set_voxels(engine.state, 0, np.zeros_like(engine.state.voxels[0]))
@@ -281,7 +281,7 @@ def test_what_a_class_lacks_is_impossible(engine):
     ]
 
 
-def test_who_has_no_speed_cannot_move():
+def test_a_class_without_speed_cannot_move():
     engine = BattleEngine(CONFIGS["lame"], 1)
     engine.reset([1])
     assert [possible(engine, SCOUT, name) for name in (*MOTION, "jet")] == [False, False, False, True]

@@ -83,9 +83,9 @@ def test_parts_read_well():
     assert str(ActionPart("jet", "jet 1", "nothing", "dead")) == "jet: jet 1 -> refused: dead"
 
 
-def test_motion_tells_the_speed_that_results(engine):
+def test_motion_states_the_resulting_speed(engine):
     mech, start = engine.state.mechs[0, SCOUT], engine.snapshot()
-    for wear, entries, told in (
+    for wear, entries, effect in (
         ({}, {"throttle": 0.5}, "walks forward at 3.50 m/s"),
         ({}, {"throttle": -1, "strafe": 1}, "walks backward and left at 7.00 m/s"),
         ({}, {"strafe": -9}, "walks right at 7.00 m/s"),
@@ -95,22 +95,22 @@ def test_motion_tells_the_speed_that_results(engine):
         engine.restore(start)
         for name, value in wear.items():
             mech[name] = value
-        assert explain(engine, SCOUT, **entries)["motion"].effect == told
+        assert explain(engine, SCOUT, **entries)["motion"].effect == effect
         engine.step(np.where(np.arange(10)[:, None] == SCOUT, vector(**entries), 0)[None])
-        assert f"{np.hypot(mech['vx'], mech['vy']):.2f} m/s" in told
+        assert f"{np.hypot(mech['vx'], mech['vy']):.2f} m/s" in effect
 
 
-def test_motion_tells_what_the_ground_leaves(engine):
+def test_motion_states_how_the_ground_slows_it(engine):
     voxels = np.zeros_like(engine.state.voxels[0])
     voxels[0] = WATER
     set_voxels(engine.state, 0, voxels)
     engine.step(np.zeros((1, 10, ACTION_DIM)))
     engine.state.mechs["legs"][0, SCOUT] = 0
-    told = explain(engine, SCOUT, throttle=1)["motion"].effect
-    assert told == "walks forward at 1.68 m/s (the ground leaves 60%, its legs leave 40%)"
+    effect = explain(engine, SCOUT, throttle=1)["motion"].effect
+    assert effect == "walks forward at 1.68 m/s (the ground leaves 60%, its legs leave 40%)"
 
 
-def test_who_has_no_speed_cannot_move():
+def test_a_class_without_speed_cannot_move():
     engine = BattleEngine(CONFIGS["lame"], 1)
     engine.reset([1])
     assert refusal(engine, SCOUT, "motion", strafe=1) == "it cannot walk"
@@ -209,7 +209,7 @@ EVERYTHING = np.ones(ACTION_DIM, np.float32)
 
 
 @pytest.mark.parametrize("why", ["dead", "the battle is over"])
-def test_the_dead_and_who_has_no_battle_are_refused_everything(engine, why):
+def test_dead_mechs_and_finished_battles_refuse_every_part(engine, why):
     if why == "dead":
         engine.state.mechs["alive"][0, SCOUT] = 0
     else:
@@ -282,8 +282,8 @@ def test_what_is_refused_does_nothing(name, seed):
         assert outcomes[0] == outcomes[1]
 
 
-def test_shots_go_where_they_were_said_to_go(engine):
-    """On bare ground, where nobody moves before the first shots."""
+def test_shots_go_where_the_explanation_says(engine):
+    """On bare ground, where no mech moves before the first shots."""
     mechs, start = engine.state.mechs[0], engine.snapshot()
     wishes, shots, aimed = vector(**dict.fromkeys(MOUNTS, 1.0), target_0=1), 0, 0
     rng = np.random.default_rng(7)
@@ -293,14 +293,14 @@ def test_shots_go_where_they_were_said_to_go(engine):
         mechs["facing_x"], mechs["facing_y"] = np.cos(mechs["yaw"]), np.sin(mechs["yaw"])
         mech = int(rng.integers(10))
         mechs["contacts"][mech, 0] = rng.choice(np.flatnonzero(mechs["team"] != mechs["team"][mech]))
-        told = {part.asked: part.effect for part in explain_action(engine, 0, mech, wishes, NAMES)}
+        effect = {part.asked: part.effect for part in explain_action(engine, 0, mech, wishes, NAMES)}
         tick = engine.state.battles["tick"][0]
         engine.step(np.where(np.arange(10)[:, None] == mech, wishes, 0)[None])
         events = engine.events(0)
         for event in events[(events["kind"] == SHOT) & (events["tick"] == tick)]:
             weapon = engine.config.catalog.weapons[event["weapon"]].name
             aim = "level and straight ahead" if event["target"] == NO_MECH else f"at {NAMES[event['target']]}, "
-            assert told[f"fire {weapon}"].startswith(f"fires {weapon} {aim}")
+            assert effect[f"fire {weapon}"].startswith(f"fires {weapon} {aim}")
             shots += 1
             aimed += event["target"] != NO_MECH
     assert shots > aimed > 20

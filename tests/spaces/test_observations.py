@@ -10,7 +10,7 @@ from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, action_masks, split
 from echelon_env.spaces.observations import format_observations, observation_space
 
 ROWS = 12
-"""Mechs of the battle that is looked at; where there are fewer, some twice."""
+"""Mechs of the observed battle; where there are fewer, some twice."""
 
 
 def observe(scenario):
@@ -57,7 +57,7 @@ def test_spaces_of_a_team():
 
 
 @pytest.mark.parametrize("name", scenarios())
-def test_the_flat_form_is_the_concatenation_of_the_dict_form(name):
+def test_the_flat_format_is_the_concatenation_of_the_dict_format(name):
     flat, streams = observation_space("flat"), observation_space("dict")
     for vector in observe(name):
         observation = format_observations("dict", vector)
@@ -110,7 +110,7 @@ def test_masked_observations_hold_the_mask(observation_format, mechs):
     )
 
 
-def test_an_unknown_form_is_named():
+def test_an_unknown_format_is_named():
     with pytest.raises(ConfigError, match=r"unknown observation 'vector' \(valid: dict, flat\)"):
         observation_space("vector")
     with pytest.raises(ConfigError, match=r"unknown observation 'Dict'; did you mean 'dict'\?"):

@@ -44,7 +44,7 @@ def test_parallel_battles(scenario, max_steps, dead_agents):
     novices = Novices(make().config)
     check_parallel_env(make, actions=novices)
     # three episodes are played, others are repeated
-    assert min(novices.decisions.values()) < 3 * max_steps, "nobody died"
+    assert min(novices.decisions.values()) < 3 * max_steps, "no mech died"
 
 
 @pytest.mark.parametrize("formats", FORMATS, ids=lambda formats: "-".join(map(str, formats.values())))

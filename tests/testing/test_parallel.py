@@ -79,7 +79,7 @@ class Endless(Arena):
         (Endless, "no episode ended within 30 steps"),
     ],
 )
-def test_open_habits_are_warned_of(environment, words):
+def test_cases_that_the_contract_leaves_open_cause_a_warning(environment, words):
     with pytest.warns(ConformanceWarning, match=words):
         check_parallel_env(environment, max_steps=30)
 
@@ -165,7 +165,7 @@ def test_an_exception_of_the_environment_is_the_cause_of_the_error():
 @pytest.mark.parametrize("seed", range(8))
 def test_the_cast_may_change(seed):
     class Casting(Arena):
-        """Two or three of five take part, drawn anew for each episode."""
+        """Two or three of five take part, drawn for each episode."""
 
         def reset(self, seed=None, options=None):
             super().reset(seed)
@@ -178,7 +178,7 @@ def test_the_cast_may_change(seed):
 
 def test_illegal_actions_may_be_refused():
     class Doors(Arena):
-        """One of three moves, told by the mask alone, is forbidden in each episode."""
+        """One of three moves, given only by the mask, is forbidden in each episode."""
 
         def reset(self, seed=None, options=None):
             if seed is not None:

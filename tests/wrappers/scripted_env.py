@@ -81,7 +81,7 @@ class ScriptedEnv(pettingzoo.ParallelEnv):
 
 
 def play(env, steps=None, seed=None):
-    """Results of a reset and of all steps (or the first so many), with the action 0 for everybody."""
+    """Results of a reset and of all steps (or the first so many), with the action 0 for all agents."""
     yield env.reset(seed=seed)
     while env.agents and steps != 0:
         yield env.step({agent: np.int64(0) for agent in env.agents})

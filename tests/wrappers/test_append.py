@@ -33,7 +33,7 @@ def test_how_much_of_the_time_has_passed():
                 assert env.observation_space(agent).contains(result[0][agent])
 
 
-def test_the_clock_starts_anew_when_the_episode_is_abandoned():
+def test_the_clock_restarts_when_the_episode_is_abandoned():
     env = TimeAwareObservation(counting(), 4)
     assert [result[0]["blue_0"][-1] for result in play(env, 2)] == [0, 0.25, 0.5]
     assert env.reset()[0]["blue_0"][-1] == 0

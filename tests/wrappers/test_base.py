@@ -94,7 +94,7 @@ def test_the_same_seed_is_the_same_battle(wrap):
 
 @every_wrapper
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
-def test_copies_in_the_middle_of_a_battle_go_on_alike(wrap, copier):
+def test_copies_in_the_middle_of_a_battle_continue_equally(wrap, copier):
     env = wrap(battles.make("terminate"))
     lived(env, 65, battles.SEED)
     twin = copier(env)
@@ -103,7 +103,7 @@ def test_copies_in_the_middle_of_a_battle_go_on_alike(wrap, copier):
 
 
 class Guarded(ScriptedEnv):
-    """Whose script cannot be written to, so that nobody changes the arrays that it returns."""
+    """Has a read-only script, so that writing to returned arrays raises."""
 
     def __init__(self, **kwargs):
         super().__init__(np.random.default_rng(0).normal(size=(7, 4, 3)), np.ones((6, 4)), [2, 3, None, None], **kwargs)

@@ -36,7 +36,7 @@ def test_the_dead_stay_with_zeros_to_the_end():
             assert truncations == {"blue_0": False, "red_0": over, "blue_1": False}
 
 
-def test_everybody_dead_before_the_limit_ends_it():
+def test_the_episode_ends_when_all_agents_are_dead():
     env = BlackDeath(scripted(deaths=[1, 2, 2]))
     *_, last = results = list(play(env))
     assert len(results) == 3 and all(last[2].values()) and not any(last[3].values())
@@ -44,7 +44,7 @@ def test_everybody_dead_before_the_limit_ends_it():
         env.step({})
 
 
-def test_agents_whom_an_episode_begins_without():
+def test_agents_missing_at_the_start_are_dead():
     class Late(ScriptedEnv):
         def reset(self, seed=None, options=None):
             observations, _ = super().reset(seed, options)
@@ -59,7 +59,7 @@ def test_agents_whom_an_episode_begins_without():
     assert results[-1][2] == {"blue_0": True, "red_0": False, "blue_1": False}
 
 
-def test_zeros_have_the_form_of_the_space():
+def test_zeros_have_the_structure_of_the_space():
     env = BlackDeath(scripted(deaths=[1, None, None], space="dict"))
     for result in list(play(env))[1:]:
         assert env.observation_space("blue_0").contains(result[0]["blue_0"])

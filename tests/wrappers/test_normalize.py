@@ -172,7 +172,7 @@ def test_frozen_statistics_stay(wrapper):
     assert not env.frozen and plain(env) != before
 
 
-def test_returns_go_on_while_frozen():
+def test_returns_accumulate_while_frozen():
     env = NormalizeRewards(ScriptedEnv(np.zeros((3, 2, 1)), [[1, 2], [3, 4]]), gamma=0.5)
     env.freeze()
     list(play(env, 1))
@@ -183,7 +183,7 @@ def test_returns_go_on_while_frozen():
 
 @pytest.mark.parametrize("wrapper", [NormalizeObservations, NormalizeRewards])
 @pytest.mark.parametrize("space", ["box", "dict"])
-def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path, wrapper, space):
+def test_saved_and_loaded_is_the_same_bit_for_bit(tmp_path, wrapper, space):
     env, loaded = wrapper(script_of(space=space)), wrapper(script_of(space=space))
     list(play(env))
     env.save(tmp_path / "statistics.json")

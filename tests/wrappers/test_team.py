@@ -15,16 +15,16 @@ def scripted(**kwargs):
 
 
 class Recorder:
-    """Plays 2 and 3, and keeps what it is told."""
+    """Plays 2 and 3, and keeps what it is given."""
 
     def __init__(self):
-        self.told = []
+        self.calls = []
 
     def reset(self, mask):
-        self.told.append(mask)
+        self.calls.append(mask)
 
     def act(self, observations):
-        self.told.append(observations)
+        self.calls.append(observations)
         return np.array([2, 3])
 
 
@@ -37,7 +37,7 @@ def test_the_policy_plays_the_others():
     env = TeamVersusPolicy(inner, policy)
     assert env.possible_agents == ["blue_0", "blue_1"] and env.agents == []
     for _ in range(2):
-        policy.told.clear()
+        policy.calls.clear()
         observations, infos = env.reset(seed=3)
         assert env.agents == list(observations) == list(infos) == ["blue_0", "blue_1"]
         assert env.num_agents == env.max_num_agents == 2
@@ -50,7 +50,7 @@ def test_the_policy_plays_the_others():
             assert results[1] == {"blue_0": inner.rewards[time - 1, 0], "blue_1": inner.rewards[time - 1, 2]}
             assert inner.actions[-1] == {"blue_0": 1, "blue_1": 1, "red_0": 2, "red_1": 3}
         assert results[3] == {"blue_0": True, "blue_1": True}
-        reset, *seen = policy.told
+        reset, *seen = policy.calls
         assert reset.dtype == np.bool_ and reset.tolist() == [True, True]
         np.testing.assert_array_equal(seen, inner.script[:4, [1, 3]])
 
@@ -62,18 +62,18 @@ def test_rows_of_the_dead_are_zeros_and_they_do_not_act():
     for time in range(1, 5):
         step(env)
         assert ("red_0" in inner.actions[-1]) == (time <= 2) and inner.actions[-1]["red_1"] == 3
-        np.testing.assert_array_equal(policy.told[-1][0], inner.script[time - 1, 1] if time <= 2 else [0, 0])
-        np.testing.assert_array_equal(policy.told[-1][1], inner.script[time - 1, 3])
+        np.testing.assert_array_equal(policy.calls[-1][0], inner.script[time - 1, 1] if time <= 2 else [0, 0])
+        np.testing.assert_array_equal(policy.calls[-1][1], inner.script[time - 1, 3])
 
 
-def test_the_episode_goes_on_without_the_others():
+def test_the_episode_continues_without_the_others():
     env = TeamVersusPolicy(scripted(deaths=[None, 1, None, 1]), policy := Recorder())
     env.reset()
     steps = 0
     while env.agents:
         step(env)
         steps += 1
-    assert steps == 4 and len(policy.told) == 2
+    assert steps == 4 and len(policy.calls) == 2
 
 
 def test_the_episode_ends_with_the_team():
