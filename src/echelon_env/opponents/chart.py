@@ -1,11 +1,11 @@
-"""The terrain that a mech remembers around it, and the shortest ways through it.
+"""A mech's remembered terrain, and shortest paths through it.
 
-The chart is a window of SIDE x SIDE columns of 1 m of the map that is turned to the own spawn. A column is a bit in the
-words of its row, so that ways are found for all columns of a row at once. What has not been seen yet counts as open
-ground, as in D* (Stentz, "Optimal and Efficient Path Planning for Partially-Known Environments", ICRA 1994): either it
-is, or walking there shows that it is not.
+The chart is a window of SIDE x SIDE columns of 1 m of the map rotated to the own spawn. A column is a bit in the words
+of its row, so that the search handles all columns of a row at once. Unseen terrain counts as open ground, as in D*
+(Stentz, "Optimal and Efficient Path Planning for Partially-Known Environments", ICRA 1994): walking there shows whether
+it is.
 
-A place of a mech whose footprint covers n x n columns is named by its column of lowest x and y, as in
+The place of a mech with a footprint of n x n columns is its column of lowest x and y, as in
 `terrain.connectivity`.
 """
 
@@ -23,17 +23,17 @@ from echelon_env.opponents.memory import HIGHEST, LONGEST_WAY, SIDE, WALL, WAVES
 from echelon_env.opponents.senses import own, value
 
 BURNS, SLOWS, SEEN, STANDING = range(3, 7)  # planes of the chart after the three of the heights' bits
-KEPT = 8  # m that the mech may be from the window's middle
-IDLE_WAVES = 9  # after so many without growth a search has seen all there is, and breaks through obstacles
-BLIND_WAVES = 12  # at most so often
-JUMP = 3  # m that mechs with jump jets jump up
-JUMP_PERIOD = 6  # waves: a jump costs as much as so many metres; even, so that nobody jumps aslant
-BURN_PERIOD = 8  # likewise a metre of what burns
+KEPT = 8  # m, greatest distance of the mech from the window's centre
+IDLE_WAVES = 9  # after this many waves without growth a search passes through obstacles
+BLIND_WAVES = 12  # at most this often
+JUMP = 3  # m, height of jumps
+JUMP_PERIOD = 6  # waves: cost of a jump in metres; even, so that jumps are not diagonal
+BURN_PERIOD = 8  # likewise for a metre of burning ground
 
 
 @kernel
 def follow(memory: Row, map_size: int) -> None:
-    """Move the window with the mech when it has come too far from the middle, but not beyond the map."""
+    """Move the window when the mech is too far from its centre, but not beyond the map."""
     last = max(0, map_size - SIDE)
     to_x, to_y = math.floor(memory.x) - SIDE // 2, math.floor(memory.y) - SIDE // 2
     x, y = memory.origin_x, memory.origin_y
@@ -57,7 +57,7 @@ def follow(memory: Row, map_size: int) -> None:
 
 @kernel
 def note_terrain(knowledge: Knowledge, observation: Any, memory: Row) -> None:
-    """Enter what the ego map shows."""
+    """Store the ego map in the chart."""
     rules, chart = knowledge.rules[0], memory.chart
     feet = own(observation, Self.HEIGHT) * rules.map_height
     step_x = rules.terrain_cell * own(observation, Self.HEADING_COS)
@@ -81,21 +81,21 @@ def note_terrain(knowledge: Knowledge, observation: Any, memory: Row) -> None:
 
 @kernel
 def enter(chart: Any, column: int, row: int, level: int, hazard: float) -> None:
-    """Enter a column's height in metres, and how much it burns or, below 0, cools and slows."""
+    """Store a column's height in metres and hazard: above 0 it burns, below 0 it cools and slows."""
     bit = 1 << column
     ones, twos, fours = chart[row, 0], chart[row, 1], chart[row, 2]
     if ones & twos & fours & bit:
-        return  # it was walked into in vain, and still looks as before
+        return  # marked as a wall by `bump`, and it looks the same
     code = level | (1 << BURNS if hazard > 0.0 else 0) | (1 << SLOWS if hazard < 0.0 else 0)
     if code == 0 and not (ones | twos | fours | chart[row, BURNS] | chart[row, SLOWS]) & bit:
-        return  # as it mostly is
+        return  # the most frequent case: open ground, already stored
     for plane in range(SEEN):
         chart[row, plane] = (chart[row, plane] & ~bit) | (((code >> plane) & 1) << column)
 
 
 @kernel
 def at_least(chart: Any, row: int, level: int) -> int:
-    """The columns of a row that are at least so many metres high, 1 to WALL."""
+    """The columns of a row with a height of at least `level` metres, 1 to WALL."""
     ones, twos, fours = chart[row, 0], chart[row, 1], chart[row, 2]
     low = ones & twos
     if level & 3 == 1:
@@ -109,14 +109,14 @@ def at_least(chart: Any, row: int, level: int) -> int:
 
 @kernel
 def span(low: float, high: float) -> int:
-    """The columns of the chart that an interval lies in."""
+    """The columns of the chart that an interval overlaps."""
     first, last = max(0, math.floor(low)), min(SIDE - 1, math.floor(high))
     return ((1 << (last - first + 1)) - 1) << first if first <= last else 0
 
 
 @kernel
 def open_way(blocked: Any, memory: Row, half: float, dx: float, dy: float) -> bool:
-    """Whether a box of half edge `half` meets no blocked column on its way from the mech's place by (dx, dy)."""
+    """Whether a box of half edge `half` can move from the mech's position by (dx, dy) past all blocked columns."""
     x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
     first, last = max(0, math.floor(min(y, y + dy) - half)), min(SIDE - 1, math.floor(max(y, y + dy) + half))
     for row in range(first, last + 1):
@@ -132,7 +132,7 @@ def open_way(blocked: Any, memory: Row, half: float, dx: float, dy: float) -> bo
 
 @kernel
 def widen(rows: Any, size: int) -> None:
-    """Turn columns (SIDE + 2,) into the places whose size x size columns hold one of them."""
+    """Turn columns (SIDE + 2,) into the places whose size x size footprint contains one of them."""
     for row in range(1, SIDE + 1):
         word = rows[row]
         for _ in range(size - 1):
@@ -145,10 +145,10 @@ def widen(rows: Any, size: int) -> None:
 
 @kernel
 def lay_out(memory: Row, scratch: Scratch, map_size: int, size: int, climbs: bool) -> int:
-    """Write which places can be entered from which, and how fast; return of how many kinds moves are.
+    """Write which moves between places are possible and which are slow; return the number of kinds of moves.
 
-    A move of kind k leads to a place at most k + 1 m high, from one at least k m high. Who does not climb stays below
-    2 m. After the last kind come jumps, onto what is at most 3 m high.
+    A move of kind k leads to a place at most k + 1 m high, from one at least k m high. Without `climbs` all places are
+    below 2 m. After the last kind come jumps, onto places at most 3 m high.
     """
     chart, planes = memory.chart, scratch.planes
     columns, rows = min(SIDE, map_size - memory.origin_x), min(SIDE, map_size - memory.origin_y)
@@ -175,7 +175,7 @@ def lay_out(memory: Row, scratch: Scratch, map_size: int, size: int, climbs: boo
 
 @kernel
 def holds(wave: int) -> int:
-    """Which places no move leads on from in a wave, in `Scratch.held`: slow ones at times, burning ones mostly."""
+    """The index in `Scratch.held` of the places that a wave does not expand, as slow and burning ones cost more."""
     if wave % BURN_PERIOD == 0:
         return 0
     return 2 if wave % 5 == 1 or wave % 5 == 3 else 1
@@ -183,10 +183,10 @@ def holds(wave: int) -> int:
 
 @kernel
 def spread(scratch: Scratch, wave: int, kinds: int, first: int, last: int) -> bool:
-    """Add to the places that are within wave - 1 metres of the goal those one metre on; say whether there are any.
+    """Expand the places within wave - 1 metres of the goal by one metre; return whether there are new ones.
 
-    They lie in the rows from `first` to `last`. Odd waves lead to all eight places around, by steps along x and then y,
-    even ones to the four beside: so slanting ways are measured within 6 %.
+    They lie in the rows from `first` to `last`. Odd waves expand to all eight neighbours, by steps along x and then y,
+    even waves to four: so the length of diagonal paths is correct within 6 %.
     """
     rows = last - first + 1
     old, new = scratch.waves[wave - 1, first : last + 1], scratch.waves[wave, first : last + 1]
@@ -217,14 +217,14 @@ def spread(scratch: Scratch, wave: int, kinds: int, first: int, last: int) -> bo
 
 @kernel
 def grow(old: Any, new: Any, first: int, last: int) -> None:
-    """Write the places of rows, and those beside them, whatever stands there."""
+    """Write the places of rows and their four neighbours, regardless of obstacles."""
     for row in range(first, last + 1):
         new[row] = (old[row] | (old[row] << 1) | (old[row] >> 1) | old[row + 1] | old[row - 1]) & ((1 << SIDE) - 1)
 
 
 @kernel
 def plant(scratch: Scratch, column: int, row: int, kinds: int) -> int:
-    """Begin a search at the places nearest to (column, row) that can be entered; return how many metres off."""
+    """Start a search at the enterable places nearest to (column, row); return their distance in metres."""
     seed = scratch.waves[0]
     seed[:] = 0
     seed[row + 1] = 1 << column
@@ -248,10 +248,10 @@ def plant(scratch: Scratch, column: int, row: int, kinds: int) -> int:
 def search(
     scratch: Scratch, column: int, row: int, to_column: int, to_row: int, kinds: int, jumps: bool
 ) -> tuple[int, int]:
-    """Metres of the shortest way from one place to another, and how many of them lead through obstacles.
+    """Length in metres of the shortest path from one place to another, and how many of them lead through obstacles.
 
-    Where the goal cannot be reached the way leads to where it is nearest. 0 where there is none of any kind.
-    `scratch.waves` leads along it: of each wave the rows that it can have come to, and two empty ones on either side.
+    If the goal is unreachable, the path leads to the nearest reachable place. 0 if there is no path at all.
+    `scratch.waves` holds the search: of each wave the rows that it can have reached, and two empty ones on either side.
     """
     metres = plant(scratch, to_column, to_row, kinds)
     first, last = to_row + 1 - metres, to_row + 1 + metres
@@ -278,7 +278,7 @@ def search(
 
 @kernel
 def leads(scratch: Scratch, column: int, row: int, to_column: int, to_row: int, kinds: int) -> bool:
-    """Whether one gets from a place to the next by a move of one of so many kinds."""
+    """Whether a move of one of the first `kinds` kinds leads from a place to its neighbour."""
     for kind in range(kinds):
         if (scratch.leave[kind, row + 1] >> column) & (scratch.enter[kind, to_row + 1] >> to_column) & 1:
             return True
@@ -287,9 +287,9 @@ def leads(scratch: Scratch, column: int, row: int, to_column: int, to_row: int, 
 
 @kernel
 def step_along(scratch: Scratch, wave: int, column: int, row: int, kinds: int, to_column: int, to_row: int) -> int:
-    """The step, 0 to 8, to a place that is a metre nearer to the goal by moves of so many kinds; 4 where there is none.
+    """The step, 0 to 8, to a place one metre nearer to the goal by moves of the first `kinds` kinds; 4 if none.
 
-    Of several the one that looks nearest to (to_column, to_row).
+    Of several the one nearest to (to_column, to_row) in a straight line.
     """
     best, chosen = 4 * SIDE * SIDE, 4
     for step in range(9):
@@ -318,7 +318,7 @@ def step_along(scratch: Scratch, wave: int, column: int, row: int, kinds: int, t
 def trace(
     scratch: Scratch, wave: int, column: int, row: int, to_column: int, to_row: int, kinds: int, jumps: bool
 ) -> tuple[int, bool]:
-    """Write the first places of the way that a search found; return how many, and whether one jumps into the last."""
+    """Write the first places of the path of a search; return their number, and whether a jump leads to the last."""
     count = 0
     while wave > 0 and count < LONGEST_WAY:
         if not (scratch.waves[wave - 1, row + 1] >> column) & 1:

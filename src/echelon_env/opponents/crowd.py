@@ -23,18 +23,18 @@ from echelon_env.opponents.senses import (
     squad,
 )
 
-BODY_METRES = 12.0  # others farther away are not minded
-TOUCH = 0.02  # m that others are taken for smaller by
-STANDING_SECONDS = 2.0  # who is where he was so long before stands
-AHEAD_SECONDS = 0.3  # one minds whom one would meet within so long
-PASSING_SECONDS, PASSING_REACH = 0.75, 2.0  # after a step aside so many times that distance has to be clear for so long
-TURN_COSINE, TURN_SINE = 0.9238795325112867, 0.3826834323650898  # of 22.5 degrees, between directions that are tried
-SIDEWARDS = 4  # directions on either side that are tried
+BODY_METRES = 12.0  # farther mechs are ignored
+TOUCH = 0.02  # m by which the contact distance is reduced
+STANDING_SECONDS = 2.0  # a mech in the same column after this time counts as standing
+AHEAD_SECONDS = 0.3  # look-ahead for predicted collisions
+PASSING_SECONDS, PASSING_REACH = 0.75, 2.0  # after a sidestep, for this long, the look-ahead has this factor
+TURN_COSINE, TURN_SINE = 0.9238795325112867, 0.3826834323650898  # of 22.5 degrees, the angle between tried directions
+SIDEWARDS = 4  # directions tried on either side
 
 
 @kernel
 def meet(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float) -> int:
-    """Write the living mechs near by that one can run into; return how many."""
+    """Write the nearby living mechs that can be collided with; return their number."""
     rules, height = knowledge.rules[0], knowledge.classes[plan.mech_class].height
     cosine, sine = own(observation, Self.HEADING_COS), own(observation, Self.HEADING_SIN)
     mates = 0
@@ -73,12 +73,12 @@ def meet(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, 
 
 @kernel
 def mark(memory: Row, scratch: Scratch, half: float, count: int, all_of_them: bool) -> None:
-    """Write the columns of the chart where `count` others stand, or are at present; not the own."""
+    """Write the chart columns of `count` other mechs, standing or all; without the own ones."""
     bodies, chart = scratch.bodies, memory.chart
     bodies[:] = 0
     x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
     for i in range(count):
-        body = scratch.others[i, 2] - half - 0.5  # of a column its middle counts
+        body = scratch.others[i, 2] - half - 0.5  # a column counts by its centre
         columns = span(x + scratch.others[i, 0] - body, x + scratch.others[i, 0] + body)
         middle = y + scratch.others[i, 1]
         for row in range(max(0, math.floor(middle - body)), min(SIDE - 1, math.floor(middle + body)) + 1):
@@ -98,7 +98,7 @@ def mark(memory: Row, scratch: Scratch, half: float, count: int, all_of_them: bo
 
 @kernel
 def meets(scratch: Scratch, count: int, dx: float, dy: float, seconds: float) -> bool:
-    """Whether one runs into another mech on the way by (dx, dy) in so many seconds, if they walk on as they do."""
+    """Whether moving by (dx, dy) in `seconds` collides with another mech, at constant velocities."""
     for i in range(count):
         other = scratch.others[i]
         enters, leaves = 0.0, 1.0
@@ -117,7 +117,7 @@ def meets(scratch: Scratch, count: int, dx: float, dy: float, seconds: float) ->
 
 @kernel
 def turned(dx: float, dy: float, steps: int) -> tuple[float, float]:
-    """A vector turned by so many steps of 22.5 degrees, to the left where they are above 0."""
+    """A vector rotated by `steps` times 22.5 degrees, counter-clockwise if positive."""
     sine = TURN_SINE if steps > 0 else -TURN_SINE
     for _ in range(abs(steps)):
         dx, dy = TURN_COSINE * dx - sine * dy, sine * dx + TURN_COSINE * dy
@@ -136,10 +136,10 @@ def pass_by(
     speed: float,
     trusted: bool,
 ) -> tuple[float, float]:
-    """The direction, a unit vector, in which to walk to a point (dx, dy) away: the nearest free of walls and mechs.
+    """The unit vector in which to walk to a point at (dx, dy): the free direction nearest to the straight one.
 
-    `speed` is in m/s. The straight way is taken to be free of walls where it is `trusted`. Where no direction is free
-    it is the straight one: mechs slide along what they touch.
+    `speed` is in m/s. If `trusted`, the straight path is known to be free of walls. If no direction is free, the
+    straight one is returned: mechs slide along what they touch.
     """
     distance = math.sqrt(dx * dx + dy * dy)
     dx, dy = dx / distance, dy / distance

@@ -1,8 +1,8 @@
-"""Walking by what a mech observes: towards a point, around obstacles and other mechs, out of dead ends.
+"""Navigation from observations: towards a point, around obstacles and other mechs, out of dead ends.
 
-A mech walks straight where the terrain that it remembers (`chart`) leaves the straight way free, else to the first
-bend of the shortest way. It passes other mechs at arm's length (`crowd`), and ways lead around those that stand. Places
-are in metres on the map turned to the own spawn, times in seconds.
+A mech walks straight to its goal if the remembered terrain (`chart`) leaves the straight path free, else to the first
+bend of the shortest path. It avoids moving mechs (`crowd`); paths lead around standing ones. Positions are in metres on
+the map rotated to the own spawn, times in seconds.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from echelon_env.opponents.memory import SIDE, WALL, Scratch
 from echelon_env.opponents.senses import own, value
 
 ARRIVED = 0.1  # m
-ROOM = 0.1  # m to walls on straight ways
-SLACK = 0.01  # m that a mech may touch walls by on its way to a bend
-NEAR, SLIDE_SECONDS = 4.0, 1.0  # m: towards points this near that move mechs slide along walls, and at first to others
-NOTE_METRES, NOTE_SECONDS = 1.25, 0.5  # the chart is drawn when a mech has come so far, or after so long
-STUCK_SHARE = 0.2  # of the way that it meant to go: a mech that gets less far is stuck
-CROWD_SECONDS = 0.5  # stuck so long, it takes ways around all other mechs
-BUMP_SECONDS = 0.75  # stuck so long with nobody near, it takes what is ahead for a wall
-LOST_SECONDS, LOST_METRES = 5.0, 2.0  # so long about one place, it forgets the terrain and tries its luck
-LUCK_SECONDS, MORE_LUCK, MOST_TRIES = 1.0, 0.5, 6  # at first, and more with every try
+ROOM = 0.1  # m of clearance to walls on straight paths
+SLACK = 0.01  # m of overlap with walls that is tolerated on the way to a bend
+NEAR, SLIDE_SECONDS = 4.0, 1.0  # m, s: no path is searched to goals this near that moved this recently
+NOTE_METRES, NOTE_SECONDS = 1.25, 0.5  # the chart is updated after this distance or time
+STUCK_SHARE = 0.2  # of the intended distance: a mech that moves less is stuck
+CROWD_SECONDS = 0.5  # a mech stuck this long plans around all other mechs
+BUMP_SECONDS = 0.75  # stuck this long with no mech near, it marks what is ahead as a wall
+LOST_SECONDS, LOST_METRES = 5.0, 2.0  # this long within this distance, it clears the chart and walks randomly
+LUCK_SECONDS, MORE_LUCK, MOST_TRIES = 1.0, 0.5, 6  # duration of the first random walk, increase per try, most tries
 DIRECTIONS = 16
-LUCK = 2  # what numbers are drawn for
-JUMP_MARGIN = 0.25  # m that jumps clear walls by
+LUCK = 2  # stream of the random numbers
+JUMP_MARGIN = 0.25  # m of clearance of jumps above walls
 JUMP_SECONDS = 2.0
 EARTHBOUND_SECONDS = 10.0  # after a jump that failed
-COOL_ENOUGH, TOO_HOT = 0.85, 0.93  # of the heat capacity: after a jump, and to go on with one
-DETOUR_WORTH, DETOUR_METRES = 1.3, 12.0  # ways so many times the distance long and so many metres are worth a jump
-GALLOP, STRIDE = 8, 3  # after so many places of a way not every one is tried as its first bend
+COOL_ENOUGH, TOO_HOT = 0.85, 0.93  # share of the heat capacity: allowed after a jump, and at which a jump is broken off
+DETOUR_WORTH, DETOUR_METRES = 1.3, 12.0  # a path longer than this factor times the distance plus this is worth a jump
+GALLOP, STRIDE = 8, 3  # the first places of a path are all tried as its first bend, later ones with this stride
 
 
 @kernel
 def steer(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, action: Any) -> None:
-    """Write throttle, strafe and jet that lead to the plan's goal at the plan's speed, given the turn."""
+    """Write throttle, strafe and jet towards the plan's goal at the plan's speed, given the turn."""
     rules, mech_class = knowledge.rules[0], knowledge.classes[plan.mech_class]
     half = max(mech_class.half_length, mech_class.half_width)
     locate(knowledge, observation, memory, plan, half)
@@ -86,7 +86,7 @@ def steer(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch,
 
 @kernel
 def mean_heading(knowledge: Knowledge, observation: Any, plan: Row, action: Any) -> tuple[float, float]:
-    """Cosine and sine of the facing during the decision, given the turn that the action has."""
+    """Cosine and sine of the mean heading during the decision, given the action's turn."""
     rules = knowledge.rules[0]
     turn = value(action, integer(Action.TURN)) * knowledge.classes[plan.mech_class].turn_rate
     across, along = own(observation, Self.HEADING_SIN), own(observation, Self.HEADING_COS)
@@ -96,7 +96,7 @@ def mean_heading(knowledge: Knowledge, observation: Any, plan: Row, action: Any)
 
 @kernel
 def locate(knowledge: Knowledge, observation: Any, memory: Row, plan: Row, half: float) -> None:
-    """Remember where the mech and its goal are, and how far it has come."""
+    """Store the positions of the mech and its goal, and the movement since the last decision."""
     size = knowledge.rules[0].map_size
     x = 0.5 * size * (1.0 + own(observation, Self.POSITION_X))
     y = 0.5 * size * (1.0 + own(observation, Self.POSITION_Y))
@@ -109,14 +109,14 @@ def locate(knowledge: Knowledge, observation: Any, memory: Row, plan: Row, half:
 
 @kernel
 def rest(memory: Row) -> None:
-    """Not walking, a mech is not stuck."""
+    """Reset the stuck detection of a mech that does not walk."""
     memory.pace_x = memory.pace_y = memory.stuck = 0.0
     memory.anchor, memory.anchor_x, memory.anchor_y = memory.clock, memory.x, memory.y
 
 
 @kernel
 def look_around(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, half: float, count: int) -> None:
-    """Draw the chart where that is due, and write what cannot be walked into from here, and what had better not be."""
+    """Update the chart if due; write the columns that are impassable from here and those to avoid."""
     moved = abs(memory.x - memory.noted_x) + abs(memory.y - memory.noted_y)
     if moved >= NOTE_METRES or memory.clock - memory.noted >= NOTE_SECONDS:
         memory.noted, memory.noted_x, memory.noted_y = memory.clock, memory.x, memory.y
@@ -131,14 +131,14 @@ def look_around(knowledge: Knowledge, observation: Any, memory: Row, scratch: Sc
 
 @kernel
 def ground_level(knowledge: Knowledge, observation: Any) -> int:
-    """Whole metres that the feet are above the ground of the map."""
+    """Height of the feet above the ground of the map, in whole metres."""
     level: int = math.floor(own(observation, Self.HEIGHT) * knowledge.rules[0].map_height + SLACK)
     return level
 
 
 @kernel
 def note_progress(knowledge: Knowledge, observation: Any, memory: Row, half: float, count: int) -> None:
-    """Measure how long the mech has been stuck, and learn from it."""
+    """Measure how long the mech has been stuck, and react to it."""
     pace = memory.pace_x**2 + memory.pace_y**2
     helpless = own(observation, Self.SHUTDOWN) > 0.0 or own(observation, Self.FALLEN) > 0.0
     progress = memory.moved_x * memory.pace_x + memory.moved_y * memory.pace_y
@@ -161,7 +161,7 @@ def note_progress(knowledge: Knowledge, observation: Any, memory: Row, half: flo
 
 @kernel
 def stray(memory: Row) -> None:
-    """Forget the terrain, and walk a while in a direction drawn at random."""
+    """Clear the chart and start to walk in a random direction."""
     memory.tries += 1
     steps = integer(rng.random_below(memory.seed, memory.tries, 0, LUCK, DIRECTIONS))
     memory.stray_x, memory.stray_y = turned(1.0, 0.0, steps)
@@ -175,7 +175,7 @@ def stray(memory: Row) -> None:
 
 @kernel
 def bump(memory: Row, half: float) -> None:
-    """Enter as walls the columns that the mech walked against in vain."""
+    """Mark as walls the columns that blocked the mech."""
     x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
     for axis in range(2):
         ahead, aside = (x, y) if axis == 0 else (y, x)
@@ -196,7 +196,7 @@ def bump(memory: Row, half: float) -> None:
 def choose_aim(
     knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float, top_speed: float
 ) -> tuple[float, float, bool]:
-    """The point to walk straight to, and whether the way there is known to be free of walls."""
+    """The point to walk straight to, and whether the path there is known to be free of walls."""
     if memory.jump > 0.0 and goes_on_jumping(knowledge, observation, memory):
         return memory.way_x, memory.way_y, True
     if memory.straying:
@@ -226,7 +226,7 @@ def choose_aim(
 
 @kernel
 def find_way(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float) -> None:
-    """Find a way to the goal, or to where it is nearest, and remember the way's first bend."""
+    """Find a path to the goal, or to the nearest reachable place, and store its first bend."""
     size = integer(math.ceil(2.0 * half - SLACK))
     column, row = place(memory.x - memory.origin_x, half, size), place(memory.y - memory.origin_y, half, size)
     to_x, to_y = goal_in_chart(memory, half)
@@ -250,7 +250,7 @@ def find_way(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scrat
 
 @kernel
 def place(low: float, half: float, size: int) -> int:
-    """The place along an axis of a box around `low`, in the chart: of two that hold parts of it the nearer."""
+    """The place in the chart, along an axis, of a box centred at `low`; the nearer one if it overlaps two."""
     first = math.floor(low - half + 0.1 * SLACK)
     if math.floor(low + half - 0.1 * SLACK) - size + 1 > first and low - 0.5 * size - first > 0.5:
         first += 1
@@ -259,7 +259,7 @@ def place(low: float, half: float, size: int) -> int:
 
 @kernel
 def goal_in_chart(memory: Row, half: float) -> tuple[float, float]:
-    """The goal in the chart, or where the straight way to it leaves that."""
+    """The goal in chart coordinates, or the point where the straight line to it leaves the chart."""
     x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
     dx, dy = memory.goal_x - memory.x, memory.goal_y - memory.y
     share = 1.0
@@ -274,7 +274,7 @@ def goal_in_chart(memory: Row, half: float) -> tuple[float, float]:
 
 @kernel
 def take_way(memory: Row, scratch: Scratch, half: float, size: int, length: int, jumped: bool) -> None:
-    """Remember the farthest place of a way that one can walk straight to; begin the jump that it begins with."""
+    """Store the farthest place of a path that is reachable in a straight line; start the path's initial jump."""
     memory.way, memory.way_x, memory.way_y = 1, memory.x, memory.y
     i = 0
     while i < length:
@@ -296,7 +296,7 @@ def take_way(memory: Row, scratch: Scratch, half: float, size: int, length: int,
 
 @kernel
 def can_jump(knowledge: Knowledge, observation: Any, memory: Row, plan: Row) -> bool:
-    """Whether the mech can jump up JUMP metres now and stay cool enough."""
+    """Whether the mech can jump JUMP metres high now without overheating."""
     rules, mech_class = knowledge.rules[0], knowledge.classes[plan.mech_class]
     rise = mech_class.jet_acceleration - rules.gravity
     if rise <= 0.0 or memory.clock < memory.earthbound or own(observation, Self.ON_GROUND) <= 0.0:
@@ -307,7 +307,7 @@ def can_jump(knowledge: Knowledge, observation: Any, memory: Row, plan: Row) -> 
 
 @kernel
 def goes_on_jumping(knowledge: Knowledge, observation: Any, memory: Row) -> bool:
-    """Whether a jump is neither over nor has failed."""
+    """Whether a jump is still in progress, neither landed nor failed."""
     feet = own(observation, Self.HEIGHT) * knowledge.rules[0].map_height
     landed = own(observation, Self.ON_GROUND) > 0.0 and feet > memory.jump - 0.5
     if not landed and memory.clock < memory.until and own(observation, Self.HEAT) < TOO_HOT:
@@ -321,6 +321,6 @@ def goes_on_jumping(knowledge: Knowledge, observation: Any, memory: Row) -> bool
 
 @kernel
 def jump(knowledge: Knowledge, observation: Any, memory: Row, action: Any) -> None:
-    """Rise until the feet clear what the mech jumps onto."""
+    """Fire the jets until the feet are above the target height."""
     if own(observation, Self.HEIGHT) * knowledge.rules[0].map_height < memory.jump + JUMP_MARGIN:
         action[Action.JET] = 1.0

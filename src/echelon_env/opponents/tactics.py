@@ -1,4 +1,4 @@
-"""Where to go and where to look."""
+"""The choice of the goal position and of the heading."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from echelon_env.opponents.senses import (
 )
 from echelon_env.opponents.targets import NO_TARGET
 
-REST = 0.5  # of the zone's radius: nearer to the centre than this a mech rests
-ALERT_METRES = 20.0  # mechs turn to targets this near
-WATCH_METRES = 30.0  # and, where they have none, to where they know enemies this near
+REST = 0.5  # share of the zone's radius: nearer to the centre a mech stands still
+ALERT_METRES = 20.0  # m, distance within which a mech turns to its target
+WATCH_METRES = 30.0  # m, the same for the nearest known enemy, without a target
 TURN_GAIN = 3.0  # of the full turn rate per radian
-STEP_METRES = 3.0  # sidesteps and steps back are aimed so far ahead
+STEP_METRES = 3.0  # distance of the goal of sidesteps and steps back
 
-CHASE_METRES = 4.0  # beyond the longest of its weapons' ranges: so near a target is fought
-CLOSING = 4.0  # weight of coming to the best range, against those of
-SIDESTEP = 1.5  # sidesteps
-HOMING_IN = 0.15  # and of the zone
+CHASE_METRES = 4.0  # beyond the longest weapon range: targets up to this distance are engaged
+CLOSING = 4.0  # weight of moving to the best range,
+SIDESTEP = 1.5  # of sidesteps,
+HOMING_IN = 0.15  # and of moving to the zone
 SIDESTEP_SECONDS = 3.0
 
-CLOSE_METRES = 14.0  # who is badly hurt leaves enemies this near
-SAFE_METRES = 25.0  # and comes back when there are none this near
-SHADOW_METRES = 22.0  # one gives way to stronger enemies this near
+CLOSE_METRES = 14.0  # a badly damaged mech retreats from enemies within this distance
+SAFE_METRES = 25.0  # and returns when there are none within this one
+SHADOW_METRES = 22.0  # mechs yield to stronger enemies within this distance
 
 PAINT_SHARE = 0.93  # of the painter's range at which an unarmed mech paints
-LURK_METRES = 20.0  # at which it keeps while its paint lasts
+LURK_METRES = 20.0  # distance that it keeps while its paint lasts
 LURK_SECONDS = 4.0
-SPY_METRES = 40.0  # it goes about that when enemies are this near
+SPY_METRES = 40.0  # it does so when enemies are within this distance
 
 
 @kernel
 def choose_place(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row) -> None:
-    """Write the plan's goal and speed: the zone, unless something else is more urgent."""
+    """Write the plan's goal and speed: the zone, unless range keeping, scouting or a retreat overrides it."""
     forward, left, radius = zone_place(knowledge, observation)
-    on_top = objective(observation, Objective.IN_ZONE) <= 0.0  # of a block, where a mech does not count as inside
+    on_top = objective(observation, Objective.IN_ZONE) <= 0.0  # of a block, which does not count as inside the zone
     outside = on_top or math.sqrt(forward * forward + left * left) > REST * radius
     go(plan, forward, left, 1.0 if outside else 0.0)
     plan.face_forward, plan.face_left = (forward, left) if outside else (1.0, 0.0)
@@ -71,7 +71,7 @@ def choose_place(knowledge: Knowledge, skill: Row, observation: Any, memory: Row
 
 @kernel
 def weigh(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, enemy: float) -> None:
-    """Decide whether to leave the fight, and whether to give way, with the nearest armed enemy so many metres away."""
+    """Decide whether to retreat and whether to yield; `enemy` is the distance of the nearest armed enemy in metres."""
     stronger = skill.yields and outmatched(knowledge, observation)
     if is_alone(observation) or enemy > SAFE_METRES or (skill.yields and not stronger):
         memory.leaving = 0
@@ -100,7 +100,7 @@ def keep_range(
     zone_left: float,
     radius: float,
 ) -> None:
-    """Fight a target in sight from the best range, from side to side where one dodges, drawn to the zone a little."""
+    """Keep the best range to a visible target, with sidesteps if the skill dodges and a weak pull to the zone."""
     style = knowledge.styles[plan.mech_class]
     forward, left = contact_place(knowledge, observation, plan.target)
     distance = math.sqrt(forward * forward + left * left)
@@ -135,7 +135,7 @@ def spy(
     enemy_forward: float,
     enemy_left: float,
 ) -> None:
-    """Go and paint the nearest enemy that is not painted; keep away from the nearest one while that paint lasts."""
+    """Approach and paint the nearest unpainted enemy; keep away from the nearest enemy while the paint lasts."""
     painter = integer(knowledge.styles[plan.mech_class].painter)
     prey, distance = NO_TARGET, float("inf")
     for row in range(CONTACT_ROWS):
@@ -159,7 +159,7 @@ def spy(
 
 @kernel
 def face(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
-    """Write the turn: towards the target, else to where enemies are known to be, else where the mech goes."""
+    """Write the turn: towards the target, else the nearest known enemy, else the goal."""
     forward, left = plan.face_forward, plan.face_left
     if skill.aims and plan.target != NO_TARGET and contact_distance(knowledge, observation, plan.target) < ALERT_METRES:
         forward = contact(observation, plan.target, Contact.DIRECTION_FORWARD)
