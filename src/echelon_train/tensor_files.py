@@ -18,6 +18,11 @@ def weights_of(module: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach() for name, tensor in (*module.named_parameters(), *module.named_buffers())}
 
 
+def part_of(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names start with `prefix`, by the rest of the name."""
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
 def read_file(path: Path, limit: int) -> bytes:
     """All of a file of at most `limit` bytes. Raises CheckpointError, with the reason."""
     try:

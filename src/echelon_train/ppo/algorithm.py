@@ -18,6 +18,7 @@ from echelon_env.config.schema import ConfigError, build
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.errors import NonFiniteError
+from echelon_train.policy import BattlePolicy
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.policy.sequences import (
     CnnLstmPolicy,
@@ -54,7 +55,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
     Parameters
     ----------
     policy
-        A `SequencePolicy` class, or ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"`` or ``"MultiInputLstmPolicy"``.
+        A `SequencePolicy` class, or its name: ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"``, ``"MultiInputLstmPolicy"`` or
+        ``"BattlePolicy"``.
     n_steps, batch_size
         Multiples of `chunk`; a minibatch has at most as many samples as a rollout.
     normalize_advantage
@@ -97,6 +99,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         "MlpLstmPolicy": MlpLstmPolicy,
         "CnnLstmPolicy": CnnLstmPolicy,
         "MultiInputLstmPolicy": MultiInputLstmPolicy,
+        "BattlePolicy": BattlePolicy,
     }
     settings_class: ClassVar[type[PPOConfig]] = PPOConfig
     """The settings; an algorithm with further ones is a subclass with a subclass of `PPOConfig`."""

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,18 +25,15 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import NetworkConfig
 from echelon_train.errors import CheckpointError
-from echelon_train.policy import BattlePolicy
 from echelon_train.ppo.training_state import check_optimizer, optimizer_tensors, restore_optimizer
-from echelon_train.tensor_files import check_finite, check_shapes, parse_tensors, read_file, weights_of
+from echelon_train.tensor_files import check_finite, check_shapes, part_of, weights_of
 
-FORMAT, VERSION = "echelon-model", 2
+FORMAT = "echelon-model-3"
 SUFFIX = ".safetensors"
-MAX_BYTES = 1 << 32
 
-_COUNTERS = ("num_timesteps", "_n_updates")
+_COUNTERS = ("num_timesteps", "_n_updates", "n_envs")
 _GENERAL = ("stats_window_size", "tensorboard_log", "policy_kwargs", "verbose", "seed", "deterministic")
 _ATTRIBUTES = {"policy": "policy_class", "stats_window_size": "_stats_window_size"}  # where they are kept
-_SCHEDULE, _NETWORK = "schedule:", "network:"
 
 
 class PlainSaving(RecurrentPPO):  # type: ignore[misc]
@@ -76,9 +73,17 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         tensors = {f"policy.{name}": tensor for name, tensor in weights_of(self.policy).items()}
         check_finite(tensors)
         tensors |= {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(self.policy).items()}
+        names = {policy: name for name, policy in self.policy_aliases.items()}
+        arguments = {name: getattr(self, _ATTRIBUTES.get(name, name)) for name in _argument_names(type(self))}
+        arguments["policy"] = names.get(self.policy_class, self.policy_class)
+        description = {
+            "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
+            "spaces": [self.observation_space, self.action_space],
+            "counters": {name: getattr(self, name) for name in _COUNTERS},
+        }
         data = safetensors.torch.save(
             {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-            {FORMAT: json.dumps(_described(self))},
+            {FORMAT: json.dumps(description, default=_plain)},
         )
         file = _file(path)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -114,38 +119,43 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
             If the environment does not fit.
         """
         file = _file(path)
-        data = read_file(file, MAX_BYTES)
-        tensors = parse_tensors(data, file)
-        weights, optimizer = (_part_of(tensors, name) for name in ("policy", "optimizer"))
-        check_finite(weights)
-        document = _read_document(data, file)
-        missing = [name for name in _argument_names(cls) if name not in document["arguments"].keys() | kwargs.keys()]
-        if missing:
-            raise CheckpointError(f"{file}: cannot hold {', '.join(missing)}: give {missing[0]}=... to load")
         try:
-            arguments = {name: _value(value) for name, value in document["arguments"].items()} | kwargs
-            policy = arguments.pop("policy")
-            model = cls(_policies(cls).get(policy, policy), env, device=device, _init_setup_model=False, **arguments)
-            if model.env is None:
-                model.n_envs = document["rows"]
-            spaces_before = _space(document["observations"]), _space(document["actions"])
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            with safetensors.safe_open(file, "pt") as opened:
+                header = opened.metadata() or {}
+                tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
+        except (OSError, safetensors.SafetensorError) as error:
+            raise CheckpointError(f"{file}: no readable safetensors file ({error})") from error
+        if FORMAT not in header:
+            raise CheckpointError(f"{file}: not a model of this release of Echelon (no {FORMAT!r} in its header)")
+        try:
+            description = json.loads(header[FORMAT], object_hook=_value)
+            arguments, counters = description["arguments"] | kwargs, description["counters"]
+            if any(type(counters[name]) is not int or counters[name] < 0 for name in _COUNTERS):
+                raise ValueError(f"counters: expected integers of at least 0, got {counters}")
+            if missing := [name for name in _argument_names(cls) if name not in arguments]:
+                raise KeyError(f"cannot hold {', '.join(missing)}: give {missing[0]}=... to load")
+            model = cls(env=env, device=device, _init_setup_model=False, **arguments)
+            observations, actions = description["spaces"]
+            if not (isinstance(observations, spaces.Space) and isinstance(actions, spaces.Space)):
+                raise TypeError(f"spaces: got {observations!r}, {actions!r}")
+        except (AssertionError, KeyError, TypeError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{file}: the description cannot be used: {error!r}") from error
         if model.env is None:
-            model.observation_space, model.action_space = spaces_before
+            model.observation_space, model.action_space, model.n_envs = observations, actions, counters["n_envs"]
         else:
-            check_for_correct_spaces(model.env, *spaces_before)
+            check_for_correct_spaces(model.env, observations, actions)
         try:
             model._setup_model()
         except (TypeError, ValueError, RuntimeError, MemoryError) as error:
             raise CheckpointError(f"{file}: {error}") from error
+        weights, optimizer = part_of(tensors, "policy."), part_of(tensors, "optimizer.")
         check_shapes(model.policy, weights, file)
+        check_finite(weights)
         check_optimizer(model.policy, optimizer)
         for name, tensor in weights_of(model.policy).items():
             tensor.copy_(weights[name])
         restore_optimizer(model.policy, optimizer)
-        for name in _COUNTERS:
-            setattr(model, name, document["counters"][name])
+        model.num_timesteps, model._n_updates = counters["num_timesteps"], counters["_n_updates"]
         return model
 
     def set_parameters(
@@ -164,54 +174,9 @@ def _file(path: str | Path) -> Path:
     return name if name.suffix == SUFFIX else name.with_name(name.name + SUFFIX)
 
 
-def _part_of(tensors: Mapping[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
-    """The tensors whose names start with ``name.``, without that."""
-    return {each.removeprefix(f"{name}."): tensor for each, tensor in tensors.items() if each.startswith(f"{name}.")}
-
-
-def _policies(cls: type[PlainSaving]) -> dict[str, type[Any]]:
-    """The policies that a file can name."""
-    return {**cls.policy_aliases, "BattlePolicy": BattlePolicy}
-
-
 def _argument_names(cls: type[PlainSaving]) -> tuple[str, ...]:
     """The constructor's arguments that a model is made from, besides environment and device."""
     return ("policy", *(each.name for each in dataclasses.fields(cls.settings_class)), *_GENERAL)
-
-
-def _described(model: PlainSaving) -> dict[str, Any]:
-    """The model without its tensors, as JSON; arguments that are no plain data are left out."""
-    arguments = {}
-    for name in _argument_names(type(model)):
-        with contextlib.suppress(TypeError):
-            arguments[name] = _plain(getattr(model, _ATTRIBUTES.get(name, name)), _policies(type(model)))
-    return {
-        "version": VERSION,
-        "arguments": arguments,
-        "observations": _plain_space(model.observation_space),
-        "actions": _plain_space(model.action_space),
-        "rows": model.n_envs,
-        "counters": {name: getattr(model, name) for name in _COUNTERS},
-    }
-
-
-def _plain(value: Any, policies: Mapping[str, type[Any]]) -> Any:
-    """A value as JSON has it. Raises TypeError for what is no plain data, such as functions and other classes."""
-    value = plain_schedule(value)
-    for name, policy in policies.items():
-        if value is policy:
-            return name
-    if isinstance(value, Schedule):
-        return {_SCHEDULE: str(value)}
-    if isinstance(value, NetworkConfig):
-        return {_NETWORK: to_plain(value)}
-    if isinstance(value, dict):
-        return {str(name): _plain(each, policies) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each, policies) for each in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise TypeError(f"no plain data: {value!r}")
 
 
 def plain_schedule(value: Any) -> Any:
@@ -221,66 +186,43 @@ def plain_schedule(value: Any) -> Any:
     return float(value.val) if isinstance(value, ConstantSchedule) else value
 
 
-def _value(plain: Any) -> Any:
-    """The inverse of `_plain`. Raises ConfigError."""
-    if isinstance(plain, dict):
-        if plain.keys() == {_SCHEDULE}:
-            return Schedule.parse(plain[_SCHEDULE], "schedule")
-        if plain.keys() == {_NETWORK}:
-            return build(NetworkConfig, plain[_NETWORK], "network.")
-        return {name: _value(each) for name, each in plain.items()}
-    return [_value(each) for each in plain] if isinstance(plain, list) else plain
+_TYPES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "type:Schedule": (Schedule, str, lambda text: Schedule.parse(text, "schedule")),
+    "type:NetworkConfig": (NetworkConfig, to_plain, lambda plain: build(NetworkConfig, plain, "network.")),
+    "type:Dict": (spaces.Dict, dict, spaces.Dict),
+    "type:Box": (
+        spaces.Box,
+        lambda space: [space.low.tolist(), space.high.tolist(), str(space.dtype)],
+        lambda box: spaces.Box(np.array(box[0], box[2]), np.array(box[1], box[2]), dtype=np.dtype(box[2]).type),
+    ),
+    "type:Discrete": (
+        spaces.Discrete,
+        lambda space: [int(space.n), int(space.start)],
+        lambda pair: spaces.Discrete(pair[0], start=pair[1]),
+    ),
+    "type:MultiDiscrete": (spaces.MultiDiscrete, lambda space: space.nvec.tolist(), spaces.MultiDiscrete),
+    "type:MultiBinary": (spaces.MultiBinary, lambda space: np.array(space.n).tolist(), spaces.MultiBinary),
+}
+"""Classes in descriptions, with the conversion to JSON and back."""
 
 
-def _plain_space(space: spaces.Space[Any]) -> dict[str, Any]:
-    """A space of those that the algorithm takes, fit for JSON."""
-    if isinstance(space, spaces.Dict):
-        return {"kind": "Dict", "parts": {name: _plain_space(part) for name, part in space.items()}}
-    if isinstance(space, spaces.Box):
-        bounds = {name: bound.ravel().tolist() for name, bound in (("low", space.low), ("high", space.high))}
-        bounds = {name: bound[:1] if len(set(bound)) == 1 else bound for name, bound in bounds.items()}
-        return {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
-    if isinstance(space, spaces.Discrete):
-        return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
-    if isinstance(space, spaces.MultiDiscrete):
-        return {"kind": "MultiDiscrete", "nvec": space.nvec.tolist()}
-    assert isinstance(space, spaces.MultiBinary)
-    return {"kind": "MultiBinary", "n": list(space.shape)}
+def _plain(value: Any) -> Any:
+    """What JSON has no type for, in simpler types. Raises TypeError for functions and other classes."""
+    if (schedule := plain_schedule(value)) is not value:
+        return schedule
+    for key, (kind, plain, _) in _TYPES.items():
+        if isinstance(value, kind):
+            return {key: plain(value)}
+    raise TypeError(f"no plain data: {value!r}")
 
 
-def _space(plain: Any) -> spaces.Space[Any]:
-    """The inverse of `_plain_space`. Raises KeyError, TypeError or ValueError for what describes no space."""
-    kind, rest = plain["kind"], {name: value for name, value in plain.items() if name != "kind"}
-    if kind == "Dict":
-        return spaces.Dict({name: _space(part) for name, part in rest["parts"].items()})
-    if kind == "Box":
-        shape, dtype = tuple(rest["shape"]), np.dtype(rest["dtype"])
-        size = int(np.prod(shape, dtype=np.int64))
-        if not all(len(rest[name]) in (1, size) for name in ("low", "high")) or not 0 < size <= MAX_BYTES // 4:
-            raise ValueError(f"a Box of {shape} with {len(rest['low'])} and {len(rest['high'])} bounds")
-        low, high = (np.resize(np.array(rest[name], dtype), shape) for name in ("low", "high"))
-        return spaces.Box(low, high, dtype=dtype.type)
-    if kind == "MultiDiscrete":
-        return spaces.MultiDiscrete(np.array(rest["nvec"], np.int64))
-    return spaces.Discrete(**rest) if kind == "Discrete" else spaces.MultiBinary(rest["n"])
+def _is_plain(value: Any) -> bool:
+    with contextlib.suppress(TypeError):
+        return bool(json.dumps(value, default=_plain))
+    return False
 
 
-def _read_document(data: bytes, file: Path) -> dict[str, Any]:
-    """What the header of a valid safetensors file says of a model. Raises CheckpointError."""
-    size = int.from_bytes(data[:8], "little")
-    try:
-        document = json.loads(json.loads(data[8 : 8 + size])["__metadata__"][FORMAT])
-    except (KeyError, TypeError):
-        raise CheckpointError(f"{file}: not a model of Echelon") from None
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{file}: no valid description ({error})") from error
-    expected = {"version": int, "arguments": dict, "observations": dict, "actions": dict, "rows": int, "counters": dict}
-    if not isinstance(document, dict) or {name: type(value) for name, value in document.items()} != expected:
-        raise CheckpointError(f"{file}: expected the description of a model, with {', '.join(expected)}")
-    if document["version"] != VERSION:
-        raise CheckpointError(f"{file}: format version {document['version']}, this release reads {VERSION}")
-    numbers = {"rows": document["rows"], **{name: document["counters"].get(name) for name in _COUNTERS}}
-    for name, number in numbers.items():
-        if type(number) is not int or number < 0:
-            raise CheckpointError(f"{file}: {name}: expected an integer of at least 0, got {number!r}")
-    return document
+def _value(plain: dict[str, Any]) -> Any:
+    """The inverse of `_plain` for a JSON object. Raises KeyError, TypeError, ValueError or AssertionError."""
+    key = next(iter(plain), "")
+    return _TYPES[key][2](plain[key]) if key.startswith("type:") else plain

@@ -20,6 +20,7 @@ from echelon_train.errors import CheckpointError
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.losses import recurrent_states, state_tensors
+from echelon_train.tensor_files import part_of
 
 _COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "skipped_minibatches", "skipped_in_a_row")
 _WORDS = 624  # of a Mersenne Twister's state
@@ -58,13 +59,13 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
     Raises CheckpointError if it does not fit the model, which is then unusable.
     """
     env = _with_state(model.env)
-    env_arrays = {name[4:]: tensor.numpy() for name, tensor in tensors.items() if name.startswith("env.")}
+    env_arrays = {name: tensor.numpy() for name, tensor in part_of(tensors, "env.").items()}
     own = {name: tensor for name, tensor in tensors.items() if not name.startswith("env.")}
     if model._last_obs is None:
         model._last_obs = model.env.reset()
         model._last_episode_starts = np.ones(model.n_envs, np.bool_)
     _check_tensors(own, _expected(model))
-    optimizer = {name[10:]: tensor for name, tensor in own.items() if name.startswith("optimizer.")}
+    optimizer = part_of(own, "optimizer.")
     check_optimizer(model.policy, optimizer)
     _check_values(values)
     try:
@@ -76,7 +77,7 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
     model._last_lstm_states = recurrent_states(
         tuple(own[f"lstm.{number}"].to(model.device, copy=True) for number in range(count))
     )
-    last = {name[5:]: tensor.numpy().copy() for name, tensor in own.items() if name.startswith("last.")}
+    last = {name: tensor.numpy().copy() for name, tensor in part_of(own, "last.").items()}
     model._last_obs = last if isinstance(model._last_obs, dict) else last["observation"]
     model._last_episode_starts = own["episode_starts"].numpy().astype(np.bool_)
     for name in _COUNTERS:

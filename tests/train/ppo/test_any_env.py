@@ -6,11 +6,10 @@ import pytest
 import torch
 from benchmarks.memory_task import Remember
 from gymnasium import spaces
-from stable_baselines3.common.callbacks import BaseCallback, EvalCallback, StopTrainingOnMaxEpisodes
+from stable_baselines3.common.callbacks import BaseCallback, StopTrainingOnMaxEpisodes
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
 
-from echelon_train.errors import CheckpointError
 from echelon_train.ppo import EchelonRecurrentPPO
 from train.ppo.toys import Wander, model_of
 
@@ -50,6 +49,12 @@ ACTIONS = {
 }
 
 
+def check_saved_spaces(model, path):
+    model.save(path)
+    loaded = EchelonRecurrentPPO.load(path, device="cpu")
+    assert (loaded.observation_space, loaded.action_space) == (model.observation_space, model.action_space)
+
+
 def check_learning(model):
     before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
     model.learn(2 * model.n_steps * model.n_envs)
@@ -61,14 +66,15 @@ def check_learning(model):
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_actions_of_any_kind(name):
+def test_actions_of_any_kind(name, tmp_path):
     model = model_of(vec(VECTOR, ACTIONS[name]), batch_size=8, ent_coef=0.01)
     check_learning(model)
     # the entropy that the bonus is for is the distribution's, the ratio begins at 1
     assert abs(model.logger.name_to_value["train/approx_kl"]) < 0.1
+    check_saved_spaces(model, tmp_path / "model")
 
 
-def test_dicts():
+def test_dicts(tmp_path):
     space = spaces.Dict(
         {
             "vector": VECTOR,
@@ -77,7 +83,9 @@ def test_dicts():
             "wide": spaces.Box(-1.0, 1.0, (2,), np.float64),
         }
     )
-    check_learning(model_of(vec(space, ACTIONS["discrete"]), policy="MultiInputLstmPolicy", batch_size=8))
+    model = model_of(vec(space, ACTIONS["discrete"]), policy="MultiInputLstmPolicy", batch_size=8)
+    check_learning(model)
+    check_saved_spaces(model, tmp_path / "model")
 
 
 @pytest.mark.parametrize("shape", [(36, 36, 1), (1, 36, 36)])
@@ -87,10 +95,6 @@ def test_images(shape):
     check_learning(model)
     assert model.rollout_buffer.observations.dtype == torch.uint8
     assert model.rollout_buffer.observations.shape[2:] == (1, 36, 36)
-
-
-def test_a_single_gymnasium_environment():
-    check_learning(model_of(DummyVecEnv([Remember]), batch_size=8))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_a_single_gymnasium_environment():
         {"squash_output": False, "ortho_init": False},
     ],
 )
-def test_policies_of_any_form(kwargs):
+def test_policies_with_other_arguments(kwargs):
     check_learning(model_of(Wander(4), batch_size=16, policy_kwargs=kwargs))
 
 
@@ -142,29 +146,12 @@ def test_environments_may_write_over_their_observations():
 # What stable-baselines3 offers
 
 
-def test_evaluation_callback(tmp_path):
-    callback = EvalCallback(
-        VecMonitor(vec(VECTOR, ACTIONS["discrete"])),
-        n_eval_episodes=3,
-        eval_freq=10,
-        best_model_save_path=str(tmp_path),
-        log_path=str(tmp_path),
-        verbose=0,
-    )
-    model = model_of(VecMonitor(vec(VECTOR, ACTIONS["discrete"])), batch_size=8)
-    model.learn(64, callback=callback)
-    assert np.isfinite(callback.last_mean_reward)
-    assert len(np.load(tmp_path / "evaluations.npz")["results"]) == 3
-    loaded = EchelonRecurrentPPO.load(tmp_path / "best_model.zip", device="cpu")
-    assert loaded.chunk == model.chunk
-
-
 def test_a_callback_can_stop_training():
     model = model_of(Wander(4), batch_size=16)
     model.learn(10_000, callback=StopTrainingOnMaxEpisodes(3))
     assert model.num_timesteps < 10_000
     assert model._n_updates < 50
-    # it can go on
+    # it can continue
     model.learn(128, reset_num_timesteps=True)
     assert model.num_timesteps == 128
 
@@ -195,15 +182,6 @@ def test_progress_bar():
     model_of(Wander(4), batch_size=16).learn(64, progress_bar=True)
 
 
-def test_learning_twice_goes_on():
-    model = model_of(Wander(4), batch_size=16)
-    model.learn(64)
-    updates = model._n_updates
-    model.learn(64, reset_num_timesteps=False)
-    assert model.num_timesteps == 128
-    assert model._n_updates == 2 * updates
-
-
 def test_another_environment_is_set():
     model = model_of(Wander(4, 0), batch_size=16)
     model.learn(64)
@@ -222,8 +200,8 @@ def test_predictions_take_and_give_states():
     assert state[0].shape == (1, 4, 8)
     two, later = model.predict(observations, state=state, episode_start=~starts, deterministic=True)
     assert not np.array_equal(one, two)
-    anew, _ = model.predict(observations, state=later, episode_start=starts, deterministic=True)
-    np.testing.assert_allclose(anew, one, rtol=1e-6)
+    again, _ = model.predict(observations, state=later, episode_start=starts, deterministic=True)
+    np.testing.assert_allclose(again, one, rtol=1e-6)
     single, _ = model.predict(observations[0], deterministic=True)
     np.testing.assert_allclose(single, one[0], rtol=1e-5, atol=1e-6)
 
@@ -242,29 +220,9 @@ def test_parameters_are_given_and_taken():
     assert float(other.policy.return_normalizer.std) == float(model.policy.return_normalizer.std) != 1.0
 
 
-def test_policies_are_evaluated_by_stable_baselines():
+def test_a_single_environment_and_the_evaluation_of_stable_baselines():
     model = model_of(DummyVecEnv([Remember]), batch_size=8)
+    check_learning(model)
     mean, deviation = evaluate_policy(model, VecMonitor(DummyVecEnv([Remember])), n_eval_episodes=6)
     assert -1.0 <= mean <= 1.0
     assert np.isfinite(deviation)
-
-
-def test_a_model_is_saved_and_loaded_as_stable_baselines_does_it(tmp_path):
-    functions = {"ent_coef": lambda left: 0.1 * left, "clip_range": lambda left: 0.2}
-    model = model_of(Wander(4), batch_size=16, critic_lr_scale=2.0, **functions)
-    model.before_rollout = lambda: tmp_path
-    model.learn(64)
-    model.save(tmp_path / "model.zip")
-    with pytest.raises(CheckpointError, match="cannot hold clip_range, ent_coef"):
-        EchelonRecurrentPPO.load(tmp_path / "model.zip")
-    loaded = EchelonRecurrentPPO.load(tmp_path / "model.zip", env=Wander(4), device="cpu", **functions)
-    assert loaded.critic_lr_scale == 2.0
-    assert loaded.ent_coef(0.5) == pytest.approx(0.05)
-    assert loaded.clip_range(1.0) == 0.2
-    for (name, theirs), ours in zip(
-        loaded.policy.state_dict().items(), model.policy.state_dict().values(), strict=True
-    ):
-        assert torch.equal(theirs, ours), name
-    assert len(loaded.policy.optimizer.state) == len(model.policy.optimizer.state)
-    loaded.learn(64, reset_num_timesteps=False)
-    assert loaded.num_timesteps == 128

@@ -16,6 +16,7 @@ from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo import EchelonRecurrentPPO
+from echelon_train.ppo.saving import FORMAT
 from echelon_train.tensor_files import weights_of
 from train.ppo.toys import Wander
 
@@ -50,7 +51,7 @@ def same_weights(first, second):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_loaded_model_predicts_and_goes_on_the_same(tmp_path, case):
+def test_a_loaded_model_predicts_and_continues_the_same(tmp_path, case):
     model = make(case, learning_rate=Schedule.parse("linear:1e-3:1e-4", "x"), target_kl=0.5, critic_lr_scale=0.5)
     model.learn(128)
     model.save(tmp_path / "model")
@@ -142,68 +143,62 @@ def test_neither_pickles_nor_streams(tmp_path, monkeypatch):
         model.save(tmp_path / "model", exclude=["policy"])
     with pytest.raises(TypeError, match="expected a dict"):
         model.set_parameters(str(tmp_path / "model.zip"))
-    model.set_parameters(make(seed=2).get_parameters())
 
 
-def rewritten(file, change):
-    """Write the file again after a change of its tensors and its description."""
+def rewrite(file, tensors=lambda tensors: None, description=lambda description: None):
+    """Write a model's file again after a change of its tensors or its description."""
     with safetensors.safe_open(file, "pt") as opened:
-        document = json.loads(opened.metadata()["echelon-model"])
-    tensors = safetensors.torch.load_file(file)
-    change(tensors, document)
-    safetensors.torch.save_file(tensors, file, {"echelon-model": json.dumps(document)})
+        document = json.loads(opened.metadata()[FORMAT])
+    present = safetensors.torch.load_file(file)
+    tensors(present)
+    description(document)
+    safetensors.torch.save_file(present, file, {FORMAT: json.dumps(document)})
 
 
-def put(tensors, name, value):
-    tensors[name] = value(tensors[name])
+def arguments(**changed):
+    return lambda file: rewrite(file, description=lambda each: each["arguments"].update(changed))
+
+
+def counters(**changed):
+    return lambda file: rewrite(file, description=lambda each: each["counters"].update(changed))
+
+
+def observations(space):
+    return lambda file: rewrite(file, description=lambda each: each["spaces"].__setitem__(0, space))
+
+
+def tensor(name, change):
+    return lambda file: rewrite(file, lambda each: each.update({name: change(each[name])}))
+
+
+def without(name):
+    return lambda file: rewrite(file, lambda each: each.pop(name))
+
+
+def nan(tensor):
+    return tensor * torch.nan
 
 
 HOSTILE = {
-    "a pickle": (lambda f: f.write_bytes(b"PK\x03\x04 and so on"), "no valid safetensors"),
-    "truncated": (lambda f: f.write_bytes(f.read_bytes()[:-9]), "no valid safetensors"),
-    "absent": (lambda f: f.unlink(), "cannot be read"),
-    "foreign": (lambda f: safetensors.torch.save_file({"x": torch.zeros(1)}, f), "not a model of Echelon"),
-    "no object": (lambda f: safetensors.torch.save_file({}, f, {"echelon-model": "[]"}), "expected the description"),
-    "no JSON": (lambda f: safetensors.torch.save_file({}, f, {"echelon-model": "{"}), "no valid description"),
-    "a claim": (lambda f: f.write_bytes((2**62).to_bytes(8, "little") + b"{}"), "no valid safetensors"),
-    "version": (lambda f: rewritten(f, lambda t, d: d.update(version=1)), "version 1, this release reads 2"),
-    "unknown argument": (
-        lambda f: rewritten(f, lambda t, d: d["arguments"].update(x=1)),
-        "unexpected keyword argument 'x'",
-    ),
-    "unknown policy": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(policy="os.system")), "os.system"),
-    "no number": (lambda f: rewritten(f, lambda t, d: d["arguments"].update(gamma="x")), "expected float, got 'x'"),
-    "huge network": (
-        lambda f: rewritten(f, lambda t, d: d["arguments"]["policy_kwargs"].update(lstm_hidden_size=10**7)),
-        "memory",
-    ),
-    "another network": (
-        lambda f: rewritten(f, lambda t, d: d["arguments"]["policy_kwargs"].update(lstm_hidden_size=9)),
-        r"expected \(\d+, \d+\) torch.float32, got",
-    ),
-    "huge rollout": (
-        lambda f: rewritten(f, lambda t, d: d["arguments"].update(n_steps=8 * 10**14)),
-        "a number from 1 to 1000000",
-    ),
-    "no counter": (lambda f: rewritten(f, lambda t, d: d["counters"].update(num_timesteps=-1)), "num_timesteps"),
-    "no space": (lambda f: rewritten(f, lambda t, d: d["observations"].update(shape=[10**9, 10**9])), "a Box of"),
-    "weight missing": (lambda f: rewritten(f, lambda t, d: t.pop("policy.value_net.bias")), "value_net.bias"),
-    "weight of another type": (
-        lambda f: rewritten(f, lambda t, d: put(t, "policy.value_net.bias", torch.Tensor.double)),
-        "torch.float64",
-    ),
-    "not a number": (
-        lambda f: rewritten(f, lambda t, d: put(t, "policy.value_net.bias", lambda x: x * torch.nan)),
-        "not finite",
-    ),
-    "moments": (
-        lambda f: rewritten(f, lambda t, d: put(t, "optimizer.value_net.bias.exp_avg", lambda x: x * torch.nan)),
-        "optimizer: 'value_net.bias.exp_avg': expected finite",
-    ),
-    "no moment": (
-        lambda f: rewritten(f, lambda t, d: t.pop("optimizer.value_net.bias.exp_avg")),
-        "missing or unknown: value_net.bias.exp_avg",
-    ),
+    "pickle": (lambda f: f.write_bytes(b"PK\x03\x04 and so on"), "no readable safetensors"),
+    "truncated": (lambda f: f.write_bytes(f.read_bytes()[:-9]), "no readable safetensors"),
+    "absent": (lambda f: f.unlink(), "no readable safetensors"),
+    "foreign": (lambda f: safetensors.torch.save_file({"x": torch.zeros(1)}, f), "not a model of this release"),
+    "no object": (lambda f: safetensors.torch.save_file({}, f, {FORMAT: "[]"}), "cannot be used: TypeError"),
+    "no JSON": (lambda f: safetensors.torch.save_file({}, f, {FORMAT: "{"}), "cannot be used: JSONDecodeError"),
+    "unknown argument": (arguments(x=1), "unexpected keyword argument 'x'"),
+    "unknown policy": (arguments(policy="os.system"), "os.system"),
+    "unknown type": (arguments(gamma={"type:os.system": "true"}), "KeyError"),
+    "no number": (arguments(gamma="x"), "expected float, got 'x'"),
+    "huge network": (arguments(policy_kwargs={**SMALL, "lstm_hidden_size": 10**7}), "memory"),
+    "another network": (arguments(policy_kwargs={**SMALL, "lstm_hidden_size": 9}), r"expected \(\d+, \d+\)"),
+    "no counter": (counters(num_timesteps=-1), "num_timesteps"),
+    "no space": (observations(5), "spaces: got 5"),
+    "bad space": (observations({"type:Discrete": [0, 0]}), "the description cannot be used"),
+    "weight missing": (without("policy.value_net.bias"), "value_net.bias"),
+    "not a number": (tensor("policy.value_net.bias", nan), "not finite"),
+    "moments": (tensor("optimizer.value_net.bias.exp_avg", nan), "'value_net.bias.exp_avg': expected finite"),
+    "no moment": (without("optimizer.value_net.bias.exp_avg"), "missing or unknown: value_net.bias.exp_avg"),
 }
 
 
