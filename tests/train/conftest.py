@@ -3,8 +3,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from echelon_train.league.store.registry import League
 from echelon_train.runs.training import train
 from train.league.commands import TINY, Commands
+from train.league.leagues import small_league
 from train.small import small_run
 
 
@@ -30,6 +32,11 @@ def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def commands(capsys: pytest.CaptureFixture[str]) -> Commands:
     return Commands(capsys)
+
+
+@pytest.fixture
+def league(tmp_path: Path) -> League:
+    return small_league(tmp_path / "league")
 
 
 @pytest.fixture

@@ -89,12 +89,6 @@ def test_a_great_league_has_colours_without_numbers(tmp_path, figures):
         assert max(picture.size) < 3000
 
 
-def test_a_matrix_without_a_members_rating_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"none of \['idle'\]"):
-        save_payoff_matrix(tmp_path / "m.png", TABLE, {name: RATINGS[name] for name in ("a", "b", LONG)})
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_history_has_a_line_and_a_band_for_each_member(tmp_path, figures):
     history = {
         3: {"a": Rating(1600.0, 80.0), "b": Rating(1500.0, 90.0)},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,9 +37,7 @@ class Replay:
         return not self.different
 
 
-def replay(
-    league: League, uuid: str, *, force: bool = False, on_battles: Callable[[int], None] | None = None
-) -> Replay:
+def replay(league: League, uuid: str, *, force: bool = False) -> Replay:
     """Play a recorded match again, by the same members on the same maps.
 
     Parameters
@@ -51,8 +48,6 @@ def replay(
         Its uuid, or the beginning of it that no other has.
     force
         Whether to play also where its battles cannot be expected to come out the same.
-    on_battles
-        Called with the number of battles that are over so far, whenever it has grown.
 
     Raises
     ------
@@ -65,7 +60,7 @@ def replay(
     played, (first, second), cautions = _prepare(league, uuid, force)
     recorded = played.match
     seeds = [battle.seed for battle in recorded.battles[::2]]
-    match = play_match(first, second, played.config, seeds, scenario=recorded.scenario, on_battles=on_battles)
+    match = play_match(first, second, played.config, seeds, scenario=recorded.scenario)
     pairs = zip(recorded.battles, match.battles, strict=True)
     return Replay(played, match, cautions, tuple(before.number for before, after in pairs if before != after))
 

@@ -61,11 +61,6 @@ class StackedPolicies:
         slots = [states[id(policy)] for policy in policies]
         self._weights = {name: torch.stack([slot[name] for slot in slots]).to(self.device) for name in slots[0]}
 
-    @property
-    def num_slots(self) -> int:
-        """Slots L, 0 before the first `set_slots`."""
-        return len(next(iter(self._weights.values()))) if self._weights else 0
-
     @torch.inference_mode()
     def act(self, observations: Tensor, state: LstmState, starts: Tensor, noise: Tensor) -> tuple[Tensor, LstmState]:
         """Sampled actions (L, n, A), and the next recurrent states.

@@ -7,14 +7,9 @@ from echelon_env.opponents.skill import LEVELS
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
-from train.league.leagues import played, saved, small_league
+from train.league.leagues import played, saved
 
 WIN, LOSS = (1, 1), (-1, -1)
-
-
-@pytest.fixture
-def league(tmp_path):
-    return small_league(tmp_path / "league")
 
 
 def names(league):

@@ -14,7 +14,6 @@ from PIL import Image
 
 from echelon_env.evaluate.stamps import battle_hash, stamp
 from echelon_train.league.playing import replay
-from echelon_train.league.playing.ray_executor import RayExecutor
 from echelon_train.league.store import records
 from echelon_train.league.store.registry import League
 from train.league.leagues import CONFIG, CONFIG_HASH, SCRIPT_ENVIRONMENT, number_uuid, played, saved
@@ -109,8 +108,6 @@ class FakeCluster:
 
 def test_without_ray_a_line_says_what_to_install(commands, league, tiny, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(Exception, match="Ray is not installed"):
-        RayExecutor()
     assert "pip install 'echelon-env[ray]'" in commands.refusal("play", league.path, "--scenario", tiny, "--ray")
 
 
@@ -135,10 +132,9 @@ def test_play_refuses_what_is_impossible(arguments, message, commands, league):
     assert league.matches() == [] and league.history() == {}
 
 
-@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_ctrl_c_loses_nothing(processes, league, tiny):
+def test_ctrl_c_loses_nothing(league, tiny):
     arguments = ["play", str(league.path), "--scenario", str(tiny), "--maps", "1", "--until-rd", "46", "--json"]
-    command = [*COMMAND, *arguments, "--processes", str(processes)]
+    command = [*COMMAND, *arguments, "--processes", "2"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=SCRIPT_ENVIRONMENT, start_new_session=True, **pipes) as process:
         deadline = time.monotonic() + PATIENCE

@@ -3,14 +3,9 @@
 import pytest
 
 from echelon_train.league.store.registry import League
-from train.league.leagues import played, saved, small_league
+from train.league.leagues import played, saved
 
 WIN, LOSS = (1, 1), (-1, -1)
-
-
-@pytest.fixture
-def league(tmp_path):
-    return small_league(tmp_path / "league")
 
 
 def cyclic_league(folder):
@@ -201,6 +196,15 @@ def test_pictures(command, commands, league, tmp_path):
     assert not (tmp_path / "picture.txt").exists()
 
 
+def test_two_pictures(commands, league, tmp_path):
+    picture, nash = tmp_path / "m.pdf", tmp_path / "nash.svg"
+    message = commands.refusal("matrix", league.path, "--picture", picture, "--nash-picture", picture)
+    assert "expected another name for each picture" in message and not picture.exists()
+    commands.lines("matrix", league.path, "--nash-picture", nash, "--picture", picture)
+    assert nash.stat().st_size > 0 and picture.stat().st_size > 0
+    assert "exists already" in commands.refusal("matrix", league.path, "--nash-picture", nash)
+
+
 def test_the_picture_of_the_curve(commands, league, tmp_path):
     picture = tmp_path / "curve.svg"
     league.add_checkpoint(saved(tmp_path / "checkpoint"), "main", "main-1")
@@ -211,16 +215,3 @@ def test_the_picture_of_the_curve(commands, league, tmp_path):
     message = commands.refusal("standings", scripted.path, "--curve-picture", tmp_path / "none.svg")
     assert "no member has learned" in message
     assert not (tmp_path / "none.svg").exists()
-
-
-def test_two_pictures_cannot_have_one_name(commands, league, tmp_path):
-    picture = tmp_path / "a.png"
-    message = commands.refusal("matrix", league.path, "--picture", picture, "--nash-picture", picture)
-    assert "expected another name for each picture" in message
-    assert not picture.exists()
-
-
-def test_the_picture_of_the_mixture(commands, league, tmp_path):
-    commands.lines("matrix", league.path, "--nash-picture", tmp_path / "nash.svg", "--picture", tmp_path / "m.pdf")
-    assert (tmp_path / "nash.svg").stat().st_size > 0 and (tmp_path / "m.pdf").stat().st_size > 0
-    assert "exists already" in commands.refusal("matrix", league.path, "--nash-picture", tmp_path / "nash.svg")

@@ -5,9 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from benchmarks.league_scheduling import draw_population, rating_run, round_robin
-from scipy.stats import bootstrap
 
-from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.seeds import EVALUATION_SEEDS
 from echelon_train.league.matchmaking.scheduling import (
     MEAN_DEVIATION,
@@ -221,11 +219,6 @@ def test_impossible_requests_are_refused(arguments, message):
         propose(**arguments)
 
 
-def test_unknown_anchors_are_config_errors():
-    with pytest.raises(ConfigError):
-        joint_ratings(RATINGS, [], ["nobody"])
-
-
 @pytest.mark.parametrize("size", [4, 5])
 def test_the_round_robin_baseline_pairs_all_equally_often(size):
     pairings = round_robin(NAMES[:size], 1)
@@ -233,10 +226,9 @@ def test_the_round_robin_baseline_pairs_all_equally_often(size):
     assert met == {frozenset(pair): 3 for pair in combinations(NAMES[:size], 2)}
 
 
-def savings(number, seed):
-    """By population: the share of matches saved, and the errors in the end against those claimed."""
-    saved, errors = [], []
-    for index in range(number):
+def test_scheduling_saves_matches():
+    seed, saved, errors = 2, [], []  # the share of matches saved, and the errors in the end against those claimed
+    for index in range(4):
         population = draw_population(np.random.default_rng([seed, index]), cyclic=index % 2 == 1)
         robin, scheduled = (
             rating_run(population, 75.0, 4, np.random.default_rng([seed, index, 1]), scheduled=way)
@@ -244,17 +236,5 @@ def savings(number, seed):
         )
         saved.append(1 - scheduled.matches / robin.matches)
         errors.append(scheduled.error / scheduled.claimed)
-    return np.array(saved), np.array(errors)
-
-
-def test_scheduling_saves_matches():
-    saved, errors = savings(4, 2)
-    assert saved.mean() > 0.3
-    assert np.sqrt(np.mean(errors**2)) < 1
-
-
-@pytest.mark.slow
-def test_scheduling_saves_thirty_percent_over_many_populations():
-    saved, errors = savings(24, 11)
-    assert bootstrap((saved,), np.mean, rng=np.random.default_rng(0)).confidence_interval.low > 0.3
-    assert np.sqrt(np.mean(errors**2)) < 1
+    assert np.mean(saved) > 0.3
+    assert np.sqrt(np.mean(np.square(errors))) < 1

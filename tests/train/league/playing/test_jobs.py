@@ -8,20 +8,9 @@ from echelon_env.evaluate import baseline, play_match
 from echelon_train.checkpoints.checkpoint import JSON_FILE
 from echelon_train.checkpoints.players import checkpoint_player
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing import jobs
 from echelon_train.league.playing.jobs import as_member, member_player, play_job, run_job
 from train.league.matches import SCENARIO, SHORT, job, playing_league
 from train.small import small_battle
-
-
-@pytest.fixture(autouse=True)
-def nobody_loaded():
-    jobs._load.cache_clear()
-
-
-@pytest.fixture
-def league(tmp_path):
-    return playing_league(tmp_path / "league")
 
 
 def test_what_is_played_is_the_match_of_its_members(league):

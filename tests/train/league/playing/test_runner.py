@@ -7,25 +7,14 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
 from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing import jobs
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.playing.runner import pairing, play_jobs, rating_run
 from echelon_train.league.store.fsck import fsck
 from train.league.leagues import uuids
-from train.league.matches import SCENARIO, SHORT, job, playing_league
+from train.league.matches import SCENARIO, SHORT, job
 
 HERE = LocalExecutor(1)
 TARGET = 200.0
-
-
-@pytest.fixture(autouse=True)
-def nobody_loaded():
-    jobs._load.cache_clear()
-
-
-@pytest.fixture
-def league(tmp_path):
-    return playing_league(tmp_path / "league")
 
 
 def pair(league, first, second, maps=3, seed=0):

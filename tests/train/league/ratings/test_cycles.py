@@ -99,11 +99,6 @@ def test_the_clearest_triangle_is_named_from_the_first_in_order():
     assert scored(payoffs(list("abcd"), few)).triangle is None
 
 
-def test_the_same_games_have_the_same_score():
-    table = draw_league(np.random.default_rng(4), circle(6, 0.4), 10)
-    assert scored(table) == scored(table)
-
-
 def test_strengths_of_others_are_refused():
     strengths = bradley_terry(payoffs(["a", "c"], {}))
     with pytest.raises(ValueError, match="strengths: expected those of"):

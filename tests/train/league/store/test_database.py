@@ -10,11 +10,6 @@ from echelon_train.league.store.registry import League
 from train.league.leagues import played, small_league, uuids
 
 
-@pytest.fixture
-def league(tmp_path):
-    return small_league(tmp_path / "league")
-
-
 def raw(league):
     """A connection that knows no rules."""
     return sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)

@@ -15,7 +15,6 @@ from train.league.leagues import (
     played,
     saved,
     script_command,
-    small_league,
     uuids,
 )
 
@@ -84,11 +83,6 @@ def killed(forking, league):
         assert int(forking.stdout.readline()) == -signal.SIGKILL
 
     return run
-
-
-@pytest.fixture
-def league(tmp_path):
-    return small_league(tmp_path / "league")
 
 
 def test_recording(league, killed):

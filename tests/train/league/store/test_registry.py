@@ -18,12 +18,7 @@ from echelon_train.league.store.members import check_name
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
 from echelon_train.tensor_files import weights_of
-from train.league.leagues import CONFIG, match, number_uuid, played, saved, small_league, uuids
-
-
-@pytest.fixture
-def league(tmp_path):
-    return small_league(tmp_path / "league")
+from train.league.leagues import CONFIG, match, number_uuid, played, saved, uuids
 
 
 def test_a_new_league(tmp_path):
