@@ -157,6 +157,7 @@ def test_durations_are_whole_ticks():
     assert config.ticks(0.6) == 12
     assert config.ticks(0.001) == 1
     assert config.decision_seconds == 0.25
+    assert make_config("battle", dt=0.001).ticks(1.0) == 1000
 
 
 def test_catalogues_of_absurd_extent_are_refused():
@@ -169,7 +170,3 @@ def test_catalogues_of_absurd_extent_are_refused():
     config = make_config(blue=["heavy"] * 64, red=["heavy"] * 64, catalog=catalog, terrain={"size": 400})
     with pytest.raises(ConfigError, match=r"can hold .* events in a decision, expected at most 1000000"):
         BattleEngine(config)
-
-
-def test_short_ticks_are_possible():
-    assert make_config("battle", dt=0.001).ticks(1.0) == 1000

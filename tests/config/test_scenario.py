@@ -66,24 +66,6 @@ def test_a_file_stands_wherever_a_name_does(write):
     assert BattleEngine(path).config == make_config(path)
 
 
-def test_a_file_may_hold_every_key(write):
-    text = (
-        'description = "x"\nmax_steps = 3\nbanned_weapons = ["gauss"]\ntime_limit = "terminate"\n'
-        "[zone]\nmin_radius = 6\nmax_radius = 7\n[rewards]\nkill = 3\n[sensors]\nradar_range = 20\n"
-    )
-    config = make_config(write(text))
-    expected = make_config(
-        "battle",
-        max_steps=3,
-        banned_weapons=["gauss"],
-        time_limit="terminate",
-        zone={"min_radius": 6, "max_radius": 7},
-        rewards={"kill": 3},
-        sensors={"radar_range": 20},
-    )
-    assert config == expected
-
-
 def to_toml(value, path=()):
     """A nested dict of plain values as TOML with an array of tables for every list of dicts; None is left out."""
     lines, tables = [], []

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from echelon_env import BattleEngine, opponents
+from echelon_env import BattleEngine
 from echelon_env.config.battle import PACK
 from echelon_env.config.catalog import WRECK, Catalog
 from echelon_env.engine import state as st
-from echelon_env.layout.actions import Action
 from rules.arena import Arena, changed, of_kind
 from support.golden_player import GoldenPlayer
-from support.playing import scripted_actions
 
 EVERYTHING = {"primary": 1, "secondary": 1, "tertiary": 1, "special": 1}
 PHASE = {st.HAZARD: 0, st.RISE: 0, st.RESTART: 0, st.SHUTDOWN: 0, st.SHOT: 1, st.INTERCEPTION: 2, st.IMPACT: 2,
@@ -82,21 +80,6 @@ def test_actors_and_targets_are_who_the_rules_say(recorded):
     assert seen == set(range(len(st.EVENT_KINDS)))
 
 
-def test_amounts_are_what_bodies_really_lost(recorded):
-    _, decisions = recorded
-    for _, events, before, mechs in decisions:
-        harm = of(events, st.HIT, st.SPLASH, st.HAZARD)
-        lost = np.bincount(harm["target"], harm["amount"], len(before))
-        np.testing.assert_allclose(lost, before - mechs["armour"], atol=1e-9)
-
-
-def test_each_death_is_one_event_of_the_mech_that_died(recorded):
-    _, decisions = recorded
-    for _, events, before, mechs in decisions:
-        assert sorted(of(events, st.DEATH)["actor"]) == np.flatnonzero((before > 0) & (mechs["armour"] == 0)).tolist()
-        assert sorted(of(events, st.DEATH)["actor"]) == np.flatnonzero(mechs["died"]).tolist()
-
-
 def test_what_changes_in_a_mech_changes_back_and_forth(recorded):
     """Falls and rises take turns, shutdowns and restarts too; legs go once."""
     engine, decisions = recorded
@@ -108,35 +91,6 @@ def test_what_changes_in_a_mech_changes_back_and_forth(recorded):
                 turns = own[np.isin(own, (one, other))]
                 assert turns.tolist() == [(one, other)[i % 2] for i in range(len(turns))]
             assert (own == st.LEGGED).sum() <= 1
-
-
-def test_sums_of_events_are_the_statistics(recorded):
-    engine, decisions = recorded
-    mechs, weapons = engine.num_mechs, len(engine.config.catalog.weapons)
-    for b in range(engine.num_battles):
-        events = np.concatenate([e for battle, e, _, _ in decisions if battle == b])
-        statistics, teams = engine.statistics[b], engine.state.mechs["team"][b]
-        harm = of(events, st.HIT, st.SPLASH)
-        friendly = teams[harm["actor"]] == teams[harm["target"]]
-        sums = {
-            "damage": np.bincount(harm["actor"][~friendly], harm["amount"][~friendly], mechs),
-            "friendly_damage": np.bincount(harm["actor"][friendly], harm["amount"][friendly], mechs),
-        }
-        harm = of(events, st.HIT, st.SPLASH, st.HAZARD)
-        sums["damage_taken"] = np.bincount(harm["target"], harm["amount"], mechs)
-        counted = {"paints": st.PAINT, "interceptions": st.INTERCEPTION, "falls": st.FALL, "shutdowns": st.SHUTDOWN,
-                   "deaths": st.DEATH}  # fmt: skip
-        for name, kind in counted.items():
-            sums[name] = np.bincount(of(events, kind)["actor"], minlength=mechs)
-        for name, total in sums.items():
-            np.testing.assert_allclose(statistics[name], total, atol=1e-9, err_msg=name)
-        for array, kind in ((engine.state.shots, st.SHOT), (engine.state.hits, st.HIT)):
-            rows = of(events, kind)
-            table = np.zeros((mechs, weapons), int)
-            np.add.at(table, (rows["actor"], rows["weapon"]), 1)
-            assert np.array_equal(array[b], table)
-        # Kills are shared; with what hazards and friends had a part in, they are no more than the deaths.
-        assert statistics["kills"].sum() <= statistics["deaths"].sum() + 1e-9
 
 
 def test_impacts_count_the_voxels_that_break():
@@ -247,22 +201,6 @@ def test_there_is_room_when_all_that_was_in_the_air_ends_in_one_decision():
     arena.run()
     assert len(of_kind(arena.log, "splash")) > 161 * 3
     assert arena.state.battles["lost_events"][0] == 0
-
-
-def scripted_crowd(engine, decisions):
-    players = tuple(opponents.make("novice", 0, engine.config) for _ in range(2))
-    for _ in range(decisions):
-        actions = scripted_actions(engine, players)
-        actions[:, :, Action.PRIMARY : Action.VENT] = 1.0
-        engine.step(actions)
-
-
-def test_nothing_is_lost_in_companies_that_fire_all_the_time():
-    engine = BattleEngine("company", num_battles=2)
-    engine.reset([1, 2])
-    scripted_crowd(engine, 200)
-    assert not engine.state.battles["lost_events"].any()
-    assert engine.state.shots.sum() > 1000
 
 
 def cut(engine, room):

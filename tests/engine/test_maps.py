@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import json
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
 import numpy as np
@@ -164,13 +163,6 @@ def test_threads_make_the_same_maps(threads):
     for b in range(8):
         assert voxels(engine, b) == pool[pool.number_of(b)].voxels.tobytes()
     engine.close()
-
-
-def test_generation_in_many_threads_is_generation_in_one():
-    config = make_config("battle")
-    with ThreadPoolExecutor(4) as threads:
-        together = list(threads.map(lambda seed: generate(config, seed).content_hash, range(12)))
-    assert together == [generate(config, seed).content_hash for seed in range(12)]
 
 
 def test_a_directory_of_recipes_is_a_pool(tmp_path):

@@ -247,9 +247,9 @@ class World:
         which = -1 if weapon is None else self.config.catalog.weapons.index(weapon)
         self.log.append((kind, self.tick, *who, which, amount, place, direction))
 
-    def doubt(self, value: float, bound: float, margin: float = 1e-9) -> None:
+    def doubt(self, value: float, bound: float) -> None:
         """Count a comparison of two numbers that rounding may turn over."""
-        self.cases[GRAZING] += abs(value - bound) < margin
+        self.cases[GRAZING] += abs(value - bound) < 1e-9
 
 
 def material_mask(

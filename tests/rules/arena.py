@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.config.catalog import DEFAULT_CATALOG, MATERIALS, MOUNTS, Catalog
+from echelon_env.config.catalog import DEFAULT_CATALOG, MATERIALS, Catalog
 from echelon_env.config.scenario import make_config
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DIRECT, EVENT_KINDS, NO_MECH
@@ -260,8 +260,3 @@ def changed(catalog: Catalog = DEFAULT_CATALOG, **changes: dict[str, Any]) -> Ca
 def of_kind(events: list[Event], kind: str, **wanted: Any) -> list[Event]:
     """The events of a kind whose fields have the wanted values."""
     return [e for e in events if e.kind == kind and all(getattr(e, name) == value for name, value in wanted.items())]
-
-
-def mount_of(mech_class: Any, weapon: str) -> int:
-    """Index of the mount on which a class carries a weapon."""
-    return [getattr(mech_class, mount) for mount in MOUNTS].index(weapon)

@@ -11,16 +11,16 @@ DT = 0.05
 EAST, NORTH, WEST = 0, 90, 180
 
 
-def gunner(x=20, target=(29.5, 30, WEST), **overrides):
+def gunner(target=(29.5, 30, WEST), **overrides):
     """A medium with its autocannon, at another that faces it."""
-    return Arena({"blue medium": (x, 30, EAST)}, {"red medium": target}, **overrides)
+    return Arena({"blue medium": (20, 30, EAST)}, {"red medium": target}, **overrides)
 
 
-def fire_once(arena, name="blue medium", trigger="tertiary", ticks=20, **order):
-    arena.order(name, **{trigger: 1}, **order)
+def fire_once(arena, name="blue medium", **order):
+    arena.order(name, tertiary=1, **order)
     arena.run()
     arena.order(name)
-    arena.run(ticks - 1)
+    arena.run(19)
     return arena.log
 
 

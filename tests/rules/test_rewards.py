@@ -15,9 +15,11 @@ GAMMA = 0.995
 FAR = (60, 5)
 
 
-def duel(blue=(20, 30, EAST), red=(26, 30, WEST), zone=(5, 60), **overrides):
+def duel(zone=(5, 60), **overrides):
     """Two mediums face to face within laser range, with a scout each far away; the zone is elsewhere."""
-    arena = Arena({"medium": blue, "scout": FAR}, {"red medium": red, "red scout": (60, 60)}, **overrides)
+    arena = Arena(
+        {"medium": (20, 30, EAST), "scout": FAR}, {"red medium": (26, 30, WEST), "red scout": (60, 60)}, **overrides
+    )
     arena.zone(*zone)
     arena.run()  # the potential is now that of these places
     return arena
@@ -48,18 +50,12 @@ def test_inside_the_zone_the_potential_is_1():
     assert arena.earned("medium")["approach"] == pytest.approx(1.5 * (GAMMA - 1), abs=1e-6)
 
 
-def test_who_dies_gives_back_its_potential():
-    arena = duel()
+@pytest.mark.parametrize("kept", [0.0, 0.75])
+def test_who_dies_gives_back_its_potential_but_for_the_share_that_the_rules_say(kept):
+    arena = duel(rewards={"approach_kept": kept})
     before = 1 - (math.hypot(26 - 5, 30 - 60) - 5) / 64
     kill_red(arena)
-    assert arena.earned("red medium")["approach"] == pytest.approx(-1.5 * before, abs=1e-6)
-
-
-def test_who_dies_keeps_the_share_of_its_potential_that_the_rules_say():
-    arena = duel(rewards={"approach_kept": 0.75})
-    before = 1 - (math.hypot(26 - 5, 30 - 60) - 5) / 64
-    kill_red(arena)
-    assert arena.earned("red medium")["approach"] == pytest.approx(-1.5 * 0.25 * before, abs=1e-6)
+    assert arena.earned("red medium")["approach"] == pytest.approx(-1.5 * (1 - kept) * before, abs=1e-6)
 
 
 def test_an_end_takes_nothing_back_where_all_is_kept():

@@ -13,11 +13,11 @@ def smoker(**overrides):
     return Arena({"medium": (20, 30, EAST)}, {"scout": (60, 5)}, **overrides)
 
 
-def shell(arena, ticks=40):
+def shell(arena):
     arena.order("medium", special=1)
     arena.run()
     arena.order("medium")
-    arena.run(ticks - 1)
+    arena.run(39)
     return of_kind(arena.log, "smoke")
 
 

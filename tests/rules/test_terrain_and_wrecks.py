@@ -21,11 +21,17 @@ def bather(*pools, **overrides):
     return arena
 
 
-def test_water_cools_by_30_a_second():
-    arena = bather("water")
-    arena.run(4)
-    assert arena["medium"].heat == pytest.approx(50.0 - 4 * DT * (MEDIUM.heat_dissipation + 30.0))
-    assert arena["medium"].armour == MEDIUM.armour
+@pytest.mark.parametrize(
+    ("material", "heat", "damage"), [("water", -30.0, 0.0), ("lava", 40.0, 5.0), ("debris", 20.0, 1.25)]
+)
+def test_hazards_heat_or_cool_and_burn_the_body_alone_by_the_second(material, heat, damage):
+    arena = bather(material)
+    log = arena.run(4)
+    assert arena["medium"].heat == pytest.approx(50.0 + 4 * DT * (heat - MEDIUM.heat_dissipation))
+    assert arena["medium"].armour == pytest.approx(MEDIUM.armour - 4 * DT * damage)
+    assert arena["medium"].legs == MEDIUM.legs
+    burns = of_kind(log, "hazard", target="medium", actor=None)
+    assert [event.amount for event in burns] == pytest.approx([damage * DT] * (4 if damage else 0))
 
 
 def test_water_slows_to_three_fifths():
@@ -33,22 +39,6 @@ def test_water_slows_to_three_fifths():
     arena.order("medium", strafe=1)
     arena.run()
     assert arena["medium"].speed == pytest.approx(0.6 * MEDIUM.top_speed)
-
-
-def test_lava_burns_5_hit_points_a_second_and_heats_by_40():
-    arena = bather("lava")
-    log = arena.run(4)
-    assert arena["medium"].heat == pytest.approx(50.0 + 4 * DT * (40.0 - MEDIUM.heat_dissipation))
-    assert arena["medium"].armour == pytest.approx(MEDIUM.armour - 4 * DT * 5.0)
-    assert len(of_kind(log, "hazard", target="medium", actor=None)) == 4
-    assert of_kind(log, "hazard")[0].amount == pytest.approx(5.0 * DT)
-
-
-def test_debris_burns_less():
-    arena = bather("debris")
-    arena.run(4)
-    assert arena["medium"].heat == pytest.approx(50.0 + 4 * DT * (20.0 - MEDIUM.heat_dissipation))
-    assert arena["medium"].armour == pytest.approx(MEDIUM.armour - 4 * DT * 1.25)
 
 
 def test_a_material_counts_once_however_many_of_its_voxels_it_is():
@@ -104,12 +94,6 @@ def test_a_kill_by_a_hazard_earns_no_credit():
     assert sum(arena.statistics(name)["kills"] for name in arena.names) == 0
     assert arena.statistics("medium")["damage_taken"] == pytest.approx(0.1)
     assert arena.statistics("medium")["deaths"] == 1
-
-
-def test_hazards_take_nothing_from_the_legs():
-    arena = bather("lava")
-    arena.run(10)
-    assert arena["medium"].legs == MEDIUM.legs
 
 
 def test_a_kill_is_shared_with_a_hazard_by_hit_points():

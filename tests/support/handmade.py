@@ -11,16 +11,16 @@ WIDTH = 2.5
 """m, of the mechs that the map is for."""
 
 
-def flat_map(height: int = 12) -> Terrain:
+def flat_map() -> Terrain:
     """Bare ground: area A in the south-west, area B in the north-east, the zone of 5 m in the middle, no lanes.
 
     Each area has four places, 4 m apart, about (6, 6) and (42, 42).
     """
     around = np.array([(-2, -2), (2, -2), (-2, 2), (2, 2)], float)
     return Terrain(
-        config=make_config("duel", terrain={"size": SIZE, "height": height}).map_config,
+        config=make_config("duel", terrain={"size": SIZE, "height": 12}).map_config,
         seed=0,
-        voxels=np.zeros((height, SIZE, SIZE), np.uint8),
+        voxels=np.zeros((12, SIZE, SIZE), np.uint8),
         spawns=np.stack((around + 6, around + SIZE - 6)),
         zone_x=SIZE / 2,
         zone_y=SIZE / 2,

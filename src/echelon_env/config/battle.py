@@ -232,33 +232,18 @@ def _check_rosters(config: BattleConfig) -> None:
 
 
 def _check_consistency(config: BattleConfig) -> None:
-    terrain, zone = config.terrain, config.zone
-    if zone.max_radius < zone.min_radius:
-        raise ConfigError(
-            f"zone.max_radius {zone.max_radius} is less than zone.min_radius {zone.min_radius}",
-            "zone.max_radius",
-            "zone.min_radius",
-        )
-    if config.combat.aim_high < config.combat.aim_low:
-        raise ConfigError(
-            f"combat.aim_high {config.combat.aim_high} is less than combat.aim_low {config.combat.aim_low}",
-            "combat.aim_high",
-            "combat.aim_low",
-        )
-    sensors, physics = config.sensors, config.physics
-    if sensors.max_quality < sensors.min_quality:
-        raise ConfigError(
-            f"sensors.max_quality {sensors.max_quality} is less than sensors.min_quality {sensors.min_quality}",
-            "sensors.max_quality",
-            "sensors.min_quality",
-        )
-    if physics.max_stability < physics.risen_stability:
-        raise ConfigError(
-            f"physics.max_stability {physics.max_stability} is less than physics.risen_stability "
-            f"{physics.risen_stability}",
-            "physics.max_stability",
-            "physics.risen_stability",
-        )
+    terrain = config.terrain
+    for part, greater, less in (
+        ("zone", "max_radius", "min_radius"),
+        ("combat", "aim_high", "aim_low"),
+        ("sensors", "max_quality", "min_quality"),
+        ("physics", "max_stability", "risen_stability"),
+    ):
+        section = getattr(config, part)
+        high, low = getattr(section, greater), getattr(section, less)
+        if high < low:
+            names = f"{part}.{greater}", f"{part}.{less}"
+            raise ConfigError(f"{names[0]} {high} is less than {names[1]} {low}", *names)
     for mech_class in config.catalog.mech_classes:
         if mech_class.height > terrain.height:
             raise ConfigError(
