@@ -2,7 +2,8 @@
 
 Commands are entry points of the group `plugins.COMMANDS`. A command is a module with ``add_arguments(parser)``,
 ``run(args) -> exit code``, a docstring whose first line is its help, and optionally ``EXPECTED_ERRORS``, the exceptions
-that the user can fix. A command with subcommands sets ``args.parser`` to the parser of the chosen one.
+that the user can fix, and ``RENAMED_OPTIONS``, a mapping from options of earlier releases to the present ones. A
+command with subcommands sets ``args.parser`` to the parser of the chosen one.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
         module.add_arguments(parser)
         args, unknown = parser.parse_known_args(arguments)
         if unknown:
-            return _refuse(unknown[0], getattr(args, "parser", parser))
+            return _refuse(unknown[0], getattr(args, "parser", parser), getattr(module, "RENAMED_OPTIONS", {}))
         code: int = module.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
@@ -108,12 +109,14 @@ def _summary(module: Any) -> str:
     return next(iter((module.__doc__ or "").splitlines()), "")
 
 
-def _refuse(argument: str, command: argparse.ArgumentParser) -> int:
-    """Report an argument that a command does not take, with the nearest option."""
+def _refuse(argument: str, command: argparse.ArgumentParser, renamed: Mapping[str, str]) -> int:
+    """Report an argument that a command does not take, with its present name or the nearest option."""
     name = argument.partition("=")[0]
     options = re.findall(r"--\w[\w.-]*\w", command.format_help())
     close = difflib.get_close_matches(name, options, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
+    if name in renamed:
+        hint = f": it is now {renamed[name]}"
     return _fail(f"'{command.prog.partition(' ')[2]}' takes no {name!r}{hint} (see '{command.prog} --help')")
 
 

@@ -94,18 +94,24 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
 
 
 def build(cls: type[Any], data: Any, path: str) -> Any:
-    """A configuration from plain data; keys that are absent keep their defaults."""
+    """A configuration from plain data; keys that are absent keep their defaults.
+
+    `RENAMED` of the class, if any, maps the names that its fields had in earlier releases to the present ones, for the
+    error about such a key.
+    """
     if not isinstance(data, Mapping):
         raise ConfigError(
             f"config key {path.rstrip('.') or 'config'!r}: expected a mapping, got {type(data).__name__}",
             path.rstrip("."),
         )
     names = [f.name for f in dataclasses.fields(cls)]
+    renamed = getattr(cls, "RENAMED", {})
     hints = _type_hints(cls)
     values: dict[str, Any] = {}
     for key, value in data.items():
         if key not in names:
-            raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}", path + str(key))
+            hint = f": it is now {path + renamed[key]!r}" if key in renamed else nearest_name(str(key), names)
+            raise ConfigError(f"unknown config key {path + str(key)!r}{hint}", path + str(key))
         values[key] = _convert(hints[key], value, path + key)
     missing = [f.name for f in dataclasses.fields(cls) if _is_required(f) and f.name not in values]
     if missing:

@@ -23,6 +23,7 @@ from echelon_train.config.files import (
     settings,
 )
 from echelon_train.config.league import LeagueConfig
+from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import CHANGEABLE
 from echelon_train.errors import TrainError
 
@@ -169,6 +170,10 @@ def _add_battles(parser: argparse.ArgumentParser) -> None:
 def option(key: str) -> str:
     """The option of a setting, by the setting's dotted key."""
     return _SHORT.get(key, f"--{key.replace('_', '-')}")
+
+
+RENAMED_OPTIONS = {option(f"ppo.{old}"): option(f"ppo.{new}") for old, new in PPOConfig.RENAMED.items()}
+"""Options of earlier releases -> the present ones, for error messages."""
 
 
 def _changeable() -> str:

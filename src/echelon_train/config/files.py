@@ -41,11 +41,6 @@ from echelon_train.config.train import TrainConfig, battle_config, training_curr
 
 _SHIPPED = Path(__file__).parent / "run_files"
 _KIND = "run config"
-_RENAMED = {
-    "rollout_steps": "n_steps", "minibatch": "batch_size", "epochs": "n_epochs", "entropy_weight": "ent_coef",
-    "value_weight": "vf_coef", "auxiliary_weight": "auxiliary_coef", "critic_learning_rate": "critic_lr_scale",
-    "normalize_advantages": "normalize_advantage",
-}  # fmt: skip
 _CHOSEN = ("scenario", "curriculum")  # of which a run has one
 
 
@@ -142,7 +137,6 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
     for key in data:
         if key not in names:
             raise ConfigError(f"unknown config key {key!r}{nearest_name(key, names)}", key)
-    _refuse_old_names(data.get("ppo"))
     own = {key: value for key, value in data.items() if key not in ("scenario", "description")}
     changes = own.pop("battle", {})
     if not isinstance(changes, Mapping):
@@ -160,13 +154,6 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
         with _blaming("battle"):
             own["battle"] = make_config(battle, **changes)
     return typing.cast("TrainConfig", build(TrainConfig, own, ""))
-
-
-def _refuse_old_names(ppo: Any) -> None:
-    """Raise ConfigError, with the present name, for a setting that an earlier release called otherwise."""
-    for name in ppo if isinstance(ppo, Mapping) else ():
-        if name in _RENAMED:
-            raise ConfigError(f"unknown config key 'ppo.{name}': it is now 'ppo.{_RENAMED[name]}'", f"ppo.{name}")
 
 
 def _curriculum(given: Any, changes: Mapping[str, Any]) -> Curriculum:

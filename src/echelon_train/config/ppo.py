@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 from echelon_train.config.schedules import Schedule
@@ -24,6 +26,13 @@ def schedule(value: str | float | None, low: float, high: float, *, help: str) -
 @dataclass(frozen=True, kw_only=True)
 class PPOConfig:
     """Settings of proximal policy optimisation. Raises `ConfigError` for values out of range and bad combinations."""
+
+    RENAMED: ClassVar[Mapping[str, str]] = MappingProxyType({
+        "rollout_steps": "n_steps", "minibatch": "batch_size", "epochs": "n_epochs", "entropy_weight": "ent_coef",
+        "value_weight": "vf_coef", "auxiliary_weight": "auxiliary_coef", "critic_learning_rate": "critic_lr_scale",
+        "normalize_advantages": "normalize_advantage",
+    })  # fmt: skip
+    """Names of earlier releases -> the present names, for error messages."""
 
     n_steps: int = quantity(32, "decisions", 1, 10**6, help="decisions of every mech between two updates")
     chunk: int = quantity(

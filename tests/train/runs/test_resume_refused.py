@@ -122,6 +122,7 @@ REFUSED = {
     "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
     "scenario": (edit_config(lambda c: c["battle"].update(blue=["light"], red=["light"])), "battle.blue was"),
     "rate": (edit_config(lambda c: c["ppo"].update(gamma=0.5)), "ppo.gamma was 0.99 .* and is 0.5"),
+    "old name": (edit_config(lambda c: c["ppo"].update(rollout_steps=32)), "it is now 'ppo.n_steps'"),
     "no config": (lambda run: (run / "run.json").write_text("{}"), "holds no configuration"),
     "run.json": (lambda run: (run / "run.json").write_text('{"config": {}, "resumed": 3}'), "."),
     "metrics": (put_metrics("{}\n"), "metrics.jsonl:1: expected an integer 'time/total_timesteps'"),
