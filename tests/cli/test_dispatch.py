@@ -30,17 +30,13 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     [
         ([], "COMMAND"),
         (["bnch"], "did you mean 'bench'"),
-        (["bench", "--seconds", "x"], "--seconds"),
         (["bench", "--seconds", "-1"], "--seconds"),
         (["bench", "--scenarios", "dule"], "did you mean 'duel'"),
-        (["train", "--out", "x", "--steps", "0"], "steps=0"),
         (
             ["train", "--ppo.n-epoch", "3"],
             "'train' takes no '--ppo.n-epoch'; did you mean --ppo.n-epochs? (see 'echelon train --help')",
         ),
         (["bench", "more"], "'bench' takes no 'more' (see 'echelon bench --help')"),
-        (["train", "--out", "x", "--scenario", "dule"], "did you mean 'duel'"),
-        (["train", "--out", "x", "--opponent", "novic"], "did you mean 'novice'"),
         (["train", "--out", "x", "--device", "tpu"], "unknown device 'tpu'"),
         (["demo", "--minutes", "0"], "--minutes"),
     ],

@@ -206,17 +206,6 @@ def test_gymnasiums_statistics_agree_with_ours():
         assert final["episode_statistics"]["l"].tolist() == infos["episode"]["l"].tolist() == [4, 4]
 
 
-def test_bad_actions_are_counted():
-    envs = BattleBatchEnv("duel", 1)
-    envs.reset(seed=0)
-    actions = np.zeros((1, 2, ACTION_DIM), np.float32)
-    actions[0, 1, :3] = np.nan
-    *_, infos = envs.step(actions)
-    assert infos["bad_actions"].tolist() == [[0, 3]]
-    *_, infos = envs.step(np.zeros_like(actions))
-    assert infos["bad_actions"].tolist() == [[0, 0]]
-
-
 def test_what_is_written_into_infos_changes_nothing():
     envs, twin = BattleBatchEnv("duel", 2, max_steps=4), BattleBatchEnv("duel", 2, max_steps=4)
     infos, others = envs.reset(seed=0)[1], twin.reset(seed=0)[1]

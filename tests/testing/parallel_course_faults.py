@@ -8,16 +8,7 @@ from gymnasium.spaces import Box
 from gymnasium.utils import seeding
 
 from testing.arena import LIMIT, Arena
-
-FAULTS = []
-
-
-def fault(check):
-    def register(environment):
-        FAULTS.append((check, environment))
-        return environment
-
-    return register
+from testing.parallel_interface_faults import fault
 
 
 @fault("actions_written")
