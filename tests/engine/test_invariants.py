@@ -185,6 +185,8 @@ def check_numbers(engine):
     low, high = engine.global_state_bounds()
     for team in (0, 1):
         vectors = engine.global_state(team)
+        assert vectors.dtype == low.dtype == high.dtype == np.float32
+        assert vectors.shape[1:] == low.shape == high.shape
         assert np.isfinite(vectors).all()
         assert ((vectors >= low) & (vectors <= high)).all()
 

@@ -95,14 +95,6 @@ def test_quality_stays_between_025_and_15():
     assert arena["medium"].quality == 1.5
 
 
-def test_a_shut_down_mech_has_quality_025():
-    arena = field()
-    arena["medium"].heat, arena["medium"].shutdown = 99.0, 1
-    arena.order("blue scout", eccm=1)
-    arena.run()
-    assert arena["medium"].quality == 0.25
-
-
 def test_only_classes_that_carry_electronics_radiate():
     arena = field()
     arena.order("heavy", ecm=1)
@@ -131,16 +123,3 @@ def test_quality_is_measured_at_the_end_of_a_decision_and_holds_until_the_next()
     arena.order("red scout")
     arena.run()
     assert arena["medium"].quality == 1.0
-
-
-def test_jamming_shortens_radar():
-    """Behind a wall the medium's radar shows the heavy at 12 m; jammed to less than 12 / 14 it does not."""
-    arena = field(30.0)
-    arena.put("heavy", 22, 30)
-    arena.fill("reinforced", x=(16, 17), y=(20, 40), z=(0, 10))
-    arena.run()
-    assert arena.sees("medium", "heavy")
-    arena.order("red scout", ecm=1)
-    arena.run()
-    assert arena["medium"].quality < 12 / 14
-    assert not arena.sees("medium", "heavy")

@@ -69,20 +69,14 @@ def test_a_mark_is_the_packs_alone():
     assert of_kind(arena.run(), "hit")[0].amount == pytest.approx(1.1 * LASER.damage)
 
 
-def test_a_new_mark_replaces_the_old():
+@pytest.mark.parametrize(("by", "seconds"), [("blue medium", 1.0), ("scout", 10.0)])
+def test_a_new_mark_replaces_the_old_and_restarts_the_time(by, seconds):
     arena = hunters()
-    arena.paint("red medium", by="blue medium", seconds=1.0)
+    arena.paint("red medium", by=by, seconds=seconds)
     paint_once(arena)
     mark = arena.state.paint[0, arena["scout"].pack, arena.names.index("red medium")]
     assert mark["ticks"] == TICKS
     assert arena.names[mark["painter"]] == "scout"
-
-
-def test_a_new_mark_of_an_equal_kind_restarts_the_time():
-    arena = hunters()
-    arena.paint("red medium", by="scout", seconds=10.0)
-    paint_once(arena)
-    assert arena.state.paint[0, arena["scout"].pack, arena.names.index("red medium")]["ticks"] == TICKS
 
 
 def test_of_two_painters_of_a_pack_in_a_tick_the_higher_spawn_place_counts():
@@ -120,28 +114,6 @@ def test_paint_shows_only_to_sensors_of_quality(quality, seen):
     arena.run()
     assert arena["medium"].quality == pytest.approx(quality)
     assert arena.sees("medium", "heavy") == seen
-
-
-def test_the_kill_of_a_painted_mech_is_an_assist_of_its_painter():
-    arena = hunters()
-    arena.paint("red medium", by="scout")
-    arena["red medium"].armour = 1.0
-    arena.order("blue medium", primary=1)
-    arena.run()
-    assert of_kind(arena.log, "death")[0].actor == "red medium"
-    assert arena.statistics("blue medium")["kills"] == 1.0
-    assert arena.statistics("blue medium")["assists"] == 0.0
-    assert arena.statistics("scout")["assists"] == 1.0
-    assert arena.statistics("scout")["kills"] == 0.0
-
-
-def test_no_assist_for_ones_own_kill():
-    arena = hunters()
-    arena.paint("red medium", by="blue medium")
-    arena["red medium"].armour = 1.0
-    arena.order("blue medium", primary=1)
-    arena.run()
-    assert arena.statistics("blue medium")["assists"] == 0.0
 
 
 def test_no_assist_for_another_packs_paint():

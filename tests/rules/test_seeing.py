@@ -125,19 +125,6 @@ def test_full_observability_does_not_open_the_eyes_of_who_is_shut_down():
     assert arena.sees("other medium", "medium")
 
 
-def test_the_contact_table_holds_the_seen_nearest_first():
-    arena = Arena({"heavy": (30, 30)}, {"light": (40, 30), "scout": (30, 35), "medium": (22, 30)})
-    arena.run()
-    assert arena.contacts("heavy") == ["scout", "medium", "light"]
-
-
-def test_contacts_at_equal_distances_stand_by_spawn_place():
-    arena = Arena({"heavy": (30, 30)}, {"first scout": (40, 30), "second scout": (20, 30), "third scout": (30, 40)})
-    arena.run()
-    assert arena.contacts("heavy") == sorted(arena.contacts("heavy"), key=lambda name: arena[name].place)
-    assert len(arena.contacts("heavy")) == 3
-
-
 def test_a_suite_holds_as_many_contacts_as_it_has_slots():
     enemies = {f"{i} scout": (20 + 2 * i, 40) for i in range(14)}
     watchers = {"heavy": (15, 30), "medium": (15, 25), "light": (15, 20), "scout": (15, 15)}

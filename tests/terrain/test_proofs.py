@@ -257,5 +257,6 @@ def test_whatever_is_permitted_is_connected_and_closed_nowhere(rules, seed):
     assert all(found.on_foot.values())
     assert not any(found.trapped.values())
     if rules.terrain.mirrored:
+        assert np.array_equal(found.terrain.voxels, found.terrain.voxels[:, ::-1, ::-1])
         for seconds in found.seconds.values():
             assert math.isclose(*seconds, rel_tol=1e-9)
