@@ -129,15 +129,6 @@ def test_a_bad_seed_changes_nothing(env, seed):
     np.testing.assert_array_equal(twin.reset()[0]["blue_0"], following)
 
 
-def test_agents_and_spaces(env):
-    assert env.possible_agents == [f"{team}_{i}" for team in ("blue", "red") for i in range(5)]
-    observations, infos = env.reset(seed=1)
-    assert list(observations) == list(infos) == env.agents
-    for agent, observation in observations.items():
-        assert env.observation_space(agent).contains(observation)
-    assert env.observation_space("red_0") is env.observation_space("red_0")
-
-
 def test_the_dead_leave_and_the_others_continue():
     env = echelon_env.parallel_env("skirmish")
     env.reset(seed=0)
@@ -160,15 +151,6 @@ def test_the_dead_leave_and_the_others_continue():
     assert rewards["blue_1"] > 9
     with pytest.raises(ValueError, match=r"expected agents among .*, got \['red_0'\]"):
         env.step(actions)
-
-
-def test_the_end_is_reported(env):
-    while env.agents:
-        *_, terminations, truncations, infos = env.step(act(env))
-        assert not any(terminations[a] and truncations[a] for a in terminations)
-    assert {info["reason"] for info in infos.values()} == {"time_limit"}
-    assert {info["outcome"] for info in infos.values()} <= {-1, 0, 1}
-    assert infos["blue_0"]["outcome"] == -infos["red_0"]["outcome"]
 
 
 def test_bad_input(env):

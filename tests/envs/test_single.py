@@ -6,7 +6,7 @@ from gymnasium.error import ResetNeeded
 import echelon_env
 from echelon_env import ConfigError, make_config, opponents
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.layout.observations import STREAMS
 from echelon_env.spaces.describe import describe_action, describe_observation
 from echelon_env.spaces.explain import explain_action
 from support.checkers import check_gymnasium
@@ -30,18 +30,6 @@ def test_the_module_prefix_registers():
     assert gymnasium.make("echelon_env:echelon/Duel-v0").spec.id == "echelon/Duel-v0"
 
 
-def test_a_pilot_flies_one_mech_and_a_team_all():
-    pilot = gymnasium.make("echelon/Skirmish-v0", control="pilot", pilot=3)
-    team = gymnasium.make("echelon/Skirmish-v0", control="team")
-    assert pilot.observation_space.shape == (OBSERVATION_DIM,)
-    assert pilot.action_space.shape == (ACTION_DIM,)
-    assert team.observation_space.shape == (5 * OBSERVATION_DIM,)
-    assert team.action_space.shape == (5 * ACTION_DIM,)
-    alone, _ = pilot.reset(seed=4)
-    together, _ = team.reset(seed=4)
-    np.testing.assert_array_equal(alone, together.reshape(5, -1)[3])
-
-
 def test_the_pilots_death_terminates():
     env = gymnasium.make("echelon/Skirmish-v0").unwrapped
     env.reset(seed=0)
@@ -61,19 +49,6 @@ def test_the_pilots_death_terminates():
     assert info["reward_components"]["death"] == -1
     with pytest.raises(ResetNeeded):
         env.step(env.action_space.sample())
-
-
-def test_the_teams_reward_is_the_mean_and_the_end_is_reported():
-    env = gymnasium.make("echelon/Skirmish-v0", control="team", time_limit="terminate", max_steps=50).unwrapped
-    env.reset(seed=0)
-    done = False
-    while not done:
-        _, reward, terminated, truncated, info = env.step(env.action_space.sample())
-        assert reward == sum(info["reward_components"].values())
-        done = terminated or truncated
-    assert terminated
-    assert info["outcome"] in (-1, 0, 1)
-    assert info["reason"] == "time_limit"
 
 
 def test_a_team_never_ends_with_its_first_death_whatever_the_configuration_said():

@@ -1,32 +1,13 @@
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode
 
 from echelon_env import BattleVectorEnv, ConfigError
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.layout.observations import OBSERVATION_DIM
-
-STEPS = 12
 
 
 def make(mode, num_envs=3, **overrides):
     return BattleVectorEnv("duel", num_envs, autoreset_mode=mode, **({"max_steps": 5} | overrides))
-
-
-def test_make_vec_builds_one_engine():
-    envs = gymnasium.make_vec(
-        "echelon/Skirmish-v0", num_envs=4, vectorization_mode="vector_entry_point", control="team"
-    )
-    observations, infos = envs.reset(seed=1)
-    assert envs.observation_space.contains(observations)
-    assert envs.num_envs == 4
-    assert envs.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
-    observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-    assert observations.shape == (4, 5 * OBSERVATION_DIM)
-    assert rewards.shape == terminated.shape == truncated.shape == (4,)
-    assert infos["alive"].tolist() == [5] * 4
 
 
 def test_seeds_of_later_battles_may_exceed_63_bits():
@@ -58,18 +39,6 @@ def test_bad_input():
     envs.reset(seed=0)
     with pytest.raises(ValueError, match=rf"actions: expected shape \(3, {ACTION_DIM}\), got \(2, {ACTION_DIM}\)"):
         envs.step(np.zeros((2, ACTION_DIM), np.float32))
-
-
-def test_gymnasium_wrappers_work_on_it():
-    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(make("NEXT_STEP"))
-    envs = gymnasium.wrappers.vector.NormalizeObservation(envs)
-    envs.reset(seed=0)
-    ended = 0
-    for _ in range(STEPS):
-        *_, infos = envs.step(envs.action_space.sample())
-        ended += int(np.sum(infos.get("_episode", 0)))
-    assert ended == 6
-    envs.close()
 
 
 def test_rendering_shows_every_battle():

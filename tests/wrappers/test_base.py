@@ -87,12 +87,6 @@ def test_a_battle_with_deaths_is_finite_and_within_the_spaces(wrap, dead_agents)
 
 
 @every_wrapper
-def test_the_same_seed_is_the_same_battle(wrap):
-    first, second = wrap(battles.make("terminate")), wrap(battles.make("terminate"))
-    np.testing.assert_equal(lived(first, 70, battles.SEED), lived(second, 70, battles.SEED))
-
-
-@every_wrapper
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
 def test_copies_in_the_middle_of_a_battle_continue_equally(wrap, copier):
     env = wrap(battles.make("terminate"))

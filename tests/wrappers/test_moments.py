@@ -89,7 +89,7 @@ def test_bad_rows_change_nothing(rows, mask, message):
 
 
 @given(batches)
-def test_saved_and_loaded_is_the_same_to_the_last_bit(tmp_path_factory, batches):
+def test_saved_and_loaded_is_the_same_bit_for_bit(tmp_path_factory, batches):
     path = tmp_path_factory.mktemp("moments") / "moments.json"
     moments, loaded = RunningMoments((3,)), RunningMoments((3,))
     for rows, mask in batches:
