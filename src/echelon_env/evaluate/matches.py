@@ -164,8 +164,8 @@ def play(
 ) -> Generator[ControlledBattles, None, None]:
     """Play the battles of a match on some maps from one side, yielding them at their start and after every decision.
 
-    The battles are exactly those that `play_match` plays on these maps. It is the same object every time, for one to
-    look at, ``.engine`` above all; it ends when all battles are over.
+    The battles are exactly those that `play_match` plays on these maps. The yielded object is always the same, for
+    reading, for example its ``.engine``; the iteration ends when all battles are over.
 
     Parameters
     ----------

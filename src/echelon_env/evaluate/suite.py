@@ -148,7 +148,7 @@ def suite_from_dict(document: Mapping[str, Any]) -> Suite:
 def freeze_suite(name: str, scenarios: Sequence[str], opponents: Sequence[str], num_maps: int) -> Suite:
     """Freeze scenarios as they are now, with `num_maps` maps each; makes every map.
 
-    The maps' seeds follow from the names, so that no evaluation with a seed of its own meets them by chance.
+    The maps' seeds follow from the names, so that no evaluation with another seed uses them by chance.
 
     Raises ConfigError for an unknown scenario or opponent, with the nearest valid one, or an impossible number.
     """

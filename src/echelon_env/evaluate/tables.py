@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 WIDTH = 80
-"""Columns that no line goes beyond."""
+"""Greatest width of a line in columns."""
 
 _MATRIX_COLUMN = 10  # columns of the terminal for one of a matrix, of which one is a gap
 SHARES = ("win", "draw", "loss", "score")
@@ -35,7 +35,7 @@ _CLASS_COLUMNS = {
 
 
 def shorten(name: str, width: int) -> str:
-    """A name of at most `width` characters: a longer one is cut in the middle, as its ends tell most.
+    """A name of at most `width` characters: a longer one is cut in the middle, as its ends are the most specific.
 
     >>> shorten("runs/skirmish/checkpoints/0000300000", 17)
     'runs/ski…00300000'
@@ -156,7 +156,7 @@ def _matrices(report: Mapping[str, Any]) -> Iterator[list[str]]:
 def _matrix(
     title: str, names: Sequence[str], rows: Sequence[int], columns: Sequence[int], cells: Sequence[Sequence[Any]]
 ) -> list[str]:
-    """A table of shares in %, in blocks of as many columns as a line has place for."""
+    """A table of shares in %, in blocks of as many columns as fit on a line."""
     label = min(_NAME, max(len(names[i]) for i in rows))
     block = (WIDTH - label) // _MATRIX_COLUMN
     lines = [title]

@@ -23,22 +23,22 @@ from echelon_env.opponents.senses import (
     squad,
 )
 
-NEAR_METRES = 15.0  # team-mates that near help
-SUPERIOR = 1.2  # a team that is so much stronger than all known enemies does not retreat
-MARCH_METRES = 6.0  # enemies that much farther away will be here soon
-SLOWEST = 0.5  # m/s, taken for the speed of who cannot walk
-SPARE_SECONDS = 10.0  # in which one wants to be in the zone before the enemy wins by it
+NEAR_METRES = 15.0  # team-mates within this distance count
+SUPERIOR = 1.2  # a team stronger than all known enemies by this factor does not retreat
+MARCH_METRES = 6.0  # enemies up to this much farther away count too, as they approach
+SLOWEST = 0.5  # m/s, the speed assumed for a mech that cannot walk
+SPARE_SECONDS = 10.0  # margin for arriving in the zone before the enemy wins by it
 
 
 @kernel
 def force(knowledge: Knowledge, mech_class: int, armour: float) -> float:
-    """What a mech with a share of its armour is worth in a fight: what it does times what it takes."""
+    """Strength of a mech with a share of its armour: damage rate times remaining armour."""
     return float(knowledge.styles[mech_class].threat * knowledge.classes[mech_class].armour * armour)
 
 
 @kernel
 def add_enemies(knowledge: Knowledge, observation: Any, within: float) -> float:
-    """What all enemies within a distance in metres that are seen or known of are worth together."""
+    """Total strength of the visible and remembered enemies within a distance in metres."""
     total = 0.0
     for row in range(CONTACT_ROWS):
         if is_contact(observation, row) and contact_distance(knowledge, observation, row) < within:
@@ -52,7 +52,7 @@ def add_enemies(knowledge: Knowledge, observation: Any, within: float) -> float:
 
 @kernel
 def add_mates(knowledge: Knowledge, observation: Any, within: float) -> float:
-    """What the mech and its team-mates within a distance in metres are worth together."""
+    """Total strength of the mech and its team-mates within a distance in metres."""
     total = force(knowledge, own_class(observation), own(observation, Self.ARMOUR))
     for row in range(SQUAD_ROWS):
         near = squad(observation, row, Squad.DISTANCE) * knowledge.rules[0].map_diagonal < within
@@ -63,7 +63,7 @@ def add_mates(knowledge: Knowledge, observation: Any, within: float) -> float:
 
 @kernel
 def outmatched(knowledge: Knowledge, observation: Any) -> bool:
-    """Whether enemies near are stronger than the mech and its mates near, and all known ones than its whole team."""
+    """Whether near enemies are stronger than the mech and its near team-mates, and all known ones than its team."""
     everywhere = 2.0 * knowledge.rules[0].map_diagonal
     if add_mates(knowledge, observation, NEAR_METRES) >= add_enemies(
         knowledge, observation, NEAR_METRES + MARCH_METRES
@@ -76,7 +76,7 @@ def outmatched(knowledge: Knowledge, observation: Any) -> bool:
 
 @kernel
 def nearest_enemy(knowledge: Knowledge, observation: Any) -> tuple[float, float, float]:
-    """Distance in metres (inf without one) and direction (forward, left) of the nearest armed enemy seen or known."""
+    """Distance in metres (inf if none) and direction of the nearest armed enemy, visible or remembered."""
     nearest, forward, left = float("inf"), 1.0, 0.0
     for row in range(CONTACT_ROWS):
         if is_contact(observation, row) and knowledge.styles[contact_class(observation, row)].threat > 0.0:
@@ -106,7 +106,7 @@ def is_alone(observation: Any) -> bool:
 
 @kernel
 def zone_slips_away(knowledge: Knowledge, observation: Any, plan: Row) -> bool:
-    """Whether the enemy wins by the zone, at the winning score or when time is up, unless one goes there now."""
+    """Whether the enemy will win by the zone, by score or at the time limit, unless the mech goes there now."""
     rules = knowledge.rules[0]
     ahead = objective(observation, Objective.ENEMY_SCORE) - objective(observation, Objective.OWN_SCORE)
     left = rules.max_steps * rules.decision_seconds * objective(observation, Objective.TIME_LEFT)

@@ -1,4 +1,4 @@
-"""When to fire what, when to vent, and what to radiate and to tell."""
+"""The choice of triggers, venting, electronics and messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from echelon_env.opponents.senses import contact, contact_place, is_contact, on_
 from echelon_env.opponents.targets import NO_TARGET, reaches
 
 BURST_SECONDS, BURST_PERIOD = 1.0, 8.0  # how long and how often the trivial level pulls its triggers
-PHASE = 2  # what a number is drawn for
-HOTTEST = 0.98  # of the heat capacity that one's own shots may bring
-WARM = 0.3  # of the heat capacity: above it one vents where one does not fire
-SAVING_SECONDS = 1.0  # heat is kept for a better weapon that is ready so soon
+PHASE = 2  # stream of the random numbers
+HOTTEST = 0.98  # share of the heat capacity that own shots may reach
+WARM = 0.3  # share of the heat capacity above which a mech that does not fire vents
+SAVING_SECONDS = 1.0  # heat is reserved for a better weapon that is ready within this time
 MOUNT_COUNT = len(MOUNTS)
 
 
@@ -63,7 +63,7 @@ def pull_all(knowledge: Knowledge, plan: Row, action: Any) -> None:
 
 @kernel
 def tell_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) -> None:
-    """Tell the pack where the target is, as shares of half the map from its middle, and that there is one."""
+    """Send the pack the target's position, in half map sizes from the map's centre, and that there is a target."""
     forward, left = contact_place(knowledge, observation, plan.target)
     x, y = on_map(knowledge, observation, forward, left)
     half = 0.5 * knowledge.rules[0].map_size

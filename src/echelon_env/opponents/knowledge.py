@@ -67,7 +67,7 @@ def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]
 
 
 def _is_mere_smoke(weapon: Any) -> bool:
-    """Whether a weapon makes smoke and does nothing else to whom it hits: a gun whose shells smoke is a gun."""
+    """Whether a weapon only makes smoke: a gun whose shells also smoke is a gun."""
     return bool(weapon["smoke_radius"] > 0 and weapon["damage"] <= 0 and weapon["paint"] <= 0)
 
 

@@ -14,8 +14,8 @@ from echelon_env.opponents.senses import own_class, value
 from echelon_env.opponents.tactics import choose_place, face
 from echelon_env.opponents.targets import choose_target
 
-SIGHT, SIDE = 0, 1  # what numbers are drawn for
-PRECISION, LOW_BITS = 1048576.0, 0xFFFFFF  # by which entries of what is first seen are told apart
+SIGHT, SIDE = 0, 1  # streams of the random numbers
+PRECISION, LOW_BITS = 1048576.0, 0xFFFFFF  # resolution of the first observation's entries in the seed
 
 
 @kernel

@@ -22,12 +22,12 @@ from echelon_env.opponents.senses import (
 
 NO_TARGET = -1
 
-# What an enemy is worth: 1 at no distance, half of that at the best range, and
+# The value of an enemy: 1 at distance 0, half of that at the best range, and
 IN_SIGHT = 1.0  # more in line of sight,
-STAY = 0.05  # more for the last target, so as not to dither,
+STAY = 0.05  # more for the last target, against switching back and forth,
 VOTE = 0.05  # more for each pack-mate that shoots at it,
-PAINTED = 0.5  # less, to the unarmed, for one that is painted already
-SAME_METRES = 2.5  # places that near are taken for the same mech's
+PAINTED = 0.5  # less, for an unarmed mech, if it is painted already
+SAME_METRES = 2.5  # positions within this distance count as the same mech
 
 
 @kernel
@@ -48,7 +48,7 @@ def reaches(knowledge: Knowledge, observation: Any, plan: Row, mount: int, row: 
 
 @kernel
 def votes(knowledge: Knowledge, observation: Any, row: int) -> int:
-    """How many pack-mates say that they shoot at the enemy of a contact row."""
+    """Number of pack-mates whose messages name the enemy of a contact row as their target."""
     forward, left = contact_place(knowledge, observation, row)
     x, y = on_map(knowledge, observation, forward, left)
     half = 0.5 * knowledge.rules[0].map_size
@@ -65,7 +65,7 @@ def votes(knowledge: Knowledge, observation: Any, row: int) -> int:
 
 @kernel
 def worth(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, row: int) -> float:
-    """How much one wants to shoot at the enemy of a contact row."""
+    """Value of the enemy of a contact row as a target."""
     style = knowledge.styles[plan.mech_class]
     score = 1.0 / (1.0 + contact_distance(knowledge, observation, row) / max(1.0, style.best_range))
     if contact(observation, row, Contact.LINE_OF_SIGHT) > 0.0:
@@ -81,7 +81,7 @@ def worth(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, row: in
 
 @kernel
 def choose_target(knowledge: Knowledge, skill: Row, observation: Any, plan: Row) -> None:
-    """Write the plan's target: the contact row that is worth most of those that an action can name, or nobody."""
+    """Write the plan's target: the most valuable contact row that an action can name, or none."""
     plan.target = NO_TARGET
     best = -1.0
     for row in range(min(CONTACT_ROWS, TARGET_CHOICES)):
@@ -91,4 +91,4 @@ def choose_target(knowledge: Knowledge, skill: Row, observation: Any, plan: Row)
                 best = score
                 plan.target = row
             if skill.range_share <= 0.0:
-                break  # who does not choose a range takes the nearest
+                break  # without range keeping the nearest is the target

@@ -1,4 +1,4 @@
-"""The zone and what happened in the last decision, on a map."""
+"""The zone and the effects of the last decision, on a map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTERCEPTOR: RGB = (120, 255, 240)
 DOT, DOT_GAP = 0.25, 0.9  # m, of a painter's beam
 FLAME_REACH = 0.9  # m, half the width of a flamer's beam at its end
 DASH = 15  # degrees
-OLDEST = 0.4  # opacity of what happened at the beginning of the decision
+OLDEST = 0.4  # opacity of effects of the decision's first tick
 
 
 def draw_zone(canvas: Canvas, battle: Any, teams: Any) -> None:

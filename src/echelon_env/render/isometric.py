@@ -29,8 +29,8 @@ SUNLIT, SHADED = (1.1, 0.84, 0.56), (0.66, 0.56, 0.48)
 """Brightness of the faces. The sun stands in the north-west: south faces see the sky only."""
 
 SHADOW_DROP = 2  # m that the sunlight falls per voxel of the diagonal
-LIGHTNESS = 0.78, 1.45  # brightness of what is on the ground and at the map's greatest height
-GRAIN = 0.05  # share by which voxels differ in brightness, so that each can be told from its neighbours
+LIGHTNESS = 0.78, 1.45  # brightness on the ground and at the map's greatest height
+GRAIN = 0.05  # share by which voxels differ in brightness, so that neighbours are distinguishable
 LEAVES = 0.3  # the same of the spots on foliage
 SPOT = 2  # pixels of the picture before it is shrunk
 PANE = (0.42, 0.26, 0.2)  # opacity of faces of glass
@@ -254,7 +254,7 @@ def _lay_glass(
     picture: NDArray[np.float32], faces: NDArray[np.int32], view: View, voxels: Voxels, codes: NDArray[np.uint8]
 ) -> None:
     """Panes over the picture (H, W, 3), wherever no nearer voxel is seen (H, W)."""
-    shown = np.zeros(faces.size)  # logarithm of the share of what is behind that is seen
+    shown = np.zeros(faces.size)  # logarithm of the transmitted share of the background
     filled = _FILLS[codes]
     for face, (dz, dy, dx) in ((TOP, (1, 0, 0)), (WEST, (0, 0, -1)), (SOUTH, (0, -1, 0))):
         z, y, x = voxels.z + dz, voxels.y + dy, voxels.x + dx
@@ -270,7 +270,7 @@ def _lay_glass(
 
 
 def _add_glow(picture: NDArray[np.float32], lava: NDArray[np.bool_], view: View) -> None:
-    """The light of lava on what is around it in the picture (H, W, 3)."""
+    """The light of lava on its surroundings in the picture (H, W, 3)."""
     if lava.any():
         halo = ndimage.gaussian_filter(lava.astype(np.float32), GLOW_REACH * view.scale)
         picture += GLOW * halo[..., None] * np.array(STYLE_BY_MATERIAL[LAVA].accent, np.float32)

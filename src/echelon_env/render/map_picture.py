@@ -1,4 +1,4 @@
-"""A generated map from above, with what decides a fight on it marked."""
+"""A generated map from above, with its tactical features marked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AREA_NAMES = ("A", "B")
 LANE_TINT = 0.14
 BESIDE = 2.5  # m along each axis from a spawn place to a letter beside it
 DASH = 9  # frame pixels, of the flanking lanes' outlines
-HEIGHT_VEIL = 0.55  # opacity of the white over what is as high as the map
+HEIGHT_VEIL = 0.55  # opacity of the white over the map's greatest height
 _BLOCKS_SIGHT = np.array([material.blocks_sight for material in MATERIALS])
 _FILLS = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
 

@@ -22,7 +22,7 @@ MIN_BAR = 9  # pixels of the frame
 
 
 def draw_dead(canvas: Canvas, mech: Any) -> None:
-    """An X in the team's colour where a mech died, on what it left there; larger in the decision in which it died."""
+    """An X in the team's colour on a mech's wreck; larger in the decision of its death."""
     px, py = canvas.at(mech["x"], mech["y"])
     reach = canvas.length(0.9, 4.5) if mech["died"] else canvas.length(0.55, 3)
     colour = TEAMS[mech["team"]].colour

@@ -40,7 +40,7 @@ class MaterialStyle:
     accent: RGB = (0, 0, 0)  # of the texture
 
 
-# Blue and vermilion: told apart with every common kind of colour blindness, and by lightness.
+# Blue and vermilion: distinguishable by lightness, and with all common kinds of colour blindness.
 TEAMS = (
     TeamStyle(name="blue", colour=(38, 120, 235), ansi=27, dark_ansi=18),
     TeamStyle(name="red", colour=(232, 84, 32), ansi=166, dark_ansi=52),

@@ -15,11 +15,11 @@ SMOKE: RGB = (186, 188, 194)
 PUFFS = 6
 BETWEEN = 0.8  # thickness of a cloud between its puffs
 FADING = 1.5  # s in which a cloud thins out at its end
-THIN = 0.45  # what is left of its thickness then
+THIN = 0.45  # share of its thickness at the end
 
 
 def smoke_mask(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> Image.Image:
-    """How thick the smoke is at each of the canvas's pixels, 0..255: the thickest cloud counts, so that none adds up.
+    """Opacity of the smoke at each of the canvas's pixels, 0..255: the maximum over the clouds, not their sum.
 
     A cloud is a disc of its radius with thicker puffs in it.
     """

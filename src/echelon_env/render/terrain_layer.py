@@ -26,9 +26,9 @@ HOLLOW_ACCENT = 0.25  # factor on the colour
 def terrain_layer(voxels: NDArray[np.uint8], pixels: int) -> Image.Image:
     """A fresh picture of `voxels` (Z, Y, X), RGB with north on top, for a canvas of a frame `pixels` wide.
 
-    Layers are cached by the voxels themselves: a map that is reset or loses voxels gets another picture, with nobody to
-    tell. Hashing a map costs far less than drawing it. It is drawn in the frame's pixels: its edges run along the axes,
-    and drawing it smoother would cost most of a frame's time whenever a voxel is shot away.
+    The cache's key is a hash of the voxels: a map that is reset or loses voxels gets another picture without a
+    notification. Hashing a map costs far less than drawing it. It is drawn in the frame's pixels: its edges run along
+    the axes, and drawing it smoother would cost most of a frame's time whenever a voxel is shot away.
     """
     layer = _cached_layer(voxels.tobytes(), voxels.shape, pixels)
     return layer.resize((pixels * OVERSAMPLING,) * 2, Image.Resampling.NEAREST)

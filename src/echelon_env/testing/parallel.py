@@ -47,9 +47,9 @@ def check_parallel_env(
     seed
         Seed of the first episode and of the actions.
     episodes
-        Episodes in a row, at least 2; those after the first are begun without a seed.
+        Consecutive episodes, at least 2; those after the first start without a seed.
     max_steps
-        Steps after which an episode is broken off.
+        Steps after which an episode is interrupted.
     actions
         Chooses the actions: ``actions(agent, space, observation, info)``; by default uniformly, within the
         action mask if there is one.
@@ -124,7 +124,7 @@ class _ParallelCheck:
         return plan
 
     def check_used(self, plan: list[Episode]) -> None:
-        """A used environment, seeded again, walks as a new one does."""
+        """A used environment, seeded again, behaves like a new one."""
         self._renew_twin()
         self._replay("seed", "used environment", plan)
 
@@ -210,7 +210,7 @@ class _ParallelCheck:
         self._twin = self._make_env()
 
     def _explore(self, check: str, where: str, reply: Reply, expected: Reply, actions: Episode) -> bool:
-        """Walk on from a reset, every call checked and compared with the twin's; appends the actions.
+        """Step an episode after a reset; check every call and compare it with the twin's. Appends the actions.
 
         Returns whether the episode ended.
         """

@@ -56,7 +56,7 @@ def check_vector_env(
     episodes
         Every sub-environment is walked to the end of that many episodes.
     max_steps
-        Steps after which a walk is broken off.
+        Steps after which a walk is interrupted.
     actions
         Chooses the actions: ``actions(index, space, observation, info)`` with the sub-environment's number; by
         default uniformly, within the action mask if there is one.

@@ -77,7 +77,7 @@ class VectorWalk:
         self._last: list[Any] = []
 
     def reset(self, where: str, seed: Seed) -> Results:
-        """Begin every episode."""
+        """Start every episode."""
         results = self._reset(where, seed, {})
         self._last = self._split(where, results.observations)
         for i in range(self.env.num_envs):
@@ -85,7 +85,7 @@ class VectorWalk:
         return results
 
     def reset_some(self, where: str, mask: NDArray[np.bool_], seed: Seed) -> Results:
-        """Begin the episodes of `mask` (num_envs,) bool by ``options["reset_mask"]``."""
+        """Start the episodes of `mask` (num_envs,) bool by ``options["reset_mask"]``."""
         results = self._reset(where, seed, {"reset_mask": mask.copy()})
         before, self._last = self._last, self._split(where, results.observations)
         for i, chosen in enumerate(mask):
@@ -127,7 +127,7 @@ class VectorWalk:
         return results
 
     def advance(self, lengths: Sequence[int]) -> None:
-        """Go on until every course has at least its length."""
+        """Step until every course has at least its length."""
         while any(len(course) < length for course, length in zip(self.courses, lengths, strict=True)):
             if self.mode == AutoresetMode.DISABLED and self.done.any():
                 self.reset_some(f"{self.mode.name}, reset by mask", self.done, None)
