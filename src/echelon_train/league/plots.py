@@ -108,8 +108,8 @@ def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]],
     path
         The picture's file.
     history
-        Number of a period -> the ratings at its end, by the members' names. A member's line begins where it is first
-        there.
+        Number of a period -> the ratings at its end, by the members' names. A member's line starts at its first
+        period.
     title
         Above the picture.
 
@@ -151,7 +151,7 @@ def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[st
     path
         The picture's file.
     members
-        Who is drawn.
+        To be drawn.
     ratings
         By the members' names.
     title

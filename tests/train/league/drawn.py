@@ -1,4 +1,4 @@
-"""Leagues of which the truth is known: games drawn for members of known strengths, also cyclic ones."""
+"""Leagues of known strengths: games drawn for members of known strengths, also cyclic ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ahead(strengths: Array) -> Array:
 
 
 def circle(members: int, by: float) -> Array:
-    """Logits (P, P) of members of whom each beats the next, and is beaten by the next but one: P is a multiple of 3."""
+    """Logits (P, P) of members: each beats the next, and is beaten by the next but one: P is a multiple of 3."""
     steps = (np.arange(members) - np.arange(members)[:, None]) % 3
     return by * np.array([0.0, 1.0, -1.0])[steps]
 
@@ -44,7 +44,7 @@ def names(members: int) -> list[str]:
 
 
 def draw_league(rng: np.random.Generator, logits: Array, games: int, *, neighbours: int = 99, **each: float) -> Payoffs:
-    """Everybody's games against everybody that is at most so many places away."""
+    """The games of all pairs at most so many places apart."""
     members = names(len(logits))
     scores = {}
     for i, first in enumerate(members):

@@ -1,4 +1,4 @@
-"""Leagues whose members never trained, and matches that nobody played."""
+"""Leagues whose members never trained, and matches that were never played."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ _TESTS = Path(__file__).resolve().parents[2]
 SCRIPT_ENVIRONMENT = {
     **os.environ, "PYTHONPATH": os.pathsep.join([str(_TESTS.parent / "src"), str(_TESTS)]), "OMP_NUM_THREADS": "1"
 }  # fmt: skip
-"""Of processes in which this module can be imported as ``train.league.leagues``, and the package is this checkout's."""
+"""For processes where this module can be imported as ``train.league.leagues``, and the package is this checkout's."""
 
 
 def saved(folder: Path, seed: int = 0, steps: int = 100) -> Path:
@@ -65,18 +65,18 @@ def small_league(folder: Path) -> League:
 
 
 def watch_opponents(patch) -> Counter[str]:
-    """How many mechs' battles against whom end from now on, in runs that train in a league."""
+    """Opponent -> how many mechs' battles against it end from now on, in runs that train in a league."""
     from echelon_train.runs.callbacks import LeagueCallback  # here, because processes that need none are spared it
 
-    met: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     noted = LeagueCallback._on_step
 
     def on_step(self: LeagueCallback) -> bool:
-        met.update(info["opponent"] for info in self.locals["infos"] if "opponent" in info)
+        counts.update(info["opponent"] for info in self.locals["infos"] if "opponent" in info)
         return noted(self)
 
     patch.setattr(LeagueCallback, "_on_step", on_step)
-    return met
+    return counts
 
 
 def uuids(league: League) -> list[str]:
@@ -88,6 +88,6 @@ def script_command(script: str) -> list[str]:
 
 
 def run_script(script: str, *arguments: object, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own."""
+    """Run a script in a new process."""
     command = [*prefix, *script_command(script), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=SCRIPT_ENVIRONMENT, check=False)

@@ -168,9 +168,9 @@ def test_the_nash_average_says_how_many_pairs_are_filled(svg, figures):
     words = texts(svg)
     assert {"100.0%", "0.0%", "0"} <= set(words) and "-0" not in words
     assert "3 of 6 pairs have not played: predicted by the ratings" in words
-    met = payoffs(["a", "b"], {("a", "b"): [1.0, 1.0]})
-    save_nash_average(svg, nash_average(met, RATINGS))
-    assert not any("not met" in word for word in texts(svg))
+    played = payoffs(["a", "b"], {("a", "b"): [1.0, 1.0]})
+    save_nash_average(svg, nash_average(played, RATINGS))
+    assert not any("not played" in word for word in texts(svg))
 
 
 def test_one_member_can_be_drawn(tmp_path):
@@ -182,7 +182,7 @@ def test_one_member_can_be_drawn(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
-def test_a_format_that_there_is_not_leaves_nothing_behind(tmp_path):
+def test_an_unknown_format_leaves_nothing_behind(tmp_path):
     with pytest.raises(ValueError, match="nonsense"):
         save_strengths(tmp_path / "s.nonsense", bradley_terry(TABLE))
     assert not list(tmp_path.iterdir())

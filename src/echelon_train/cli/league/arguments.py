@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     commands = _Commands(parser)
-    _add_beginning(commands)
-    _add_looking(commands)
+    _add_setup(commands)
+    _add_reports(commands)
     _add_playing(commands)
     _add_champions(commands)
     _add_upkeep(commands)
@@ -49,7 +49,7 @@ class _Commands:
         return command
 
 
-def _add_beginning(commands: _Commands) -> None:
+def _add_setup(commands: _Commands) -> None:
     add = commands.add("init", "make a league", league=False).add_argument
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")
     add("--anchor", metavar="LEVEL", help="scripted player that keeps its rating of 1500 (default: novice)")
@@ -67,7 +67,7 @@ def _add_beginning(commands: _Commands) -> None:
     add("--parent", metavar="NAME", help="member that it was trained from")
 
 
-def _add_looking(commands: _Commands) -> None:
+def _add_reports(commands: _Commands) -> None:
     add = commands.add("standings", "show the members by rating").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the Bradley-Terry strengths into a new picture")

@@ -44,7 +44,7 @@ def run_promote(args: argparse.Namespace) -> int:
 
 
 def _document(decision: Decision) -> dict[str, Any]:
-    met = decision.validation_score
+    interval = decision.validation_score
     return {
         "candidate": decision.candidate,
         "promoted": decision.promotion is not None,
@@ -54,5 +54,5 @@ def _document(decision: Decision) -> dict[str, Any]:
         "previous": decision.champion,
         "previous_score": decision.champion_score,
         "validation": None if decision.validation is None else decision.validation.uuid,
-        "validation_score": None if met is None else asdict(met),
+        "validation_score": None if interval is None else asdict(interval),
     }

@@ -30,7 +30,7 @@ _FILM = ".gif"
 
 
 def run_replay(args: argparse.Namespace) -> int:
-    """Play a match again, film a battle of it, or list the last matches. Returns 1 if it came out differently."""
+    """Play a match again, film a battle of it, or list the last matches. Returns 1 if a battle ends differently."""
     _check(args)
     league = League.open(args.league)
     if args.match is None:
@@ -46,10 +46,10 @@ def run_replay(args: argparse.Namespace) -> int:
         "cautions": list(again.cautions),
     }
     battles = plural(len(again.match.battles), "battle")
-    came = "as they did" if again.same else f"differently: {len(again.different)} of them"
+    result = f"all {battles} end as recorded" if again.same else f"{len(again.different)} of {battles} end differently"
     lines = [
         *describe_match(again.played),
-        f"Played again, {battles} came out {came}.",
+        f"Played again: {result}.",
         *(line for caution in again.cautions for line in wrap(f"- {caution}")),
     ]
     deliver(args, document, lines)

@@ -81,7 +81,7 @@ def choose_opponents(
     return [each.name for each in draw(mixture, learner, learned, generator, count)]
 
 
-def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate]) -> bool:
+def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candidate]) -> bool:
     """Whether a learner leaves a snapshot now.
 
     Parameters
@@ -90,14 +90,14 @@ def snapshot_due(settings: LeagueConfig, samples: int, met: Sequence[Candidate])
         The role and its numbers.
     samples
         That it has trained on since the last snapshot, or since it began.
-    met
+    opponents
         Its opponents since it began or was reset.
     """
     if samples < settings.snapshot_every or settings.role == "best_response":
         return False
     if settings.role == "main" or samples >= settings.patience * settings.snapshot_every:
         return True
-    judged = [each for each in met if each.games >= JUDGED]
+    judged = [each for each in opponents if each.games >= JUDGED]
     return bool(judged) and all(each.win_probability >= settings.beaten for each in judged)
 
 

@@ -145,7 +145,7 @@ def propose_matches(
     joint = joint_ratings(ratings, games, pinned)
     covariance = _covariance(joint, ratings, pinned)
     rows, columns = np.triu_indices(len(ratings), 1)
-    allowed = _may_meet(joint, games)[rows, columns]
+    allowed = _may_play(joint, games)[rows, columns]
     rows, columns = rows[allowed], columns[allowed]
     ahead = joint.ratings[rows] - joint.ratings[columns]
     chosen: list[tuple[str, str]] = []
@@ -221,12 +221,12 @@ def _posterior(
 
 
 def _covariance(joint: JointRatings, ratings: Mapping[str, Rating], pinned: Collection[str]) -> NDArray[np.float64]:
-    """(P, P) squared points; where Glicko-2 is less certain of a member, the difference is an error of its own."""
+    """(P, P) squared points; where Glicko-2 is less certain of a member, the difference is a separate error."""
     glicko = np.array([0 if name in pinned else each.deviation for name, each in ratings.items()])
     return np.asarray(joint.covariance + np.diag(np.maximum(glicko**2 - joint.covariance.diagonal(), 0)))
 
 
-def _may_meet(joint: JointRatings, games: Iterable[Game]) -> NDArray[np.bool_]:
+def _may_play(joint: JointRatings, games: Iterable[Game]) -> NDArray[np.bool_]:
     """(P, P) pairs that newcomers do not rule out."""
     played = dict.fromkeys(joint.members, 0)
     for game in games:
@@ -262,12 +262,12 @@ def _effects(
 
 
 def _with_maps(chosen: Iterable[tuple[str, str]], games: Iterable[Game], maps: int, seed: int) -> list[Pairing]:
-    met: dict[frozenset[str], set[int]] = {}
+    used: dict[frozenset[str], set[int]] = {}
     for game in games:
-        met.setdefault(frozenset((game.first, game.second)), set()).add(game.seed)
+        used.setdefault(frozenset((game.first, game.second)), set()).add(game.seed)
     pairings = []
     for first, second in chosen:
-        known = met.setdefault(frozenset((first, second)), set())
+        known = used.setdefault(frozenset((first, second)), set())
         fresh: list[int] = []
         index = 0
         while len(fresh) < maps:

@@ -170,7 +170,7 @@ def _given_up(job: Job, exit_code: int | None) -> str:
 
 @contextlib.contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """Let processes that are started ignore Ctrl-C from their first moment; who started them ends them."""
+    """Let processes that are started ignore Ctrl-C from their first moment; the process that started them ends them."""
     if threading.current_thread() is not threading.main_thread():  # only that one may say so
         yield
         return

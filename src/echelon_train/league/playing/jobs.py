@@ -1,4 +1,4 @@
-"""Matches to be played: who, on what, and the playing itself, in whichever process."""
+"""Jobs: matches to be played, and playing them in any process."""
 
 from __future__ import annotations
 

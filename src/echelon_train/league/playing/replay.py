@@ -1,4 +1,4 @@
-"""Matches played again from their record, to be checked or looked at."""
+"""Matches played again from their record, to be checked or filmed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Replay:
     """A match played again."""
 
     played: PlayedMatch  # as it was recorded
-    match: Match  # as it came out now
+    match: Match  # as it was played now
     cautions: tuple[str, ...]  # what is not as it was when it was recorded
-    different: tuple[int, ...]  # numbers of the battles that came out differently
+    different: tuple[int, ...]  # numbers of the battles that ended differently
 
     @property
     def same(self) -> bool:
-        """Whether every battle came out as it was recorded: its map, winner, reason, time, scores and survivors."""
+        """Whether every battle ended as it was recorded: its map, winner, reason, time, scores and survivors."""
         return not self.different
 
 
@@ -47,7 +47,7 @@ def replay(league: League, uuid: str, *, force: bool = False) -> Replay:
     uuid
         Its uuid, or the beginning of it that no other has.
     force
-        Whether to play also where its battles cannot be expected to come out the same.
+        Whether to play also where its battles cannot be expected to end the same.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _prepare(league: League, uuid: str, force: bool) -> tuple[PlayedMatch, tuple
     altered = {member.name: _problems(league, member) for member in members}
     reasons += [f"{name!r}: {problem}" for name, problems in altered.items() for problem in problems]
     if reasons and not force:
-        raise LeagueError(f"match {played.uuid}: would not come out as it did: {'; '.join(reasons)}")
+        raise LeagueError(f"match {played.uuid}: cannot be reproduced: {'; '.join(reasons)}")
     others = sorted((played.stamp.keys() | present.keys()) - DECISIVE.keys())
     versions = [
         f"{key}: {present.get(key)} now, {played.stamp.get(key)} then"

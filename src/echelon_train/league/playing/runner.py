@@ -22,10 +22,10 @@ from echelon_train.league.store.registry import League
 
 @dataclass(frozen=True)
 class RatingRun:
-    """What a rating run came to."""
+    """The result of a rating run."""
 
     matches: int  # played by it and recorded
-    deviations: Mapping[str, float]  # of those who took part, points, as by `scheduling.deviations`
+    deviations: Mapping[str, float]  # of the participants, points, as by `scheduling.deviations`
     reached: bool  # whether all of these are at most the target
 
 
@@ -38,7 +38,7 @@ def pairing(
     maps: int,
     seed: int | None = None,
 ) -> Job:
-    """A match of two members on maps on which they have never met.
+    """A match of two members on maps on which they have never played.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ def pairing(
     maps = check_integer("maps", maps)
     if first == second:
         raise LeagueError(f"expected two members, got {first!r} against itself")
-    met = {battle.seed for played in league.matches(first, second) for battle in played.match.battles}
+    used = {battle.seed for played in league.matches(first, second) for battle in played.match.battles}
     own = secrets.randbits(63) if seed is None else seed
     candidates = (evaluation_seed(own, index) for index in itertools.count())
-    fresh = itertools.islice((candidate for candidate in candidates if candidate not in met), maps)
+    fresh = itertools.islice((candidate for candidate in candidates if candidate not in used), maps)
     return Job(first, second, config, scenario, tuple(fresh))
 
 
@@ -87,7 +87,7 @@ def play_jobs(
     jobs
         The matches.
     executor
-        Who plays them.
+        It plays them.
     on_match
         Called with every match that has just been recorded.
 
@@ -127,8 +127,8 @@ def rating_run(
 ) -> RatingRun:
     """Play until every rating is known well enough, with a rating period for every half as many matches as members.
 
-    All of its state is in the league: one that was ended at any moment is gone on with by calling this again, which
-    first closes the period that was left open.
+    All of its state is in the league: calling this again continues a run that was ended at any moment. It first closes
+    the period that was left open.
 
     Parameters
     ----------
@@ -145,9 +145,9 @@ def rating_run(
     max_matches
         After which it ends in any case.
     executor
-        Who plays them.
+        It plays them.
     members
-        Who takes part, besides the anchor; by default all active members.
+        The participants besides the anchor; by default all active members.
     seed
         From which the maps follow, at least 0; every pair gets the same ones in the same order.
     on_match

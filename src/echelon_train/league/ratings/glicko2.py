@@ -143,7 +143,7 @@ def rate_period(
     _check_tau(tau)
     for name in (*drifting, *pinned):
         _check_member(name, ratings)
-    met: dict[str, tuple[list[Rating], list[float]]] = {name: ([], []) for name in ratings}
+    results: dict[str, tuple[list[Rating], list[float]]] = {name: ([], []) for name in ratings}
     for first, second, score in games:
         _check_member(first, ratings)
         _check_member(second, ratings)
@@ -151,11 +151,11 @@ def rate_period(
         if first == second:
             raise ValueError(f"expected a game of two members, got {first!r} against itself")
         for name, opponent, points in ((first, second, score), (second, first, 1 - score)):
-            met[name][0].append(ratings[opponent])
-            met[name][1].append(points)
+            results[name][0].append(ratings[opponent])
+            results[name][1].append(points)
     after = dict(ratings)
     for name in ratings.keys() - set(pinned):
-        opponents, scores = met[name]
+        opponents, scores = results[name]
         if opponents:
             after[name] = rate(ratings[name], opponents, scores, tau, drifting=name in drifting)
         elif name in drifting:

@@ -1,6 +1,6 @@
 """Nash averaging: which members matter in a league that no single ranking describes.
 
-A mean score depends on who else is in the league, and many weak copies of one member change it. The Nash average does
+A mean score depends on the other members, and many weak copies of one member change it. The Nash average does
 not: it weighs the members as the best mixture of them against the best mixture of them.
 """
 

@@ -103,8 +103,8 @@ class LeagueLearner:
     def snapshot_due(self, samples: int) -> bool:
         """Whether the learner shall leave a snapshot, after having trained on so many samples in all."""
         self._judge()
-        met = [each for each in self._candidates if each.games]
-        return snapshot_due(self.settings, samples - self._since, met)
+        opponents = [each for each in self._candidates if each.games]
+        return snapshot_due(self.settings, samples - self._since, opponents)
 
     @property
     def announced(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Opponents of many kinds side by side: every battle has one of its own, drawn when it begins."""
+"""Different opponents at once: every battle has its own, drawn when it begins."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class OpponentPool:
             batch.state.copy_(torch.from_numpy(own[f"state{number}"]))
 
     def _policies_of(self, names: Sequence[str]) -> dict[str, BattlePolicy]:
-        """The policies among those who are named, in the order of the names."""
+        """The policies among the named opponents, in the order of the names."""
         policies = {}
         for name in dict.fromkeys(names):
             if name and name not in LEVELS:

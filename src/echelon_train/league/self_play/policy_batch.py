@@ -28,7 +28,7 @@ Floats = NDArray[np.float32]
 
 
 class StackedPolicies:
-    """Policies that act side by side, each for rows of its own.
+    """Policies that act at once, each for its own rows.
 
     Their weights are stacked, and what one policy computes for its rows is mapped over the stack
     (`torch.func.vmap`): as many operations as a single policy takes, which are what takes the time with few rows.

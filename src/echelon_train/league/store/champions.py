@@ -1,4 +1,4 @@
-"""Champions: who was promoted, by which comparison, and the champion before."""
+"""Champions: each promotion, its comparison and the champion before."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A league's database: one SQLite file that several processes write to, and that survives the end of any of them.
 
-Every operation has a connection and a transaction of its own. A writer takes the lock when it begins, never in the
+Every operation has its own connection and transaction. A writer takes the lock when it begins, never in the
 middle: of two that had begun by reading, one could not continue.
 """
 

@@ -37,7 +37,7 @@ class Period:
 
     number: int  # from 1
     last_match: int  # id; 0: there were no matches yet
-    last_member: int  # id; who joined later is not rated
+    last_member: int  # id; members that joined later are not rated
     tau: float
     drifting: tuple[int, ...]  # ids of the members still learning
     pinned: tuple[int, ...]  # ids of the members whose rating is given

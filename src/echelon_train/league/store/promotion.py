@@ -54,9 +54,9 @@ class Decision:
         own = f"its score of {self.score:.1f} (rating - {self.k:g} x deviation)"
         if self.champion_score is None or self.validation_score is None:
             return f"{self.candidate!r} is the first champion, with {own}"
-        met = self.validation_score
-        match = f"its validation match ({met.estimate:.3f}, {met.low:.3f} to {met.high:.3f})"
-        if lost_significantly(met):
+        score = self.validation_score
+        match = f"its validation match ({score.estimate:.3f}, {score.low:.3f} to {score.high:.3f})"
+        if lost_significantly(score):
             return f"{self.candidate!r} is refused: it lost {match} against {self.champion!r} significantly"
         if self.promotion is None:
             return (
@@ -112,7 +112,7 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
         return _decide(league, name, None, None, k) or promote(league, name, play=play, k=k)
     reign = reigns[-1]
     if reign.member == name:
-        return _told(league, reign)
+        return _recorded_decision(league, reign)
     validation = _validation(league, name, reign, play)
     if not _is_rated(league, validation.uuid):
         league.rate_matches()
@@ -192,7 +192,7 @@ def _ratings(connection: sqlite3.Connection, name: str) -> tuple[int, dict[str, 
     return period, read_ratings(connection, period)
 
 
-def _told(league: League, reign: Promotion) -> Decision:
+def _recorded_decision(league: League, reign: Promotion) -> Decision:
     """The decision that began a reign."""
     validation = None if reign.validation is None else league.match(reign.validation)
     return Decision(

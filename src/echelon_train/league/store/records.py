@@ -34,7 +34,7 @@ class PlayedMatch:
     match: Match  # its players' names are the members'
     config: BattleConfig
     learner: str | None = None  # which of the two learns from it, if one does
-    worker: str = ""  # who played it
+    worker: str = ""  # the process that played it
     stamp: Mapping[str, str] = field(default_factory=stamp)  # see `echelon_env.evaluate.stamp`
     played_at: str = field(default_factory=now)  # UTC
 

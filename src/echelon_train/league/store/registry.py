@@ -1,4 +1,4 @@
-"""The registry of a league: who its members are, what they played, and how strong that makes them.
+"""The registry of a league: its members, their matches and their ratings.
 
 A league is a folder::
 
@@ -303,8 +303,8 @@ class League:
     def ratings(self, period: int | None = None) -> dict[str, Rating]:
         """Ratings by member, in the order in which they joined.
 
-        After a period those who were members then; by default after the last one, with those who joined since. Raises
-        LeagueError for a period that there is not.
+        Those after a period; by default after the last one, with members that joined since. Raises
+        LeagueError for a period that does not exist.
         """
         with reading(self.path) as connection:
             if period is None:

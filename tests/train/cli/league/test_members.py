@@ -81,7 +81,7 @@ def test_add_refuses_what_is_impossible(commands, league, tmp_path):
     assert "neither a checkpoint" in commands.refusal("add", league.path, tmp_path)
     assert "expected one of main, " in commands.refusal("add", league.path, path, "--kind", "mane")
     assert "--name: goes with the policy" in commands.refusal("add", league.path, "idle", "--name", "lazy")
-    assert "no member 'nobody'" in commands.refusal("add", league.path, path, "--parent", "nobody")
+    assert "no member 'absent'" in commands.refusal("add", league.path, path, "--parent", "absent")
     assert "expected 1 to 32" in commands.refusal("add", league.path, path, "--name", "A B")
     assert "is no league" in commands.refusal("add", tmp_path / "nowhere", path)
     assert names(league) == before

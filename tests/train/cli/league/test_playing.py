@@ -179,7 +179,7 @@ def test_replay(commands, league, tiny, tmp_path):
     assert listed[1].split()[:3] == [match.uuid[:8], "tyro", "random"]
     assert listed[-1] == "the last 1 of 1 match; the score is the first's"
     lines = commands.lines("replay", league.path, match.uuid[:8])
-    assert lines[-1] == "Played again, 4 battles came out as they did."
+    assert lines[-1] == "Played again: all 4 battles end as recorded."
     document = commands.json("replay", league.path, match.uuid)
     assert (document["uuid"], document["same"], document["different_battles"]) == (match.uuid, True, [])
     assert len(league.matches()) == 1
@@ -191,11 +191,11 @@ def test_a_match_of_other_versions_is_replayed_by_force_only(commands, league, t
     monkeypatch.setattr(replay, "stamp", lambda: {**stamp(), "engine_hash": "0" * 64})
     caution = "the rules, the engine, or what players observe have changed since"
     assert caution in commands.refusal("replay", league.path, uuid)
-    assert commands.text("replay", league.path, uuid, "--force").endswith(f"came out as they did. - {caution}")
+    assert commands.text("replay", league.path, uuid, "--force").endswith(f"end as recorded. - {caution}")
     assert commands.json("replay", league.path, uuid, "--force")["cautions"] == [caution]
 
 
-def test_a_match_that_comes_out_differently(commands, league, tiny):
+def test_a_match_that_ends_differently(commands, league, tiny):
     commands.lines("play", league.path, "random", "idle", "--scenario", tiny, "--maps", 2)
     (played_match,) = league.matches()
     first, *others = played_match.match.battles
@@ -203,7 +203,7 @@ def test_a_match_that_comes_out_differently(commands, league, tiny):
     match = dataclasses.replace(played_match.match, battles=(forged, *others))
     uuid = number_uuid(1)
     league.record(dataclasses.replace(played_match, uuid=uuid, match=match))
-    assert "4 battles came out differently: 1 of them." in commands.text("replay", league.path, uuid, code=1)
+    assert "Played again: 1 of 4 battles end differently." in commands.text("replay", league.path, uuid, code=1)
     assert commands.json("replay", league.path, uuid, code=1)["different_battles"] == [0]
 
 

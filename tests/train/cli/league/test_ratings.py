@@ -20,7 +20,7 @@ def cyclic_league(folder):
 
 
 def large_league(folder, members=24, periods=7):
-    """Policies with the longest names, of whom each beats the next."""
+    """Policies with the longest names, each of which beats the next."""
     league = League.create(folder)
     names = [f"{number:02}-{'x' * 29}" for number in range(members)]
     kinds = ["main", "main_exploiter", "league_exploiter", "past"]
@@ -49,7 +49,7 @@ def test_standings(commands, league):
     assert next(each for each in document["standings"] if each["name"] == "novice")["bradley_terry"]["high"] == 1500
 
 
-def test_standings_of_who_has_not_played(commands, tmp_path):
+def test_standings_without_matches(commands, tmp_path):
     League.create(tmp_path / "league").add_scripted("idle")
     lines = commands.lines("standings", tmp_path / "league")
     assert lines[-1] == "before the first rating period; novice anchors the scale"
@@ -138,7 +138,7 @@ def test_matrix(commands, league):
     assert commands.json("matrix", league.path, "--all")["members"] == order
 
 
-def test_matrix_tells_of_pairs_that_have_not_met(commands, league):
+def test_matrix_counts_pairs_without_games(commands, league):
     league.add_scripted("idle")
     text = "\n".join(commands.lines("matrix", league.path))
     assert "3 of 6 pairs have not played: predicted by the ratings" in text

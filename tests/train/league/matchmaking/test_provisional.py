@@ -19,8 +19,8 @@ def games(first, second, won, lost=0, even=0):
 
 
 def test_a_newcomer_is_where_its_games_and_the_prior_are_most_probable():
-    told = games("new", "anchor", 9, 1) + games("new", "other", 2, 7, 1)
-    after = rate_newcomers(ANCHORED | {"new": Rating(1600.0, 100.0, 0.07)}, told, [*ANCHORED])
+    played = games("new", "anchor", 9, 1) + games("new", "other", 2, 7, 1)
+    after = rate_newcomers(ANCHORED | {"new": Rating(1600.0, 100.0, 0.07)}, played, [*ANCHORED])
     deviation = np.hypot(PRIOR.deviation, MEAN_DEVIATION)
 
     def surprise(points):
@@ -46,13 +46,13 @@ def test_no_game_makes_a_rating_less_certain_than_none():
 
 def test_those_with_many_games_or_none_keep_what_they_have():
     ratings = ANCHORED | {"known": Rating(1700.0, 50.0), "unmet": Rating(), "new": Rating()}
-    told = games("known", "anchor", PROVISIONAL, 1) + games("new", "known", 3)
-    after = rate_newcomers(ratings, told, ["anchor"])
+    played = games("known", "anchor", PROVISIONAL, 1) + games("new", "known", 3)
+    after = rate_newcomers(ratings, played, ["anchor"])
     assert [name for name in ratings if after[name] != ratings[name]] == ["new"]
     assert after["new"].rating > 1700
     (last,) = games("known", "anchor", 0, 1)
-    assert rate_newcomers(ratings, told[:-4], ["anchor"])["known"] != ratings["known"], "at the limit"
-    assert rate_newcomers(ratings, [*told[:-4], last], ["anchor"])["known"] == ratings["known"], "beyond it"
+    assert rate_newcomers(ratings, played[:-4], ["anchor"])["known"] != ratings["known"], "at the limit"
+    assert rate_newcomers(ratings, [*played[:-4], last], ["anchor"])["known"] == ratings["known"], "beyond it"
 
 
 def test_without_newcomers_nothing_changes():
@@ -61,18 +61,18 @@ def test_without_newcomers_nothing_changes():
 
 def test_an_unknown_member_is_refused():
     with pytest.raises(ConfigError, match="expected two members that have ratings"):
-        rate_newcomers(ANCHORED | {"new": Rating()}, games("new", "nobody", 1), ["anchor"])
+        rate_newcomers(ANCHORED | {"new": Rating()}, games("new", "absent", 1), ["anchor"])
 
 
 @settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from([0.0, 0.25, 0.5, 1.0])), max_size=60))
 def test_ratings_stay_within_their_bounds_in_any_order_of_games(drawn):
     names = ["anchor", "a", "b", "c"]
-    told = [(names[first], names[second], score) for first, second, score in drawn if first != second]
+    played = [(names[first], names[second], score) for first, second, score in drawn if first != second]
     ratings = {"anchor": Rating(1500.0, 0.0), **{name: Rating() for name in names[1:]}}
-    after = rate_newcomers(ratings, told, ["anchor"])
+    after = rate_newcomers(ratings, played, ["anchor"])
     assert after.keys() == ratings.keys() and after["anchor"] == ratings["anchor"]
-    again = rate_newcomers(ratings, told[::-1], ["anchor"])
+    again = rate_newcomers(ratings, played[::-1], ["anchor"])
     for name in names:
         assert again[name].rating == pytest.approx(after[name].rating, abs=1e-6)
 

@@ -17,7 +17,7 @@ def candidate(name, relation="other", won=0.5, games=98):
 
 
 def shares(settings, candidates, main=()):
-    """Who is drawn how often."""
+    """Opponent -> how often it is drawn."""
     drawn = choose_opponents(settings, LEARNER, candidates, main, np.random.default_rng(0), COUNT)
     assert len(drawn) == COUNT
     return {name: count / COUNT for name, count in Counter(drawn).items()}
@@ -25,28 +25,28 @@ def shares(settings, candidates, main=()):
 
 def test_a_main_agent_plays_against_itself_and_others_by_its_mixture():
     mixture = OpponentMixture(self_play=0.25, pfsp=0.25, scripted=0.5, verification=0)
-    everybody = [candidate("novice", "scripted"), candidate("main-1", "past")]
-    met = shares(LeagueConfig(mixture=mixture), everybody, ["main-1"])
-    assert met == pytest.approx({SELF: 0.25, "main-1": 0.25, "novice": 0.5}, abs=0.03)
+    members = [candidate("novice", "scripted"), candidate("main-1", "past")]
+    chances = shares(LeagueConfig(mixture=mixture), members, ["main-1"])
+    assert chances == pytest.approx({SELF: 0.25, "main-1": 0.25, "novice": 0.5}, abs=0.03)
 
 
 class TestMainExploiter:
     SETTINGS = LeagueConfig(role="main_exploiter")
     MAIN = ("main-1", "main-2", "main-3")
 
-    def test_it_meets_the_newest_snapshot_alone(self):
-        everybody = [candidate("novice", "scripted"), *map(candidate, self.MAIN), candidate("league-exploiter-1")]
-        assert shares(self.SETTINGS, everybody, self.MAIN) == {"main-3": 1}
+    def test_it_plays_against_the_newest_snapshot_alone(self):
+        members = [candidate("novice", "scripted"), *map(candidate, self.MAIN), candidate("league-exploiter-1")]
+        assert shares(self.SETTINGS, members, self.MAIN) == {"main-3": 1}
 
-    def test_while_that_is_hopeless_it_meets_earlier_ones_its_equals_most(self):
-        everybody = [
+    def test_while_that_is_hopeless_it_plays_against_earlier_ones_its_equals_most(self):
+        members = [
             candidate("novice", "scripted"), candidate("main-1", won=0.5), candidate("main-2", won=0.1),
             candidate("main-3", won=0.02), candidate("other"),
         ]  # fmt: skip
-        met = shares(self.SETTINGS, everybody, self.MAIN)
-        assert met.keys() == {"main-1", "main-2"}
+        chances = shares(self.SETTINGS, members, self.MAIN)
+        assert chances.keys() == {"main-1", "main-2"}
         # x (1 - x) of 0.5 and of 0.1, by the rule of succession 0.108
-        assert met["main-1"] == pytest.approx(0.25 / (0.25 + 0.108 * 0.892), abs=0.03)
+        assert chances["main-1"] == pytest.approx(0.25 / (0.25 + 0.108 * 0.892), abs=0.03)
 
     @pytest.mark.parametrize(
         "newest",
@@ -56,7 +56,7 @@ class TestMainExploiter:
     def test_hopeless_is_what_was_tried_often_and_hardly_ever_won(self, newest):
         assert shares(self.SETTINGS, [candidate("main-1"), newest], self.MAIN[:2]) == {"main-2": 1}
 
-    def test_the_only_snapshot_is_met_however_hopeless(self):
+    def test_the_only_snapshot_is_drawn_however_hopeless(self):
         assert shares(self.SETTINGS, [candidate("main-1", won=0)], ["main-1"]) == {"main-1": 1}
 
     def test_it_needs_a_main_agent(self):
@@ -67,8 +67,8 @@ class TestMainExploiter:
 class TestLeagueExploiter:
     SETTINGS = LeagueConfig(role="league_exploiter")
 
-    def test_it_meets_all_who_have_learned_those_it_loses_to_most(self):
-        met = shares(
+    def test_it_plays_against_all_that_have_learned_those_it_loses_to_most(self):
+        chances = shares(
             self.SETTINGS,
             [
                 candidate("novice", "scripted"),
@@ -76,10 +76,10 @@ class TestLeagueExploiter:
                 candidate("main-exploiter-1", "exploiter", won=0.9),
             ],
         )
-        assert met.keys() == {"main-1", "main-exploiter-1"}
-        assert met["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=0.03)
+        assert chances.keys() == {"main-1", "main-exploiter-1"}
+        assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=0.03)
 
-    def test_it_needs_somebody_who_has_learned(self):
+    def test_it_needs_a_member_that_has_learned(self):
         with pytest.raises(ConfigError, match="the league has none"):
             shares(self.SETTINGS, [candidate("novice", "scripted")])
 
@@ -100,7 +100,7 @@ HARDLY_MET = candidate("c", won=0, games=JUDGED - 1)
 
 
 @pytest.mark.parametrize(
-    ("role", "samples", "met", "due"),
+    ("role", "samples", "opponents", "due"),
     [
         ("main", 99, [BEATEN], False),
         ("main", 100, [], True),
@@ -114,14 +114,14 @@ HARDLY_MET = candidate("c", won=0, games=JUDGED - 1)
         ("best_response", 10**9, [BEATEN], False),
     ],
 )
-def test_when_a_snapshot_is_due(role, samples, met, due):
+def test_when_a_snapshot_is_due(role, samples, opponents, due):
     target = "a" if role == "best_response" else ""
     settings = LeagueConfig(role=role, target=target, snapshot_every=100, beaten=0.7, patience=4)
-    assert snapshot_due(settings, samples, met) == due
+    assert snapshot_due(settings, samples, opponents) == due
 
 
 @pytest.mark.parametrize(("role", "share"), [("main", 0), ("main_exploiter", 1), ("league_exploiter", 0.25)])
 def test_how_often_a_learner_resets(role, share):
     generator = np.random.default_rng(0)
-    anew = np.mean([should_reset(LeagueConfig(role=role), generator) for _ in range(COUNT)])
-    assert anew == (share if share in (0, 1) else pytest.approx(share, abs=0.03))
+    resets = np.mean([should_reset(LeagueConfig(role=role), generator) for _ in range(COUNT)])
+    assert resets == (share if share in (0, 1) else pytest.approx(share, abs=0.03))

@@ -66,7 +66,7 @@ def test_the_order_of_games_and_sides_does_not_matter():
 
 
 def test_an_error_of_the_anchors_opponents_is_shared_by_all_others():
-    # one member has played the anchor four times, the others only each other: nobody can be known better than that one
+    # one member has played the anchor four times, the others only each other: none can be known better than that one
     games = games_of("member 0", "member 1", [0.5] * 4)
     for start, (first, second) in enumerate(combinations(NAMES[1:], 2)):
         games += games_of(first, second, [0.5] * 100, 100 * start)
@@ -120,10 +120,10 @@ def test_every_match_has_its_own_maps_from_those_kept_for_evaluation():
     pairings = propose(target=50.0, matches=40)
     assert len(pairings) == 40
     assert all(len(pairing.seeds) == 4 and pairing.first != pairing.second for pairing in pairings)
-    met = Counter((frozenset(pairing[:2]), seed) for pairing in pairings for seed in pairing.seeds)
-    assert max(met.values()) == 1
-    assert max(Counter(pair for pair, _ in met).values()) > 4  # some pair has two matches
-    assert all(seed in EVALUATION_SEEDS for _, seed in met)
+    counts = Counter((frozenset(pairing[:2]), seed) for pairing in pairings for seed in pairing.seeds)
+    assert max(counts.values()) == 1
+    assert max(Counter(pair for pair, _ in counts).values()) > 4  # some pair has two matches
+    assert all(seed in EVALUATION_SEEDS for _, seed in counts)
 
 
 def test_pairs_get_the_same_maps_in_the_same_order():
@@ -151,7 +151,7 @@ def test_proposals_are_reproducible():
 def test_even_pairs_are_preferred():
     strengths = [1500, 1000, 2000, 2500, 3000]
     known = {name: Rating(float(strength), 45) for name, strength in zip(NAMES[:5], strengths, strict=True)}
-    games = games_of("member 5", "member 2", [0.5] * 20)  # no newcomer any more: it may meet all of them
+    games = games_of("member 5", "member 2", [0.5] * 20)  # no newcomer any more: it may play against all of them
     pairings = propose(known | {"member 5": Rating(deviation=75)}, games, NAMES[:5], target=50.0, matches=2)
     assert {frozenset(pairing[:2]) for pairing in pairings} == {frozenset(("member 2", "member 5"))}
 
@@ -160,7 +160,7 @@ def test_newcomers_play_against_neighbours_or_the_nearest():
     strengths = [1500, 1000, 1100, 1950, 2050, 2500]
     known = {name: Rating(float(strength), 45) for name, strength in zip(NAMES, strengths, strict=True)}
     pinned = NAMES[:5]
-    # a newcomer that has drawn ten times with the strongest, and lost to nobody
+    # a newcomer that has drawn ten times with the strongest, and lost no game
     games = games_of("member 5", "member 4", [0.5] * 10)
     for pairing in propose(known | {"member 5": Rating()}, games, pinned, matches=20):
         assert set(pairing[:2]) <= {"member 3", "member 4", "member 5"}
@@ -202,8 +202,8 @@ def test_what_a_match_tells_is_averaged_over_what_the_strengths_may_be():
     ("arguments", "message"),
     [
         ({"pinned": []}, "at least one member that anchors"),
-        ({"pinned": ["nobody"]}, "pinned: expected a member that has a rating, got 'nobody'"),
-        ({"games": [Game("nobody", "member 1", 1.0, 0)]}, "got 'nobody' and 'member 1'"),
+        ({"pinned": ["absent"]}, "pinned: expected a member that has a rating, got 'absent'"),
+        ({"games": [Game("absent", "member 1", 1.0, 0)]}, "got 'absent' and 'member 1'"),
         ({"games": [Game("member 1", "member 1", 1.0, 0)]}, "got 'member 1' and 'member 1'"),
         ({"games": [Game("member 1", "member 2", -0.5, 0)]}, r"score from 0 to 1, got -0\.5"),
         ({"ratings": {"member 0": Rating()}}, "at least two members, got 1"),
@@ -222,8 +222,8 @@ def test_impossible_requests_are_refused(arguments, message):
 @pytest.mark.parametrize("size", [4, 5])
 def test_the_round_robin_baseline_pairs_all_equally_often(size):
     pairings = round_robin(NAMES[:size], 1)
-    met = Counter(frozenset(next(pairings)[:2]) for _ in range(3 * size * (size - 1) // 2))
-    assert met == {frozenset(pair): 3 for pair in combinations(NAMES[:size], 2)}
+    counts = Counter(frozenset(next(pairings)[:2]) for _ in range(3 * size * (size - 1) // 2))
+    assert counts == {frozenset(pair): 3 for pair in combinations(NAMES[:size], 2)}
 
 
 def test_scheduling_saves_matches():

@@ -54,7 +54,7 @@ def expected(path):
     return {order.uuid: run_job(path, order, "").match for order in (*JOBS, long_job())}
 
 
-def test_matches_come_out_the_same_wherever_they_are_played(path, two, expected):
+def test_matches_end_the_same_wherever_they_are_played(path, two, expected):
     here = list(LocalExecutor(1).run(path, JOBS))
     assert {played.worker for played in here} == {worker_name()}
     there = list(two.run(path, JOBS))
@@ -113,8 +113,8 @@ def test_a_match_whose_workers_are_always_killed_is_given_up(path):
 
 
 def test_errors_in_a_worker_are_reported_and_it_continues(path, two, expected):
-    unknown = job("nobody", "otter")
-    with pytest.raises(LeagueError, match="'nobody' is no member") as caught:
+    unknown = job("absent", "otter")
+    with pytest.raises(LeagueError, match="'absent' is no member") as caught:
         list(two.run(path, [unknown]))
     assert f"{unknown}, in the worker" in caught.value.__notes__[0] and "run_job" in caught.value.__notes__[0]
     with pytest.raises(ValueError, match="seeds: expected at least one"):
@@ -190,9 +190,9 @@ def playing(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
-def test_workers_end_when_who_ordered_the_matches_is_killed(playing):
+def test_workers_end_when_the_process_that_ordered_the_matches_is_killed(playing):
     process, recorded, path = playing
     process.kill()
-    out, told = process.communicate(timeout=100)  # until nobody has the pipes any more
-    assert (process.returncode, told) == (-signal.SIGKILL, "") and len(out.splitlines()) < 9
+    out, errors = process.communicate(timeout=100)  # until all have closed the pipes
+    assert (process.returncode, errors) == (-signal.SIGKILL, "") and len(out.splitlines()) < 9
     assert recorded in [played.uuid for played in League.open(path).matches()] and fsck(path) == []

@@ -77,8 +77,8 @@ def test_the_mode_is_played_on_demand(league):
 @pytest.mark.parametrize(
     ("order", "error", "reason"),
     [
-        (job("nobody", "otter"), LeagueError, "of 'nobody' against 'otter': 'nobody' is no member of the league"),
-        (job("otter", "nobody"), LeagueError, "'nobody' is no member"),
+        (job("absent", "otter"), LeagueError, "of 'absent' against 'otter': 'absent' is no member of the league"),
+        (job("otter", "absent"), LeagueError, "'absent' is no member"),
         (job(maps=0), ValueError, "seeds: expected at least one"),
         (dataclasses.replace(job(), seeds=(1,)), ValueError, "seed 1 is outside the allowed range"),
     ],

@@ -66,7 +66,7 @@ def wait_for_one():
     return running()[0]
 
 
-def test_matches_come_out_as_in_this_process_and_only_this_one_records(ray, league):
+def test_matches_end_as_in_this_process_and_only_this_one_records(ray, league):
     with contextlib.closing(RayExecutor()) as executor:
         there = list(executor.run(league.path, JOBS))
         assert len(there) == 3 and results(there) == results(LocalExecutor(1).run(league.path, JOBS))
@@ -114,8 +114,8 @@ def test_errors_in_a_worker_are_reported(ray, league):
     with pytest.raises(ValueError, match="seeds: expected at least one") as caught:
         list(RayExecutor().run(league.path, [job(maps=0)]))
     assert type(caught.value) is ValueError
-    with pytest.raises(LeagueError, match="no member 'nobody'"):
-        list(RayExecutor().run(league.path, [job("nobody")]))
+    with pytest.raises(LeagueError, match="no member 'absent'"):
+        list(RayExecutor().run(league.path, [job("absent")]))
 
 
 def test_without_ray(monkeypatch):

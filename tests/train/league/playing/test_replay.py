@@ -29,7 +29,7 @@ def recorded_again(league, played, **changes):
     return changed
 
 
-def test_every_battle_comes_out_as_it_was_recorded(league, recorded):
+def test_every_battle_ends_as_it_was_recorded(league, recorded):
     found = replay(league, recorded.uuid[:8])
     assert found.same and found.different == () == found.cautions
     assert found.match == recorded.match == found.played.match
@@ -43,7 +43,7 @@ def test_a_policy_that_played_the_mode_plays_the_mode(league, recorded):
     assert found.same and found.match.action_modes == ("deterministic", "scripted")
 
 
-def test_battles_that_come_out_differently_are_named(league, recorded):
+def test_battles_that_end_differently_are_named(league, recorded):
     order = job("otter", "novice", maps=3, seed=1)
     played = run_job(league.path, order, "")
     battles = list(played.match.battles)
@@ -68,7 +68,7 @@ def test_what_was_played_by_other_code_is_played_again_only_on_demand(league, re
     if then:
         stamps[key] = then
     played = recorded_again(league, recorded, stamp=stamps)
-    with pytest.raises(LeagueError, match=f"match {played.uuid}: would not come out as it did: {reason}$"):
+    with pytest.raises(LeagueError, match=f"match {played.uuid}: cannot be reproduced: {reason}$"):
         replay(league, played.uuid)
     found = replay(league, played.uuid, force=True)
     assert found.same and found.cautions == (reason,)
@@ -84,11 +84,11 @@ def test_other_versions_are_reported(league, recorded):
 def test_a_policy_whose_files_are_altered_plays_only_on_demand(league, recorded, tmp_path):
     folder = league.member_policy("otter")
     shutil.rmtree(folder)
-    with pytest.raises(LeagueError, match=rf"would not come out as it did: 'otter': {folder}: the folder is missing$"):
+    with pytest.raises(LeagueError, match=rf"cannot be reproduced: 'otter': {folder}: the folder is missing$"):
         replay(league, recorded.uuid)
     with pytest.raises(CheckpointError, match="no such file or folder"):
         replay(league, recorded.uuid, force=True)
-    saved(folder, 9)  # somebody else's
+    saved(folder, 9)  # of another policy
     with pytest.raises(
         LeagueError, match=r"'otter': .*policy.safetensors: altered: .*'otter': .*checkpoint.json: altered"
     ):
@@ -123,7 +123,7 @@ def test_a_film_is_of_that_battle_from_that_side(league, recorded, tmp_path, mon
     assert filmed == [("otter", "novice", config, battle.seed, battle.side) for battle in battles]
 
 
-def test_a_match_that_there_is_not(league):
+def test_an_unknown_match(league):
     with pytest.raises(LeagueError, match="expected the uuid of a match or its beginning, 0 have it"):
         replay(league, "1234")
 

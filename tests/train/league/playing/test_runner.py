@@ -41,7 +41,7 @@ def test_by_default_the_maps_are_new(league):
     ("first", "second", "maps", "seed", "error", "reason"),
     [
         ("otter", "otter", 1, 0, LeagueError, "expected two members, got 'otter' against itself"),
-        ("nobody", "otter", 1, 0, LeagueError, "no member 'nobody'"),
+        ("absent", "otter", 1, 0, LeagueError, "no member 'absent'"),
         ("otter", "ottre", 1, 0, LeagueError, "did you mean 'otter'"),
         ("otter", "novice", 0, 0, ConfigError, "maps: expected an integer of at least 1"),
         ("otter", "novice", 1, -1, ValueError, "seed: expected an integer of at least 0"),
@@ -53,15 +53,15 @@ def test_impossible_pairings(league, first, second, maps, seed, error, reason):
 
 
 def test_matches_are_recorded_as_they_are_over(league):
-    told = []
+    reported = []
 
     def tell(played):
-        told.append(played.uuid)
-        assert uuids(league) == told
+        reported.append(played.uuid)
+        assert uuids(league) == reported
 
     orders = [job("novice", "otter"), job("otter", "heron")]
     assert play_jobs(league, orders, HERE, tell) == 2
-    assert told == [order.uuid for order in orders]
+    assert reported == [order.uuid for order in orders]
     assert play_jobs(league, [*orders, job("heron", "novice")], HERE) == 1
     assert play_jobs(league, [], HERE) == 0
 
@@ -112,15 +112,15 @@ def check_maps(league):
 
 
 def test_a_rating_run_ends_when_every_rating_is_known(league):
-    told = []
-    found = run(league, on_match=told.append)
-    assert found.reached and found.matches == len(told) == len(uuids(league))
+    reported = []
+    found = run(league, on_match=reported.append)
+    assert found.reached and found.matches == len(reported) == len(uuids(league))
     assert (
         found.deviations.keys() == {"novice", "trivial", "otter", "heron"} and max(found.deviations.values()) <= TARGET
     )
     assert found.deviations["novice"] == 0 < min(found.deviations[name] for name in ("trivial", "otter", "heron"))
-    assert {played.match.scenario for played in told} == {SCENARIO}
-    assert all(len(played.match.battles) == 8 for played in told)
+    assert {played.match.scenario for played in reported} == {SCENARIO}
+    assert all(len(played.match.battles) == 8 for played in reported)
     periods = len(league.history())
     assert found.matches / 2 <= periods < found.matches, (
         "one for every two matches of four members, or fewer if that does"
@@ -143,8 +143,8 @@ def test_who_takes_part(league):
     league.retire("otter")
     run(league, most=4)
     assert Counter(name for game in league.games() for name in game[:2])["otter"] == 16, "no more than before"
-    with pytest.raises(LeagueError, match="no member 'nobody'"):
-        run(league, members=["otter", "nobody"])
+    with pytest.raises(LeagueError, match="no member 'absent'"):
+        run(league, members=["otter", "absent"])
     with pytest.raises(ConfigError, match="expected at least two members, got 1"):
         run(league, members=[])
 

@@ -73,8 +73,8 @@ def test_the_anchor_is_where_it_was_put_and_no_distance_changes():
     assert held.strength[1] == held.low[1] == held.high[1] == 1200.0
     np.testing.assert_allclose(np.diff(held.strength), np.diff(free.strength), atol=1e-6)
     assert (held.high - held.low)[0] > (free.high - free.low)[0]  # the anchor's strength is uncertain, too
-    with pytest.raises(ValueError, match=r"anchor: expected one of .* got 'nobody'"):
-        bradley_terry(table, anchor="nobody")
+    with pytest.raises(ValueError, match=r"anchor: expected one of .* got 'absent'"):
+        bradley_terry(table, anchor="absent")
 
 
 def test_unbeaten_members_are_finite_and_more_uncertain_upwards():

@@ -66,7 +66,7 @@ def test_pairs_that_close_no_loop_say_nothing():
     assert (empty.score, empty.loops) == (0.0, 0)
 
 
-def test_a_loop_of_four_is_found_though_no_three_have_all_met():
+def test_a_loop_of_four_is_found_though_no_three_have_all_played():
     scores = {("a", "b"): WON, ("b", "c"): WON, ("c", "d"): WON, ("d", "a"): WON}
     found = scored(payoffs(["a", "b", "c", "d"], scores))
     assert found.loops == 1 and found.significant
@@ -83,7 +83,7 @@ def test_games_that_vary_less_say_more():
     assert found[0] < 0.01 < 0.05 < found[1]
 
 
-def test_two_groups_that_never_met_are_each_looked_at():
+def test_two_groups_without_games_between_them_both_count():
     scores = {("a", "b"): WON, ("b", "c"): WON, ("a", "c"): LOST, ("d", "e"): WON, ("e", "f"): WON, ("d", "f"): WON}
     found = scored(payoffs(list("abcdef"), scores))
     assert found.loops == 2 and found.significant

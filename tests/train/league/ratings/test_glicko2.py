@@ -173,13 +173,13 @@ def test_only_learners_without_games_become_less_certain():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"games": [("learner", "nobody", 1)]}, "a member that has a rating, got 'nobody'"),
-        ({"games": [("nobody", "learner", 1)]}, "a member that has a rating, got 'nobody'"),
+        ({"games": [("learner", "absent", 1)]}, "a member that has a rating, got 'absent'"),
+        ({"games": [("absent", "learner", 1)]}, "a member that has a rating, got 'absent'"),
         ({"games": [("idle", "idle", 1)]}, "'idle' against itself"),
         ({"games": [("idle", "learner", 1.5)]}, "score: expected a number from 0 to 1, got 1.5"),
         ({"games": [("idle", "learner", math.nan)], "pinned": ["idle", "learner"]}, "got nan"),
-        ({"games": [], "drifting": ["nobody"]}, "got 'nobody'"),
-        ({"games": [], "pinned": ["nobody"]}, "got 'nobody'"),
+        ({"games": [], "drifting": ["absent"]}, "got 'absent'"),
+        ({"games": [], "pinned": ["absent"]}, "got 'absent'"),
         ({"games": [], "tau": 0.0}, "tau: expected a number from 0.1 to 2, got 0.0"),
     ],
 )

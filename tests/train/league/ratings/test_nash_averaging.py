@@ -59,7 +59,7 @@ def test_a_member_that_is_even_with_a_mixture_has_weight():
 
 @pytest.mark.parametrize("stakes", [(2.0, -0.5, -0.5), (1.5, -1.0, 0.0), (3.0, 1.0, -1.0)])
 def test_the_entropy_is_the_greatest_that_an_outsider_allows(stakes):
-    """Three equals and one who beats the mixture of equal shares, against a general solver."""
+    """Three equals and one that beats the mixture of equal shares, against a general solver."""
     payoff = np.zeros((4, 4))
     payoff[3, :3] = stakes
     payoff[:3, 3] = -payoff[3, :3]
@@ -205,7 +205,7 @@ def test_a_measured_circle_is_weighed_alike_and_the_outsider_is_measured_against
     assert not average.filled.any()
 
 
-def test_pairs_that_have_not_met_are_filled_and_marked():
+def test_pairs_without_games_are_filled_and_marked():
     ratings = EVEN | {"c": Rating(1900.0, 0.0), "a": Rating(1500.0, 0.0)}
     average = nash_average(payoffs(["a", "b", "c"], {("a", "b"): [0.75] * 9, ("b", "c"): [0.0] * 4}), ratings)
     assert np.argwhere(average.filled).tolist() == [[0, 2], [2, 0]]

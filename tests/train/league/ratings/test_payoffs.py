@@ -43,12 +43,12 @@ def test_a_cell_mirrors_the_one_across_the_diagonal(ab, ba, ac):
     np.testing.assert_array_equal(table.games, table.games.T)
     np.testing.assert_array_equal(table.squares, table.squares.T)
     assert table.games[0, 1] == len(ab) + len(ba)
-    met = table.played
-    assert (table.low[met] <= table.score[met]).all() and (table.score[met] <= table.high[met]).all()
+    played = table.played
+    assert (table.low[played] <= table.score[played]).all() and (table.score[played] <= table.high[played]).all()
     dispersion = table.dispersion
-    np.testing.assert_array_equal(np.isnan(dispersion), ~met)
+    np.testing.assert_array_equal(np.isnan(dispersion), ~played)
     np.testing.assert_array_equal(dispersion, dispersion.T)
-    assert ((dispersion[met] > 0) & (dispersion[met] <= 1)).all()
+    assert ((dispersion[played] > 0) & (dispersion[played] <= 1)).all()
 
 
 @pytest.mark.parametrize(

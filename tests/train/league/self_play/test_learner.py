@@ -77,8 +77,8 @@ def test_opponents_that_beat_it_are_drawn_more_often(league, policy):
         for _ in range(30):
             learner.record(name, outcome)
     learner.refresh(policy)
-    met = Counter(learner.draw(500))
-    assert met["main-1"] > 400
+    drawn = Counter(learner.draw(500))
+    assert drawn["main-1"] > 400
     assert learner.win_rates() == {"main-1": 0.0, "main-2": 1.0, "main-exploiter-1": 1.0}
 
 
@@ -87,7 +87,7 @@ def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league, policy
     league.record(played("main-exploiter-1", "novice", (-1, -1) * 30, 2))
     league.close_period()
     learner = join(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
-    assert set(learner.draw(100)) == {"main-2"}, "who has not played, as itself"
+    assert set(learner.draw(100)) == {"main-2"}, "without games, as the learner itself"
     learner.announce(100)
     learner.published("main-1")
     learner.refresh(policy)
@@ -104,7 +104,7 @@ def test_what_is_long_ago_does_not_count(league, policy):
     assert math.isclose(learner.win_rates()["novice"], 0.75)
 
 
-def test_its_present_self_is_what_it_was_when_it_looked(league, policy):
+def test_its_present_self_is_that_of_the_last_refresh(league, policy):
     learner = join(league, policy)
     weights = weights_of(policy)["action_net.weight"]
     weights.add_(1)
@@ -125,7 +125,7 @@ def test_before_the_first_refresh_there_is_no_policy_to_load(league):
         LeagueLearner(league, SETTINGS, 0).load(SELF)
 
 
-@pytest.mark.parametrize(("target", "reason"), [("idle", "no opponent in training"), ("nobody", "no member")])
+@pytest.mark.parametrize(("target", "reason"), [("idle", "no opponent in training"), ("absent", "no member")])
 def test_a_target_that_cannot_be_is_refused(league, target, reason):
     with pytest.raises(LeagueError, match=reason):
         LeagueLearner(league, LeagueConfig(role="best_response", target=target), 0)

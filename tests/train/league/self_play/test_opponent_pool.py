@@ -1,4 +1,4 @@
-"""Every battle has an opponent of its own, from its beginning to its end."""
+"""Every battle has its own opponent from its beginning to its end."""
 
 import copy
 from collections import Counter
@@ -130,7 +130,7 @@ def test_an_opponent_stays_until_its_battle_ends():
     env.close()
 
 
-def test_who_does_not_play_is_forgotten_at_last():
+def test_policies_that_do_not_play_leave_the_cache():
     loaded = Counter()
 
     def counted(name):
@@ -235,7 +235,7 @@ def test_what_does_not_fit_is_refused():
         with pytest.raises(ValueError, match="name of 1 to 128 bytes"):
             pool.reset(mask)
     assert pool.names == ("ann", "ann")
-    pool._draw = Turns("nobody")
+    pool._draw = Turns("absent")
     with pytest.raises(KeyError):
         pool.reset(mask)
     assert pool.names == ("ann", "ann")

@@ -1,4 +1,4 @@
-"""Runs that train in a league: whom they meet, what they leave there, and that they go on."""
+"""Runs that train in a league: their opponents, their snapshots, and resuming."""
 
 import dataclasses
 import json
@@ -44,11 +44,11 @@ def left(league):
 
 
 def test_a_main_agent_leaves_snapshots_and_plays_against_them(league, tmp_path, monkeypatch):
-    met = watch_opponents(monkeypatch)
+    opponents = watch_opponents(monkeypatch)
     result = train(run_in(league), tmp_path / "run", console=QUIET)
     snapshots = left(league)
     assert snapshots == {"main-1": None, "main-2": "main-1"}  # of 160 decisions, and between two iterations
-    assert {SELF, "novice", "trivial", "main-1"} <= set(met) <= {SELF, "novice", "trivial", *snapshots}
+    assert {SELF, "novice", "trivial", "main-1"} <= set(opponents) <= {SELF, "novice", "trivial", *snapshots}
     ages = [each.age for each in league.members() if each.kind == "main"]
     assert all(later - earlier >= 40 for earlier, later in zip([0, *ages], ages, strict=False))
     assert load_checkpoint(result.checkpoint).opponent == "league"
@@ -73,7 +73,7 @@ def test_members_play_with_their_own_weights(league, tmp_path):
 
 @pytest.mark.parametrize("step", [1, 30, 70])
 def test_an_interrupted_run_resumes_as_if_it_had_not_been(step, tmp_path, monkeypatch):
-    """Each in a league of its own: what others leave there in the meantime would change it."""
+    """Each in its own league: members that others add meanwhile would change it."""
     whole, parts = (League.create(tmp_path / name) for name in ("whole", "parts"))
     train(run_in(whole), tmp_path / "run", console=QUIET)
     with monkeypatch.context() as patched:
@@ -107,16 +107,16 @@ def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
 
 def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "run", console=QUIET)
-    met = watch_opponents(monkeypatch)
+    opponents = watch_opponents(monkeypatch)
     scripted_only = {f"league.mixture.{name}": 0.0 for name in ("self_play", "past", "pfsp")}
     resume(tmp_path / "run", steps=400, **scripted_only, console=QUIET)
     assert read_run_config(tmp_path / "run").league.mixture == OpponentMixture(
         self_play=0, past=0, pfsp=0, scripted=1, verification=0
     )
-    late = Counter(met)
+    late = Counter(opponents)
     resume(tmp_path / "run", steps=800, console=QUIET)
-    assert set(met - late) <= {"novice", "trivial"}, "those of battles that were going on are over"
-    assert set(met - late)
+    assert set(opponents - late) <= {"novice", "trivial"}, "those of battles that were going on are over"
+    assert set(opponents - late)
 
 
 def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league, tmp_path, monkeypatch):
@@ -126,11 +126,11 @@ def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league,
         "echelon_train.runs.callbacks.league.build_policy",
         lambda network, seed: begun.append(build_policy(network, seed)) or begun[-1],
     )
-    met = watch_opponents(monkeypatch)
+    opponents = watch_opponents(monkeypatch)
     config = run_in(league, role="main_exploiter", patience=1)
     config = dataclasses.replace(config, checkpoint_every=1000)  # else each rollout begins with a checkpoint anyway
     train(config, tmp_path / "exploiter", console=QUIET)
-    assert set(met) == {"main-2"}
+    assert set(opponents) == {"main-2"}
     exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
     assert exploiters == {"main-exploiter-1": None, "main-exploiter-2": None}
     assert len(begun) == 2

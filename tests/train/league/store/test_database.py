@@ -70,7 +70,7 @@ def test_a_writer_waits_for_another_one_from_its_beginning(league, monkeypatch):
 def test_a_lock_that_is_kept_is_no_hanging(league, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
     with writing(league.path):
-        assert len(league.members()) == 3, "reading goes on"
+        assert len(league.members()) == 3, "reading continues"
         with pytest.raises(LeagueError, match=r"another process has kept the league locked for 0\.01 s"):
             league.close_period()
     assert league.close_period() == 2

@@ -9,7 +9,7 @@ import pytest
 from train.league.leagues import run_script
 
 SMALL = ("unshare", "--user", "--map-root-user", "--mount", "--")
-"""A process whose mounts nobody else sees, and which end with it."""
+"""A process whose mounts no other process sees, and which end with it."""
 
 MOUNT = """
 import errno, os, subprocess, sys
@@ -118,7 +118,7 @@ def mounting():
     return subprocess.run([*SMALL, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True).returncode == 0
 
 
-@pytest.mark.skipif(not mounting(), reason="needs a small file system of its own")
+@pytest.mark.skipif(not mounting(), reason="needs its own small file system")
 @pytest.mark.parametrize("script", [FULL, NEARLY])
 def test_what_does_not_fit_is_refused_and_nothing_is_lost(tmp_path, script):
     """On a full disk, and on one that fills in the middle of things."""

@@ -32,7 +32,7 @@ for line in sys.stdin:
         os._exit(0)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""Runs scripts in processes of their own, each of which has imported everything already."""
+"""Runs scripts in new processes, each of which has imported everything already."""
 
 KILLED = """
 import functools, os, signal, sqlite3, sys

@@ -26,7 +26,7 @@ def test_a_period_keeps_what_its_ratings_follow_from(tmp_path):
     league.add_scripted("expert")
     with reading(league.path) as connection:
         ((number, ratings),) = derive_all(connection)
-    assert number == 1 and ratings.keys() == {"novice", "learner"}, "who joined later is not rated"
+    assert number == 1 and ratings.keys() == {"novice", "learner"}, "members that joined later are not rated"
 
 
 @pytest.mark.parametrize("ids", [((9,), (1,)), ((), (9,))])

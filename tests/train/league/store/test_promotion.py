@@ -28,7 +28,7 @@ def outcomes(won, lost, even=0):
 
 
 def challenged(folder):
-    """A league of a worse and a better policy, and of one that nobody has played; nobody is champion."""
+    """A league of a worse and a better policy, and of one without matches; there is no champion."""
     league = League.create(folder / "league")
     for seed, name in enumerate(("worse", "better", "unmet")):
         league.add_checkpoint(saved(folder / name, seed), "past", name)
@@ -142,7 +142,7 @@ def test_one_with_a_lower_score_is_refused(league):
 
 
 def test_one_with_a_higher_score_that_the_champion_beats_is_refused(reigned):
-    """It beats whom the champion does not beat, and does not beat the champion."""
+    """It beats members that the champion does not beat, and does not beat the champion."""
     decision = promote(reigned, "better", play=plays(outcomes(0, 4)))
     assert decision.score > decision.champion_score and decision.promotion is None
     assert reigned.champion().name == "worse"
@@ -161,7 +161,7 @@ def test_k_decides_how_much_certainty_counts(league):
     assert fsck(league.path) == []
 
 
-def test_who_is_refused_does_not_throw_the_dice_again(league):
+def test_a_refused_candidate_has_no_second_validation_match(league):
     promote(league, "better", play=never)
     refused = promote(league, "worse", play=plays(outcomes(4, 4)))
     assert promote(league, "worse", play=never) == refused
@@ -205,7 +205,7 @@ def test_the_champion_again(reigned):
     ],
 )
 @pytest.mark.parametrize("champion", [None, "worse"])
-def test_who_cannot_become_champion_does_not_play(league, champion, name, reason):
+def test_a_member_that_cannot_become_champion_does_not_play(league, champion, name, reason):
     if champion:
         promote(league, champion, play=never)
     league.retire("unmet")
@@ -240,16 +240,16 @@ def test_a_candidate_that_retires_while_it_plays(reigned):
 
 def test_another_that_is_promoted_meanwhile(reigned):
     reigned.record(played("unmet", "novice", outcomes(60, 0), 3))
-    met = []
+    opponents = []
 
     def play(first, second):
-        met.append(second)
+        opponents.append(second)
         if second == "worse":
             promote(reigned, "unmet", play=plays(outcomes(6, 4)))
-        return played(first, second, outcomes(1, 9), 60 + len(met))
+        return played(first, second, outcomes(1, 9), 60 + len(opponents))
 
     decision = promote(reigned, "better", play=play)
-    assert met == ["worse", "unmet"]
+    assert opponents == ["worse", "unmet"]
     assert (decision.champion, decision.promotion) == ("unmet", None)
     assert [each.member for each in reigned.promotions()] == ["worse", "unmet"] and fsck(reigned.path) == []
 
@@ -266,14 +266,14 @@ def test_another_that_is_the_first_meanwhile(league, monkeypatch):
 def test_the_same_that_is_validated_by_two_processes_at_once(league, champion, candidate):
     """The match that is recorded first counts."""
     promote(league, champion, play=never)
-    told = []
+    decisions = []
 
     def play(first, second):
-        told.append(promote(league, candidate, play=plays(outcomes(6, 4))))
+        decisions.append(promote(league, candidate, play=plays(outcomes(6, 4))))
         return played(first, second, outcomes(1, 9), 60)
 
-    told.append(promote(league, candidate, play=play))
-    assert told[0] == told[1] and told[0].validation_score.estimate == 0.6
+    decisions.append(promote(league, candidate, play=play))
+    assert decisions[0] == decisions[1] and decisions[0].validation_score.estimate == 0.6
     assert len(league.matches("worse", "better")) == 1 and len(league.history()) == 2
     assert league.champion().name == "better"
 
@@ -357,7 +357,7 @@ def test_an_altered_promotion_is_found(reigned, statement, subject, problem):
         max_size=6,
     )
 )
-def test_whatever_is_played_every_champion_has_earned_it(original, tmp_path_factory, attempts):
+def test_every_champion_satisfies_the_rule_whatever_is_played(original, tmp_path_factory, attempts):
     folder = tmp_path_factory.mktemp("drawn") / "league"
     shutil.copytree(original.path, folder)
     league = League.open(folder)

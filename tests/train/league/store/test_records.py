@@ -73,8 +73,8 @@ def test_the_content_is_what_was_played_and_not_who_played_it(members):
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (changed(first="nobody"), "'nobody' is no member of the league"),
-        (changed(second="nobody"), "'nobody' is no member of the league"),
+        (changed(first="absent"), "'absent' is no member of the league"),
+        (changed(second="absent"), "'absent' is no member of the league"),
         (changed(second="novice"), "expected two members, got 'novice' against itself"),
         (changed(identities=({"weights_sha256": "0" * 64}, {})), "'novice' played with other weights than those"),
         (dataclasses.replace(changed(), learner="expert"), "learner: expected one of the two players or none"),

@@ -38,7 +38,7 @@ def test_a_league_is_never_overwritten(league):
     assert len(League.open(league.path).members()) == 3
 
 
-@pytest.mark.parametrize("settings", [{"anchor": "nobody"}, {"tau": 0.0}, {"tau": "big"}, {"anchor": 3}])
+@pytest.mark.parametrize("settings", [{"anchor": "absent"}, {"tau": 0.0}, {"tau": "big"}, {"anchor": 3}])
 def test_impossible_settings(settings):
     with pytest.raises(ConfigError):
         LeagueSettings(**settings)
@@ -141,8 +141,8 @@ def test_what_is_recorded_is_read(league):
     assert [each.uuid for each in league.matches("trivial")] == [number_uuid(1), number_uuid(3)]
     assert [each.uuid for each in league.matches("expert", "novice")] == [number_uuid(2), number_uuid(7)]
     assert league.match(number_uuid(7)) == league.matches()[-1]
-    with pytest.raises(LeagueError, match="no member 'nobody'"):
-        league.matches("nobody")
+    with pytest.raises(LeagueError, match="no member 'absent'"):
+        league.matches("absent")
 
 
 def test_a_match_is_found_by_what_its_uuid_begins_with(league):
@@ -244,7 +244,7 @@ def test_matches_are_rated_once_and_no_period_is_empty(league):
     assert [*league.history()] == periods and not league.unrated_matches()
 
 
-def test_a_period_without_games_makes_those_who_learn_less_certain(league, tmp_path):
+def test_a_period_without_games_makes_learners_less_certain(league, tmp_path):
     old = league.add_checkpoint(saved(tmp_path / "1", 1), "main").name
     new = league.add_checkpoint(saved(tmp_path / "2", 2), "main", parent=old).name
     league.add_checkpoint(saved(tmp_path / "3", 3), "main_exploiter", parent=new)
@@ -256,7 +256,7 @@ def test_a_period_without_games_makes_those_who_learn_less_certain(league, tmp_p
     league.close_period()
     after = league.ratings()
     drifted = {name for name in before if after[name] != before[name]}
-    assert drifted == {new, exploiter}, "neither who goes on as another or anew, nor who never learns"
+    assert drifted == {new, exploiter}, "none that continues as another or was reset, and none that never learns"
     assert all(after[name].deviation > before[name].deviation for name in drifted)
     assert {past, old, left_behind} <= before.keys()
     league.retire(new)
@@ -264,7 +264,7 @@ def test_a_period_without_games_makes_those_who_learn_less_certain(league, tmp_p
     assert {name for name in after if league.ratings()[name] != after[name]} == {exploiter}
 
 
-def test_who_joined_since_is_rated_as_a_newcomer(league):
+def test_a_member_that_joined_since_is_rated_as_a_newcomer(league):
     league.add_scripted("veteran")
     assert league.ratings()["veteran"] == Rating()
     assert "veteran" not in league.ratings(1)

@@ -21,29 +21,29 @@ from train.league.leagues import played, saved
 folder, writers, own, shared = Path(sys.argv[1]), *map(int, sys.argv[2:])
 for seed in range(writers):
     saved(folder / f"checkpoint{seed}", seed)
-saved(folder / "everybody's", 99)
+saved(folder / "shared", 99)
 start = os.pipe()
 
 def write(writer):
     os.close(start[1])
     os.read(start[0], 1)  # all begin together
     league = League.open(folder / "league")
-    told = {"new": [], "periods": [], "added": 0, "refused": 0}
+    reported = {"new": [], "periods": [], "added": 0, "refused": 0}
     for n in range(own + shared):
         number = 1000 + n if n < shared else 100 * (writer + 1) + n
         if league.record(played("novice", "expert", (1, n % 2), number, worker=str(writer))):
-            told["new"].append(number)
+            reported["new"].append(number)
         if n in (own // 2, own):
-            told["periods"].append(league.close_period())
+            reported["periods"].append(league.close_period())
         if n == own // 2:
             league.add_checkpoint(folder / f"checkpoint{writer}", "main")
             try:
-                league.add_checkpoint(folder / "everybody's", "past", "common")
-                told["added"] += 1
+                league.add_checkpoint(folder / "shared", "past", "common")
+                reported["added"] += 1
             except LeagueError as error:
                 assert "its weights are those of the member 'common'" in str(error), error
-                told["refused"] += 1
-    (folder / f"told{writer}.json").write_text(json.dumps(told))
+                reported["refused"] += 1
+    (folder / f"reported{writer}.json").write_text(json.dumps(reported))
 
 children = []
 for writer in range(writers):
@@ -66,13 +66,13 @@ def test_six_writers_lose_nothing_and_count_nothing_twice(tmp_path):
     before = uuids(small_league(tmp_path / "league"))
     ended = run_script(WRITING, tmp_path, WRITERS, OWN, SHARED)
     assert ended.returncode == 0, ended.stderr
-    told = [json.loads((tmp_path / f"told{writer}.json").read_text()) for writer in range(WRITERS)]
+    reported = [json.loads((tmp_path / f"reported{writer}.json").read_text()) for writer in range(WRITERS)]
     league = League.open(tmp_path / "league")
-    numbers = sorted(number for each in told for number in each["new"])
+    numbers = sorted(number for each in reported for number in each["new"])
     assert len(numbers) == WRITERS * OWN + SHARED, "each was new to one of them"
     assert sorted(uuids(league)) == sorted([*before, *map(number_uuid, numbers)])
-    assert sorted(number for each in told for number in each["periods"]) == [*range(2, 2 + 2 * WRITERS)]
-    assert sum(each["added"] for each in told) == 1 and sum(each["refused"] for each in told) == WRITERS - 1
+    assert sorted(number for each in reported for number in each["periods"]) == [*range(2, 2 + 2 * WRITERS)]
+    assert sum(each["added"] for each in reported) == 1 and sum(each["refused"] for each in reported) == WRITERS - 1
     assert len(league.members()) == 3 + WRITERS + 1
     assert fsck(league.path) == []
     assert league.rebuild() == 0
