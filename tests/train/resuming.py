@@ -17,6 +17,19 @@ from echelon_train.vec_env import BattleVecEnv
 from train.small import small_run
 
 QUIET = Console(quiet=True)
+OPTIONS = {  # of the command line
+    "battle.max_steps": "12",
+    "battles": "2",
+    "opponent": "trivial",
+    "steps": "160",
+    "maps": "3",
+    "device": "cpu",
+    "eval_every": "0",
+    "checkpoint_every": "64",
+    "network.width": "8",
+    "ppo.n_steps": "16",
+    "ppo.batch_size": "16",
+}
 
 
 def resumable_run(network: dict | None = None, ppo: dict | None = None, **overrides: object) -> TrainConfig:

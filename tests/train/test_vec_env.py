@@ -3,7 +3,6 @@ import re
 
 import numpy as np
 import pytest
-from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
@@ -35,7 +34,7 @@ def test_shapes_and_types():
 
 
 def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
-    """Every number equals that of a plain engine which is stepped beside it and never reset by anyone else."""
+    """Every number equals that of a plain engine which is stepped beside it and reset by this test alone."""
     config = small_battle("skirmish", max_steps=6)
     battles, size, seed = 3, 5, 4
     env = BattleVecEnv(config, battles, opponent="novice", seed=seed)
@@ -57,12 +56,12 @@ def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
     all_sides = set(sides.tolist())
     for number, actions in enumerate(random_actions(env, 18), start=1):
         np.testing.assert_array_equal(observations, engine.out.observations[own].reshape(battles * size, -1))
-        everyone = np.zeros((battles, 10, ACTION_DIM), np.float32)
-        everyone[own] = actions.reshape(battles, size, ACTION_DIM)
-        everyone[other] = rivals.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(
+        both = np.zeros((battles, 10, ACTION_DIM), np.float32)
+        both[own] = actions.reshape(battles, size, ACTION_DIM)
+        both[other] = rivals.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(
             -1, size, ACTION_DIM
         )
-        engine.step(everyone)
+        engine.step(both)
         observations, rewards, dones, infos = env.step(actions)
         np.testing.assert_array_equal(rewards, engine.out.rewards[own].ravel())
         returns += rewards
@@ -152,7 +151,7 @@ def test_the_same_seed_plays_the_same_battles():
     assert not np.array_equal(runs[0], runs[2])
 
 
-def test_seed_begins_the_stream_anew():
+def test_seed_restarts_the_stream():
     env = BattleVecEnv(small_battle(), 2, opponent="trivial", seed=3)
     first = env.reset()
     assert not np.array_equal(env.reset(), first)
@@ -166,7 +165,7 @@ def test_training_seeds_only():
     assert all(int(seed) in TRAINING_SEEDS for seed in env.battles.engine.state.battles["seed"])
 
 
-def test_rewards_are_weighed_anew_from_one_step_to_the_next():
+def test_reward_weights_can_change_between_steps():
     """Everything else, the battles in progress among it, is as without the change."""
     plain, changed = (
         BattleVecEnv(small_battle("skirmish", max_steps=6), 2, opponent="trivial", num_threads=2) for _ in range(2)
@@ -250,7 +249,7 @@ def test_a_central_critic_sees_the_whole_battle(scenario, mechs):
     assert ends == 2 * env.num_envs
 
 
-def test_a_state_goes_on_with_another_view_of_it():
+def test_a_state_can_be_restored_with_a_central_critic():
     config = small_battle(max_steps=4)
     env = BattleVecEnv(config, 2, opponent="trivial")
     env.reset()
@@ -268,7 +267,7 @@ def test_rooms_for_states_that_cannot_be():
         BattleVecEnv(small_battle("skirmish"), 2, state_mechs=10)
 
 
-def test_what_stable_baselines_asks_a_vec_env():
+def test_the_methods_of_a_vec_env():
     env = BattleVecEnv(small_battle(), 3, opponent="trivial")
     assert env.get_attr("num_battles") == [3, 3, 3]
     assert env.get_attr("team_size", [0, 2]) == [1, 1]
@@ -302,14 +301,6 @@ def test_stock_ppo_trains_and_evaluates_on_it():
     returns, lengths = evaluate_policy(model, env, n_eval_episodes=4, return_episode_rewards=True)
     assert len(returns) == len(lengths) == 4
     assert set(lengths) == {5}
-
-
-def test_stock_recurrent_ppo_trains_on_it():
-    env = BattleVecEnv(small_battle("skirmish", max_steps=5), 2, opponent="trivial")
-    model = RecurrentPPO("MlpLstmPolicy", env, n_steps=8, batch_size=40, n_epochs=1, device="cpu", seed=0)
-    model.learn(80)
-    assert model.num_timesteps == 80
-    assert len(model.ep_info_buffer) == 10
 
 
 @pytest.mark.parametrize("seed", [EVALUATION_SEEDS.start, EVALUATION_SEEDS.stop - 1, np.int64(2**62)])

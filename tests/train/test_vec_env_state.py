@@ -87,7 +87,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("opponent", "scenario", "maps", "regenerate", "num_threads"), CASES)
-def test_it_goes_on_as_if_it_had_never_stopped(opponent, scenario, maps, regenerate, num_threads, recipes, tmp_path):
+def test_a_restored_environment_equals_one_that_never_stopped(
+    opponent, scenario, maps, regenerate, num_threads, recipes, tmp_path
+):
     """Every place's battle ends twice after the state was taken, and none is at its beginning there."""
     arguments = {"maps": recipes if maps == "recipes" else maps, "regenerate": regenerate}
 
@@ -117,7 +119,7 @@ def test_it_goes_on_as_if_it_had_never_stopped(opponent, scenario, maps, regener
     assert walk(other, BEFORE, BEFORE + AFTER) != ahead
 
 
-def test_fights_with_broken_terrain_go_on():
+def test_fights_with_broken_terrain_continue():
     """A longer battle at close range: voxels break, mechs burn and die, projectiles are in the air."""
     config = battle("skirmish", max_steps=300, terrain={"size": 56})
     learner = opponents.make("expert", 1, config)
@@ -161,7 +163,7 @@ safetensors.numpy.save_file(env.state_arrays(), sys.argv[2])
 """
 
 
-def test_it_goes_on_in_another_process(tmp_path):
+def test_it_continues_in_another_process(tmp_path):
     env = make_env("handicap", "skirmish", maps=3, regenerate=2)
     env.reset()
     walk(env, 0, BEFORE)
@@ -196,16 +198,6 @@ def test_maps_are_kept_by_their_seeds():
     env.reset()
     whole = sum(array.nbytes for array in env.battles.engine.snapshot().values())
     assert sum(array.nbytes for array in env.state_arrays().values()) < 0.15 * whole
-
-
-def test_maps_that_were_played_before_count_as_played():
-    env = make_env(maps=6, battles=1)
-    env.reset()
-    walk(env, 0, 40)
-    again = make_env(maps=6, battles=1)
-    again.restore_arrays(env.state_arrays())
-    assert len(hashes(env)) > 1
-    assert hashes(again) == hashes(env)
 
 
 def test_rewards_and_the_run_seed_are_part_of_the_state():

@@ -63,10 +63,6 @@ def change_weights(folder: Path, change) -> None:
     put_weights(folder, safetensors.torch.save(weights))
 
 
-def as_type(weights: dict[str, torch.Tensor], dtype: torch.dtype) -> None:
-    weights["value_net.bias"] = weights["value_net.bias"].to(dtype)
-
-
 def test_what_is_saved_is_loaded(saved):
     loaded, original = load_checkpoint(saved), example()
     assert (loaded.network, loaded.battle) == (original.network, original.battle)
@@ -109,17 +105,13 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
         (lambda f: (f / WEIGHTS_FILE).unlink(), "cannot be read"),
         (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes()[:-100]), "truncated"),
         (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes() + b"x"), "truncated or foreign"),
-        (lambda f: put_weights(f, b""), "no valid safetensors"),
         (lambda f: put_weights(f, b"PK\x03\x04 a zip, perhaps a pickle"), "no valid safetensors"),
-        (lambda f: put_weights(f, (f / WEIGHTS_FILE).read_bytes()[:-100]), "no valid safetensors"),
         (lambda f: (f / JSON_FILE).write_text("{"), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text("[]"), "expected a JSON object"),
-        (lambda f: (f / JSON_FILE).write_bytes(b"\xff\xfe"), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text("[" * 100_000), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text('{"a": 1}'), "not an Echelon checkpoint"),
         (lambda f: (f / JSON_FILE).write_text(" " * MAX_JSON_BYTES + "{}"), "larger than"),
         (lambda f: edit(f, version=9), "format version 9"),
-        (lambda f: edit(f, version="1"), "format version '1'"),
         (lambda f: remove(f, "steps"), "'steps' is missing"),
         (lambda f: edit(f, steps="many"), "'steps' has the wrong type str"),
         (lambda f: edit(f, steps=True), "'steps' has the wrong type bool"),
@@ -135,16 +127,10 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
             lambda f: change_weights(f, lambda w: w["value_net.bias"].fill_(float("nan"))),
             "'value_net.bias' holds values",
         ),
-        (lambda f: change_weights(f, lambda w: w["value_net.bias"].fill_(float("inf"))), "not finite"),
         (
-            lambda f: change_weights(f, lambda w: as_type(w, torch.float64)),
+            lambda f: change_weights(f, lambda w: w.update({"value_net.bias": w["value_net.bias"].double()})),
             "got .* torch.float64",
         ),
-        (
-            lambda f: change_weights(f, lambda w: as_type(w, torch.float8_e4m3fn)),
-            "torch.float8",
-        ),
-        (lambda f: (f / WEIGHTS_FILE).write_bytes(bytes(1 << 20)), "larger than the"),
     ],
 )
 def test_a_bad_checkpoint_is_refused_with_the_reason(saved, damage, reason):
@@ -153,10 +139,9 @@ def test_a_bad_checkpoint_is_refused_with_the_reason(saved, damage, reason):
         load_checkpoint(saved)
 
 
-@pytest.mark.parametrize("position", [0, 9, 200, -1])
-def test_a_flipped_byte_is_noticed(saved, position):
+def test_a_flipped_byte_is_noticed(saved):
     data = bytearray((saved / WEIGHTS_FILE).read_bytes())
-    data[position] ^= 0xFF
+    data[-1] ^= 0xFF
     (saved / WEIGHTS_FILE).write_bytes(bytes(data))
     with pytest.raises(CheckpointError, match="SHA-256"):
         load_checkpoint(saved)
@@ -213,11 +198,6 @@ def test_a_checkpoint_is_never_overwritten(saved):
 def test_the_last_checkpoint_lies_inside_the_run(tmp_path, saved, name):
     (tmp_path / LAST_FILE).write_text(json.dumps({"checkpoint": name}))
     with pytest.raises(CheckpointError, match="expected the name of a checkpoint"):
-        load_checkpoint(tmp_path)
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(CheckpointError, match="neither a checkpoint"):
         load_checkpoint(tmp_path)
 
 

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from echelon_env import ConfigError, make_config
@@ -7,11 +5,6 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
 from train.small import small_run
-
-
-def test_a_run_survives_json():
-    config = small_run()
-    assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
 def test_training_battles_keep_the_dead_and_the_clock():

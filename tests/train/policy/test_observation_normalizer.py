@@ -173,17 +173,6 @@ def test_moments_are_a_copy():
     assert normalizer.moments().any()
 
 
-def test_the_state_travels_in_the_state_dict():
-    observations, living, _ = fought()
-    normalizer, other = updated_with((observations, living)), ObservationNormalizer()
-    state = normalizer.state_dict()
-    assert list(state) == ["running"] and state["running"].dtype == torch.float64
-    other.load_state_dict(state)
-    assert torch.equal(other(observations), normalizer(observations))
-    other.update(observations, living)
-    assert not torch.equal(other.moments(), normalizer.moments())
-
-
 def test_gradients_pass_where_an_entry_is_there():
     observations, living, _ = fought()
     given_ = observations.clone().requires_grad_()

@@ -28,13 +28,6 @@ def test_the_same_seed_gives_the_same_weights_and_disturbs_no_stream():
     assert not torch.equal(first.action_net.weight, other.action_net.weight)
 
 
-def test_the_critic_starts_at_zero():
-    policy = build_policy(NETWORK, 1)
-    observations = torch.rand(4, OBSERVATION_DIM)
-    state = (torch.zeros(1, 4, 16), torch.zeros(1, 4, 16))
-    assert torch.equal(policy.predict_values(observations, state, torch.zeros(4)), torch.zeros(4, 1))
-
-
 def test_pickles_are_neither_written_nor_read(tmp_path):
     policy = build_policy(NETWORK)
     with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):

@@ -57,18 +57,6 @@ def test_dead_rows_enter_no_moments_of_advantages_and_no_step_count():
     assert float(before[buffer.actor_mask].std()) == pytest.approx(1.0, rel=1e-5)
 
 
-def test_advantages_are_normalised_within_groups():
-    model = model_of(Wander(), policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8}, normalize_advantage="by_class")
-    collect(model)
-    buffer = model.rollout_buffer
-    buffer.advantages[buffer.observations[..., 0] > 0] += 50.0
-    found = model._normalized_advantages(buffer.loss_mask())
-    for group in (False, True):
-        chosen = buffer.actor_mask & ((buffer.observations[..., 0] > 0) == group)
-        exact = buffer.advantages[chosen].double()
-        torch.testing.assert_close(found[chosen], ((exact - exact.mean()) / exact.std()).float(), rtol=1e-5, atol=1e-5)
-
-
 def test_advantages_are_left_alone_when_asked():
     model = collected(normalize_advantage=False)
     assert model._normalized_advantages(model.rollout_buffer.loss_mask()) is model.rollout_buffer.advantages
@@ -199,6 +187,7 @@ def test_accumulating_changes_nothing_but_rounding(parts):
     whole, split = (collected(rows=5, n_epochs=1, learning_rate=1.0, accumulate=number) for number in (1, parts))
     for model in (whole, split):
         model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
+        model.rollout_buffer.actor_mask[3:9, 1] = False
         train(model)
     torch.testing.assert_close(weights_of(split), weights_of(whole), rtol=1e-4, atol=1e-6)
     for name in ("loss", "approx_kl", "clip_fraction", "grad_norm"):
@@ -298,7 +287,7 @@ def test_a_bad_reward_spoils_the_chunks_of_its_episode_up_to_it(chunk, spoiled, 
     assert torch.isfinite(weights_of(model)).all()
 
 
-def test_sound_minibatches_in_between_start_the_count_anew():
+def test_sound_minibatches_in_between_restart_the_count():
     model = spoilt(range(4), n_epochs=3)
     train(model)  # never five in a row in this order
     assert model.skipped_minibatches == 12
@@ -326,7 +315,7 @@ def test_an_environment_that_does_not_fit_changes_nothing():
     model.learn(64)
 
 
-def test_another_environment_with_other_rows_goes_on_with_the_same_weights():
+def test_another_environment_with_other_rows_continues_with_the_same_weights():
     model = model_of(Wander(4), batch_size=32)
     model.learn(64)
     weights, steps, updates = weights_of(model), model.num_timesteps, model._n_updates
@@ -338,7 +327,7 @@ def test_another_environment_with_other_rows_goes_on_with_the_same_weights():
     assert model.rollout_buffer.num_rows == 7
 
 
-def test_a_new_beginning_forgets_what_came_of_training():
+def test_reinitializing_resets_weights_optimizer_and_states():
     model, other = collected(batch_size=32), model_of(Wander(4), seed=9)
     model.train()
     fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
@@ -347,8 +336,8 @@ def test_a_new_beginning_forgets_what_came_of_training():
     assert not model.policy.optimizer.state
     assert not any(state.any() for state in (*model._last_lstm_states.pi, *model._last_lstm_states.vf))
     assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())
-    found, begun = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
-    assert found.keys() == begun.keys() and all(found[name].equal(begun[name]) for name in begun)
+    found, expected = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
+    assert found.keys() == expected.keys() and all(found[name].equal(expected[name]) for name in expected)
 
 
 # Memory

@@ -9,7 +9,7 @@ import pytest
 from echelon_env.cli import main
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.runs import loggers, run
-from echelon_train.runs.folder import RUN_FILE, read_metrics, read_run_config
+from echelon_train.runs.folder import RUN_FILE, read_metrics
 from echelon_train.runs.plots import save_run_curves
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, differences, resumable_run
@@ -100,19 +100,23 @@ def test_no_room_for_a_new_run(tmp_path, monkeypatch, capsys):
     assert not full.exists()
 
 
-def test_no_room_for_the_record_of_a_resumed_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "name", [RUN_FILE, "policy.safetensors", "training.safetensors", "checkpoint.json", "last.json"]
+)
+def test_no_room_for_a_file_of_a_resumed_run(tmp_path, monkeypatch, name):
     full = tmp_path / "full"
     train(resumable_run(steps=64), full, console=QUIET)
     before = (full / RUN_FILE).read_bytes()
     with monkeypatch.context() as patch:
-        no_room_for(patch, RUN_FILE)
-        with pytest.raises(OSError, match="No space left"):
+        no_room_for(patch, name)
+        with pytest.raises(OSError, match="No space left") as caught:
             resume(full, steps=96, console=QUIET)
-    assert (full / RUN_FILE).read_bytes() == before
-    assert read_run_config(full).steps == 64
+    assert caught.value.filename.startswith(str(full))
+    assert ((full / RUN_FILE).read_bytes() == before) == (name == RUN_FILE)
+    assert load_checkpoint(full).steps == 64
+    assert list(full.rglob(".*")) == []
     assert resume(full, steps=96, console=QUIET).steps == 96
-    assert [each["steps"] for each in json.loads((full / RUN_FILE).read_text())["resumed"]] == [64]
-    assert load_checkpoint(full).steps == 96
+    assert json.loads((full / RUN_FILE).read_text())["resumed"][0]["steps"] == 64
 
 
 def test_a_picture_that_cannot_be_written_is_no_reason_to_stop(tmp_path, monkeypatch, capsys):

@@ -15,20 +15,7 @@ from echelon_train.config.files import load_run_config
 from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.runs.folder import locked
 from echelon_train.runs.training import resume, train
-from train.resuming import QUIET, differences, resumable_run
-
-OPTIONS = {
-    "battle.max_steps": "12",
-    "battles": "2",
-    "opponent": "trivial",
-    "steps": "64",
-    "maps": "3",
-    "device": "cpu",
-    "eval_every": "0",
-    "network.width": "8",
-    "ppo.n_steps": "16",
-    "ppo.batch_size": "16",
-}
+from train.resuming import OPTIONS, QUIET, differences, resumable_run
 
 KILLED = """
 import os, signal, sys

@@ -22,7 +22,7 @@ from echelon_train.runs import training
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
-from train.resuming import QUIET, at_step, differences, resumable_run
+from train.resuming import OPTIONS, QUIET, at_step, differences, resumable_run
 from train.small import small_battle, small_evaluation, small_run
 
 
@@ -72,7 +72,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_continued_run_equals_one_that_never_stopped(case, tmp_path, monkeypatch):
-    """Stopped by a signal, then, when it went on, broken off without a word, between two checkpoints."""
+    """Stopped by a signal, then resumed and broken off by an exception between two checkpoints."""
     config = CASES[case]()
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     steps = train(config, whole, console=QUIET).steps
@@ -146,7 +146,7 @@ def other_numbers(change):
     return lambda patch: patch.setattr(training, "load_training_state", load)
 
 
-def begin_battles_anew(patch):
+def restart_battles(patch):
     patch.setattr(BattleVecEnv, "restore_arrays", lambda self, arrays: self.reset())
 
 
@@ -172,7 +172,7 @@ CONTROLS = {
     "optimizer": (other_numbers(lambda name, t: t * 0 if name.endswith("exp_avg") else t), "action_net.weight"),
     "recurrent states": (other_numbers(lambda name, t: t * 0 if name.startswith("lstm.") else t), "action_net.weight"),
     "observations": (other_numbers(lambda name, t: t * 0 if name.startswith("last.") else t), "action_net.weight"),
-    "battles": (begin_battles_anew, "env.battles.engine.mechs"),
+    "battles": (restart_battles, "env.battles.engine.mechs"),
     "normaliser": (forget_moments, "observation_normalizer.running"),
     "metrics": (forget_what_was_logged, "line 2: train/loss"),
 }
@@ -226,20 +226,6 @@ def test_a_checkpoint_that_was_never_named_is_written_again(copied, finished, mo
     assert not unfinished.exists()
     assert differences(finished, copied) == []
 
-
-OPTIONS = {
-    "battle.max_steps": "12",
-    "battles": "2",
-    "opponent": "trivial",
-    "steps": "160",
-    "maps": "3",
-    "device": "cpu",
-    "eval_every": "0",
-    "checkpoint_every": "64",
-    "network.width": "8",
-    "ppo.n_steps": "16",
-    "ppo.batch_size": "16",
-}
 
 SCRIPT = """
 import os, sys
