@@ -44,33 +44,6 @@ def test_the_rule_is_what_it_says(rule, outcomes):
         assert progress.win_rate == (sum(kept) / len(kept) if kept else None)
 
 
-@given(RULES, st.lists(st.booleans(), max_size=100))
-def test_moves_are_rare_and_small(rule, outcomes):
-    """Never before the window is full, never two stages at once."""
-    curriculum = rule_of(*rule)
-    progress = Progress(curriculum)
-    stage, last = 0, 0
-    for number, won in enumerate(outcomes, start=1):
-        move = progress.record(won)
-        if move is not None:
-            assert number - last >= curriculum.window
-            assert abs(move.stage - stage) == 1
-            stage, last = move.stage, number
-
-
-@given(st.integers(2, 40), st.data())
-def test_between_the_thresholds_nothing_moves(window, data):
-    """A window that is always won k times of n, strictly between the thresholds, keeps the stage for ever."""
-    wins = data.draw(st.integers(1, window - 1))
-    curriculum = make_curriculum(DUELS, window=window, demote=(wins - 1) / window, promote=(wins + 1) / window)
-    progress = Progress(curriculum)
-    assert progress.record(True) is None
-    progress.load_state_dict({"stage": 1, "battles": 0, "won": []})
-    pattern = data.draw(st.permutations([True] * wins + [False] * (window - wins)))
-    assert not any(progress.record(won) for won in pattern * 5)  # a period of the window's length
-    assert progress.stage == 1
-
-
 @pytest.mark.parametrize(("wins", "stage"), [(69, 1), (70, 2), (31, 1), (30, 0)])
 def test_thresholds_are_inclusive(wins, stage):
     progress = Progress(DUELS)
@@ -79,15 +52,6 @@ def test_thresholds_are_inclusive(wins, stage):
         assert progress.stage == 1
         progress.record(number < wins)
     assert progress.stage == stage
-
-
-def test_the_ends_have_no_beyond():
-    progress = Progress(make_curriculum(["duel-open", "duel"], window=3))
-    for _ in range(9):
-        assert progress.record(False) is None
-    moves = [progress.record(True) for _ in range(9)]
-    assert [move for move in moves if move] == [Move(1, 1.0, 12)]
-    assert (progress.battles, progress.win_rate) == (6, 1.0)
 
 
 @given(RULES, st.lists(st.booleans(), max_size=60), st.lists(st.booleans(), max_size=30))

@@ -30,10 +30,8 @@ def heard(arena, name):
 
 
 def shut_down(arena, name):
-    arena[name].shutdown, arena[name].heat = (
-        1,
-        0.99 * arena.config.catalog.mech_classes[arena[name].mech_class].heat_capacity,
-    )
+    capacity = arena.config.catalog.mech_classes[arena[name].mech_class].heat_capacity
+    arena[name].shutdown, arena[name].heat = 1, 0.99 * capacity
 
 
 def test_a_message_arrives_in_the_next_observation_of_the_pack():

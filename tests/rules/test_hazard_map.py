@@ -34,14 +34,6 @@ def pave(arena, *materials):
         arena.fill(material, x=(34, 37), y=(31, 34), z=(z, z + 1))
 
 
-@pytest.mark.parametrize(("material", "harm"), [("lava", LAVA), ("debris", DEBRIS), ("water", WATER), ("dirt", 0.0)])
-def test_how_much_a_material_heats_damages_or_cools(material, harm):
-    arena = stand()
-    pave(arena, material)
-    assert seen(arena, 2) == harm
-    assert seen(arena, 3, 2) == 0
-
-
 def test_the_map_turns_with_the_mech():
     arena = stand(facing=NORTH)
     pave(arena, "lava")
@@ -52,31 +44,25 @@ def test_the_map_turns_with_the_mech():
 @pytest.mark.parametrize(
     ("materials", "harm"),
     [
-        (("water", "lava"), LAVA),
+        (("lava",), LAVA),
+        (("debris",), DEBRIS),
+        (("water",), WATER),
+        (("dirt",), 0.0),
+        (("water", "lava"), LAVA),  # the worst of a column counts
         (("lava", "debris"), LAVA),
-        (("debris", "water"), DEBRIS),
+        (("debris", "water"), DEBRIS),  # cooling counts only by itself
         (("air", "water"), WATER),
-    ],
-)
-def test_the_worst_of_a_column_counts_and_cooling_only_by_itself(materials, harm):
-    arena = stand()
-    pave(arena, *materials)
-    assert seen(arena, 2) == harm
-
-
-@pytest.mark.parametrize(
-    ("materials", "harm"),
-    [
         (("concrete", "lava"), LAVA),  # on a step of 1 m
         (("concrete", "concrete", "lava"), LAVA),  # too high for ground, but before the chest
         (("air", "air", "lava"), LAVA),
         (("air", "air", "air", "lava"), 0.0),  # overhead
     ],
 )
-def test_from_the_ground_to_the_top_of_the_mech(materials, harm):
+def test_the_worst_from_the_ground_to_the_top_of_the_mech_counts(materials, harm):
     arena = stand()
     pave(arena, *materials)
     assert seen(arena, 2) == harm
+    assert seen(arena, 3, 2) == 0
 
 
 def test_a_tall_mech_walks_into_what_a_small_one_walks_under():
