@@ -15,7 +15,6 @@ from echelon_env import (
 )
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.opponents import LEVELS, Mixture
-from echelon_env.wrappers import TeamVersusPolicy
 from opponents.contests import recorded, think
 
 CONFIG = make_config("skirmish")
@@ -148,19 +147,6 @@ def test_a_team_has_one_level_in_a_pilots_battles():
     assert_one_level_a_team(drawn)
     assert (drawn[0][:, 0] != drawn[1][:, 0]).any()
     battles.close()
-
-
-def test_a_team_has_one_level_behind_the_team_wrapper():
-    env = parallel_env("skirmish", max_cycles=2, dead_agents="persist")
-    mixture = Mixture({"trivial": 1, "novice": 1}, 0, CONFIG)
-    versus = TeamVersusPolicy(env, mixture)
-    drawn = []
-    for seed in range(8):
-        versus.reset(seed=seed)
-        while versus.agents:
-            versus.step({agent: np.zeros(27, np.float32) for agent in versus.agents})
-            drawn.append(mixture.levels.reshape(1, 5).copy())
-    assert_one_level_a_team(drawn)
 
 
 def test_mechs_with_one_player_each_agree_on_a_level():
