@@ -78,23 +78,17 @@ def test_whole_battles_are_played_with_the_dead_in_place(level):
     assert engine.battle_over.all()
 
 
-def test_levels_have_names():
+def test_levels_have_names_and_bad_names_and_seeds_are_refused():
     assert list(LEVELS) == ["trivial", "novice", "competent", "veteran", "expert"]
     assert repr(opponents.make("veteran", 3)) == "Scripted('veteran', seed=3)"
-    with pytest.raises(ValueError, match=r"unknown opponent 'trival'; did you mean 'trivial'\?"):
-        opponents.make("trival")
+    for make in (opponents.make, Scripted):
+        with pytest.raises(ValueError, match=r"unknown opponent 'trival'; did you mean 'trivial'\?"):
+            make("trival", 0, BattleConfig())
+        for seed in (-1, 2**64, 0.5, True, None):
+            with pytest.raises(ValueError, match="seed: expected an integer in"):
+                make("trivial", seed, BattleConfig())
     with pytest.raises(ValueError, match="unknown opponent"):
         opponents.make(["trivial"])
-    with pytest.raises(ValueError, match="seed: expected an integer in"):
-        opponents.make("trivial", 0.5)
-
-
-def test_levels_and_seeds_are_checked_where_they_come_in():
-    with pytest.raises(ValueError, match="unknown opponent 'trival'; did you mean 'trivial'"):
-        Scripted("trival", 0, BattleConfig())
-    for seed in (-1, 2**64, 0.5, True, None):
-        with pytest.raises(ValueError, match="seed: expected an integer in"):
-            Scripted("trivial", seed, BattleConfig())
 
 
 def test_a_configuration_is_whatever_stands_for_one():

@@ -108,7 +108,9 @@ def _header(report: Mapping[str, Any]) -> list[str]:
         f"{shorten(name, _LONG_NAME)}: {_count(each['maps'], 'map')}" for name, each in report["scenarios"].items()
     ]
     for player in report["players"]:
-        lines.append(f"{shorten(player['name'], _LONG_NAME)}: {_describe_actions(player['action_mode'])}")
+        mode = player["action_mode"]
+        acts = "does nothing" if mode == "none" else f"{mode} actions"
+        lines.append(f"{shorten(player['name'], _LONG_NAME)}: {acts}")
         if player["trained_maps"] is not None:
             lines.append(f"  {describe_maps(player['maps'], player['maps_trained_on'], player['trained_maps'])}")
     return [
@@ -116,10 +118,6 @@ def _header(report: Mapping[str, Any]) -> list[str]:
         *format_bad_actions(report),
         f"every map is played from both sides; [low, high] are intervals of {100 * report['confidence']:.0f} %",
     ]
-
-
-def _describe_actions(mode: str) -> str:
-    return "does nothing" if mode == "none" else f"{mode} actions"
 
 
 def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
