@@ -67,7 +67,7 @@ class Collector:
 
 
 def measure(battles: int, rounds: int) -> Table:
-    """Seconds of collecting by who the opponents are, side by side."""
+    """Seconds of collecting by the kind of opponents."""
     collectors = {f"{count} policies" if count > 1 else "1 policy": Collector(count, battles) for count in MEMBERS}
     collectors[SCRIPTED] = Collector(0, battles)
     turns = interleaved({name: each.collect for name, each in collectors.items()}, rounds)
@@ -81,7 +81,7 @@ def measure(battles: int, rounds: int) -> Table:
         f"of {rounds} rounds.",
         spread_note(turns.values()),
     )
-    return Table("opponents", "Collecting a rollout by who the opponents are", "", ("s", "x 1 policy"), rows, notes)
+    return Table("opponents", "Collecting a rollout by the kind of opponents", "", ("s", "x 1 policy"), rows, notes)
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from echelon_env.config.schema import build, nearest_name, to_plain
@@ -114,7 +114,7 @@ class League:
             if level in _by_name(connection):
                 raise LeagueError(f"{level!r} is a member already")
             member = Member(0, level, "scripted", "active", None, 0, None, None, now(), {"level": level})
-            return _member(connection, insert_member(connection, member, None))
+            return replace(member, id=insert_member(connection, member, None))
 
     def add_checkpoint(
         self, path: Path, kind: str, name: str | None = None, parent: str | None = None, *, numbered: bool = False
@@ -168,7 +168,7 @@ class League:
                 created_at=now(),
                 origin=candidate.origin,
             )
-            member = _member(connection, insert_member(connection, member, parent_id))
+            member = replace(member, id=insert_member(connection, member, parent_id))
             place_files(self.path, candidate)
         return member
 
@@ -370,10 +370,6 @@ def _known(members: Mapping[str, Member], name: str) -> Member:
     if name not in members:
         raise LeagueError(f"no member {name!r}{nearest_name(name, members)}")
     return members[name]
-
-
-def _member(connection: sqlite3.Connection, number: int) -> Member:
-    return next(member for member in read_members(connection) if member.id == number)
 
 
 def _all_ratings(connection: sqlite3.Connection) -> dict[tuple[int, int], tuple[float, ...]]:

@@ -170,7 +170,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def playing(tmp_path):
-    """A process, with a terminal's group of its own, that has two workers and has recorded a match."""
+    """A process, in its own process group, that has two workers and has recorded a match."""
     league = playing_league(tmp_path / "league")
     script = tmp_path / "script.py"
     script.write_text(ENDED)

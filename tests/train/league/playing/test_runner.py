@@ -102,11 +102,11 @@ def run(league, target=TARGET, maps=4, most=60, **more):
 
 def check_maps(league):
     """Every pair has played on its maps once, on the same ones in the same order, all of them rated."""
-    met: dict[frozenset[str], list[int]] = {}
+    drawn: dict[frozenset[str], list[int]] = {}
     for first, second, _, seed in league.games():
-        met.setdefault(frozenset((first, second)), []).append(seed)
-    longest = max(met.values(), key=len)
-    for seeds in met.values():
+        drawn.setdefault(frozenset((first, second)), []).append(seed)
+    longest = max(drawn.values(), key=len)
+    for seeds in drawn.values():
         assert seeds == longest[: len(seeds)] and len(set(seeds)) == len(seeds)
     assert fsck(league.path) == [] and league.rebuild() == 0
 

@@ -98,7 +98,7 @@ def test_predictions_are_those_of_the_ratings():
 def test_a_pair_that_contradicts_the_ratings_is_reported():
     strengths = np.array([1500.0, 1600.0, 1700.0, 1500.0])
     logits = ahead(strengths)
-    logits[0, 2] += 400 / POINTS  # the first beats the third, who is stronger
+    logits[0, 2] += 400 / POINTS  # the first beats the third, which is stronger
     table = draw_league(np.random.default_rng(1), logits, 30)
     (found,) = mispredictions(table, rated(table, strengths))
     assert (found.first, found.second, found.games) == ("member-0", "member-2", 30)

@@ -118,11 +118,6 @@ def test_closing_a_period(league, killed, before_commit, closed):
     assert league.ratings(2)["expert"] != league.ratings(1)["expert"]
 
 
-def test_closing_a_period_before_its_ratings_are_there(league, killed):
-    killed(CLOSE, patch="registry.insert_ratings = kill")
-    assert fsck(league.path) == [] and len(league.history()) == 1
-
-
 @pytest.mark.parametrize(
     ("moment", "left"),
     [
