@@ -150,9 +150,7 @@ class _ParallelCheck:
         """What the caller does with actions, results and pictures does not matter."""
         first = plan[:1]
         self._replay("actions_kept", "actions overwritten", first, lambda actions, _: overwrite(actions))
-        self._replay(
-            "results_kept", "results overwritten", first, lambda _, reply: overwrite({**reply, "agents": None})
-        )
+        self._replay("results_kept", "results overwritten", first, lambda _, reply: overwrite(reply))
         if getattr(self._env, "render_mode", None) not in (None, "human"):
             self._replay("render", "rendered", first, lambda *_: self._env.render())
 
