@@ -91,7 +91,7 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
 
 
 def _with_state(env: Any) -> Any:
-    """The environment, if it has a state of its own. Raises CheckpointError.
+    """The environment, if it has `state_arrays` itself. Raises CheckpointError.
 
     One that passes calls on to environments of single rows or to a wrapped one would leave out its own state.
     """

@@ -75,7 +75,7 @@ def test_a_result_depends_on_nothing_beside_it(deterministic, config):
     assert len({tuple(actions) for actions in actions_of[0].values()}) == len(actions_of[0])
 
 
-def test_networks_meet_themselves_on_rosters_of_different_size():
+def test_networks_play_against_themselves_on_rosters_of_different_size():
     match = play_match(lively(), lively(), UNEVEN, SEEDS[:2], scenario="x")
     assert match.action_modes == ("sampled", "sampled")
     assert [classes["light"]["mechs"] for classes in match.classes] == [2, 2]
@@ -211,7 +211,7 @@ def test_the_best_of_a_run_has_a_name(finished_run, tmp_path):
         checkpoint_player(run / "best")
 
 
-def test_a_network_that_was_loaded_twice_can_meet_itself(finished_run):
+def test_a_network_that_was_loaded_twice_can_play_against_itself(finished_run):
     player = checkpoint_player(finished_run)
     assert checkpoint_player(finished_run) == player
     assert play_match(player, checkpoint_player(finished_run), DUEL, SEEDS[:1], scenario="x").first == player.name

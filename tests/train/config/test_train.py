@@ -1,20 +1,15 @@
 import pytest
 
-from echelon_env import ConfigError, make_config
+from echelon_env import ConfigError
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
+from echelon_train.config.train import NetworkConfig, battle_config
 from train.small import small_run
 
 
 def test_training_battles_keep_the_dead_and_the_clock():
     config = battle_config("skirmish")
     assert (config.dead_agents, config.time_limit) == ("persist", "terminate")
-
-
-def test_battles_whose_dead_leave_are_refused():
-    with pytest.raises(ConfigError, match="persist"):
-        TrainConfig(battle=make_config("duel"))
 
 
 @pytest.mark.parametrize(
@@ -27,16 +22,9 @@ def test_battles_whose_dead_leave_are_refused():
         (lambda: small_run(seed=-1), "seed"),
         (lambda: small_run(seed=2**32), "seed"),
         (lambda: small_run(opponent="novic"), "did you mean 'novice'"),
-        (lambda: PPOConfig(n_steps=40), "ppo.chunk: expected a divisor of ppo.n_steps 40, got 16"),
-        (lambda: PPOConfig(burn_in=16), "ppo.burn_in: expected less than ppo.chunk 16, got 16"),
-        (lambda: small_run(ppo=PPOConfig(n_steps=16, batch_size=40)), "a multiple of ppo.chunk 16"),
-        (
-            lambda: small_run(ppo=PPOConfig(n_steps=16, batch_size=16, auxiliary_coef=0.1)),
-            "auxiliary",
-        ),
+        (lambda: small_run(ppo=PPOConfig(n_steps=16, batch_size=16, auxiliary_coef=0.1)), "auxiliary"),
         (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),
-        (lambda: NetworkConfig(width=0), "network.width"),
         (lambda: NetworkConfig(width=10**9), "network.width"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Where the blocks of an action are, written down anew, and distributions to try."""
+"""Where the blocks of an action are, written down a second time, and distributions to test."""
 
 import math
 

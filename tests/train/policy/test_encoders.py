@@ -146,11 +146,6 @@ def test_permuting_contacts_permutes_their_rows():
     assert (rows[there].amax(1) > 0).float().mean() > 0.9
 
 
-def test_forward_is_the_features_of_forward_rows():
-    encoder = stream_encoder()
-    assert torch.equal(encoder(fought()[0]), encoder.forward_rows(fought()[0])[0])
-
-
 def test_places_on_the_maps_matter():
     observations = fought()[0]
     encoder = stream_encoder()
@@ -243,8 +238,8 @@ def test_one_battle_encoder_for_any_number_of_mechs():
     encoder, (_, _, states) = battle_encoder(), fought("skirmish")
     assert states.shape[1] == max(stream.stop for stream in state_streams(10).values())
     own, enemy = cut(states, state_streams(10)["units"]).split(5, 1)
-    nobody = torch.zeros(len(states), 3, len(Unit))
-    units = torch.cat([own, nobody, enemy, nobody], 1)
+    empty = torch.zeros(len(states), 3, len(Unit))
+    units = torch.cat([own, empty, enemy, empty], 1)
     clock, cells = (states[:, state_streams(10)[name].part] for name in ("clock", "battle_map"))
     padded = torch.cat([clock, units.flatten(1), cells], 1)
     torch.testing.assert_close(encoder(padded), encoder(states), rtol=0, atol=1e-6)

@@ -111,7 +111,7 @@ def test_mechs_of_a_new_episode_begin_with_an_empty_memory(network):
         for pair, their_pair in zip(after, fresh[3], strict=True)
         for ours, theirs in zip(pair, their_pair, strict=True)
     )
-    # row 1 lives and goes on
+    # row 1 lives and continues
     assert not torch.equal(values[1], fresh[1][1])
     seen, raw = moments(network, living), torch.zeros(len(living), RAW_DIM)
     begun = policy.evaluate(seen, raw, states, SEQUENCES._replace(starts=starts))
@@ -150,16 +150,16 @@ def test_sequences_are_judged_as_they_were_played(network):
 
 @each_network
 def test_without_living_mechs_values_are_still_evaluated(network):
-    policy, no_one = lively(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
-    seen, states = moments(network, no_one), states_of(network, 1)
+    policy, living = lively(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
+    seen, states = moments(network, living), states_of(network, 1)
     none = torch.zeros(0, dtype=torch.int64)
-    evaluation = policy.evaluate(seen, torch.zeros(len(no_one), RAW_DIM), states, SEQUENCES, none)
-    assert evaluation.values.shape == (len(no_one), 1)
+    evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, none)
+    assert evaluation.values.shape == (len(living), 1)
     assert evaluation.log_probs.shape == evaluation.entropy.shape == (0,)
     evaluation.values.sum().backward()
     assert bool(policy.value_net.weight.grad.any())
     assert policy.diagnostics(seen, states, SEQUENCES) == {}
-    first = moments(network, no_one[:ROWS])
+    first = moments(network, living[:ROWS])
     actions, values, log_probs, after = policy.forward(first, states, torch.zeros(ROWS))
     assert not actions.any() and not log_probs.any()
     assert bool(torch.isfinite(values).all())

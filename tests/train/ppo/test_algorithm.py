@@ -145,18 +145,6 @@ def test_only_the_critics_own_parameters_have_its_learning_rate():
     assert moved - critic == before.keys() - critic
 
 
-def test_an_update_stops_at_the_kl_divergence():
-    free, held = (
-        collected(rows=8, batch_size=32, n_epochs=10, learning_rate=0.02, target_kl=limit) for limit in (None, 0.01)
-    )
-    free.train()
-    held.train()
-    assert free.logger.name_to_value["train/minibatches"] == 40
-    assert held.logger.name_to_value["train/minibatches"] < 20
-    # the minibatch at which it stopped counts in the log, not in the weights
-    assert held._n_updates < free._n_updates == 10
-
-
 def test_the_minibatch_that_exceeds_the_kl_divergence_is_not_trained_on():
     model, once = (collected(n_epochs=epochs, target_kl=1e-6, learning_rate=0.1) for epochs in (5, 1))
     before = weights_of(model)

@@ -147,7 +147,7 @@ def test_padding_and_the_dead_get_no_gradient(network):
         empty = observations[:, STREAMS[f"{name}_mask"].part] <= 0.5
         padded[:, stream.part] = empty.repeat_interleave(stream.row_width, 1)
     assert 0 < int(padded.sum()) < padded.numel()
-    assert bool(padded[~batch.actor_mask][:, [STREAMS[name].start for name in TABLES]].all())  # the dead see no one
+    assert bool(padded[~batch.actor_mask][:, [STREAMS[name].start for name in TABLES]].all())  # the dead see no mech
     assert not bool(batch.actor_mask.all())
     assert float(found[padded].max()) == 0.0
     # the bound below would pass if nothing had a gradient

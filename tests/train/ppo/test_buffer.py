@@ -88,21 +88,6 @@ def test_batches_are_cut_where_a_naive_cutter_cuts(data):
     assert torch.equal(actor_mask.sort(descending=True).values, actor_mask), "actor_mask rows come first"
 
 
-def test_sequences_know_what_follows():
-    buffer, _ = filled(8, 2, 8, starts=[(0, 0), (3, 1), (4, 1)])
-    batch = buffer.batch(torch.tensor([1, 0]), buffer.advantages, buffer.loss_mask())
-    following, there = batch.sequences.following(len(batch.actions), CPU)
-    pairs = {
-        (now, later)
-        for now, later, known in zip(
-            batch.actions.tolist(), batch.actions[following].tolist(), there.tolist(), strict=True
-        )
-        if known
-    }
-    cut = {(201, 301), (301, 401)}
-    assert pairs == {(step * 100 + row, step * 100 + 100 + row) for step in range(7) for row in range(2)} - cut
-
-
 def test_minibatches_hold_every_chunk_once_and_in_another_order_each_time():
     buffer, _ = filled(8, 5, 2)
     torch.manual_seed(1)
@@ -156,12 +141,6 @@ def test_dict_observations_keep_their_dtypes():
         "switches": ((2, 3), torch.int8),
     }
     assert batch.observations["kind"].tolist() == [1, 101]
-
-
-def test_actions_of_any_shape():
-    buffer, _ = filled(4, 2, 2, action=((3,), torch.float32))
-    batch = buffer.batch(torch.tensor([3]), buffer.advantages, buffer.loss_mask())
-    assert batch.actions.tolist() == [[201.0] * 3, [301.0] * 3]
 
 
 @pytest.mark.parametrize("space", [VECTOR, spaces.Dict({"vector": VECTOR})])

@@ -77,7 +77,7 @@ def drawn():
     }
 
 
-def test_all_streams_of_random_numbers_go_on():
+def test_all_streams_of_random_numbers_continue():
     model = played(Whole([Counting] * 3))
     drawn()
     tensors, values = training_state(model)

@@ -129,7 +129,7 @@ def test_differences_that_could_change_the_results_are_reported(tmp_path, monkey
     assert torch.endswith(" then, 0.1 now")
     assert rest == ["git commit: abc then, def now", "device: auto then, cpu now", "torch_threads: 1 then, 2 now"]
     record_resume(tmp_path / "run", changed, 100)
-    assert differences_from(tmp_path / "run", changed) == [], "since it last went on"
+    assert differences_from(tmp_path / "run", changed) == [], "since it was last resumed"
 
 
 def test_the_project_is_kept(tmp_path):

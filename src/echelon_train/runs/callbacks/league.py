@@ -108,12 +108,12 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
     def _publish(self, checkpoint: Path) -> None:
         name = distributed.broadcast_object(lambda: self._learner.publish(checkpoint))
         self._learner.published(name)
-        anew = distributed.broadcast_object(self._learner.should_reset)
+        restart = distributed.broadcast_object(self._learner.should_reset)
         self._console.print(
-            f"League: added {name!r} at {self.model.num_timesteps:,} decisions{', and restart' if anew else ''}",
+            f"League: added {name!r} at {self.model.num_timesteps:,} decisions{', and restart' if restart else ''}",
             markup=False,
         )
-        if anew:
+        if restart:
             self._learner.reset()
             # new weights follow from the run's seed and its samples
             seed = training_seed(self._config.seed, 0, self.model.num_timesteps)
