@@ -108,8 +108,8 @@ With `mask_in_observation=True` the observation is a dict of `observation` and `
 
 The cells of `ego_map` go from behind to ahead, and within that from right to left; those of `battle_map` by rows of the
 turned map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) reports
-the same for every entry, and the entries that an agent's class never fills. In `layout.observations`, `STREAMS` has
-the slices and `feature_names()` a name for every entry. The class features know the game's four classes by name; a
+the same for every entry, and the entries that an agent's class never fills. In `echelon_env.layout`, `STREAMS` has the
+slices and `feature_names()` a name for every entry. The class features know the game's four classes by name; a
 custom class has zeros there.
 
 ## Features
@@ -124,7 +124,7 @@ For centralised training `state(team)` of the parallel and of the batch environm
 all mechs of a battle, seen or not, in one float32 vector, on the map turned to the team's spawn: {len(Clock)} entries
 of the battle, then {len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)}
 as in `battle_map`. PettingZoo's `state()` is blue's. Projectiles, smoke, messages and changes of the terrain
-are not in it. `echelon_env.layout.observations.state_streams(num_mechs)` has the slices.
+are not in it. `echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 """
@@ -198,13 +198,13 @@ the entries are and which an agent's class lacks.
 Three formats stand for such vectors. `action="continuous"` is the vector itself; a team as one agent concatenates its
 mechs' vectors.
 
-## The dict formatat
+## The dict format
 
 `action="dict"`: a dict with these entries; of a team as one agent each has a leading axis of mechs.
 
 {BLOCK_TABLE}
 
-## The multi-discrete formatat
+## The multi-discrete format
 
 `action="multi_discrete"`: one choice for each part, messages are zeros; a team as one agent concatenates its mechs'
 choices.
@@ -268,6 +268,8 @@ PUBLIC_MODULES = (
     "echelon_train.policy",
     "echelon_train.ppo",
     "echelon_train.checkpoints",
+    "echelon_train.league",
+    "echelon_train.runs.sweep",
 )
 """The modules whose `__all__` is the public interface."""
 

@@ -3,8 +3,15 @@
 import subprocess
 import sys
 
-CODE = "import sys, echelon_train.config; from echelon_train import load_run_config; assert 'torch' not in sys.modules"
+import pytest
 
 
-def test_settings_do_not_import_torch():
-    subprocess.run([sys.executable, "-c", CODE], check=True)
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import echelon_train.config; from echelon_train import load_run_config",
+        "import echelon_train.league; echelon_train.league.Rating()",
+    ],
+)
+def test_settings_and_ratings_do_not_import_torch(code):
+    subprocess.run([sys.executable, "-c", f"{code}; import sys; assert 'torch' not in sys.modules"], check=True)

@@ -39,7 +39,7 @@ _NO_REWARD = dict.fromkeys(REWARD_COMPONENTS, np.float32(0))
 
 
 class Event(NamedTuple):
-    """Something that happened in a battle; `echelon_env.engine.state.EVENT_MEANINGS` defines the fields."""
+    """Something that happened in a battle; `echelon_env.engine.EVENT_MEANINGS` defines the fields."""
 
     kind: str
     tick: int

@@ -30,6 +30,8 @@ from echelon_train.errors import NonFiniteError, TrainError
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.training import train
 
+__all__ = ["Search", "Sweep", "Trial", "sweep"]
+
 JOURNAL_FILE = "study.journal"
 _LOCKS = "locks"
 _NAME = "sweep"

@@ -95,10 +95,10 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
     relative interior, and so the members that have weight in any equilibrium. From there an interior-point method
     maximises the entropy.
 
-    Every mixture is verified before it is returned: no member's payoff against it is above `TOLERANCE` times the
-    largest payoff. Its entropy is the maximum, except where payoffs differ by less than about 1e-5 of the largest and
-    are not equal: there the solver may find only an equilibrium of smaller entropy. The same matrix always gives the
-    same mixture.
+    Every mixture is verified before it is returned: its weights are at least 0 and their sum differs from 1 by at most
+    `TOLERANCE`, and no member's payoff against it is above `TOLERANCE` times the largest payoff. Its entropy is the
+    maximum, except where payoffs differ by less than about 1e-5 of the largest and are not equal: there the solver may
+    find only an equilibrium of smaller entropy. The same matrix always gives the same mixture.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
     Raises
     ------
     ValueError
-        If the matrix is not antisymmetric or not finite.
+        If the matrix is not antisymmetric, not finite or empty.
     ArithmeticError
         If no mixture passes the verification. No game is known where that happens.
 
@@ -118,14 +118,15 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
     S. Boyd, L. Vandenberghe (2004), Convex Optimization, section 11.7: the interior-point method.
     """
     payoff = np.asarray(payoff, dtype=np.float64)
-    if payoff.ndim != 2 or not np.isfinite(payoff).all() or not np.array_equal(payoff, -payoff.T):
+    if payoff.ndim != 2 or not payoff.size or not np.isfinite(payoff).all() or not np.array_equal(payoff, -payoff.T):
         raise ValueError(f"expected an antisymmetric matrix of finite payoffs, got {payoff}")
     largest = np.abs(payoff).max(initial=0.0)
     if not largest:
         return np.full(len(payoff), 1 / len(payoff))
     scaled = payoff / largest
     for weights in _candidates(scaled):
-        if (weights >= 0).all() and (scaled @ weights).max() <= TOLERANCE:
+        is_mixture = (weights >= 0).all() and abs(weights.sum() - 1) <= TOLERANCE
+        if is_mixture and (scaled @ weights).max() <= TOLERANCE:
             return weights
     raise ArithmeticError(f"found no equilibrium of the game with the payoffs {payoff.tolist()}")
 

@@ -187,7 +187,9 @@ def test_no_member_beats_the_mixture_of_a_large_league():
         assert 20 < np.count_nonzero(weights) < 60
 
 
-@pytest.mark.parametrize("payoff", [np.ones((2, 2)), np.array([[0.0, np.inf], [-np.inf, 0.0]]), np.zeros(3)])
+@pytest.mark.parametrize(
+    "payoff", [np.ones((2, 2)), np.array([[0.0, np.inf], [-np.inf, 0.0]]), np.zeros(3), np.zeros((0, 0))]
+)
 def test_what_is_no_zero_sum_game_is_refused(payoff):
     with pytest.raises(ValueError, match="antisymmetric"):
         maximum_entropy_equilibrium(payoff)
