@@ -25,8 +25,8 @@ def _trainer(name: str, file: str, old: str, new: str, test: str) -> Mutant:
     return Mutant(name, f"echelon_train/{file}.py", old, new, f"tests/train/{test}.py")
 
 
-def _without(call: str, test: str) -> Mutant:
-    return _engine(f"tick without {call.partition('(')[0]}", "tick", f"\n    {call}", "\n    pass", test)
+def _without(call: str, test: str, of: str = "tick") -> Mutant:
+    return _engine(f"{of} without {call.partition('(')[0]}", "tick", f"\n    {call}", "\n    pass", test)
 
 
 PHASES = (
@@ -37,9 +37,12 @@ PHASES = (
     _without("fire_all(tables, state, b)", "rules/test_weapons"),
     _without("fly_all(tables, state, b)", "rules/test_flight"),
     _without("settle(tables, state, b, first_event)", "rules/test_weapons"),
-    _without("score_all(tables, state, b)", "rules/test_zone"),
-    _without("share_intel(tables, state, b)", "rules/test_intel"),
-    _without("look_around(tables, state, b)", "rules/test_seeing"),
+    _without("read_commands(tables, state, actions[b], b)", "rules/test_movement", "decision"),
+    _without("score_all(tables, state, b)", "rules/test_zone", "decision"),
+    _without("look_around(tables, state, b)", "rules/test_seeing", "decision"),
+    _without("list_all_contacts(tables, state, b)", "rules/test_display", "decision"),
+    _without("share_intel(tables, state, b)", "rules/test_intel", "decision"),
+    _without("observe_all(tables, state, b, out.observations[b])", "rules/test_display", "decision"),
 )
 
 REWARDS = (
@@ -95,6 +98,15 @@ LEARNING = (
     _trainer("PPO: the better of the two surrogates", "ppo/losses", "torch.minimum(", "torch.maximum(",
              "ppo/test_losses"),
     _trainer("PPO: ratios are clipped below only", "ppo/losses", "clamp(low, high)", "clamp(low)", "ppo/test_losses"),
+    _trainer("PPO: the critic learns from all samples", "ppo/losses",
+             "torch.where(batch.loss_mask, (returns - values) ** 2, 0.0)", "((returns - values) ** 2)",
+             "ppo/test_losses"),
+    _trainer("PPO: the actor learns from all samples", "ppo/losses", "batch.actor_mask.nonzero()",
+             "torch.ones_like(batch.actor_mask).nonzero()", "ppo/test_losses"),
+    _trainer("PPO: advantages keep their mean", "ppo/normalize", "(advantages - mean[groups])", "advantages",
+             "ppo/test_normalize"),
+    _trainer("PPO: advantages are normalised by all samples", "ppo/normalize", "torch.where(chosen, advantages",
+             "torch.where(torch.isfinite(advantages), advantages", "ppo/test_normalize"),
     _trainer("normalizer: moments merge wrongly", "policy/observation_normalizer",
              "delta.square() * count", "delta.square()", "policy/test_observation_normalizer"),
     _trainer("checkpoint: without the normalizer's moments", "tensor_files", ", *module.named_buffers())", ",)",
@@ -108,6 +120,10 @@ LEAGUE = (
              "league/ratings/test_glicko2"),
     _trainer("Glicko-2: losers gain", "league/ratings/glicko2", "(second, first, 1 - score)", "(second, first, score)",
              "league/ratings/test_glicko2"),
+    _trainer("Bradley-Terry: dispersion is ignored", "league/ratings/bradley_terry",
+             "payoffs.games / payoffs.dispersion", "1.0 * payoffs.games", "league/ratings/test_bradley_terry"),
+    _trainer("payoffs: reversed pairs keep their scores", "league/ratings/payoffs",
+             "values if i < j else 1 - values", "values", "league/ratings/test_payoffs"),
     _trainer("PFSP: the weak are preferred", "league/matchmaking/opponents", "(1 - chances) ** 2", "chances**2",
              "league/matchmaking/test_opponents"),
     _trainer("PFSP: equals are avoided", "league/matchmaking/opponents", "chances * (1 - chances)",
