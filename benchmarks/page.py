@@ -1,6 +1,6 @@
 """Fills docs/performance.md from results: ``python -m benchmarks.page [RESULTS]``.
 
-Without an argument the page and its picture are made anew from benchmarks/results.json. The sections of a file that is
+Without an argument the page and its picture follow from benchmarks/results.json. The sections of a file that is
 named take the place of those that are there; of sections that were measured in another run than the rest the page says
 when and on which machine.
 """

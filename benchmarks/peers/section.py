@@ -75,7 +75,7 @@ class Runner:
 
 
 def peers(effort: Effort) -> list[Table]:
-    """Everybody's agent-steps per second on one core, medians over interleaved rounds."""
+    """Agent-steps per second of every environment on one core, medians over interleaved rounds."""
     reasons = dict(NOT_MEASURED)
     with contextlib.ExitStack() as stack:
         runners: dict[Peer, Runner] = {}

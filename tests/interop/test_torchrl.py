@@ -40,7 +40,7 @@ def test_rollout_with_deaths(deadly, observation, action):
     assert battle["next", "done"].squeeze(-1).tolist() == [False] * 99 + [True]
     lived = torch.cat([battle["blue", "mask"], battle["red", "mask"]], dim=-1)
     assert lived[0].all() and not lived[-1].all() and lived[-1].any()
-    assert not (lived[1:] & ~lived[:-1]).any()  # nobody comes back
+    assert not (lived[1:] & ~lived[:-1]).any()  # no dead agent returns
     rewards = torch.cat([battle["next", team, "reward"] for team in ("blue", "red")], dim=1).squeeze(-1)
     assert rewards[~lived].eq(0).all() and rewards[lived].ne(0).any()
     if observation == "flat":
