@@ -47,7 +47,7 @@ RUN = [
     "2",
     "--ppo.learning-rate",
     "1e-3",
-    "--ppo.entropy-weight",
+    "--ppo.ent-coef",
     "0.01",
 ]
 
