@@ -192,7 +192,7 @@ def test_two_processes_train_one_member_of_a_league(tmp_path):
     snapshots = [each for each in league.members() if each.kind == "main"]
     assert [each.name for each in snapshots] == [f"main-{number}" for number in range(1, len(snapshots) + 1)]
     assert len(snapshots) >= 3
-    assert stdout.count("League: left") == len(snapshots)
+    assert stdout.count("League: added") == len(snapshots)
     finish(start(["--resume", "run", "--steps", "1024"], tmp_path))
     members = {each.name: each.parent for each in league.members()}
     assert members[f"main-{len(snapshots) + 1}"] == snapshots[-1].name
