@@ -35,7 +35,7 @@ def _finish(battle: Row, reason: int, winner: int) -> None:
 
 
 @kernel
-def judge(tables: Tables, state: State, b: int) -> None:
+def decide_outcome(tables: Tables, state: State, b: int) -> None:
     """End the battle if zone control, elimination or time say so, in this order."""
     rules, battle = tables.rules[0], state.battles[b]
     blue, red = state.teams[b, BLUE], state.teams[b, RED]

@@ -14,7 +14,7 @@ from echelon_env.engine.damage import settle
 from echelon_env.engine.intel import share_intel
 from echelon_env.engine.movement import list_near, move_all
 from echelon_env.engine.observe import observe_all
-from echelon_env.engine.outcome import flag_rows, judge
+from echelon_env.engine.outcome import decide_outcome, flag_rows
 from echelon_env.engine.paint import age_paint
 from echelon_env.engine.projectiles import fly_all
 from echelon_env.engine.reward import reward_all
@@ -70,7 +70,7 @@ def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> 
         tick(tables, state, b)
     state.battles[b].step_count += 1
     score_all(tables, state, b)
-    judge(tables, state, b)
+    decide_outcome(tables, state, b)
     flag_rows(tables, state, b, out.terminated[b], out.truncated[b])
     reward_all(tables, state, b, out.components[b], out.rewards[b])
 

@@ -25,7 +25,7 @@ SELF: Final = "(self)"
 HOPELESS: Final = 0.1
 """Win probability below which a main exploiter turns to the main agent's past selves, to learn from those first."""
 
-JUDGED: Final = 20
+MIN_GAMES: Final = 20
 """Battles against an opponent from which on a win rate against it means something."""
 
 
@@ -69,7 +69,7 @@ def choose_opponents(
             raise ConfigError("a main exploiter needs a main agent to exploit: the league has no snapshot of one")
         snapshots = [each for each in candidates if each.name in main]
         newest = snapshots[-1]
-        if newest.games < JUDGED or newest.win_probability >= HOPELESS or len(snapshots) == 1:
+        if newest.games < MIN_GAMES or newest.win_probability >= HOPELESS or len(snapshots) == 1:
             return [newest.name] * count
         past = [dataclasses.replace(each, relation="past") for each in snapshots[:-1]]
         mixture = OpponentMixture(self_play=0, pfsp=1, verification=0, pfsp_weighting="var")
@@ -97,8 +97,8 @@ def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candi
         return False
     if settings.role == "main" or samples >= settings.patience * settings.snapshot_every:
         return True
-    judged = [each for each in opponents if each.games >= JUDGED]
-    return bool(judged) and all(each.win_probability >= settings.beaten for each in judged)
+    rated = [each for each in opponents if each.games >= MIN_GAMES]
+    return bool(rated) and all(each.win_probability >= settings.beaten for each in rated)
 
 
 def should_reset(settings: LeagueConfig, generator: np.random.Generator) -> bool:

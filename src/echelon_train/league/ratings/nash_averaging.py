@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg, optimize
 from scipy.special import logit
 
+from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import SCALE, Rating
 from echelon_train.league.ratings.payoffs import Payoffs, predicted_scores
 
@@ -109,7 +110,7 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
     ------
     ValueError
         If the matrix is not antisymmetric, not finite or empty.
-    ArithmeticError
+    LeagueError
         If no mixture passes the verification. No game is known where that happens.
 
     References
@@ -128,7 +129,7 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
         is_mixture = (weights >= 0).all() and abs(weights.sum() - 1) <= TOLERANCE
         if is_mixture and (scaled @ weights).max() <= TOLERANCE:
             return weights
-    raise ArithmeticError(f"found no equilibrium of the game with the payoffs {payoff.tolist()}")
+    raise LeagueError(f"found no equilibrium of the game with the payoffs {payoff.tolist()}")
 
 
 def _candidates(payoff: Array) -> Iterator[Array]:

@@ -73,7 +73,7 @@ class LeagueLearner:
         self._parents = {member.name: member.parent for member in members}
         self._members = [each for each in members if each.state == "active" and _plays_in_training(each)]
         self._ratings = self.league.ratings()
-        self._judge()
+        self._update_candidates()
         if self._self is None:
             self._self = build_policy(policy.network)
             self._self.set_training_mode(False)
@@ -102,7 +102,7 @@ class LeagueLearner:
 
     def snapshot_due(self, samples: int) -> bool:
         """Whether the learner shall leave a snapshot, after having trained on so many samples in all."""
-        self._judge()
+        self._update_candidates()
         opponents = [each for each in self._candidates if each.games]
         return snapshot_due(self.settings, samples - self._since, opponents)
 
@@ -185,7 +185,7 @@ class LeagueLearner:
         rating = self._ratings[self._last].rating if self._last in self._ratings else Rating().rating
         return Learner(SELF, rating, sum(len(scores) for scores in self._scores.values()))
 
-    def _judge(self) -> None:
+    def _update_candidates(self) -> None:
         """Update the candidates by the battles so far."""
         ancestors, ancestor = set(), self._last
         while ancestor is not None:

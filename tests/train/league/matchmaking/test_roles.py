@@ -6,7 +6,7 @@ import pytest
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.matchmaking.opponents import Candidate, Learner
-from echelon_train.league.matchmaking.roles import JUDGED, SELF, choose_opponents, should_reset, snapshot_due
+from echelon_train.league.matchmaking.roles import MIN_GAMES, SELF, choose_opponents, should_reset, snapshot_due
 
 LEARNER = Learner(SELF, 1500.0, 1000)
 COUNT = 4000
@@ -50,7 +50,7 @@ class TestMainExploiter:
 
     @pytest.mark.parametrize(
         "newest",
-        [candidate("main-2", won=0, games=JUDGED - 1), candidate("main-2", won=0.11)],
+        [candidate("main-2", won=0, games=MIN_GAMES - 1), candidate("main-2", won=0.11)],
         ids=["few battles", "not quite"],
     )
     def test_hopeless_is_what_was_tried_often_and_hardly_ever_won(self, newest):
@@ -96,7 +96,7 @@ def test_a_best_response_and_no_other_role_has_a_target(role, target):
 
 
 BEATEN, UNDECIDED = candidate("a", won=0.8), candidate("b", won=0.6)
-HARDLY_MET = candidate("c", won=0, games=JUDGED - 1)
+HARDLY_MET = candidate("c", won=0, games=MIN_GAMES - 1)
 
 
 @pytest.mark.parametrize(
