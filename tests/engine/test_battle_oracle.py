@@ -12,11 +12,11 @@ from oracles.situations import arranged_engine, brawling_actions, random_actions
 from oracles.world import GRAZING, load
 
 CONFIGS = {
-    "game": small_config(max_steps=120),
+    "game": small_config(max_steps=200),
     "odd": odd_config(),
-    "safe": small_config(max_steps=30, combat={"friendly_fire": False}, observability="full"),
+    "safe": small_config(max_steps=60, combat={"friendly_fire": False}, observability="full"),
     "mortal": odd_config(dead_agents="terminate"),
-    "persist": small_config(dead_agents="persist", time_limit="terminate", max_steps=40, zone={"score_to_win": 4.0}),
+    "persist": small_config(dead_agents="persist", time_limit="terminate", max_steps=60, zone={"score_to_win": 4.0}),
 }
 
 

@@ -48,7 +48,7 @@ def test_the_recorded_battles_hold_what_could_break_determinism(recorded):
 
 
 @pytest.mark.parametrize(
-    ("num_battles", "position", "num_threads"), [(1, 0, 1), (1, 0, 2), (12, 0, 1), (64, 37, 2), (12, 11, 2)]
+    ("num_battles", "position", "num_threads"), [(1, 0, 1), (1, 0, 2), (64, 0, 1), (64, 37, 2), (64, 63, 2)]
 )
 def test_same_seed_and_actions_give_the_same_bytes(recorded, num_battles, position, num_threads):
     actions, digests, _ = recorded

@@ -130,13 +130,13 @@ def begin(engine, seed, rng):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@settings(max_examples=6, phases=PHASES)
+@settings(max_examples=12, phases=PHASES)
 @given(seed=st.integers(0, 2**64 - 1))
 def test_invariants(name, seed):
     check_battles(CONFIGS[name], seed)
 
 
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=30, phases=PHASES)
 @given(seed=st.integers(0, 2**64 - 1))
 def test_invariants_of_any_configuration(seed):
     check_battles(random_config(seed), seed)

@@ -33,10 +33,8 @@ class Novices:
         return self.players[agent].act(observation[None])[0]
 
 
-@pytest.mark.parametrize(
-    ("scenario", "max_steps", "dead_agents"),
-    [("duel", 100, "terminate"), ("duel", 100, "persist"), ("skirmish", 80, "terminate")],
-)
+@pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
+@pytest.mark.parametrize(("scenario", "max_steps"), [("duel", 100), ("skirmish", 80)])
 def test_parallel_battles(scenario, max_steps, dead_agents):
     def make():
         return echelon_env.parallel_env(scenario, dead_agents=dead_agents, max_steps=max_steps, maps=2)

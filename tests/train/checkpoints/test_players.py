@@ -53,7 +53,8 @@ def recorded(player: Player, seen: dict[tuple[int, int], list[np.ndarray]]) -> P
     return dataclasses.replace(player, make=make)
 
 
-@pytest.mark.parametrize(("deterministic", "config"), [(True, DUEL), (False, TEAMS), (False, UNEVEN)])
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("config", [DUEL, TEAMS, UNEVEN], ids=["duel", "teams", "uneven"])
 def test_a_result_depends_on_nothing_beside_it(deterministic, config):
     """To the bit of every action, whatever is played beside a battle, in whatever place, by however many threads."""
     match_of, actions_of = [], []
