@@ -1,8 +1,9 @@
-"""The recurrent policy: encoders of the observation's streams, an LSTM, and a distribution over hybrid actions."""
+"""The recurrent policy: observation encoders, an LSTM, and a distribution over hybrid actions."""
 
 from echelon_train.policy.distributions import HybridDistribution
-from echelon_train.policy.recurrent import BattlePolicy, action_space, build_policy, observation_space
+from echelon_train.policy.recurrent import BattlePolicy, build_policy
 from echelon_train.policy.sequences import CnnLstmPolicy, MlpLstmPolicy, MultiInputLstmPolicy, SequencePolicy
+from echelon_train.policy.spaces import action_space, observation_space
 
 __all__ = [
     "BattlePolicy",

@@ -1,7 +1,8 @@
-"""The distribution over a mech's hybrid action: squashed Gaussian numbers, Bernoulli switches, categorical choices.
+"""The distribution over a mech's hybrid action: tanh-squashed Gaussian, Bernoulli and categorical parts.
 
-What is stored is the raw action: the numbers before tanh, switches as 0 or 1, and the index of every choice, where 0 is
-none if the block has it. A float32 action at -1 or 1 no longer tells which number made it; the raw one does.
+The rollout buffer stores raw actions: continuous entries ("numbers") before tanh, switches as 0 or 1, and one option
+index for each choice. Option 0 is "none" in blocks that have it. Raw actions are needed for log-probabilities: float32
+tanh saturates at -1 and 1 and cannot be inverted there.
 """
 
 from __future__ import annotations
@@ -36,24 +37,24 @@ _MASK_STARTS = {
 }
 
 RAW_DIM = sum(_RAW_WIDTHS)
-"""Width of a raw action: the blocks one after the other as in `BLOCKS`, a choice being one column."""
+"""Width of a raw action: the blocks in the order of `BLOCKS`; a choice takes one column."""
 
 MASKS = _SWITCHES + sum(_SIZES)
-"""Width of a mask: an entry for each switch, then one for each option of each choice."""
+"""Width of an action mask: one entry for each switch, then one for each option of each choice."""
 
 PARAMETERS = 2 * _NUMBERS + MASKS
-"""Width of the policy's output: means, offsets of the log-std, and the logits of what a mask has entries for."""
+"""Width of the policy's output: means and log-std offsets of the numbers, then one logit for each entry of a mask."""
 
 _FIRST_TARGET = 2 * _NUMBERS + _MASK_STARTS["target"] + 1
 
 TARGET_LOGITS = slice(_FIRST_TARGET, _FIRST_TARGET + TARGET_CHOICES)
-"""Part of the policy's output: the logits of the contact rows as targets, without that of none."""
+"""Columns of the policy's output with the target logits of the contact rows; the logit of "no target" is outside."""
 
-_LEAST_LOG_PROB = -80.0
-"""The exponential of which is 2e-35: no float32 near it is subnormal."""
+_MIN_LOG_PROB = -80.0
+"""Lower bound of log-probabilities before exp: exp(-80) is 2e-35, above float32's subnormal numbers, which are slow."""
 
-_LEAST_PROBABILITY = 1e-34
-"""Of options that are sampled; there are no uniform numbers so small."""
+_MIN_PROBABILITY = 1e-34
+"""Options below this probability are never sampled: the noise does not resolve such small probabilities."""
 
 _LOGISTIC_WEIGHTS = (0.3236655506, 0.5658859831, 0.1104484663)
 _LOGISTIC_SCALES = (0.57648302605, 0.92086289193, 1.45848703912)
@@ -61,16 +62,16 @@ _LOGISTIC_SCALES = (0.57648302605, 0.92086289193, 1.45848703912)
 
 @dataclass(frozen=True)
 class _Tables:
-    """Where things are, as tensors of one device."""
+    """Index tensors on one device that map between raw actions, logits, masks and action vectors."""
 
-    by_kind: Tensor  # (RAW_DIM,) raw columns: first the numbers, then the switches, then the choices
-    in_order: Tensor  # (RAW_DIM,) its inverse
-    options: Tensor  # (largest choice * choices,) places of the options' logits; MASKS where a choice has fewer
-    features: Tensor  # (MASKS,) features of an observation that make the entries of a mask possible
-    always: Tensor  # (MASKS,) bool: possible in any case
-    column: Tensor  # (ACTION_DIM,) raw columns that the entries of an action follow from
-    value: Tensor  # (ACTION_DIM,) what the column of a switch or a choice holds when the entry is 1
-    is_number: Tensor  # (ACTION_DIM,) bool
+    by_kind: Tensor  # (RAW_DIM,) raw columns sorted by kind: numbers, switches, choices
+    by_block: Tensor  # (RAW_DIM,) the inverse permutation
+    options: Tensor  # (max options * choices,) column of each option's logit; MASKS where a choice has fewer options
+    features: Tensor  # (MASKS,) observation feature that allows each entry of a mask
+    always: Tensor  # (MASKS,) bool: entries that are allowed in every observation
+    column: Tensor  # (ACTION_DIM,) raw column of each entry of the action vector
+    value: Tensor  # (ACTION_DIM,) value of that column at which a switch's or an option's entry is 1
+    is_number: Tensor  # (ACTION_DIM,) bool: continuous entries
 
 
 @functools.cache
@@ -87,12 +88,12 @@ def _tables(device: torch.device) -> _Tables:
             column.append(_RAW_COLUMNS[block.name][0 if block.kind == "choice" else i])
             value.append(float(i + block.optional if block.kind == "choice" else 1))
             is_number.append(block.kind == "numbers")
-    features, always = _conditions()
-    with torch.inference_mode(False):  # else tables that are first needed for inference could not serve training
-        places = torch.tensor(by_kind, device=device)
+    features, always = _mask_features()
+    with torch.inference_mode(False):  # autograd cannot save tensors that were created in inference mode
+        columns = torch.tensor(by_kind, device=device)
         return _Tables(
-            by_kind=places,
-            in_order=places.argsort(),
+            by_kind=columns,
+            by_block=columns.argsort(),
             options=torch.tensor(options, device=device),
             features=torch.tensor(features, device=device),
             always=torch.tensor(always, device=device),
@@ -102,8 +103,8 @@ def _tables(device: torch.device) -> _Tables:
         )
 
 
-def _conditions() -> tuple[list[int], list[bool]]:
-    """For each entry of a mask the feature that makes it possible, and whether it is possible in any case."""
+def _mask_features() -> tuple[list[int], list[bool]]:
+    """For each entry of a mask: the observation feature that allows it, and whether it is always allowed."""
     own, contacts = STREAMS["self"].start, STREAMS["contacts_mask"].start
     alive = own + Self.ALIVE
     needs = {
@@ -125,11 +126,11 @@ def _conditions() -> tuple[list[int], list[bool]]:
 
 
 def parameter_bias(initial_std: float, min_std: float, max_std: float) -> Tensor:
-    """Bias of the policy's output layer with which a policy of small weights starts.
+    """Initial bias of the policy's output layer; with small weights it determines the initial distribution.
 
-    Numbers have mean 0 and standard deviation `initial_std` before tanh. Triggers are pulled with probability 1/2;
-    venting holds fire and has 0.1, electronics stay silent with 0.8; the other choices are uniform among what is
-    possible.
+    Numbers have mean 0 and standard deviation `initial_std` before tanh. A trigger is pulled with probability 1/2.
+    Venting has probability 0.1, because it stops a mech's fire. Electronics stay silent with probability 0.8. All other
+    choices are uniform over the allowed options.
 
     Returns
     -------
@@ -162,20 +163,21 @@ def _logit(probability: float) -> float:
 
 
 def action_masks(observations: Tensor) -> Tensor:
-    """What is possible, as far as the observation tells.
+    """Masks of the allowed switches and options, derived from observations.
 
-    A trigger needs a weapon with shots left, a target a filled contact row, ECM and ECCM a class that carries them.
-    The first option of a choice, which is none or the default, is always there. The dead have only that.
+    A trigger needs a weapon with shots left. A target needs a filled contact row. ECM and ECCM need a mech class that
+    carries them. The first option of a choice ("none" or the default) is always allowed. A dead mech may do nothing
+    else.
 
     Parameters
     ----------
     observations
-        (R, OBSERVATION_DIM), as the env gives them: not normalised.
+        (R, OBSERVATION_DIM), as the environment returns them: not normalised.
 
     Returns
     -------
     torch.Tensor
-        (R, MASKS) bool.
+        (R, MASKS) bool, True where allowed.
 
     Raises
     ------
@@ -189,7 +191,7 @@ def action_masks(observations: Tensor) -> Tensor:
 
 
 def environment_actions(raw: Tensor) -> Tensor:
-    """The action vectors of raw actions: numbers after tanh, switches and options 0 or 1.
+    """Convert raw actions to the environment's action vectors: numbers after tanh, switches and options as 0 or 1.
 
     Parameters
     ----------
@@ -207,17 +209,17 @@ def environment_actions(raw: Tensor) -> Tensor:
 
 
 class HybridDistribution:
-    """Independent distributions of the entries of an action, for each of R rows.
+    """Action distribution of R rows; the entries of an action are independent.
 
-    Numbers are Gaussian before tanh, with a log-std between those of `min_std` and `max_std`; switches are Bernoulli,
-    choices categorical, both among what the mask allows. Works in the dtype of the parameters, float32 or float64.
+    Numbers are Gaussian before tanh, with a standard deviation between `min_std` and `max_std`. Switches are Bernoulli
+    and choices categorical, both restricted by the mask. Computes in the dtype of the parameters, float32 or float64.
 
     Parameters
     ----------
     parameters
         (R, PARAMETERS), the policy's output.
     masks
-        (R, MASKS) bool, as `action_masks` makes them; the first option of every choice is possible.
+        (R, MASKS) bool, from `action_masks`; the first option of every choice must be allowed.
     min_std, max_std
         Bounds of the standard deviation before tanh.
 
@@ -236,39 +238,39 @@ class HybridDistribution:
             )
         self._mean, offsets, logits = torch.split(parameters, [_NUMBERS, _NUMBERS, MASKS], 1)
         self._log_std = math.log(min_std) + math.log(max_std / min_std) * torch.sigmoid(offsets)
-        # Not minus infinity: its product with a probability of 0, in the entropy and in gradients, would be NaN.
+        # A finite value: minus infinity times a probability of 0, in the entropy and in gradients, would be NaN.
         impossible = torch.finfo(parameters.dtype).min
         logits = torch.where(masks, logits, impossible)
         self._switches = logits[:, :_SWITCHES]
         self._tables = _tables(parameters.device)
         options = functional.pad(logits, (0, 1), value=impossible).index_select(1, self._tables.options)
-        # Options before choices: a softmax over a short last axis is slow.
+        # (rows, options, choices): a softmax over a short last axis is slow.
         self._choices = functional.log_softmax(options.view(rows, max(_SIZES), len(_SIZES)), 1)
 
     @torch.no_grad()
     def sample(self, noise: Tensor) -> Tensor:
-        """Raw actions (R, RAW_DIM) made from standard normal numbers (R, RAW_DIM), the only source of chance.
+        """Sample raw actions (R, RAW_DIM) from standard normal `noise` (R, RAW_DIM), the only source of randomness.
 
-        Discrete columns take the normal distribution function of their noise as a uniform number and invert their own.
+        Discrete columns are sampled by inverse transform: the normal CDF of their noise is the uniform number.
         """
         normal, *rest = self._by_kind(noise)
         below_one = 1.0 - torch.finfo(noise.dtype).eps
         on, chosen = (torch.special.ndtr(each).clamp(max=below_one) for each in rest)
         numbers = torch.addcmul(self._mean, self._log_std.exp(), normal)
-        cumulative = functional.threshold(self._likely().exp(), _LEAST_PROBABILITY, 0.0).cumsum(1)
+        cumulative = functional.threshold(self._choice_log_probs().exp(), _MIN_PROBABILITY, 0.0).cumsum(1)
         passed = cumulative <= (chosen * cumulative[:, -1]).unsqueeze(1)
-        return self._in_order(numbers, on < torch.sigmoid(self._switches), passed.sum(1))
+        return self._by_block(numbers, on < torch.sigmoid(self._switches), passed.sum(1))
 
     @torch.no_grad()
     def mode(self) -> Tensor:
-        """The most probable raw actions (R, RAW_DIM): most probable before tanh; after it, the numbers' medians."""
-        return self._in_order(self._mean, self._switches > 0.0, self._choices.argmax(1))
+        """The mode before tanh (R, RAW_DIM). After tanh the numbers are the median of their distribution."""
+        return self._by_block(self._mean, self._switches > 0.0, self._choices.argmax(1))
 
     def log_prob(self, raw: Tensor) -> Tensor:
-        """Log-probabilities (R,) of raw actions (R, RAW_DIM), as densities of the numbers after tanh.
+        """Log-probabilities (R,) of raw actions (R, RAW_DIM); numbers contribute their density after tanh.
 
-        The logarithm of the derivative of tanh is 2 (log 2 - u - softplus(-2 u)), which has no cancellation at any u.
-        What the mask rules out is about as improbable as the dtype can say.
+        log(d tanh(u) / du) is computed as 2 (log 2 - u - softplus(-2 u)), which has no cancellation at any u. Masked
+        options have a finite log-probability near the dtype's lowest number.
         """
         numbers, switches, choices = self._by_kind(raw)
         deviation = (numbers - self._mean) * (-self._log_std).exp()
@@ -279,53 +281,53 @@ class HybridDistribution:
         return torch.cat((densities, switched, chosen), 1).sum(1)
 
     def entropy(self) -> Tensor:
-        """Entropies (R,) in nats, of the numbers after tanh.
+        """Entropies (R,) in nats; numbers contribute their entropy after tanh.
 
-        Exact but for the numbers' mean logarithm of the derivative of tanh, which is right to 1e-4 for every mean and
-        standard deviation.
+        Exact, except that the expected log-derivative of tanh has an error of up to 1e-4 for each number, at any mean
+        and standard deviation.
         """
         return torch.cat(self._entropies(), 1).sum(1)
 
     def block_entropies(self) -> dict[str, Tensor]:
-        """Entropies (R,) of every block, by its name; their sum is `entropy`."""
-        entropies = torch.split(self._in_order(*self._entropies()), _RAW_WIDTHS, 1)
+        """Entropies (R,) of each block by name; their sum is `entropy`."""
+        entropies = torch.split(self._by_block(*self._entropies()), _RAW_WIDTHS, 1)
         return {block.name: each.sum(1) for block, each in zip(BLOCKS, entropies, strict=True)}
 
     def _entropies(self) -> tuple[Tensor, Tensor, Tensor]:
         """Entropies of the numbers, switches and choices, (R, columns) each."""
         gaussian = self._log_std + 0.5 * math.log(2.0 * math.pi * math.e)
-        numbers = gaussian + _mean_log_slope(self._mean, self._log_std.exp())
+        numbers = gaussian + _expected_log_slope(self._mean, self._log_std.exp())
         distance = self._switches.abs()
         switches = functional.softplus(-distance) + distance * torch.sigmoid(-distance)
-        choices = self._likely()
+        choices = self._choice_log_probs()
         return numbers, switches, -(choices.exp() * choices).sum(1)
 
-    def _likely(self) -> Tensor:
-        """Log-probabilities of the choices' options, none so low that its exponential takes a hundred times as long."""
-        return self._choices.clamp_min(_LEAST_LOG_PROB)
+    def _choice_log_probs(self) -> Tensor:
+        """Log-probabilities of the options, clamped: exp is a hundred times slower where its result is subnormal."""
+        return self._choices.clamp_min(_MIN_LOG_PROB)
 
     def _by_kind(self, raw: Tensor) -> tuple[Tensor, ...]:
-        """The columns of the numbers, the switches and the choices."""
+        """Split raw columns into numbers, switches and choices, (R, columns) each."""
         return torch.split(raw.index_select(1, self._tables.by_kind), [_NUMBERS, _SWITCHES, len(_SIZES)], 1)
 
-    def _in_order(self, numbers: Tensor, switches: Tensor, choices: Tensor) -> Tensor:
-        """The inverse of `_by_kind`."""
-        return torch.cat((numbers, switches, choices), 1).index_select(1, self._tables.in_order)
+    def _by_block(self, numbers: Tensor, switches: Tensor, choices: Tensor) -> Tensor:
+        """The inverse of `_by_kind`: raw columns (R, RAW_DIM) in the order of `BLOCKS`."""
+        return torch.cat((numbers, switches, choices), 1).index_select(1, self._tables.by_block)
 
 
-def _mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:
+def _expected_log_slope(mean: Tensor, std: Tensor) -> Tensor:
     """E[log(1 - tanh(u)^2)] for u ~ N(mean, std^2), elementwise.
 
-    1 - tanh^2 is, but for a factor, the density of a logistic variable, which is close to a mixture of three centred
-    Gaussians; the formula follows by integrating that mixture twice. Averaging it over u only widens the Gaussians, so
-    the error is nowhere above its maximum at std = 0, 7.6e-5. Gauss-Hermite quadrature needs 22 nodes for 1e-3.
+    Up to a factor, 1 - tanh^2 is a logistic density, which a mixture of three centred Gaussians approximates well.
+    Integrating the mixture twice gives the formula. The expectation over u only widens the Gaussians, so the error is
+    largest at std = 0, where it is 7.6e-5. Gauss-Hermite quadrature needs 22 nodes for 1e-3.
 
-    The idea is that of Monahan & Stefanski, "Normal scale mixture approximations to F*(z) and computation of the
-    logistic-normal integral" (1992); the weights and scales are a minimax fit to this function itself.
+    The approximation follows Monahan & Stefanski, "Normal scale mixture approximations to F*(z) and computation of the
+    logistic-normal integral" (1992). The weights and scales are a minimax fit to this function.
     """
     weights = mean.new_tensor(_LOGISTIC_WEIGHTS).view(-1, 1, 1)
     variances = mean.new_tensor(_LOGISTIC_SCALES).view(-1, 1, 1).square()
-    # sqrt(2) times the standard deviations of the widened Gaussians; then E|x| for each of them, x ~ N(mean, .).
+    # sqrt(2) times the standard deviations of the widened Gaussians, then E|x| of each
     widths = torch.sqrt(2.0 * std.square() + 2.0 * variances)
     ratio = mean / widths
     absolute = torch.add(mean * torch.erf(ratio), widths * torch.exp(-ratio.square()), alpha=1.0 / math.sqrt(math.pi))

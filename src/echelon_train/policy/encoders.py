@@ -1,4 +1,4 @@
-"""Encoders of a mech's observation, stream by stream or whole, and of a battle's global state."""
+"""Encoders of a mech's flat observation, one network per stream or one for all, and of a battle's global state."""
 
 from __future__ import annotations
 
@@ -16,48 +16,47 @@ from echelon_train.policy.pooling import max_and_mean
 
 VECTORS = ("self", "objective")
 TABLES = ("contacts", "squad", "intel", "comm")
-"""Streams whose rows are a set; the stream of the name with ``_mask`` says which of them are filled."""
+"""Streams whose rows are an unordered set; the stream ``<name>_mask`` has 1 for each filled row."""
 MAPS = ("ego_map", "battle_map")
-
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
 _OBJECTIVE = slice(STREAMS["self"].row_width, STREAMS["self"].row_width + STREAMS["objective"].row_width)
-"""Columns of what is fused that the objective takes."""
+"""Columns of the objective in the fusion layer's input."""
 
 
 class SetEncoder(nn.Module):
-    """A set of rows as one vector, whatever their order: Zaheer et al. 2017, "Deep Sets".
+    """Permutation-invariant encoder of a set of rows: Zaheer et al. 2017, "Deep Sets".
 
-    Two linear layers with ReLU embed each row by itself. The vector is the greatest and the mean value of every entry
-    of the embeddings, and log(1 + n) of the number n of rows, which those do not tell; of an empty set it is zero. Only
-    filled rows are computed, for in a battle most are not.
+    Two linear layers with ReLU embed each row. The encoding is the maximum and the mean of the embeddings over the
+    rows, and log(1 + n) of the number of rows n, which the pooled values do not show. An empty set is encoded as zeros.
+    Only filled rows are embedded, because most rows are empty in a battle.
 
     Parameters
     ----------
     row_width
         Features of a row.
     set_width
-        Units of its embedding.
+        Width of a row's embedding.
     """
 
     def __init__(self, row_width: int, set_width: int) -> None:
         super().__init__()
         self.features_dim = 2 * set_width + 1
         self.dense = False
-        """Whether all rows are computed: then the last bits of a set hang on no other set's number of rows."""
+        """Embed empty rows too: then not even the last bits of an encoding depend on the other sets in a batch."""
         self.layers = nn.Sequential(
             nn.Linear(row_width, set_width), nn.ReLU(), nn.Linear(set_width, set_width), nn.ReLU()
         )
 
     def forward(self, table: Tensor, filled: Tensor) -> Tensor:
-        """Encode sets (R, rows, row_width), where `filled` (R, rows) bool, as (R, features_dim)."""
+        """Encode sets (R, rows, row_width) with the mask `filled` (R, rows) bool as (R, features_dim)."""
         if self.dense:
             return self.forward_rows(table, filled)[0]
         owner, number = filled.nonzero(as_tuple=True)
         return self._pool(self.layers(table[owner, number]), owner, filled)
 
     def forward_rows(self, table: Tensor, filled: Tensor) -> tuple[Tensor, Tensor]:
-        """Like `forward`, and the rows' embeddings (R, rows, set_width), not negative, zero where not filled."""
+        """Like `forward`, and also return the embeddings (R, rows, set_width), non-negative, zero for empty rows."""
         if self.dense:
             rows = torch.where(filled.unsqueeze(2), self.layers(table), 0.0)
             count = filled.sum(1, keepdim=True)
@@ -70,20 +69,20 @@ class SetEncoder(nn.Module):
 
     @staticmethod
     def _pool(embedded: Tensor, owner: Tensor, filled: Tensor) -> Tensor:
-        """Pool the embeddings (n, set_width) of the filled rows by the set (n,) that each is of."""
+        """Pool the embeddings (n, set_width) of filled rows; `owner` (n,) is the index of each row's set."""
         count = filled.sum(1, keepdim=True).to(embedded.dtype)
         return torch.cat([*max_and_mean(embedded, owner, count.clamp_min(1.0)), count.log1p()], 1)
 
 
 class MapEncoder(nn.Module):
-    """A square map as one vector: a convolution of stride 2, and a linear layer with weights for each place.
+    """Encoder of a square map: a convolution of stride 2, then a linear layer over all positions.
 
-    The kernel is 2 x 2 cells on a map of even side, which it tiles, and 3 x 3, overlapping, on one of odd side.
+    The kernel is 2 x 2 cells without overlap if the side is even, and 3 x 3 with overlap if it is odd.
 
     Parameters
     ----------
     stream
-        The map's layout, its shape (side, side, features of a cell).
+        The map's stream, of shape (side, side, features of a cell).
     channels
         Channels of the convolution.
     """
@@ -109,12 +108,12 @@ class MapEncoder(nn.Module):
 
 
 class FlatEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
-    """One linear layer with LayerNorm and ReLU over any flat observation.
+    """One linear layer with LayerNorm and ReLU on a flat observation of any width.
 
     Parameters
     ----------
     observation_space
-        A Box of one axis.
+        A one-dimensional Box.
     features_dim
         Width of the features.
 
@@ -126,7 +125,7 @@ class FlatEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
 
     def __init__(self, observation_space: spaces.Space[Any], features_dim: int) -> None:
         if not isinstance(observation_space, spaces.Box) or len(observation_space.shape) != 1:
-            raise ValueError(f"FlatEncoder: expected a Box of one axis, got {observation_space}")
+            raise ValueError(f"FlatEncoder: expected a one-dimensional Box, got {observation_space}")
         super().__init__(observation_space, features_dim)
         self.fusion = fusion(observation_space.shape[0], features_dim)
         initialize(self)
@@ -138,10 +137,10 @@ class FlatEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
 
 
 class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
-    """A mech's flat observation, each of its streams by its nature: vectors as they are, tables as sets, maps as such.
+    """Encoder of a mech's flat observation: vectors unchanged, tables by `SetEncoder`, maps by `MapEncoder`.
 
-    The rows' numbers do not matter to the features. What names rows by number, the action's target, needs the rows'
-    own embeddings beside them: `forward_rows`.
+    The features do not depend on the order of a table's rows. An action names its target by the number of a contact
+    row, so the target head needs the embeddings of these rows as well: see `forward_rows`.
 
     Parameters
     ----------
@@ -150,7 +149,7 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
     features_dim
         Width of the features.
     set_width
-        Units of the embedding of a row.
+        Width of a row's embedding.
     map_channels
         Channels of the convolutions over the maps.
 
@@ -184,29 +183,30 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         return self.forward_rows(observations)[0]
 
     def forward_rows(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """Encode observations (R, OBSERVATION_DIM), and the contacts that an action can name as its target.
+        """Encode observations (R, OBSERVATION_DIM) and the contacts that an action can target.
 
         Returns
         -------
         features
-            (R, features_dim), not negative.
+            (R, features_dim), non-negative.
         contacts
-            The first contact rows' embeddings (R, TARGET_CHOICES, set_width), not negative, zero where not filled.
+            (R, TARGET_CHOICES, set_width): embeddings of the first contact rows, non-negative, zero for empty rows.
         """
         fused, contacts = self._fuse(observations)
         return self.fusion[1:](fused), contacts
 
     def forward_active(self, observations: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
-        """What `forward_rows` gives, in less time where many are dead, with the contacts of some mechs only.
+        """Like `forward_rows`, but faster when many mechs are dead, and with the contacts of `active` rows only.
 
-        The dead see their objective alone: all else is encoded for one of them.
+        Observations of dead mechs differ only in the objective. So one of them is encoded in full, and the others
+        reuse its result with their own objective.
 
         Parameters
         ----------
         observations
             (R, OBSERVATION_DIM).
         active
-            (n,) int64: the numbers of the mechs whose contacts are wanted.
+            (n,) int64: indices of the rows whose contacts are returned.
 
         Returns
         -------
@@ -214,36 +214,36 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
         """
         alive = observations[:, _ALIVE] > 0.5
         living, dead = alive.nonzero().flatten(), (~alive).nonzero().flatten()
-        fused, contacts = self._fuse(leading(observations, torch.cat([living, dead[:1]])))
+        fused, contacts = self._fuse(select_rows(observations, torch.cat([living, dead[:1]])))
         objectives = observations[:, STREAMS["objective"].part].index_select(0, dead)
         first = cast("nn.Linear", self.fusion[0])
         fused, one = fused.tensor_split([len(living)])
         rest = one + (objectives - objectives[:1]) @ first.weight[:, _OBJECTIVE].t()
         place = torch.where(alive, alive.cumsum(0), len(living) + (~alive).cumsum(0)) - 1
-        features = leading(torch.cat([fused, rest]), place)
-        return self.fusion[1:](features), leading(contacts, place[active].clamp_max(len(living)))
+        features = select_rows(torch.cat([fused, rest]), place)
+        return self.fusion[1:](features), select_rows(contacts, place[active].clamp_max(len(living)))
 
     def _fuse(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """The fused features before LayerNorm, and the contacts."""
-        contacts, rows = self.contacts.forward_rows(*table(observations, "contacts"))
-        encoded = [cut(observations, STREAMS[name]) for name in VECTORS]
+        """The fusion layer's output before LayerNorm, and the contacts' embeddings."""
+        contacts, rows = self.contacts.forward_rows(*table_and_mask(observations, "contacts"))
+        encoded = [stream_view(observations, STREAMS[name]) for name in VECTORS]
         encoded.append(contacts)
-        encoded += [encoder(*table(observations, name)) for name, encoder in self.others.items()]
-        encoded += [encoder(cut(observations, STREAMS[name])) for name, encoder in self.maps.items()]
+        encoded += [encoder(*table_and_mask(observations, name)) for name, encoder in self.others.items()]
+        encoded += [encoder(stream_view(observations, STREAMS[name])) for name, encoder in self.maps.items()]
         return self.fusion[0](torch.cat(encoded, 1)), rows[:, :TARGET_CHOICES]
 
 
 class BattleEncoder(nn.Module):
-    """The global state of a battle of any even number of mechs, for a centralised critic.
+    """Encoder of a battle's global state for a centralised critic, for any even number of mechs.
 
-    The mechs of either team are a set; those that are dead, and padding, have `Unit.ALIVE` 0 and are not in it.
+    The living mechs of each team are one set. Dead mechs and padding have `Unit.ALIVE` 0 and are left out.
 
     Parameters
     ----------
     features_dim
         Width of the features.
     set_width
-        Units of the embedding of a mech.
+        Width of a mech's embedding.
     map_channels
         Channels of the convolution over the map.
     """
@@ -257,9 +257,9 @@ class BattleEncoder(nn.Module):
         initialize(self)
 
     def forward(self, states: Tensor) -> Tensor:
-        """Encode states (R, S), laid out by `state_streams`, as features (R, features_dim).
+        """Encode states (R, S) in the layout of `state_streams` as features (R, features_dim).
 
-        Raises ValueError if S is not the width of the state of an even number of mechs.
+        Raises ValueError if S is not the width of the state for an even number of mechs.
         """
         base = state_streams(0)["battle_map"].stop
         teams, rest = divmod(states.shape[1] - base, 2 * len(Unit))
@@ -269,36 +269,38 @@ class BattleEncoder(nn.Module):
                 f"mechs, got {tuple(states.shape)}"
             )
         streams = state_streams(2 * teams)
-        units = cut(states, streams["units"]).reshape(2 * len(states), teams, len(Unit))
+        units = stream_view(states, streams["units"]).reshape(2 * len(states), teams, len(Unit))
         mechs = self.mechs(units, units[..., Unit.ALIVE] > 0.5).view(len(states), -1)
-        clock, cells = cut(states, streams["clock"]), cut(states, streams["battle_map"])
+        clock, cells = stream_view(states, streams["clock"]), stream_view(states, streams["battle_map"])
         features: Tensor = self.fusion(torch.cat([clock, mechs, self.map(cells)], 1))
         return features
 
 
-def cut(vectors: Tensor, stream: Stream) -> Tensor:
-    """A stream's part of vectors (R, D), in the stream's shape: (R, *shape)."""
+def stream_view(vectors: Tensor, stream: Stream) -> Tensor:
+    """View of a stream in vectors (R, D), in the stream's shape: (R, *shape)."""
     return vectors[:, stream.part].view(len(vectors), *stream.shape)
 
 
-def leading(tensor: Tensor, rows: Tensor) -> Tensor:
-    """The rows (n,) int64 of a tensor, no copy of them if they are its first ones in their order."""
+def select_rows(tensor: Tensor, rows: Tensor | None) -> Tensor:
+    """Select rows by index (n,) int64; None selects all. A view, not a copy, if they are the first n rows in order."""
+    if rows is None:
+        return tensor
     first = torch.arange(len(rows), device=rows.device)
     return tensor[: len(rows)] if torch.equal(rows, first) else tensor.index_select(0, rows)
 
 
-def table(observations: Tensor, name: str) -> tuple[Tensor, Tensor]:
-    """A table's rows (R, rows, F) in observations (R, OBSERVATION_DIM), and which are filled (R, rows) bool."""
-    return cut(observations, STREAMS[name]), cut(observations, STREAMS[f"{name}_mask"]) > 0.5
+def table_and_mask(observations: Tensor, name: str) -> tuple[Tensor, Tensor]:
+    """A table's rows (R, rows, F) in observations (R, OBSERVATION_DIM), and the mask of filled rows (R, rows) bool."""
+    return stream_view(observations, STREAMS[name]), stream_view(observations, STREAMS[f"{name}_mask"]) > 0.5
 
 
 def fusion(width: int, features_dim: int) -> nn.Sequential:
-    """The layer that makes features of everything that has been encoded."""
+    """Linear layer, LayerNorm and ReLU that combine the encoded streams into features."""
     return nn.Sequential(nn.Linear(width, features_dim), nn.LayerNorm(features_dim), nn.ReLU())
 
 
 def initialize(module: nn.Module) -> None:
-    """Orthogonal weights with the gain of ReLU, and biases of zero, for all of a module's layers."""
+    """Initialize all layers of a module with orthogonal weights (gain sqrt(2), for ReLU) and zero biases."""
     for layer in module.modules():
         if isinstance(layer, (nn.Linear, nn.Conv2d)):
             nn.init.orthogonal_(layer.weight, math.sqrt(2))

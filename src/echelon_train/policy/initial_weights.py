@@ -1,4 +1,4 @@
-"""Orthogonal weights to begin with: Saxe et al., "Exact solutions to the nonlinear dynamics of learning", 2014."""
+"""Orthogonal initialization: Saxe et al., "Exact solutions to the nonlinear dynamics of learning", 2014."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from torch import nn
 
 
 def orthogonal(layer: nn.Linear, gain: float) -> None:
-    """Make a layer's weight orthogonal, times a gain, and its bias zero."""
+    """Set a layer's weight to an orthogonal matrix times `gain`, and its bias to zero."""
     nn.init.orthogonal_(layer.weight, gain)
     nn.init.zeros_(layer.bias)
 
 
 def orthogonal_lstm(lstm: nn.LSTM) -> None:
-    """Make weights orthogonal gate by gate, and biases zero but for the forget gate's, 1: it begins by keeping.
+    """Set each gate's weights to an orthogonal matrix, the forget gate's bias to 1 and all other biases to zero.
 
-    Jozefowicz et al., "An Empirical Exploration of Recurrent Network Architectures", 2015, has that bias.
+    The forget bias of 1 makes the LSTM keep its state at first: Jozefowicz et al., "An Empirical Exploration of
+    Recurrent Network Architectures", 2015.
     """
     units = lstm.hidden_size
     with torch.no_grad():

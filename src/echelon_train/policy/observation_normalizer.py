@@ -1,4 +1,4 @@
-"""Running moments of observations, and observations brought to mean 0 and variance 1 by them."""
+"""Normalisation of observations to mean 0 and variance 1 by running moments."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from torch import Tensor, nn
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
 from echelon_train.policy.encoders import TABLES
 
-VANISHING = ("self", "ego_map", "battle_map")
-"""Streams that are all zeros once a mech is dead."""
+ZERO_IF_DEAD = ("self", "ego_map", "battle_map")
+"""Streams that are all zeros for dead mechs."""
 
 EPSILON = 1e-4
-"""Added to a variance: entries are on a scale of one, and what hardly varies is not blown up by more than 100."""
+"""Added to variances. Entries are of order 1, so a nearly constant feature is scaled up by at most 100."""
 
 CLIP = 10.0
-"""Largest value of a normalised entry."""
+"""Normalised entries are clipped to +-CLIP."""
 
 
 class ObservationNormalizer(nn.Module):
-    """Observations (R, OBSERVATION_DIM) by the running mean and variance of each feature.
+    """Normalises observations (R, OBSERVATION_DIM) by the running mean and variance of each feature.
 
-    A feature has the same moments in all rows of a table and all cells of a map, so that the rows of a set stay
-    interchangeable. Only what is there counts: rows of living mechs, and filled rows of their tables. Features without
-    a unit are left as they are: masks and other indicators, shares, unit vectors and messages are on a scale of one by
-    their nature, and what messages hold drifts with the policy.
+    All rows of a table and all cells of a map share the moments of a feature, so that the rows of a set stay
+    interchangeable. The moments count living mechs and filled rows only. Features without a unit are not normalised:
+    masks, other indicators, shares, unit vectors and messages are of order 1 already, and the content of messages
+    drifts with the policy.
 
-    The moments are a persistent buffer, float64, and travel in `state_dict`.
+    The moments are a persistent float64 buffer, so `state_dict` contains them.
     """
 
     running: Tensor
@@ -42,26 +42,26 @@ class ObservationNormalizer(nn.Module):
 
     @torch.no_grad()
     def update(self, observations: Tensor, living: Tensor) -> None:
-        """Count more observations.
+        """Update the moments with observations.
 
         Parameters
         ----------
         observations
-            (R, OBSERVATION_DIM), as the environment gives them.
+            (R, OBSERVATION_DIM), as the environment returns them.
         living
-            (R,) bool: which of them count.
+            (R,) bool: the rows that count.
 
         Raises
         ------
         ValueError
-            For other shapes, and for an entry that is not finite; then nothing has been counted.
+            For other shapes and for entries that are not finite; the moments are then unchanged.
         """
         _check(observations)
         if living.shape != observations.shape[:1] or living.dtype != torch.bool:
             raise ValueError(
                 f"expected living as ({len(observations)},) bool, got {tuple(living.shape)} {living.dtype}"
             )
-        if not torch.isfinite(observations.sum()):  # 30 times as fast as looking at each
+        if not torch.isfinite(observations.sum()):  # 30 times as fast as testing each entry
             for row, entry in (~torch.isfinite(observations)).nonzero().tolist():
                 raise ValueError(
                     f"expected finite observations, got {observations[row, entry].item()} for "
@@ -76,11 +76,10 @@ class ObservationNormalizer(nn.Module):
 
     @torch.no_grad()
     def merge(self, moments: Tensor) -> None:
-        """Count what another normaliser has counted, of whose `moments` these are.
+        """Merge the `moments` of another normaliser, such as that of another process, into these.
 
-        As many processes do that each count their own observations: by Chan, Golub and LeVeque 1979, "Updating
-        formulae and a pairwise algorithm for computing sample variances". Raises ValueError for another shape or for
-        moments that are not finite.
+        Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample variances".
+        Raises ValueError for another shape and for moments that are not finite.
         """
         if moments.shape != self.running.shape:
             raise ValueError(f"expected moments of shape {tuple(self.running.shape)}, got {tuple(moments.shape)}")
@@ -95,9 +94,9 @@ class ObservationNormalizer(nn.Module):
         )
 
     def forward(self, observations: Tensor) -> Tensor:
-        """Normalise observations (R, OBSERVATION_DIM), within +-`CLIP`; what is not filled is exactly 0.
+        """Normalise observations (R, OBSERVATION_DIM) and clip them to +-`CLIP`; empty rows become exactly 0.
 
-        A feature that has not been counted yet stays as it is. Raises ValueError for another shape.
+        A feature without any counted value is not normalised. Raises ValueError for another shape.
         """
         _check(observations)
         count, mean, squares = self.running
@@ -113,13 +112,13 @@ class ObservationNormalizer(nn.Module):
             if name in TABLES:
                 rows = part.view(len(normal), stream.rows, stream.row_width)
                 rows.masked_fill_(observations[:, STREAMS[f"{name}_mask"].part, None] <= 0.5, 0.0)
-            elif name in VANISHING:
+            elif name in ZERO_IF_DEAD:
                 part.masked_fill_(dead, 0.0)
         return normal
 
 
 def _layout() -> tuple[Tensor, Tensor]:
-    """The number of the feature that each entry of an observation is, (D,); and (features,) bool, what is scaled."""
+    """The feature index of each entry of an observation (D,), and which features are normalised (features,) bool."""
     feature: list[Tensor] = []
     scaled: list[bool] = []
     for stream in STREAMS.values():
@@ -129,14 +128,14 @@ def _layout() -> tuple[Tensor, Tensor]:
 
 
 def _rows(observations: Tensor, name: str) -> Tensor:
-    """The filled rows (n, F) of a stream in observations (R, D) of living mechs; the cells of a map are rows."""
+    """All filled rows (n, F) of a stream in observations (R, D) of living mechs; each cell of a map is a row."""
     stream = STREAMS[name]
     rows = observations[:, stream.part].reshape(-1, stream.row_width)
     return rows[observations[:, STREAMS[f"{name}_mask"].part].flatten() > 0.5] if name in TABLES else rows
 
 
 def _moments(rows: Tensor) -> Tensor:
-    """Count, mean, and sum of squared deviations of the columns of rows (n, F): (3, F) float64."""
+    """Count, mean, and sum of squared deviations of each column of rows (n, F): (3, F) float64."""
     if not len(rows):
         return rows.new_zeros(3, rows.shape[1], dtype=torch.float64)
     precise = rows.double()

@@ -1,4 +1,4 @@
-"""Recurrent policies of sb3-contrib, trained on sequences with one call of the LSTM."""
+"""The base class of recurrent policies, and sb3-contrib's policies built on it."""
 
 from __future__ import annotations
 
@@ -11,82 +11,82 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from torch import Tensor, nn
 
 LstmState = tuple[Tensor, Tensor]
-"""Hidden and cell state, each (layers, rows, units)."""
+"""Hidden and cell state, (layers, rows, units) each."""
 
 Observations = Tensor | dict[str, Tensor]
-"""Observations of some rows, (rows, ...), or a dict of them."""
+"""A tensor (rows, ...), or a dict of such tensors."""
 
 
 class Sequences(NamedTuple):
-    """How the S samples of a minibatch follow one another: in n sequences of up to L steps, each within an episode."""
+    """The layout of the S samples of a minibatch: n sequences of up to L steps, each within one episode."""
 
     length: int  # L
     number: int  # n
     starts: Tensor  # (n,) float32: 1 where a sequence is the beginning of an episode
-    place: Tensor | None  # (S,) int64: step * n + sequence of every sample; None if sample i is at place i and S = L n
+    place: Tensor | None  # (S,) int64: step * n + sequence of each sample; None if place[i] = i and S = L n
 
-    def following(self, samples: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """For each of S samples the number of the one after it in its sequence (S,), and whether there is one (S,)."""
-        numbers = torch.arange(samples, device=device)
-        place = numbers if self.place is None else self.place
-        # one step more than there is, which stays empty
-        at = torch.full(((self.length + 1) * self.number,), -1, device=device).index_copy(0, place, numbers)
+    def next_samples(self, samples: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Index of the next sample in each sample's sequence, (S,) int64, and whether there is one, (S,) bool."""
+        indices = torch.arange(samples, device=device)
+        place = indices if self.place is None else self.place
+        # one additional step that stays empty
+        at = torch.full(((self.length + 1) * self.number,), -1, device=device).index_copy(0, place, indices)
         following = at[place + self.number]
         return following.clamp_min(0), following >= 0
 
-    def only(self, samples: Tensor) -> tuple[Sequences, Tensor]:
-        """The sequences that some samples are in, in their order and without the other samples; it may be none.
+    def select(self, samples: Tensor) -> tuple[Sequences, Tensor]:
+        """The layout of a subset of the samples; sequences without any of them are dropped.
 
         Parameters
         ----------
         samples
-            (S',) int64 and ascending: their numbers.
+            (S',) int64, ascending: indices of the samples; may be empty.
 
         Returns
         -------
-        The sequences, of S' samples, and their numbers (n',), int64 and ascending.
+        The layout of S' samples in n' sequences, and the old indices (n',) int64, ascending, of these sequences.
         """
         place = samples if self.place is None else self.place.index_select(0, samples)
         sequence = place % self.number
-        kept = torch.zeros(self.number, dtype=torch.bool, device=samples.device).index_fill(0, sequence, True)
-        numbers, rank = kept.nonzero().flatten(), kept.cumsum(0) - 1
-        place = place // self.number * len(numbers) + rank.index_select(0, sequence)
-        return Sequences(self.length, len(numbers), self.starts.index_select(0, numbers), place), numbers
+        mask = torch.zeros(self.number, dtype=torch.bool, device=samples.device).index_fill(0, sequence, True)
+        kept, rank = mask.nonzero().flatten(), mask.cumsum(0) - 1
+        place = place // self.number * len(kept) + rank.index_select(0, sequence)
+        return Sequences(self.length, len(kept), self.starts.index_select(0, kept), place), kept
 
 
 class ActionEvaluation(NamedTuple):
-    """A policy's evaluation of S samples, n of which are of active rows."""
+    """A policy's evaluation of S samples; n of them are of active rows."""
 
-    values: Tensor  # (S, 1), in terms of the return normaliser if there is one
+    values: Tensor  # (S, 1), in the units of the return normaliser if there is one
     log_probs: Tensor  # (n,) of the raw actions
-    entropy: Tensor | None  # (n,), None if the distribution has no formula for it
-    latent: Tensor | None = None  # (S, F), what the actor's head is given
+    entropy: Tensor | None  # (n,), None if the distribution has no closed form
+    latent: Tensor | None = None  # (S, F), the input of the actor's head
 
 
 class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
-    """A recurrent actor-critic whose sequences have their episode starts at their first step only.
+    """The interface of policies of `EchelonRecurrentPPO`: a recurrent actor-critic trained on `Sequences`.
 
-    The interface that `EchelonRecurrentPPO` needs. The raw actions of `forward` and `evaluate` may differ from
-    those that the environment gets.
+    An episode starts at the first step of a sequence only, so one call of the LSTM processes all sequences. The raw
+    actions of `forward` and `evaluate` may differ from the actions that the environment gets.
     """
 
     num_groups = 1
-    """Number of the groups of `groups`."""
+    """Number of groups that `groups` distinguishes."""
 
     encoding_dtype: torch.dtype | None = None
-    """What encoders of policies that can may compute in, if not in float32; the LSTM and the heads never do."""
+    """Autocast dtype of the encoders, for policies that support it. None: float32, as the LSTM and heads always use."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.register_module("return_normalizer", None)
 
     def save(self, path: str) -> None:
-        """Refused: stable-baselines3 would write a pickle. Raises NotImplementedError."""
+        """Not supported, because stable-baselines3 would write a pickle. Raises NotImplementedError."""
         raise NotImplementedError("a policy is saved with its algorithm: EchelonRecurrentPPO.save(path)")
 
     @classmethod
     def load(cls, path: str, device: torch.device | str = "auto") -> Any:
-        """Refused: what stable-baselines3 would load can run code. Raises NotImplementedError."""
+        """Not supported, because stable-baselines3's files can run code. Raises NotImplementedError."""
         raise NotImplementedError("a policy is loaded with its algorithm: EchelonRecurrentPPO.load(path).policy")
 
     @staticmethod
@@ -95,8 +95,8 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     ) -> tuple[Tensor, LstmState]:
         """Run an LSTM over sequences in one call.
 
-        The stock method walks through time in Python whenever any row starts an episode. The buffer cuts sequences at
-        episode starts, so masking the initial state is enough.
+        sb3-contrib's method loops over time in Python whenever a row starts an episode. The buffer cuts sequences at
+        episode starts, so it is enough to mask the initial state.
 
         Parameters
         ----------
@@ -105,14 +105,14 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         lstm_states
             (layers, n, units) each, before the sequences' first steps.
         episode_starts
-            `Sequences`, or (S,) of which only those of first steps count.
+            `Sequences`, or (S,) float32, of which only those of the sequences' first steps are used.
         lstm
             The LSTM.
 
         Returns
         -------
-        Its outputs (S, units) in the order of the features, and its states after the last steps, which mean something
-        only for sequences that are L steps long.
+        Outputs (S, units) in the order of the features, and the states after step L, which are valid only for sequences
+        of L steps.
         """
         hidden, cell = lstm_states
         if isinstance(episode_starts, Sequences):
@@ -126,7 +126,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
             starts = episode_starts.view(count, -1)[:, 0]
             steps = features.view(count, -1, features.shape[-1]).transpose(0, 1)
         begins = (starts > 0.5).view(1, count, 1)
-        # not a product: a state that is not finite must not outlive its episode
+        # not a product: a state that is not finite must not reach the next episode
         output, states = lstm(steps, (hidden.masked_fill(begins, 0.0), cell.masked_fill(begins, 0.0)))
         if not isinstance(episode_starts, Sequences):
             return output.transpose(0, 1).flatten(0, 1), states
@@ -141,9 +141,9 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         sequences: Sequences,
         active: Tensor | None = None,
     ) -> ActionEvaluation:
-        """Evaluate S samples, given the recurrent states (layers, sequences, units) before their sequences.
+        """Evaluate S samples, given the recurrent states (layers, n, units) before the sequences' first steps.
 
-        Of the raw actions (S, ...) only those count whose numbers are in `active`, (n,) int64; None: all.
+        Log-probabilities and entropies are those of the samples `active`, int64 indices; None: all.
         """
         values, log_probs, entropy = self.evaluate_actions(observations, actions, states, sequences)
         if active is None:
@@ -153,9 +153,9 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
     def auxiliary_errors(
         self, evaluation: ActionEvaluation, actions: Tensor, observations: Observations, sequences: Sequences
     ) -> Tensor:
-        """(S,): how badly the policy predicts the next observation, 0 where there is none; for the auxiliary loss.
+        """(S,): errors of the predicted next observations for the auxiliary loss, 0 at the end of a sequence.
 
-        Raises NotImplementedError for policies that do not predict it.
+        Raises NotImplementedError for policies without such a prediction.
         """
         raise NotImplementedError(f"{type(self).__name__} does not predict observations: auxiliary_coef must be 0")
 
@@ -165,7 +165,7 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         return self.action_space.shape, torch.int64 if discrete else torch.float32
 
     def environment_actions(self, actions: Tensor) -> Tensor:
-        """The actions (rows, ...) that the environment is given for raw ones: inside the bounds of a Box."""
+        """Convert raw actions (rows, ...) to the environment's: clipped to the bounds of a Box, else unchanged."""
         if not isinstance(self.action_space, spaces.Box):
             return actions
         low, high = (
@@ -174,22 +174,22 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         return torch.minimum(torch.maximum(actions, low), high)
 
     def actor_mask(self, observations: Observations) -> Tensor | None:
-        """(rows,) bool: the rows whose actions have an effect; the others train the critic only. None: all rows."""
+        """(rows,) bool: rows whose actions have an effect; the other rows train the critic only. None: all rows."""
         return None
 
     def groups(self, observations: Observations) -> Tensor | None:
-        """(rows,) int64: the group in which a row's advantage is normalised. None: one group."""
+        """(rows,) int64: the group within which a row's advantage is normalised. None: one group."""
         return None
 
     def observe(self, observations: Observations, actor_mask: Tensor) -> None:
-        """Update running statistics with the observations (rows, ...) of active rows (rows,) bool."""
+        """Update running statistics with observations (rows, ...), of which `actor_mask` (rows,) bool are active."""
 
     def diagnostics(self, observations: Observations, states: RNNStates, sequences: Sequences) -> dict[str, float]:
-        """Numbers to log after an update, from some of its samples as `evaluate` is given them."""
+        """Metrics to log after an update, computed on some samples; the arguments are those of `evaluate`."""
         return {"std": float(self.log_std.detach().exp().mean())} if hasattr(self, "log_std") else {}
 
     def critic_parameters(self) -> list[nn.Parameter]:
-        """The parameters that the actor has no part in."""
+        """The parameters that only the critic uses."""
         critic: list[Any] = [self.value_net, self.mlp_extractor.value_net, self.lstm_critic, self.critic]
         if not self.share_features_extractor:
             critic.append(self.vf_features_extractor)
@@ -197,12 +197,12 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
 
 
 class MlpLstmPolicy(SequencePolicy):
-    """sb3-contrib's recurrent policy of vectors."""
+    """sb3-contrib's recurrent policy for vectors."""
 
 
 class CnnLstmPolicy(SequencePolicy, stock.RecurrentActorCriticCnnPolicy):  # type: ignore[misc]
-    """sb3-contrib's recurrent policy of images."""
+    """sb3-contrib's recurrent policy for images."""
 
 
 class MultiInputLstmPolicy(SequencePolicy, stock.RecurrentMultiInputActorCriticPolicy):  # type: ignore[misc]
-    """sb3-contrib's recurrent policy of dicts."""
+    """sb3-contrib's recurrent policy for dicts."""

@@ -1,4 +1,4 @@
-"""Where the blocks of an action are, written down a second time, and distributions to test."""
+"""A second definition of the action's layout, and random distributions for tests."""
 
 import math
 
@@ -17,7 +17,7 @@ from echelon_train.policy.distributions import (
 MIN_STD, MAX_STD = 0.05, 2.0
 NAMES = [block.name for block in BLOCKS]
 NUMBERS = sum(len(block.entries) for block in BLOCKS if block.kind == "numbers")
-LOGITS = 2 * NUMBERS
+FIRST_LOGIT = 2 * NUMBERS
 
 
 def raw_slices() -> dict[str, slice]:
@@ -29,7 +29,7 @@ def raw_slices() -> dict[str, slice]:
 
 
 def kind_slices() -> dict[str, slice]:
-    """For numbers their means, for the others their entries of a mask."""
+    """Columns of each block among the blocks of its kind: means for numbers, entries of a mask for the others."""
     slices, starts = {}, {"numbers": 0, "discrete": 0}
     for kind in ("numbers", "switches", "choice"):
         for block in (each for each in BLOCKS if each.kind == kind):
@@ -40,11 +40,14 @@ def kind_slices() -> dict[str, slice]:
     return slices
 
 
-RAW, PLACE = raw_slices(), kind_slices()
-NUMBER_COLUMNS = [*range(RAW["motion"].start, RAW["motion"].stop), *range(RAW["comm"].start, RAW["comm"].stop)]
+RAW_SLICES, KIND_SLICES = raw_slices(), kind_slices()
+NUMBER_COLUMNS = [
+    *range(RAW_SLICES["motion"].start, RAW_SLICES["motion"].stop),
+    *range(RAW_SLICES["comm"].start, RAW_SLICES["comm"].stop),
+]
 
 
-def moved(part: slice, by: int) -> slice:
+def shifted(part: slice, by: int) -> slice:
     return slice(part.start + by, part.stop + by)
 
 
@@ -54,16 +57,16 @@ def random_masks(rows: int, generator: torch.Generator) -> Tensor:
     return action_masks(observations)
 
 
-def batch(rows: int = 64, scale: float = 1.5, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Parameters, masks, and raw actions that were sampled, all of float64."""
+def random_batch(rows: int = 64, scale: float = 1.5, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """Random parameters and masks, and raw actions sampled from them; floats are float64."""
     generator = torch.Generator().manual_seed(seed)
     parameters = scale * torch.randn(rows, PARAMETERS, generator=generator, dtype=torch.float64)
     masks = random_masks(rows, generator)
     noise = torch.randn(rows, RAW_DIM, generator=generator, dtype=torch.float64)
-    return parameters, masks, make(parameters, masks).sample(noise)
+    return parameters, masks, distribution_of(parameters, masks).sample(noise)
 
 
-def make(parameters: Tensor, masks: Tensor) -> HybridDistribution:
+def distribution_of(parameters: Tensor, masks: Tensor) -> HybridDistribution:
     return HybridDistribution(parameters, masks, MIN_STD, MAX_STD)
 
 
@@ -72,8 +75,8 @@ def log_std(parameters: Tensor) -> Tensor:
     return math.log(MIN_STD) * (1 - share) + math.log(MAX_STD) * share
 
 
-def living(rows: int) -> Tensor:
-    """Observations of mechs that are alive and have nothing."""
+def living_observations(rows: int) -> Tensor:
+    """Observations (rows, D) of living mechs without equipment or contacts."""
     observations = torch.zeros(rows, OBSERVATION_DIM)
     observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0
     return observations

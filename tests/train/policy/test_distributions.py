@@ -11,7 +11,7 @@ from torch import Tensor, distributions
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.spaces.actions import BLOCKS
-from echelon_train.policy import distributions as module
+from echelon_train.policy import distributions as distributions_module
 from echelon_train.policy.distributions import (
     MASKS,
     PARAMETERS,
@@ -20,34 +20,34 @@ from echelon_train.policy.distributions import (
     environment_actions,
 )
 from train.policy.hybrid import (
-    LOGITS,
+    FIRST_LOGIT,
+    KIND_SLICES,
     MAX_STD,
     MIN_STD,
     NAMES,
     NUMBER_COLUMNS,
     NUMBERS,
-    PLACE,
-    RAW,
-    batch,
+    RAW_SLICES,
+    distribution_of,
     log_std,
-    make,
-    moved,
+    random_batch,
+    shifted,
 )
 
 
 def parameters_of(block: str) -> list[int]:
     """Columns of the parameters that the block depends on."""
     if block in ("motion", "comm"):
-        return [*range(PARAMETERS)[PLACE[block]], *range(PARAMETERS)[moved(PLACE[block], NUMBERS)]]
-    return [*range(PARAMETERS)[moved(PLACE[block], LOGITS)]]
+        return [*range(PARAMETERS)[KIND_SLICES[block]], *range(PARAMETERS)[shifted(KIND_SLICES[block], NUMBERS)]]
+    return [*range(PARAMETERS)[shifted(KIND_SLICES[block], FIRST_LOGIT)]]
 
 
 def torch_log_probs(parameters: Tensor, masks: Tensor, raw: Tensor) -> dict[str, Tensor]:
     """Log-probabilities (R,) of each block by torch's own distributions."""
-    logits = parameters[:, LOGITS:].masked_fill(~masks, -math.inf)
+    logits = parameters[:, FIRST_LOGIT:].masked_fill(~masks, -math.inf)
     result = {}
     for block in BLOCKS:
-        columns, part = raw[:, RAW[block.name]], PLACE[block.name]
+        columns, part = raw[:, RAW_SLICES[block.name]], KIND_SLICES[block.name]
         if block.kind == "numbers":
             gauss = distributions.Normal(parameters[:, part], log_std(parameters)[:, part].exp())
             tanh = distributions.TanhTransform(cache_size=1)
@@ -60,21 +60,21 @@ def torch_log_probs(parameters: Tensor, masks: Tensor, raw: Tensor) -> dict[str,
     return result
 
 
-def test_log_probabilities_are_those_of_torch():
-    parameters, masks, raw = batch(500)
+def test_log_probabilities_equal_those_of_torch():
+    parameters, masks, raw = random_batch(500)
     expected = sum(torch_log_probs(parameters, masks, raw).values())
-    torch.testing.assert_close(make(parameters, masks).log_prob(raw), expected, rtol=1e-9, atol=1e-7)
+    torch.testing.assert_close(distribution_of(parameters, masks).log_prob(raw), expected, rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("block", NAMES)
-def test_gradients_are_those_of_finite_differences(block):
-    parameters, masks, raw = batch(6)
+def test_gradients_equal_finite_differences(block):
+    parameters, masks, raw = random_batch(6)
     columns = parameters_of(block)
 
     def functions(own: Tensor) -> tuple[Tensor, Tensor]:
         full = parameters.clone()
         full[:, columns] = own
-        distribution = make(full, masks)
+        distribution = distribution_of(full, masks)
         return distribution.log_prob(raw), distribution.entropy()
 
     own = parameters[:, columns].clone().requires_grad_()
@@ -84,16 +84,16 @@ def test_gradients_are_those_of_finite_differences(block):
         assert gradient.abs().max() > 1e-3
 
 
-def test_samples_have_the_probabilities():
+def test_samples_follow_the_distribution():
     samples = 60_000
-    parameters, masks, _ = batch(1, seed=4)
+    parameters, masks, _ = random_batch(1, seed=4)
     generator = torch.Generator().manual_seed(11)
     noise = torch.randn(samples, RAW_DIM, generator=generator)
-    raw = make(parameters.float().expand(samples, -1), masks.expand(samples, -1)).sample(noise).numpy()
-    logits = parameters[0, LOGITS:].masked_fill(~masks[0], -math.inf)
-    assert len(masks[0].unique()) == 2  # otherwise this would say nothing about masks
+    raw = distribution_of(parameters.float().expand(samples, -1), masks.expand(samples, -1)).sample(noise).numpy()
+    logits = parameters[0, FIRST_LOGIT:].masked_fill(~masks[0], -math.inf)
+    assert len(masks[0].unique()) == 2  # otherwise this would not test masks
     for block in BLOCKS:
-        columns, part = raw[:, RAW[block.name]], PLACE[block.name]
+        columns, part = raw[:, RAW_SLICES[block.name]], KIND_SLICES[block.name]
         if block.kind == "numbers":
             for i, place in enumerate(range(part.start, part.stop)):
                 spread = float(log_std(parameters)[0, place].exp())
@@ -111,22 +111,22 @@ def test_samples_have_the_probabilities():
                 assert stats.chisquare(counts[possible], samples * probabilities[possible]).pvalue > 1e-4
 
 
-def test_entropies_are_those_of_monte_carlo():
+def test_entropies_equal_monte_carlo_estimates():
     samples = 100_000
-    parameters, masks, _ = batch(3, seed=5)
+    parameters, masks, _ = random_batch(3, seed=5)
     generator = torch.Generator().manual_seed(12)
     for row in range(3):
         noise = torch.randn(samples, RAW_DIM, generator=generator, dtype=torch.float64)
         one = parameters[row, None], masks[row, None]
-        raw = make(one[0].expand(samples, -1), one[1].expand(samples, -1)).sample(noise)
-        entropies = make(*one).block_entropies()
+        raw = distribution_of(one[0].expand(samples, -1), one[1].expand(samples, -1)).sample(noise)
+        entropies = distribution_of(*one).block_entropies()
         for name, log_prob in torch_log_probs(*one, raw).items():
             error = float(log_prob.std()) / math.sqrt(samples)
             assert abs(float(entropies[name]) + float(log_prob.mean())) < 4 * error + 8e-4, name
-        torch.testing.assert_close(sum(entropies.values()), make(*one).entropy())
+        torch.testing.assert_close(sum(entropies.values()), distribution_of(*one).entropy())
 
 
-def mean_log_slope(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
+def expected_log_slope(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
     """E[log(1 - tanh(u)^2)], u ~ N(mean, std^2), by the trapezoidal rule on a fine grid."""
     z = np.linspace(-9, 9, 3001)
     u = mean[..., None] + std[..., None] * z
@@ -135,7 +135,7 @@ def mean_log_slope(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
 
 
 def entropy_of_numbers(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
-    return np.log(std) + 0.5 * np.log(2 * np.pi * np.e) + mean_log_slope(mean, std)
+    return np.log(std) + 0.5 * np.log(2 * np.pi * np.e) + expected_log_slope(mean, std)
 
 
 def number_parameters(mean: Tensor, std: Tensor) -> Tensor:
@@ -146,26 +146,27 @@ def number_parameters(mean: Tensor, std: Tensor) -> Tensor:
     return torch.cat(columns, 1)
 
 
-def test_the_entropy_of_squashed_numbers_is_right_to_1e_4_everywhere():
+def test_the_entropy_of_squashed_numbers_has_an_error_below_1e_4():
     grid = np.meshgrid(np.linspace(-3, 3, 41), np.geomspace(0.0501, 1.999, 41))
     mean, std = (each.ravel() for each in grid)
     parameters = number_parameters(torch.from_numpy(mean), torch.from_numpy(std))
-    entropies = make(parameters, torch.ones(len(mean), MASKS, dtype=torch.bool)).block_entropies()
+    entropies = distribution_of(parameters, torch.ones(len(mean), MASKS, dtype=torch.bool)).block_entropies()
     expected = entropy_of_numbers(mean, std)
     for name, size in (("motion", 4), ("comm", 8)):
         error = np.abs(entropies[name].numpy() / size - expected)
         assert error.max() < 1e-4
 
 
-def test_the_log_probability_of_a_saturated_number_is_that_of_what_was_drawn():
+def test_the_log_probability_of_a_saturated_number_is_exact():
     """At u = 12 tanh is 1 in float32; the density of the action there is exp(22.39), for mean 12 and std 0.5."""
     mean, std = torch.tensor([12.0]), torch.tensor([0.5])
     masks = torch.zeros(1, MASKS, dtype=torch.bool)
-    masks[:, [PLACE[block.name].start for block in BLOCKS if block.kind == "choice"]] = True  # all else is certain
+    first_options = [KIND_SLICES[block.name].start for block in BLOCKS if block.kind == "choice"]
+    masks[:, first_options] = True  # everything but the numbers is certain
     raw = torch.zeros(1, RAW_DIM)
     raw[:, NUMBER_COLUMNS] = 12.0
     assert environment_actions(raw)[0, Action.THROTTLE] == 1.0
-    log_prob = float(make(number_parameters(mean, std), masks).log_prob(raw)) / NUMBERS
+    log_prob = float(distribution_of(number_parameters(mean, std), masks).log_prob(raw)) / NUMBERS
     assert log_prob == pytest.approx(2 * math.log(math.cosh(12)) - math.log(0.5 * math.sqrt(2 * math.pi)), abs=1e-4)
     assert log_prob == pytest.approx(22.39, abs=0.01)
 
@@ -182,25 +183,25 @@ extreme = st.sampled_from([-1e4, -50.0, -1.0, 0.0, 1.0, 50.0, 1e4])
     numbers=st.lists(st.floats(-50, 50, width=32), min_size=NUMBERS, max_size=NUMBERS),
     dtype=st.sampled_from([torch.float32, torch.float64]),
 )
-def test_everything_is_finite_and_possible_at_the_ends(mean, offset, logits, possible, noise, numbers, dtype):
+def test_extreme_inputs_give_finite_values_and_allowed_actions(mean, offset, logits, possible, noise, numbers, dtype):
     rows = [[mean] * NUMBERS + [offset] * NUMBERS + logits]
     parameters = torch.tensor(rows, dtype=dtype, requires_grad=True)
     masks = torch.tensor([possible])
     for block in BLOCKS:
         if block.kind == "choice":
-            masks[:, PLACE[block.name].start] = True
-    distribution = make(parameters, masks)
+            masks[:, KIND_SLICES[block.name].start] = True
+    distribution = distribution_of(parameters, masks)
     sampled = distribution.sample(torch.tensor([noise], dtype=dtype))
     assert not sampled.requires_grad
-    set_by_hand = sampled.clone()
-    set_by_hand[:, NUMBER_COLUMNS] = torch.tensor([numbers], dtype=dtype)
-    for raw in (sampled, set_by_hand, distribution.mode()):
+    with_any_numbers = sampled.clone()
+    with_any_numbers[:, NUMBER_COLUMNS] = torch.tensor([numbers], dtype=dtype)
+    for raw in (sampled, with_any_numbers, distribution.mode()):
         action = environment_actions(raw)
         assert action.shape == (1, ACTION_DIM)
         assert action.dtype == torch.float32
         assert action.abs().max() <= 1.0
         for block in BLOCKS:
-            columns, part = raw[0, RAW[block.name]], masks[0, PLACE[block.name]]
+            columns, part = raw[0, RAW_SLICES[block.name]], masks[0, KIND_SLICES[block.name]]
             if block.kind == "switches":
                 assert not (columns.bool() & ~part).any()
             elif block.kind == "choice":
@@ -209,25 +210,25 @@ def test_everything_is_finite_and_possible_at_the_ends(mean, offset, logits, pos
         assert all(torch.isfinite(each).all() for each in values)
         (gradient,) = torch.autograd.grad(sum(values).sum(), parameters, retain_graph=True)
         assert torch.isfinite(gradient).all()
-        assert not gradient[0, LOGITS:][~masks[0]].any()
+        assert not gradient[0, FIRST_LOGIT:][~masks[0]].any()
 
 
 @pytest.mark.parametrize("noise", [-40.0, 40.0])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_what_has_probability_0_is_never_sampled(noise, dtype):
-    """Not at the ends of the uniform number 0 or 1 either, whichever option is the only one that can be."""
+def test_options_of_probability_0_are_never_sampled(noise, dtype):
+    """Uniform numbers of exactly 0 or 1 do not select them either."""
     for option in range(max(block.choices for block in BLOCKS if block.kind == "choice")):
         parameters = torch.full((1, PARAMETERS), -1e4, dtype=dtype)
         certain = torch.zeros(1, RAW_DIM, dtype=dtype)
         for block in BLOCKS:
             if block.kind == "choice":
                 chosen = min(option, block.choices - 1)
-                parameters[:, LOGITS + PLACE[block.name].start + chosen] = 1e4
-                certain[:, RAW[block.name]] = chosen
+                parameters[:, FIRST_LOGIT + KIND_SLICES[block.name].start + chosen] = 1e4
+                certain[:, RAW_SLICES[block.name]] = chosen
             elif block.kind == "switches":
-                parameters[:, moved(PLACE[block.name], LOGITS)] *= (-1) ** option
-                certain[:, RAW[block.name]] = option % 2
-        distribution = make(parameters, torch.ones(1, MASKS, dtype=torch.bool))
+                parameters[:, shifted(KIND_SLICES[block.name], FIRST_LOGIT)] *= (-1) ** option
+                certain[:, RAW_SLICES[block.name]] = option % 2
+        distribution = distribution_of(parameters, torch.ones(1, MASKS, dtype=torch.bool))
         raw = distribution.sample(torch.full((1, RAW_DIM), noise, dtype=dtype))
         discrete = [column for column in range(RAW_DIM) if column not in NUMBER_COLUMNS]
         assert torch.equal(raw[:, discrete], certain[:, discrete])
@@ -235,14 +236,14 @@ def test_what_has_probability_0_is_never_sampled(noise, dtype):
 
 @given(scale=st.floats(0.01, 30), seed=st.integers(0, 2**31))
 def test_entropies_are_within_their_bounds(scale, seed):
-    parameters, masks, _ = batch(16, scale, seed)
-    entropies = make(parameters, masks).block_entropies()
+    parameters, masks, _ = random_batch(16, scale, seed)
+    entropies = distribution_of(parameters, masks).block_entropies()
     for block in BLOCKS:
         entropy = entropies[block.name]
         if block.kind == "numbers":
             assert (entropy <= len(block.entries) * (math.log(2) + 1e-4)).all()  # that of the uniform one on [-1, 1]
             continue
-        possible = masks[:, PLACE[block.name]].sum(1).double()
+        possible = masks[:, KIND_SLICES[block.name]].sum(1).double()
         most = possible * math.log(2) if block.kind == "switches" else possible.log()
         assert (entropy >= -1e-12).all()
         assert (entropy <= most + 1e-12).all()
@@ -252,9 +253,9 @@ def test_entropies_are_within_their_bounds(scale, seed):
 def test_rows_are_independent(seed):
     generator = torch.Generator().manual_seed(seed)
     order = torch.randperm(8, generator=generator)
-    parameters, masks, raw = batch(8, seed=seed)
+    parameters, masks, raw = random_batch(8, seed=seed)
     noise = torch.randn(8, RAW_DIM, generator=generator, dtype=torch.float64)
-    one, other = make(parameters, masks), make(parameters[order], masks[order])
+    one, other = distribution_of(parameters, masks), distribution_of(parameters[order], masks[order])
     for function in ("sample", "log_prob"):
         argument = noise if function == "sample" else raw
         torch.testing.assert_close(getattr(one, function)(argument)[order], getattr(other, function)(argument[order]))
@@ -263,48 +264,48 @@ def test_rows_are_independent(seed):
     torch.testing.assert_close(environment_actions(raw)[order], environment_actions(raw[order]))
 
 
-def test_the_mode_is_the_most_probable():
-    parameters, masks, raw = batch(400, seed=6)
-    distribution = make(parameters, masks)
+def test_the_mode_has_the_highest_probability():
+    parameters, masks, raw = random_batch(400, seed=6)
+    distribution = distribution_of(parameters, masks)
     mode = distribution.mode()
     torch.testing.assert_close(mode[:, NUMBER_COLUMNS], parameters[:, :NUMBERS])
     for block in BLOCKS:
         if block.kind == "numbers":
             continue
         other = mode.clone()
-        other[:, RAW[block.name]] = raw[:, RAW[block.name]]
+        other[:, RAW_SLICES[block.name]] = raw[:, RAW_SLICES[block.name]]
         assert (distribution.log_prob(mode) >= distribution.log_prob(other) - 1e-9).all()
         assert (mode != other).any()
 
 
-def test_what_is_first_used_for_inference_serves_training():
-    parameters, masks, raw = batch(4)
-    module._tables.cache_clear()
+def test_tables_created_in_inference_mode_support_training():
+    parameters, masks, raw = random_batch(4)
+    distributions_module._tables.cache_clear()
     with torch.inference_mode():
-        make(parameters, masks).mode()
+        distribution_of(parameters, masks).mode()
     parameters.requires_grad_()
-    (gradient,) = torch.autograd.grad(make(parameters, masks).log_prob(raw).sum(), parameters)
+    (gradient,) = torch.autograd.grad(distribution_of(parameters, masks).log_prob(raw).sum(), parameters)
     assert gradient.abs().sum() > 0
 
 
-def test_wrong_shapes_are_refused():
+def test_wrong_shapes_are_rejected():
     parameters, masks = torch.zeros(3, PARAMETERS), torch.ones(3, MASKS, dtype=torch.bool)
     message = rf"expected parameters \(R, {PARAMETERS}\) and masks \(R, {MASKS}\), got"
     with pytest.raises(ValueError, match=message):
-        make(parameters[:, 1:], masks)
+        distribution_of(parameters[:, 1:], masks)
     with pytest.raises(ValueError, match=message):
-        make(parameters, masks[:2])
+        distribution_of(parameters, masks[:2])
     with pytest.raises(ValueError, match=rf"expected observations \(R, {OBSERVATION_DIM}\), got \(3, 5\)"):
         action_masks(torch.zeros(3, 5))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-def test_a_gpu_gives_the_same():
-    parameters, masks, raw = batch(500)
+def test_cuda_gives_the_same_results():
+    parameters, masks, raw = random_batch(500)
     noise = torch.randn(500, RAW_DIM, dtype=torch.float64)
     results = []
     for device in ("cpu", "cuda"):
-        distribution = make(parameters.to(device), masks.to(device))
+        distribution = distribution_of(parameters.to(device), masks.to(device))
         sampled = distribution.sample(noise.to(device))
         outputs = (sampled, distribution.log_prob(raw.to(device)), distribution.entropy(), environment_actions(sampled))
         results.append([each.cpu() for each in outputs])

@@ -16,8 +16,8 @@ from echelon_env.layout.observations import (
     observation_bounds,
     state_streams,
 )
-from echelon_train.policy.encoders import TABLES, BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, cut
-from train.policy.real import fought
+from echelon_train.policy.encoders import TABLES, BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, stream_view
+from train.policy.battle_data import battle_data
 
 SPACE = spaces.Box(*observation_bounds(), dtype=np.float32)
 SET_WIDTH = 6
@@ -34,14 +34,14 @@ def battle_encoder(seed: int = 0) -> BattleEncoder:
 
 
 def filled(observations: Tensor, name: str) -> Tensor:
-    return cut(observations, STREAMS[f"{name}_mask"]) > 0.5
+    return stream_view(observations, STREAMS[f"{name}_mask"]) > 0.5
 
 
 def padding(observations: Tensor) -> Tensor:
-    """Which entries (R, D) are of rows that are not filled."""
+    """(R, D) bool: entries of empty rows."""
     outside = torch.zeros_like(observations, dtype=torch.bool)
     for name in TABLES:
-        cut(outside, STREAMS[name])[~filled(observations, name)] = True
+        stream_view(outside, STREAMS[name])[~filled(observations, name)] = True
     return outside
 
 
@@ -54,16 +54,16 @@ def check_gradients(module: nn.Module, loss: Tensor) -> None:
 
 
 def random_loss(features: Tensor, seed: int = 9) -> Tensor:
-    """A loss whose gradient differs between features: LayerNorm takes the same for all to nothing."""
+    """A loss with another gradient for each feature: LayerNorm cancels a gradient that all features share."""
     return (features * torch.randn(features.shape, generator=torch.Generator().manual_seed(seed))).sum()
 
 
-def test_the_battles_have_what_the_tests_need():
-    observations, living, states = fought()
+def test_the_battle_data_has_all_cases():
+    observations, living, states = battle_data()
     for name in TABLES:
-        there = filled(observations, name)
-        assert there.any() and not there.all()
-        assert (there[living].sum(1) == 0).any()
+        mask = filled(observations, name)
+        assert mask.any() and not mask.all()
+        assert (mask[living].sum(1) == 0).any()
     assert living.any() and not living.all()
     assert torch.equal(observations[:, STREAMS["self"].start + Self.ALIVE] > 0.5, living)
     assert (filled(observations, "contacts").sum(1) >= 2).any()
@@ -72,21 +72,21 @@ def test_the_battles_have_what_the_tests_need():
 
 @pytest.mark.parametrize("scenario", ["skirmish", "battle"])
 def test_every_parameter_receives_a_gradient(scenario: str):
-    observations, _, states = fought(scenario)
+    observations, _, states = battle_data(scenario)
     for encoder in (stream_encoder(), FlatEncoder(SPACE, 16)):
         check_gradients(encoder, random_loss(encoder(observations)))
     battle = battle_encoder()
     check_gradients(battle, random_loss(battle(states)))
 
 
-def test_the_contact_rows_alone_train_their_layers():
+def test_contact_embeddings_alone_train_their_layers():
     encoder = stream_encoder()
-    _, rows = encoder.forward_rows(fought()[0])
+    _, rows = encoder.forward_rows(battle_data()[0])
     check_gradients(encoder.contacts, random_loss(rows))
 
 
-def test_padding_receives_no_gradient_and_the_rest_does():
-    observations = fought()[0].clone().requires_grad_()
+def test_only_padding_receives_no_gradient():
+    observations = battle_data()[0].clone().requires_grad_()
     features, rows = stream_encoder().forward_rows(observations)
     (random_loss(features) + random_loss(rows)).backward()
     outside = padding(observations.detach())
@@ -97,8 +97,8 @@ def test_padding_receives_no_gradient_and_the_rest_does():
 
 
 @pytest.mark.parametrize("garbage", [1e9, -3.0, math.nan, math.inf])
-def test_what_lies_in_padding_changes_nothing(garbage: float):
-    observations = fought()[0]
+def test_values_in_padding_have_no_effect(garbage: float):
+    observations = battle_data()[0]
     encoder = stream_encoder()
     expected = encoder.forward_rows(observations)
     found = encoder.forward_rows(observations.masked_fill(padding(observations), garbage))
@@ -106,82 +106,82 @@ def test_what_lies_in_padding_changes_nothing(garbage: float):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_filled_rows_matter(name: str):
-    """The negative control of the padding's tests."""
-    observations = fought()[0]
+def test_filled_rows_have_an_effect(name: str):
+    """Negative control of the tests of padding."""
+    observations = battle_data()[0]
     changed = observations.clone()
-    there = filled(observations, name)
-    cut(changed, STREAMS[name])[there] += 0.5
+    mask = filled(observations, name)
+    stream_view(changed, STREAMS[name])[mask] += 0.5
     encoder = stream_encoder()
     difference = (encoder(changed) - encoder(observations)).abs().amax(1)
-    assert (difference[there.any(1)] > 1e-4).float().mean() > 0.9
-    assert (difference[~there.any(1)] < 1e-6).all()
+    assert (difference[mask.any(1)] > 1e-4).float().mean() > 0.9
+    assert (difference[~mask.any(1)] < 1e-6).all()
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_permuting_a_set_changes_no_feature(name: str):
-    observations = fought()[0]
+    observations = battle_data()[0]
     stream, mask = STREAMS[name], STREAMS[f"{name}_mask"]
     order = torch.randperm(stream.rows, generator=torch.Generator().manual_seed(3))
     permuted = observations.clone()
-    cut(permuted, stream)[:] = cut(observations, stream)[:, order]
-    cut(permuted, mask)[:] = cut(observations, mask)[:, order]
+    stream_view(permuted, stream)[:] = stream_view(observations, stream)[:, order]
+    stream_view(permuted, mask)[:] = stream_view(observations, mask)[:, order]
     assert not torch.equal(permuted, observations)
     encoder = stream_encoder()
     torch.testing.assert_close(encoder(permuted), encoder(observations), rtol=0, atol=1e-6)
 
 
 def test_permuting_contacts_permutes_their_rows():
-    observations = fought()[0]
+    observations = battle_data()[0]
     order = torch.cat([torch.tensor([3, 0, 4, 1, 2]), torch.arange(TARGET_CHOICES, CONTACT_ROWS)])
     permuted = observations.clone()
     for name in ("contacts", "contacts_mask"):
-        cut(permuted, STREAMS[name])[:] = cut(observations, STREAMS[name])[:, order]
+        stream_view(permuted, STREAMS[name])[:] = stream_view(observations, STREAMS[name])[:, order]
     encoder = stream_encoder()
     rows = encoder.forward_rows(observations)[1]
     assert rows.shape == (len(observations), TARGET_CHOICES, SET_WIDTH)
     torch.testing.assert_close(encoder.forward_rows(permuted)[1], rows[:, order[:TARGET_CHOICES]], rtol=0, atol=1e-6)
-    there = filled(observations, "contacts")[:, :TARGET_CHOICES]
-    assert (rows[~there] == 0).all()
-    assert (rows[there].amax(1) > 0).float().mean() > 0.9
+    mask = filled(observations, "contacts")[:, :TARGET_CHOICES]
+    assert (rows[~mask] == 0).all()
+    assert (rows[mask].amax(1) > 0).float().mean() > 0.9
 
 
-def test_places_on_the_maps_matter():
-    observations = fought()[0]
+def test_positions_on_maps_have_an_effect():
+    observations = battle_data()[0]
     encoder = stream_encoder()
     for name in ("ego_map", "battle_map"):
         turned = observations.clone()
-        cut(turned, STREAMS[name])[:] = cut(observations, STREAMS[name]).flip(1)
+        stream_view(turned, STREAMS[name])[:] = stream_view(observations, STREAMS[name]).flip(1)
         assert (encoder(turned) - encoder(observations)).abs().max() > 1e-2
 
 
-def test_a_set_by_hand():
+def test_a_set_equals_a_computation_by_hand():
     encoder = SetEncoder(2, 2)
     with torch.no_grad():
         for layer in (encoder.layers[0], encoder.layers[2]):
             layer.weight.copy_(torch.eye(2))
             layer.bias.zero_()
     table = torch.tensor([[[1.0, 4.0], [3.0, -2.0], [9.0, 9.0]], [[7.0, 7.0], [7.0, 7.0], [7.0, 7.0]]])
-    there = torch.tensor([[True, True, False], [False, False, False]])
-    pooled, rows = encoder.forward_rows(table, there)
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    pooled, rows = encoder.forward_rows(table, mask)
     torch.testing.assert_close(pooled[0], torch.tensor([3.0, 4.0, 2.0, 2.0, math.log(3.0)]))
     assert (pooled[1] == 0).all()
     torch.testing.assert_close(rows[0], torch.tensor([[1.0, 4.0], [3.0, 0.0], [0.0, 0.0]]))
-    assert torch.equal(encoder(table, there), pooled)
+    assert torch.equal(encoder(table, mask), pooled)
 
 
-def test_padding_a_set_further_changes_nothing():
+def test_more_padding_has_no_effect():
     torch.manual_seed(0)
     encoder = SetEncoder(4, 5)
-    table, there = torch.randn(7, 3, 4), torch.rand(7, 3) > 0.4
+    table, mask = torch.randn(7, 3, 4), torch.rand(7, 3) > 0.4
     longer = torch.cat([table, torch.randn(7, 6, 4)], 1)
-    further = torch.cat([there, torch.zeros(7, 6, dtype=torch.bool)], 1)
-    assert torch.equal(encoder(table, there), encoder(longer, further))
+    further = torch.cat([mask, torch.zeros(7, 6, dtype=torch.bool)], 1)
+    assert torch.equal(encoder(table, mask), encoder(longer, further))
 
 
 def test_empty_sets_and_single_rows():
     encoder = stream_encoder()
-    observations = fought()[0]
+    observations = battle_data()[0]
     nothing = torch.zeros(1, OBSERVATION_DIM, requires_grad=True)
     features, rows = encoder.forward_rows(nothing)
     random_loss(features).backward()
@@ -195,7 +195,7 @@ def test_empty_sets_and_single_rows():
 
 
 def test_float64():
-    observations, _, states = fought()
+    observations, _, states = battle_data()
     for encoder, given in ((stream_encoder(), observations), (battle_encoder(), states)):
         expected = encoder(given)
         found = encoder.double()(given.double())
@@ -205,9 +205,9 @@ def test_float64():
 
 def test_bfloat16_autocast():
     encoder = stream_encoder()
-    expected = encoder(fought()[0])
+    expected = encoder(battle_data()[0])
     with torch.autocast("cpu", torch.bfloat16):
-        features, _ = encoder.forward_rows(fought()[0])
+        features, _ = encoder.forward_rows(battle_data()[0])
         random_loss(features.float()).backward()
     assert (features.float() - expected).abs().mean() < 0.05
 
@@ -222,22 +222,22 @@ def test_weights_are_orthogonal_and_biases_zero():
                 assert (layer.bias == 0).all(), name
 
 
-def test_teams_of_the_state_are_sets_of_their_own():
-    encoder, (_, _, states) = battle_encoder(), fought()
+def test_each_team_of_the_state_is_one_set():
+    encoder, (_, _, states) = battle_encoder(), battle_data()
     stream = state_streams(20)["units"]
     expected = encoder(states)
     order = torch.cat([torch.randperm(10), 10 + torch.randperm(10)])
     permuted = states.clone()
-    cut(permuted, stream)[:] = cut(states, stream)[:, order]
+    stream_view(permuted, stream)[:] = stream_view(states, stream)[:, order]
     torch.testing.assert_close(encoder(permuted), expected, rtol=0, atol=1e-6)
-    cut(permuted, stream)[:] = cut(states, stream).roll(10, 1)
+    stream_view(permuted, stream)[:] = stream_view(states, stream).roll(10, 1)
     assert (encoder(permuted) - expected).abs().max() > 1e-2
 
 
-def test_one_battle_encoder_for_any_number_of_mechs():
-    encoder, (_, _, states) = battle_encoder(), fought("skirmish")
+def test_the_battle_encoder_takes_any_number_of_mechs():
+    encoder, (_, _, states) = battle_encoder(), battle_data("skirmish")
     assert states.shape[1] == max(stream.stop for stream in state_streams(10).values())
-    own, enemy = cut(states, state_streams(10)["units"]).split(5, 1)
+    own, enemy = stream_view(states, state_streams(10)["units"]).split(5, 1)
     empty = torch.zeros(len(states), 3, len(Unit))
     units = torch.cat([own, empty, enemy, empty], 1)
     clock, cells = (states[:, state_streams(10)[name].part] for name in ("clock", "battle_map"))
@@ -245,10 +245,10 @@ def test_one_battle_encoder_for_any_number_of_mechs():
     torch.testing.assert_close(encoder(padded), encoder(states), rtol=0, atol=1e-6)
 
 
-def test_what_does_not_fit_is_refused():
+def test_wrong_spaces_and_shapes_are_rejected():
     with pytest.raises(ValueError, match=r"expected the space .*\(1034,\), got Box.*\(7,\)"):
         StreamEncoder(spaces.Box(-1, 1, (7,)), 16, 4, 4)
-    with pytest.raises(ValueError, match=r"expected a Box of one axis, got Discrete\(3\)"):
+    with pytest.raises(ValueError, match=r"expected a one-dimensional Box, got Discrete\(3\)"):
         FlatEncoder(spaces.Discrete(3), 16)
     width = max(stream.stop for stream in state_streams(3).values())
     for wrong in (width, width + 1, 136, 5):
@@ -262,7 +262,7 @@ def test_flat_encoder_takes_any_vector():
     assert encoder.features_dim == 5
 
 
-def test_dense_sets_are_encoded_alike():
+def test_dense_encoding_equals_sparse_encoding():
     encoder = SetEncoder(6, 4)
     generator = torch.Generator().manual_seed(1)
     table = torch.randn(30, 5, 6, generator=generator)
@@ -275,8 +275,8 @@ def test_dense_sets_are_encoded_alike():
     torch.testing.assert_close(encoder(table, filled), sparse[0], rtol=1e-6, atol=1e-6)
 
 
-def test_the_living_are_encoded_alike_where_many_are_dead():
-    observations, living, _ = fought()
+def test_forward_active_equals_forward_rows():
+    observations, living, _ = battle_data()
     assert 0 < living.sum() < len(living)
     encoder = stream_encoder()
     for part in (observations, observations[~living], observations[living]):

@@ -17,7 +17,7 @@ def check_weight(layer, gain):
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (3, 5)])
-def test_a_layer(inputs, outputs):
+def test_linear_layers_are_orthogonal(inputs, outputs):
     layer = nn.Linear(inputs, outputs)
     orthogonal(layer, 0.5)
     check_weight(layer, 0.5)
@@ -25,7 +25,7 @@ def test_a_layer(inputs, outputs):
 
 
 @pytest.mark.parametrize("encoder", ["sets", "flat"])
-def test_the_heads_of_a_policy(encoder):
+def test_a_policys_heads_have_their_gains(encoder):
     network = NetworkConfig(width=8, head=6, set_width=4, auxiliary=True, encoder=encoder, initial_std=0.3)
     policy = build_policy(network, 1)
     bias = parameter_bias(0.3, network.min_std, network.max_std).tolist()
@@ -59,14 +59,14 @@ def check_lstm(lstm):
 
 
 @pytest.mark.parametrize("inputs", [4, 6, 9])
-def test_an_lstm_gate_by_gate(inputs):
+def test_lstm_gates_are_orthogonal(inputs):
     lstm = nn.LSTM(inputs, 6, num_layers=2)
     orthogonal_lstm(lstm)
     check_lstm(lstm)
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate", "central"])
-def test_the_lstms_of_a_policy(critic):
+def test_a_policys_lstms_are_orthogonal_and_seeded(critic):
     network = NetworkConfig(width=8, head=8, critic=critic)
     first, again, other = (build_policy(network, seed) for seed in (1, 1, 2))
     lstms = [name for name in ("lstm_actor", "lstm_critic") if getattr(first, name) is not None]

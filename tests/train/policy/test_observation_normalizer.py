@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Contact, EgoCell, Self
-from echelon_train.policy.encoders import TABLES, cut
+from echelon_train.policy.encoders import TABLES, stream_view
 from echelon_train.policy.observation_normalizer import CLIP, EPSILON, ObservationNormalizer
-from train.policy.real import fought
+from train.policy.battle_data import battle_data
 
 FEATURES = sum(stream.row_width for stream in STREAMS.values())
 ALIVE = STREAMS["self"].start + Self.ALIVE
 
 
-def updated_with(*batches: tuple[Tensor, Tensor]) -> ObservationNormalizer:
+def normalizer_of(*batches: tuple[Tensor, Tensor]) -> ObservationNormalizer:
     normalizer = ObservationNormalizer()
     for observations, living in batches:
         normalizer.update(observations, living)
@@ -25,17 +25,17 @@ def updated_with(*batches: tuple[Tensor, Tensor]) -> ObservationNormalizer:
 
 
 def entries(observations: Tensor, name: str, feature: int) -> np.ndarray:
-    """What there is of a feature: of filled rows, of all cells of a map."""
+    """All values of a feature: one for each filled row, or for each cell of a map."""
     values = observations[:, STREAMS[name].part].reshape(-1, STREAMS[name].row_width)[:, feature]
     if name in TABLES:
         values = values[observations[:, STREAMS[f"{name}_mask"].part].flatten() > 0.5]
     return values.double().numpy()
 
 
-def test_the_moments_are_those_of_numpy_over_what_there_is():
-    observations, living, _ = fought()
+def test_the_moments_equal_those_of_numpy():
+    observations, living, _ = battle_data()
     third = len(observations) // 3
-    moments = updated_with((observations[:third], living[:third]), (observations[third:], living[third:])).moments()
+    moments = normalizer_of((observations[:third], living[:third]), (observations[third:], living[third:])).moments()
     assert moments.shape == (3, FEATURES)
     column = 0
     for name, stream in STREAMS.items():
@@ -48,9 +48,9 @@ def test_the_moments_are_those_of_numpy_over_what_there_is():
             column += 1
 
 
-def test_what_is_filled_gets_mean_0_and_variance_1_and_the_rest_is_0():
-    observations, living, _ = fought()
-    normal = updated_with((observations, living))(observations)
+def test_filled_rows_get_mean_0_and_variance_1_and_empty_rows_0():
+    observations, living, _ = battle_data()
+    normal = normalizer_of((observations, living))(observations)
     assert normal.dtype == torch.float32
     for name, feature in [("contacts", Contact.DISTANCE), ("ego_map", EgoCell.OBSTACLE), ("self", Self.ARMOUR)]:
         gated = torch.cat([normal, observations[:, STREAMS["contacts_mask"].part]], 1)[living]
@@ -58,25 +58,25 @@ def test_what_is_filled_gets_mean_0_and_variance_1_and_the_rest_is_0():
         assert values.mean() == pytest.approx(0, abs=1e-2)
         assert values.std() == pytest.approx(1, abs=0.05)
     for name in TABLES:
-        empty = cut(observations, STREAMS[f"{name}_mask"]) <= 0.5
-        assert (cut(normal, STREAMS[name])[empty] == 0).all()
+        empty = stream_view(observations, STREAMS[f"{name}_mask"]) <= 0.5
+        assert (stream_view(normal, STREAMS[name])[empty] == 0).all()
     for name in ("self", "ego_map", "battle_map"):
         assert (normal[~living][:, STREAMS[name].part] == 0).all()
     assert (normal[~living][:, STREAMS["objective"].part] != 0).any(1).all()
 
 
-def test_an_entry_by_hand():
-    observations, living, _ = fought()
+def test_an_entry_equals_a_computation_by_hand():
+    observations, living, _ = battle_data()
     values = entries(observations[living], "contacts", Contact.RANGE)
     entry = STREAMS["contacts"].start + Contact.RANGE
     row = int((observations[:, STREAMS["contacts_mask"].start] > 0.5).nonzero()[0])
     expected = (observations[row, entry].item() - values.mean()) / math.sqrt(values.var() + EPSILON)
-    assert updated_with((observations, living))(observations)[row, entry].item() == pytest.approx(expected, rel=1e-5)
+    assert normalizer_of((observations, living))(observations)[row, entry].item() == pytest.approx(expected, rel=1e-5)
 
 
 def test_features_without_a_unit_stay_as_they_are():
-    observations, living, _ = fought()
-    normal = updated_with((observations, living))(observations)
+    observations, living, _ = battle_data()
+    normal = normalizer_of((observations, living))(observations)
     kept = [
         stream.start + row * stream.row_width + feature
         for stream in STREAMS.values()
@@ -89,9 +89,9 @@ def test_features_without_a_unit_stay_as_they_are():
     assert torch.equal(normal[:, kept], observations[:, kept])
 
 
-def test_what_is_far_off_is_clipped():
-    observations, living, _ = fought()
-    normalizer = updated_with((observations, living))
+def test_outliers_are_clipped():
+    observations, living, _ = battle_data()
+    normalizer = normalizer_of((observations, living))
     far = observations.clone()
     far[:, STREAMS["self"].start + Self.HEAT] = torch.where(living, 1e6, 0.0)
     far[:, STREAMS["self"].start + Self.VELOCITY_UP] = torch.where(living, -1e6, 0.0)
@@ -100,57 +100,58 @@ def test_what_is_far_off_is_clipped():
     assert (normal[:, STREAMS["self"].start + Self.VELOCITY_UP] == -CLIP).all()
 
 
-def test_what_lies_in_padding_becomes_0_and_does_not_count():
-    observations, living, _ = fought()
+def test_padding_becomes_0_and_is_not_counted():
+    observations, living, _ = battle_data()
     wild = observations.clone()
     for name in TABLES:
-        cut(wild, STREAMS[name])[cut(wild, STREAMS[f"{name}_mask"]) <= 0.5] = 1e9
-    assert torch.equal(updated_with((wild, living)).moments(), updated_with((observations, living)).moments())
-    normalizer = updated_with((observations, living))
+        stream_view(wild, STREAMS[name])[stream_view(wild, STREAMS[f"{name}_mask"]) <= 0.5] = 1e9
+    assert torch.equal(normalizer_of((wild, living)).moments(), normalizer_of((observations, living)).moments())
+    normalizer = normalizer_of((observations, living))
     assert torch.equal(normalizer(wild), normalizer(observations))
 
 
-def test_before_any_update_observations_are_left_alone():
-    observations, _, _ = fought()
+def test_before_any_update_observations_are_unchanged():
+    observations, _, _ = battle_data()
     assert torch.equal(ObservationNormalizer()(observations), observations)
 
 
-def test_a_feature_that_was_never_there_is_left_alone():
-    """Although others have been counted."""
-    observations, living, _ = fought()
+def test_a_feature_that_was_never_observed_is_unchanged():
+    observations, living, _ = battle_data()
     blind = observations.clone()
     for name in ("contacts", "contacts_mask"):
         blind[:, STREAMS[name].part] = 0.0
-    normal = updated_with((blind, living))(observations)
+    normal = normalizer_of((blind, living))(observations)
     part = STREAMS["contacts"].part
     assert torch.equal(normal[:, part], observations[:, part])
     assert not torch.equal(normal, observations)
 
 
-def test_dead_rows_change_nothing():
-    observations, living, _ = fought()
-    normalizer = updated_with((observations, living))
+def test_dead_rows_are_not_counted():
+    observations, living, _ = battle_data()
+    normalizer = normalizer_of((observations, living))
     before = normalizer.moments()
     normalizer.update(observations[~living] + 0.5, torch.zeros(int((~living).sum()), dtype=torch.bool))
     assert torch.equal(normalizer.moments(), before)
-    assert torch.equal(updated_with((observations[living], living[living])).moments(), before)
+    assert torch.equal(normalizer_of((observations[living], living[living])).moments(), before)
 
 
 @settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**31), cuts=st.lists(st.integers(0, 60), min_size=1, max_size=3), scale=st.floats(0.01, 100)
 )
-def test_merging_parts_equals_the_whole(seed: int, cuts: list[int], scale: float):
+def test_merged_parts_equal_the_whole(seed: int, cuts: list[int], scale: float):
     generator = torch.Generator().manual_seed(seed)
     observations = scale * torch.randn(60, OBSERVATION_DIM, generator=generator) + scale
     for name in TABLES:
-        cut(observations, STREAMS[f"{name}_mask"])[:] = torch.rand(60, STREAMS[name].rows, generator=generator) > 0.6
+        stream_view(observations, STREAMS[f"{name}_mask"])[:] = (
+            torch.rand(60, STREAMS[name].rows, generator=generator) > 0.6
+        )
     living = torch.rand(60, generator=generator) > 0.3
-    whole = updated_with((observations, living)).moments()
+    whole = normalizer_of((observations, living)).moments()
     bounds = [0, *sorted(cuts), 60]
     merged = ObservationNormalizer()
     for start, stop in itertools.pairwise(bounds):
-        merged.merge(updated_with((observations[start:stop], living[start:stop])).moments())
+        merged.merge(normalizer_of((observations[start:stop], living[start:stop])).moments())
     torch.testing.assert_close(merged.moments(), whole, rtol=1e-10, atol=1e-10 * scale**2)
 
 
@@ -167,32 +168,32 @@ def test_a_small_variance_far_from_zero_is_kept():
 
 
 def test_moments_are_a_copy():
-    observations, living, _ = fought()
-    normalizer = updated_with((observations, living))
+    observations, living, _ = battle_data()
+    normalizer = normalizer_of((observations, living))
     normalizer.moments().zero_()
     assert normalizer.moments().any()
 
 
-def test_gradients_pass_where_an_entry_is_there():
-    observations, living, _ = fought()
-    given_ = observations.clone().requires_grad_()
-    updated_with((observations, living))(given_).sum().backward()
-    there = cut(observations, STREAMS["contacts_mask"]) > 0.5
-    gradient = cut(given_.grad, STREAMS["contacts"])
-    assert (gradient[~there] == 0).all()
-    assert (gradient[there][:, Contact.RANGE] > 1).any()
+def test_gradients_reach_filled_rows_only():
+    observations, living, _ = battle_data()
+    inputs = observations.clone().requires_grad_()
+    normalizer_of((observations, living))(inputs).sum().backward()
+    mask = stream_view(observations, STREAMS["contacts_mask"]) > 0.5
+    gradient = stream_view(inputs.grad, STREAMS["contacts"])
+    assert (gradient[~mask] == 0).all()
+    assert (gradient[mask][:, Contact.RANGE] > 1).any()
 
 
 def test_float64_stays_float64():
-    observations, living, _ = fought()
-    normalizer = updated_with((observations, living))
+    observations, living, _ = battle_data()
+    normalizer = normalizer_of((observations, living))
     assert normalizer(observations.double()).dtype == torch.float64
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_is_refused_and_nothing_counted(value: float):
-    observations, living, _ = fought()
-    normalizer = updated_with((observations, living))
+def test_values_that_are_not_finite_are_rejected_and_not_counted(value: float):
+    observations, living, _ = battle_data()
+    normalizer = normalizer_of((observations, living))
     before = normalizer.moments()
     broken = observations.clone()
     broken[2, STREAMS["self"].start + Self.HEAT] = value
@@ -204,10 +205,10 @@ def test_what_is_not_finite_is_refused_and_nothing_counted(value: float):
 def test_finite_entries_whose_sum_is_not_are_accepted():
     observations = torch.zeros(4, OBSERVATION_DIM)
     observations[:, STREAMS["objective"].part] = 3e38
-    assert updated_with((observations, torch.ones(4, dtype=torch.bool))).moments().isfinite().all()
+    assert normalizer_of((observations, torch.ones(4, dtype=torch.bool))).moments().isfinite().all()
 
 
-def test_what_does_not_fit_is_refused():
+def test_wrong_shapes_are_rejected():
     normalizer = ObservationNormalizer()
     observations = torch.zeros(3, OBSERVATION_DIM)
     with pytest.raises(ValueError, match=r"expected observations \(R, 1034\), got \(3, 7\)"):

@@ -10,14 +10,14 @@ from echelon_train.policy import action_space, build_policy, observation_space
 NETWORK = NetworkConfig(width=16, head=8)
 
 
-def test_spaces_are_those_of_the_layouts():
+def test_the_spaces_have_the_shapes_of_the_layouts():
     assert observation_space().shape == (OBSERVATION_DIM,)
     assert observation_space().dtype == np.float32
     assert action_space().shape == (ACTION_DIM,)
     assert action_space().contains(np.zeros(ACTION_DIM, np.float32))
 
 
-def test_the_same_seed_gives_the_same_weights_and_disturbs_no_stream():
+def test_a_seed_determines_the_weights_and_leaves_the_global_generator():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -28,7 +28,7 @@ def test_the_same_seed_gives_the_same_weights_and_disturbs_no_stream():
     assert not torch.equal(first.action_net.weight, other.action_net.weight)
 
 
-def test_pickles_are_neither_written_nor_read(tmp_path):
+def test_saving_and_loading_by_pickle_is_not_supported(tmp_path):
     policy = build_policy(NETWORK)
     with pytest.raises(NotImplementedError, match="EchelonRecurrentPPO"):
         policy.save(str(tmp_path / "policy"))

@@ -7,8 +7,8 @@ from echelon_train.policy.pooling import max_and_mean
 
 
 @st.composite
-def some_sets(draw):
-    """Rows of sets in any order, of which many tie, and the set of each."""
+def sets_of_rows(draw):
+    """Rows with many ties, the set of each row, and the sizes of the sets."""
     sizes = draw(st.lists(st.integers(0, 4), min_size=1, max_size=6))
     owner = torch.tensor([each for each, size in enumerate(sizes) for _ in range(size)], dtype=torch.int64)
     width = draw(st.integers(1, 3))
@@ -17,22 +17,22 @@ def some_sets(draw):
 
 
 @settings(max_examples=200)
-@given(some_sets(), st.integers(0, 2**32 - 1))
-def test_values_and_gradients_are_those_of_torch_set_by_set(sets, seed):
+@given(sets_of_rows(), st.integers(0, 2**32 - 1))
+def test_values_and_gradients_equal_those_of_torch(sets, seed):
     values, owner, sizes = sets
     rows = values.clone().requires_grad_()
-    greatest, mean = max_and_mean(rows, owner, sizes.clamp_min(1).double().unsqueeze(1))
-    weights = torch.randn(2, *greatest.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    (weights[0] * greatest + weights[1] * mean).sum().backward()
+    maximum, mean = max_and_mean(rows, owner, sizes.clamp_min(1).double().unsqueeze(1))
+    weights = torch.randn(2, *maximum.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    (weights[0] * maximum + weights[1] * mean).sum().backward()
     plain = values.clone().requires_grad_()
     total = torch.zeros((), dtype=torch.float64)
     for each, size in enumerate(sizes):
         if not size:
-            assert not greatest[each].any()
+            assert not maximum[each].any()
             assert not mean[each].any()
             continue
         own = plain[owner == each]
-        torch.testing.assert_close(greatest[each], own.amax(0))
+        torch.testing.assert_close(maximum[each], own.amax(0))
         torch.testing.assert_close(mean[each], own.mean(0))
         total = total + (weights[0, each] * own.amax(0) + weights[1, each] * own.mean(0)).sum()
     if total.requires_grad:
@@ -40,7 +40,7 @@ def test_values_and_gradients_are_those_of_torch_set_by_set(sets, seed):
         torch.testing.assert_close(rows.grad, plain.grad)
 
 
-def test_its_gradient_is_that_of_small_differences():
+def test_the_gradient_equals_finite_differences():
     torch.manual_seed(0)
     rows = torch.rand(7, 3, dtype=torch.float64, requires_grad=True)
     owner, count = torch.tensor([0, 0, 0, 2, 2, 3, 3]), torch.tensor([[3.0], [1.0], [2.0], [2.0]]).double()
@@ -50,7 +50,7 @@ def test_its_gradient_is_that_of_small_differences():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_dtype_is_kept(dtype):
     rows = torch.rand(3, 2).to(dtype).requires_grad_()
-    greatest, mean = max_and_mean(rows, torch.tensor([0, 0, 1]), torch.tensor([[2.0], [1.0]]).to(dtype))
-    assert greatest.dtype == mean.dtype == dtype
-    (greatest + mean).sum().backward()
+    maximum, mean = max_and_mean(rows, torch.tensor([0, 0, 1]), torch.tensor([[2.0], [1.0]]).to(dtype))
+    assert maximum.dtype == mean.dtype == dtype
+    (maximum + mean).sum().backward()
     assert rows.grad.dtype == dtype

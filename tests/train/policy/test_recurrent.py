@@ -1,4 +1,4 @@
-"""The policy of battles as a whole: its memory, its optional inputs, its outputs."""
+"""The policy for battles: recurrent states, optional inputs and outputs."""
 
 import numpy as np
 import pytest
@@ -14,10 +14,10 @@ from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import build_policy
 from echelon_train.policy.distributions import RAW_DIM
 from echelon_train.policy.sequences import Sequences
-from train.policy.real import fought
+from train.policy.battle_data import battle_data
 
 STEPS, ROWS, WIDTH = 6, 5, 8
-DEATHS = [6, 3, 0, 1, 6]  # how many steps each row lives
+LIFETIMES = [6, 3, 0, 1, 6]  # steps that each row lives
 NETWORKS = [
     NetworkConfig(width=WIDTH, head=8, set_width=4, map_channels=2, encoder=encoder, critic=critic)
     for encoder, critic in (("sets", "shared"), ("sets", "separate"), ("flat", "shared"), ("sets", "central"))
@@ -25,8 +25,8 @@ NETWORKS = [
 each_network = pytest.mark.parametrize("network", NETWORKS, ids=lambda network: f"{network.encoder}-{network.critic}")
 
 
-def lively(network):
-    """A policy whose heads, which start near zero, depend on their inputs."""
+def policy_of(network):
+    """A policy with random heads; by default they start near zero and hardly depend on their inputs."""
     policy = build_policy(network, 1)
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
@@ -36,10 +36,10 @@ def lively(network):
     return policy
 
 
-def moments(network, living, seed=0):
-    """Observations of mechs that live or not, (rows,) bool; with the state of some battle for a central critic."""
+def random_observations(network, living, seed=0):
+    """Observations for the mask `living` (rows,) bool; for a central critic with random global states."""
     generator = torch.Generator().manual_seed(seed)
-    seen, alive, states = fought()
+    seen, alive, states = battle_data()
     rows = torch.zeros(len(living), seen.shape[1])
     for lives in (False, True):
         pool, count = seen[alive == lives], int((living == lives).sum())
@@ -49,47 +49,47 @@ def moments(network, living, seed=0):
     return {"observation": rows, "state": states[torch.randint(len(states), (len(living),), generator=generator)]}
 
 
-def states_of(network, seed, rows=ROWS):
-    """Recurrent states of what was before."""
+def random_states(network, seed, rows=ROWS):
+    """Random recurrent states."""
     generator = torch.Generator().manual_seed(seed)
     own = 4 if network.critic != "shared" else 2
     parts = [torch.randn(1, rows, WIDTH, generator=generator) for _ in range(own)]
     return RNNStates(tuple(parts[:2]), tuple(parts[2:]) or tuple(parts[:2]))
 
 
-def no_memory(states):
+def zero_states(states):
     return RNNStates(*(tuple(torch.zeros_like(part) for part in pair) for pair in states))
 
 
-def lifetimes():
-    """(STEPS * ROWS,) bool: who lives, step by step."""
-    return (torch.arange(STEPS)[:, None] < torch.tensor(DEATHS)).flatten()
+def living_mask():
+    """(STEPS * ROWS,) bool: living mechs, step by step."""
+    return (torch.arange(STEPS)[:, None] < torch.tensor(LIFETIMES)).flatten()
 
 
 SEQUENCES = Sequences(STEPS, ROWS, torch.zeros(ROWS), None)
 
 
 @each_network
-def test_the_dead_remember_nothing_one_step_at_a_time(network):
-    policy, living = lively(network), torch.tensor([True, False, True, False, True])
-    seen, starts = moments(network, living), torch.zeros(ROWS)
-    one, other = states_of(network, 1), states_of(network, 2)
+def test_dead_mechs_have_no_memory_step_by_step(network):
+    policy, living = policy_of(network), torch.tensor([True, False, True, False, True])
+    seen, starts = random_observations(network, living), torch.zeros(ROWS)
+    one, other = random_states(network, 1), random_states(network, 2)
     values = [policy.predict_values(seen, states.vf, starts) for states in (one, other)]
     modes = [policy.forward(seen, states, starts, deterministic=True)[0] for states in (one, other)]
     assert torch.equal((values[0] != values[1])[:, 0], living)
     assert torch.equal((modes[0] != modes[1]).any(1), living)
     latent, _, _ = policy._trunk(seen, one.pi, starts)
-    features, _, _ = policy._trunk(seen, no_memory(one).pi, torch.ones(ROWS))
+    features, _, _ = policy._trunk(seen, zero_states(one).pi, torch.ones(ROWS))
     assert torch.equal(latent[~living], features[~living])
 
 
 @each_network
-def test_the_dead_remember_nothing_in_sequences(network):
-    policy, living = lively(network), lifetimes()
-    seen = moments(network, living)
+def test_dead_mechs_have_no_memory_in_sequences(network):
+    policy, living = policy_of(network), living_mask()
+    seen = random_observations(network, living)
     evaluation = [
         policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES)
-        for states in (states_of(network, 1), states_of(network, 2))
+        for states in (random_states(network, 1), random_states(network, 2))
     ]
     for name in ("values", "entropy"):
         one, other = (getattr(each, name).view(len(living), -1) for each in evaluation)
@@ -97,12 +97,12 @@ def test_the_dead_remember_nothing_in_sequences(network):
 
 
 @each_network
-def test_mechs_of_a_new_episode_begin_with_an_empty_memory(network):
-    policy, living = lively(network), lifetimes()
-    states, starts = states_of(network, 1), torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0])
-    first = moments(network, living[:ROWS])
+def test_an_episode_starts_with_zero_states(network):
+    policy, living = policy_of(network), living_mask()
+    states, starts = random_states(network, 1), torch.tensor([1.0, 0.0, 0.0, 0.0, 1.0])
+    first = random_observations(network, living[:ROWS])
     actions, values, _, after = policy.forward(first, states, starts, deterministic=True)
-    fresh = policy.forward(first, no_memory(states), torch.zeros(ROWS), deterministic=True)
+    fresh = policy.forward(first, zero_states(states), torch.zeros(ROWS), deterministic=True)
     new = starts > 0
     assert torch.equal(actions[new], fresh[0][new])
     assert torch.equal(values[new], fresh[1][new])
@@ -113,19 +113,19 @@ def test_mechs_of_a_new_episode_begin_with_an_empty_memory(network):
     )
     # row 1 lives and continues
     assert not torch.equal(values[1], fresh[1][1])
-    seen, raw = moments(network, living), torch.zeros(len(living), RAW_DIM)
-    begun = policy.evaluate(seen, raw, states, SEQUENCES._replace(starts=starts))
-    empty = policy.evaluate(seen, raw, no_memory(states), SEQUENCES)
-    same = (begun.values == empty.values).view(STEPS, ROWS)
+    seen, raw = random_observations(network, living), torch.zeros(len(living), RAW_DIM)
+    started = policy.evaluate(seen, raw, states, SEQUENCES._replace(starts=starts))
+    empty = policy.evaluate(seen, raw, zero_states(states), SEQUENCES)
+    same = (started.values == empty.values).view(STEPS, ROWS)
     assert bool(same[:, new].all())
     assert not bool(same[0, 1])
 
 
 @each_network
-def test_sequences_are_judged_as_they_were_played(network):
-    policy, living, states = lively(network), lifetimes(), states_of(network, 1)
+def test_evaluating_sequences_equals_acting_step_by_step(network):
+    policy, living, states = policy_of(network), living_mask(), random_states(network, 1)
     starts = torch.tensor([1.0, 0.0, 0.0, 1.0, 0.0])
-    seen = moments(network, living)
+    seen = random_observations(network, living)
     steps = [
         {name: part[step * ROWS :][:ROWS] for name, part in seen.items()}
         if isinstance(seen, dict)
@@ -136,12 +136,12 @@ def test_sequences_are_judged_as_they_were_played(network):
     played, memory = [], states
     with torch.no_grad():
         for step, observations in enumerate(steps):
-            begins = starts if step == 0 else torch.zeros(ROWS)
-            *what, memory = policy.forward(observations, memory, begins)
+            step_starts = starts if step == 0 else torch.zeros(ROWS)
+            *what, memory = policy.forward(observations, memory, step_starts)
             played.append(what)
         actions, values, log_probs = (torch.cat(each) for each in zip(*played, strict=True))
-        acting = living.nonzero().flatten()
-        evaluation = policy.evaluate(seen, actions, states, SEQUENCES._replace(starts=starts), acting)
+        active = living.nonzero().flatten()
+        evaluation = policy.evaluate(seen, actions, states, SEQUENCES._replace(starts=starts), active)
     torch.testing.assert_close(evaluation.values, values, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(evaluation.log_probs, log_probs[living], rtol=1e-5, atol=1e-5)
     assert not actions[~living].any()
@@ -149,9 +149,9 @@ def test_sequences_are_judged_as_they_were_played(network):
 
 
 @each_network
-def test_without_living_mechs_values_are_still_evaluated(network):
-    policy, living = lively(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
-    seen, states = moments(network, living), states_of(network, 1)
+def test_values_are_evaluated_without_living_mechs(network):
+    policy, living = policy_of(network), torch.zeros(STEPS * ROWS, dtype=torch.bool)
+    seen, states = random_observations(network, living), random_states(network, 1)
     none = torch.zeros(0, dtype=torch.int64)
     evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, none)
     assert evaluation.values.shape == (len(living), 1)
@@ -159,17 +159,17 @@ def test_without_living_mechs_values_are_still_evaluated(network):
     evaluation.values.sum().backward()
     assert bool(policy.value_net.weight.grad.any())
     assert policy.diagnostics(seen, states, SEQUENCES) == {}
-    first = moments(network, living[:ROWS])
+    first = random_observations(network, living[:ROWS])
     actions, values, log_probs, after = policy.forward(first, states, torch.zeros(ROWS))
     assert not actions.any() and not log_probs.any()
     assert bool(torch.isfinite(values).all())
     assert not any(part.any() for part in after.pi)
 
 
-def test_diagnostics_are_the_parts_of_the_livings_entropy():
+def test_diagnostics_sum_to_the_entropy_of_living_mechs():
     network = NETWORKS[0]
-    policy, living, states = lively(network), lifetimes(), states_of(network, 1)
-    seen = moments(network, living)
+    policy, living, states = policy_of(network), living_mask(), random_states(network, 1)
+    seen = random_observations(network, living)
     found = policy.diagnostics(seen, states, SEQUENCES)
     evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, living.nonzero().flatten())
     assert found.keys() == {f"entropy_{block.name}" for block in BLOCKS}
@@ -177,7 +177,7 @@ def test_diagnostics_are_the_parts_of_the_livings_entropy():
 
 
 def test_groups_are_the_classes():
-    seen = moments(NETWORKS[0], torch.tensor([True] * 4))
+    seen = random_observations(NETWORKS[0], torch.tensor([True] * 4))
     classes = torch.arange(STREAMS["self"].start + Self.IS_SCOUT, STREAMS["self"].start + Self.IS_HEAVY + 1)
     assert build_policy(NETWORKS[0]).num_groups == len(classes) == 4
     order = [2, 0, 3, 1]
@@ -185,13 +185,13 @@ def test_groups_are_the_classes():
     assert build_policy(NETWORKS[0]).groups(seen).tolist() == order
 
 
-# A central critic's policy plays without the state
+# A policy with a central critic acts without the global state
 
 
-def test_a_policy_of_a_central_critic_acts_on_plain_observations():
+def test_a_policy_with_a_central_critic_acts_on_flat_observations():
     network = NETWORKS[-1]
-    policy = lively(network)
-    plain = moments(network, torch.tensor([True] * 4))["observation"].numpy()
+    policy = policy_of(network)
+    plain = random_observations(network, torch.tensor([True] * 4))["observation"].numpy()
     state = np.ones((4, *policy.observation_space["state"].shape), np.float32)
     expected, memory = policy.predict({"observation": plain, "state": state}, deterministic=True)
     actions, states = policy.predict(plain, deterministic=True)
@@ -205,10 +205,10 @@ def test_a_policy_of_a_central_critic_acts_on_plain_observations():
         policy.predict(plain[:, :-1])
 
 
-def test_a_policy_of_a_central_critic_is_a_player():
+def test_a_policy_with_a_central_critic_is_a_player():
     network = NETWORKS[-1]
-    policy = lively(network)
-    plain = moments(network, torch.tensor([True] * 4))["observation"].numpy()
+    policy = policy_of(network)
+    plain = random_observations(network, torch.tensor([True] * 4))["observation"].numpy()
     config = make_config("duel")
     noise = BattleNoise([1, 2, 3, 4], (0,), 1)
     player = network_player("central", policy, network, deterministic=True).make(config, noise)

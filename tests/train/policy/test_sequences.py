@@ -10,8 +10,8 @@ from echelon_train.policy.sequences import SequencePolicy, Sequences
 
 
 @st.composite
-def laid_out(draw):
-    """Sequences of some lengths, as lists of their samples' numbers in steps, which are in any order or in rows."""
+def random_sequences(draw):
+    """Random `Sequences`, and the sample indices of each sequence by step; samples are step-major or in any order."""
     longest, number = draw(st.integers(1, 5)), draw(st.integers(1, 5))
     starts = torch.tensor(draw(st.lists(st.sampled_from([0.0, 1.0]), min_size=number, max_size=number)))
     if draw(st.booleans()):
@@ -28,7 +28,7 @@ def laid_out(draw):
 
 
 def steps_of(sequences, count):
-    """The samples of each sequence by step, read from the places."""
+    """The samples of each sequence by step, derived from `place`."""
     place = range(count) if sequences.place is None else sequences.place.tolist()
     found = [{} for _ in range(sequences.number)]
     for sample, at in enumerate(place):
@@ -39,13 +39,13 @@ def steps_of(sequences, count):
 
 
 @settings(max_examples=150)
-@given(given_sequences=laid_out(), data=st.data())
-def test_the_sequences_that_samples_are_in_are_kept_with_those_alone(given_sequences, data):
+@given(given_sequences=random_sequences(), data=st.data())
+def test_selecting_samples_keeps_their_sequences_only(given_sequences, data):
     sequences, samples = given_sequences
     count = sum(map(len, samples))
     marked = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
     taken = torch.tensor(marked).nonzero().flatten()
-    kept, numbers = sequences.only(taken)
+    kept, numbers = sequences.select(taken)
     expected = [each for each, steps in enumerate(samples) if any(marked[sample] for sample in steps)]
     assert numbers.tolist() == expected
     assert kept.starts.tolist() == [float(sequences.starts[each]) for each in expected]
@@ -54,26 +54,26 @@ def test_the_sequences_that_samples_are_in_are_kept_with_those_alone(given_seque
         renamed = [{step: taken[new].item() for step, new in steps.items()} for steps in steps_of(kept, len(taken))]
         left = [{step: sample for step, sample in enumerate(samples[each]) if marked[sample]} for each in expected]
         assert renamed == left
-    # the same of what is kept, when all of it is wanted
-    again, all_numbers = kept.only(torch.arange(len(taken)))
+    # selecting all samples again changes nothing
+    again, all_numbers = kept.select(torch.arange(len(taken)))
     assert all_numbers.tolist() == list(range(len(expected)))
     assert torch.equal(again.place, kept.place)
 
 
 @settings(max_examples=100)
-@given(given_sequences=laid_out())
-def test_every_sample_knows_the_one_after_it(given_sequences):
+@given(given_sequences=random_sequences())
+def test_next_samples_follow_in_the_sequence(given_sequences):
     sequences, samples = given_sequences
     after = {now: later for steps in samples for now, later in itertools.pairwise(steps)}
     count = sum(map(len, samples))
-    following, there_is_one = sequences.following(count, torch.device("cpu"))
-    assert there_is_one.tolist() == [sample in after for sample in range(count)]
+    following, has_next = sequences.next_samples(count, torch.device("cpu"))
+    assert has_next.tolist() == [sample in after for sample in range(count)]
     assert {sample: int(following[sample]) for sample in after} == after
 
 
 @settings(max_examples=40)
-@given(given_sequences=laid_out(), seed=st.integers(0, 2**32 - 1))
-def test_one_call_equals_walking_through_time(given_sequences, seed):
+@given(given_sequences=random_sequences(), seed=st.integers(0, 2**32 - 1))
+def test_one_call_equals_a_loop_over_time(given_sequences, seed):
     sequences, samples = given_sequences
     generator = torch.Generator().manual_seed(seed)
     lstm = nn.LSTM(3, 4)
@@ -93,7 +93,7 @@ def test_one_call_equals_walking_through_time(given_sequences, seed):
 
 
 @pytest.mark.parametrize("place", [None, torch.zeros(0, dtype=torch.int64)])
-def test_no_sequences_have_no_outputs(place):
+def test_zero_sequences_give_no_outputs(place):
     lstm = nn.LSTM(3, 4)
     none = Sequences(5, 0, torch.zeros(0), place)
     features = torch.zeros(0, 3, requires_grad=True)

@@ -16,7 +16,7 @@ from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.encoders import TABLES
 from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states
-from train.policy.real import fought
+from train.policy.battle_data import battle_data
 from train.ppo.toys import Wander, collect, model_of
 
 STEPS, ROWS = 16, 12
@@ -34,7 +34,7 @@ class Fought(Wander):
     """Rows that see moments of battles, in no order; some of them are dead."""
 
     def __init__(self):
-        self._seen, self.alive, self.states = (tensor.numpy() for tensor in fought())
+        self._seen, self.alive, self.states = (tensor.numpy() for tensor in battle_data())
         super().__init__(ROWS, 0, observation_space(), action_space())
 
     def _observe(self, dead):

@@ -14,7 +14,7 @@ from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.losses import Losses
-from train.policy.real import fought
+from train.policy.battle_data import battle_data
 from train.ppo.toys import Wander, collect, model_of
 
 ROWS, STEPS = 3, 16
@@ -148,7 +148,7 @@ def stopped(folder: Path) -> dict[str, Any]:
 
 def normalizing(folder: Path) -> dict[str, Any]:
     """Two updates with normalised observations, and the moments of all that the process has seen itself."""
-    observations = fought()[0]
+    observations = battle_data()[0]
     torch.manual_seed(5 + distributed.rank())
     network = NetworkConfig(width=8, head=8, encoder="flat", normalize_observations=True)
     rows = observations[torch.randperm(len(observations))[: 2 * STEPS * ROWS]].view(2, STEPS, ROWS, -1)

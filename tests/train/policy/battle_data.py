@@ -1,4 +1,4 @@
-"""Observations and states of battles that were fought."""
+"""Observations and global states recorded in battles."""
 
 import functools
 
@@ -10,8 +10,8 @@ from echelon_env import BattleEngine, opponents
 
 
 @functools.cache
-def fought(scenario: str = "battle") -> tuple[Tensor, Tensor, Tensor]:
-    """Observations (R, D) of novices' battles, who of them lives (R,) bool, and global states (R', S)."""
+def battle_data(scenario: str = "battle") -> tuple[Tensor, Tensor, Tensor]:
+    """Observations (R, D) of battles between novices, the living rows (R,) bool, and global states (R', S)."""
     engine = BattleEngine(scenario, 3, dead_agents="persist", time_limit="terminate")
     player = opponents.make("novice", 1, engine.config)
     observations, over = engine.reset(np.arange(3)), np.ones(3, np.bool_)
