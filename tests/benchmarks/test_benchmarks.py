@@ -28,7 +28,7 @@ from benchmarks import training as trainers  # noqa: E402
 from echelon_env import BattleEngine, MapPool, make_config, scenarios  # noqa: E402
 from echelon_train.ppo.gae import advantages_and_returns  # noqa: E402
 
-TINY = Effort(quick=True, rounds=1, decisions=6, peers=Path("nowhere"))
+TINY = Effort(quick=True, rounds=1, decisions=7, peers=Path("nowhere"))
 
 
 def check_tables(tables):
