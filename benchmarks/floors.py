@@ -16,9 +16,10 @@ The terms, by phase; a count is per battle and decision, a tick is one of the fi
 
 The other phases have no floor: each takes less than a tenth of a step of 10 v 10. Left out is what takes less than a
 twentieth of its phase's floor: draws of the order of moves, sightings, features of the mech itself, messages, cleared
-rows. Left out is also what is rare: mechs in the air, step-ups and falls, mechs that touch, hazards, jamming, smoke,
-the logarithms of sounds. The floor is too low by these, and because each loop has the instruction cache to itself; it
-is too high where a fused engine would find a record in the first-level cache that each loop here fetches for itself.
+rows. Left out are also what mechs near enough to touch need in every tick, mechs in the air, step-ups and falls,
+hazards, jamming, smoke and the logarithms of sounds. The floor is too low by these, and because each loop has the
+instruction cache to itself; it is too high where a fused engine would find a record in the first-level cache that each
+loop here fetches for itself.
 
 The loops have run on another state before, never on the one that is timed, so that no branch predictor has learned it.
 Rates are medians over the samples, weighted by units. Times are of the thread, which leaves out what other processes
