@@ -56,7 +56,10 @@ def _part(name: str, results: Results) -> str:
 
 def _machine(results: Results) -> str:
     lines = [f"{_described(results.machine)}; medians of {results.rounds} rounds."]
-    lines += [f"In a run of its own, {name}: {_described(machine)}." for name, machine in results.later.items()]
+    runs: dict[str, list[str]] = {}
+    for name, machine in results.later.items():
+        runs.setdefault(_described(machine), []).append(name)
+    lines += [f"In a run of its own, {' and '.join(names)}: {described}." for described, names in runs.items()]
     return "\n\n".join(lines)
 
 

@@ -32,9 +32,11 @@ def picture(results: Results) -> bytes:
     grid = list(figure.subplots(down, 2, squeeze=False).flat)
     for axes in grid:
         axes.set_axis_off()
-    for axes, (draw, _) in zip(grid, panels, strict=False):
+    for axes, (draw, section) in zip(grid, panels, strict=False):
         axes.set_axis_on()
         draw(axes, results)
+        if section in results.later:
+            axes.set_title(f"{axes.get_title()}\n{results.later[section]['processor']}", fontsize=10)
     machine = results.machine
     figure.suptitle(
         f"{machine['processor']}, Python {machine['python']}, {commit_in_words(machine['commit'])}", fontsize=10
