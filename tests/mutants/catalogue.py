@@ -105,7 +105,7 @@ LEARNING = (
              "torch.ones_like(batch.actor_mask).nonzero()", "ppo/test_losses"),
     _trainer("PPO: advantages keep their mean", "ppo/normalize", "(advantages - mean[groups])", "advantages",
              "ppo/test_normalize"),
-    _trainer("PPO: advantages are normalised by all samples", "ppo/normalize", "torch.where(chosen, advantages",
+    _trainer("PPO: advantages are normalised by all samples", "ppo/normalize", "torch.where(mask, advantages",
              "torch.where(torch.isfinite(advantages), advantages", "ppo/test_normalize"),
     _trainer("normalizer: moments merge wrongly", "policy/observation_normalizer",
              "delta.square() * count", "delta.square()", "policy/test_observation_normalizer"),

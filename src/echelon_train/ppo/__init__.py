@@ -1,4 +1,4 @@
-"""The training algorithm: recurrent PPO on chunks of sequences."""
+"""The training algorithm: recurrent PPO."""
 
 from echelon_train.ppo.algorithm import EchelonRecurrentPPO
 

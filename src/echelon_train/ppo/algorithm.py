@@ -1,4 +1,4 @@
-"""Recurrent PPO on chunks of sequences: sb3-contrib's RecurrentPPO with different collection and training."""
+"""Recurrent PPO: sb3-contrib's RecurrentPPO with its own rollout collection and training."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import write_batch
 from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states, state_tensors
-from echelon_train.ppo.normalize import ReturnNormalizer, normalized
+from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
 from echelon_train.ppo.observations import flat, index
-from echelon_train.ppo.saving import PlainSaving, plain_schedule
+from echelon_train.ppo.saving import SafetensorsSaving, unwrap_schedule
 from echelon_train.ppo.update_log import UpdateLog, explained_variance
 from echelon_train.tensor_files import weights_of
 
 MAX_SKIPPED = 5
-"""Successive minibatches with a gradient that is not finite after which training stops."""
+"""Training stops after this many successive minibatches whose gradient is not finite."""
 
-DIAGNOSED = 256
-"""Samples of the policy's diagnostics: few, because they cost an extra forward pass."""
+DIAGNOSTIC_SAMPLES = 256
+"""Samples on which the policy's diagnostics are computed; they cost an additional forward pass."""
 
 _SHARED = inspect.signature(RecurrentPPO.__init__).parameters
 
 
-class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
-    """Recurrent PPO for many rows: chunks of sequences in random order, each run through the LSTM in one call.
+class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
+    """Recurrent PPO that trains on chunks of fixed length; one call of the LSTM processes a whole minibatch.
 
-    It takes any VecEnv and is used as stable-baselines3's algorithms are. Parameters of RecurrentPPO keep their
-    meaning, order and default, with the differences below. All other settings of `PPOConfig` (`settings_class`) are
-    keyword arguments with the names, ranges and defaults that they have there; each becomes an attribute of that name.
+    It takes any VecEnv and has the interface of stable-baselines3's algorithms. Parameters of RecurrentPPO keep their
+    meaning, order and default, except for the differences below. All other settings of `PPOConfig` (`settings_class`)
+    are keyword arguments with the same names, ranges and defaults. Each becomes an attribute of the same name.
 
     Parameters
     ----------
@@ -58,41 +58,41 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         A `SequencePolicy` class, or its name: ``"MlpLstmPolicy"``, ``"CnnLstmPolicy"``, ``"MultiInputLstmPolicy"`` or
         ``"BattlePolicy"``.
     n_steps, batch_size
-        Multiples of `chunk`; a minibatch has at most as many samples as a rollout.
+        Multiples of `chunk`. A minibatch has at most as many samples as a rollout.
     normalize_advantage
-        True: over all samples of active rows of a rollout (not of a minibatch). ``"by_class"``: within each of the
-        policy's groups, which are the mech classes in battles.
+        True: over the active rows' samples of a whole rollout, not of a minibatch. ``"by_class"``: within each of the
+        policy's groups; in battles these are the mech classes.
     vf_coef, clip_range_vf
         With `normalize_returns` they apply to normalised returns: the critic's loss is in units of the returns'
         variance, the clip range in standard deviations.
     learning_rate, clip_range, clip_range_vf, ent_coef
         A number, a `Schedule`, or a function of the remaining share of the run.
     target_kl
-        None and 0: updates do not stop early.
+        None or 0: no early stopping of updates.
     chunk
-        Steps of the sequences that the LSTM is trained on, each from a recurrent state that was stored in the rollout.
+        Steps of a chunk. The LSTM is trained on a chunk from the recurrent state stored in the rollout.
     burn_in
-        First steps of a chunk that only warm up the LSTM, unless an episode begins there: they enter no loss, but
+        First steps of a chunk that only warm up the LSTM, unless an episode starts there. They enter no loss, but
         gradients of later losses flow back through them.
     normalize_returns, return_std
-        Whether the critic predicts returns in units of their running mean and deviation, see `ReturnNormalizer`, and
-        the initial estimate of the deviation.
+        Whether the critic predicts returns normalised by running moments (`ReturnNormalizer`), and the initial estimate
+        of their standard deviation.
     recompute_advantages
-        Whether values, recurrent states and advantages are recomputed before every pass but the first; the bootstrap
-        values of truncated episodes are not.
+        Whether values, recurrent states and advantages are recomputed before every epoch except the first. The
+        bootstrap values of truncated episodes are kept.
     auxiliary_coef
-        Weight of the loss of predicting the next observation, for policies that do.
+        Weight of the loss of predicting the next observation, for policies that predict it.
     critic_lr_scale
-        Learning rate of the parameters that only the critic has, as a multiple of the actor's.
+        Learning rate of the parameters that only the critic uses, as a multiple of the actor's.
     deterministic
-        On CUDA: the same numbers in every run, at some cost; policies then encode in float32 rather than bfloat16.
+        On CUDA: reproducible results, but slower. Policies then encode in float32 instead of bfloat16.
 
     Raises
     ------
     ConfigError
         For a setting that is out of range or does not fit the others, with its name.
     ValueError
-        For a policy that is no `SequencePolicy`, and for `use_sde`.
+        For a policy that is not a `SequencePolicy`, and for `use_sde`.
     """
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
@@ -102,7 +102,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         "BattlePolicy": BattlePolicy,
     }
     settings_class: ClassVar[type[PPOConfig]] = PPOConfig
-    """The settings; an algorithm with further ones is a subclass with a subclass of `PPOConfig`."""
+    """The settings' dataclass. A subclass of the algorithm with more settings sets a subclass of `PPOConfig`."""
 
     def __init__(
         self,
@@ -113,8 +113,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
-        further = [each for each in dataclasses.fields(self.settings_class) if each.name not in _SHARED]
-        settings = {each.name: kwargs.pop(each.name, each.default) for each in further}
+        fields = [field for field in dataclasses.fields(self.settings_class) if field.name not in _SHARED]
+        settings = {field.name: kwargs.pop(field.name, field.default) for field in fields}
         super().__init__(policy, env, *args, _init_setup_model=False, **kwargs)
         for name, value in settings.items():
             setattr(self, name, value)
@@ -123,11 +123,11 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
                 setattr(self, name, FloatSchedule(getattr(self, name)))
         self.deterministic = deterministic
         self.skipped_minibatches = 0
-        """Minibatches so far whose gradient was not finite."""
+        """Number of minibatches so far whose gradient was not finite."""
         self.skipped_in_a_row = 0
-        """Those since the last one whose gradient was."""
+        """Number of such minibatches since the last one whose gradient was finite."""
         self.before_rollout: Callable[[], object] = lambda: None
-        """Called before every rollout, and so after the update that follows the last one."""
+        """Called before every rollout; any previous rollout has then been trained on."""
         if _init_setup_model:
             self._setup_model()
 
@@ -137,7 +137,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         if self.seed is not None:
             self.set_random_seed(distributed.rank_seed(self.seed))
         elif distributed.rank():
-            torch.seed()  # torch starts with the same seed in every process
+            torch.seed()  # by default torch has the same seed in every process
         if self.device.type == "cuda":
             _set_up_cuda(self.deterministic)
         self.policy = self.policy_class(
@@ -151,7 +151,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self._split_parameters()
         distributed.broadcast_tensors([*self.policy.parameters(), *self.policy.buffers()])
-        if self.env is not None:  # without an environment it only predicts
+        if self.env is not None:  # without an environment the model only predicts
             self._allocate()
 
     def _check_settings(self, num_rows: int) -> None:
@@ -160,9 +160,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             raise ValueError("use_sde: expected False: state-dependent exploration is not supported")
         settings = {each.name: getattr(self, each.name) for each in dataclasses.fields(self.settings_class)}
         for name in self.settings_class.schedules():
-            settings[name] = plain_schedule(settings[name])
+            settings[name] = unwrap_schedule(settings[name])
             if callable(settings[name]) and not isinstance(settings[name], Schedule):
-                del settings[name]  # any function: its range is not known
+                del settings[name]  # the range of an arbitrary function is unknown
         build(self.settings_class, {**settings, "target_kl": self.target_kl or 0.0}, "ppo.")
         samples = self.n_steps * num_rows
         if self.batch_size > samples:
@@ -172,7 +172,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             )
 
     def _split_parameters(self) -> None:
-        """Give the critic's own parameters their learning rate, if it differs."""
+        """Put the parameters that only the critic uses into a parameter group, if their learning rate differs."""
         if self.critic_lr_scale == 1.0:
             return
         critic = self.policy.critic_parameters()
@@ -183,9 +183,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         )
 
     def reinitialize(self, weights: Mapping[str, Tensor]) -> None:
-        """Set weights, named as by `weights_of`, and reset the optimizer, the return normaliser and the LSTM's states.
+        """Set `weights`, by the names of `weights_of`; reset the optimizer, the return normaliser and the LSTM states.
 
-        The environment, counts and schedules continue.
+        The environment, counters and schedules continue.
         """
         for name, tensor in weights_of(self.policy).items():
             if name in weights:
@@ -199,9 +199,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
     def train(self) -> None:
         """Update the policy from the rollout in the buffer.
 
-        Metrics of minibatches (losses, ``entropy``, ``approx_kl``, ``clip_fraction``, ``grad_norm``) are of all
-        processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``, the policy's
-        diagnostics) are of this process.
+        Metrics of minibatches (losses, ``entropy``, ``approx_kl``, ``clip_fraction``, ``grad_norm``) are averages over
+        all processes. Metrics of the rollout (``explained_variance``, standard deviations, ``active_share``, the
+        policy's diagnostics) cover this process only.
         """
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
@@ -237,12 +237,12 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         self._record(log, coefficients, explained)
 
     def _current(self, name: str) -> Any:
-        """A setting as it is now: the present value of a schedule."""
+        """The current value of a setting that may be a schedule."""
         value = getattr(self, name)
         return value(self._current_progress_remaining) if callable(value) else value
 
     def _gradient(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor, coefficients: Coefficients) -> Losses:
-        """Compute the gradient of a minibatch's loss, in all processes; returns its losses over all of them."""
+        """Compute a minibatch's gradient, summed over all processes. Returns the losses over all processes."""
         buffer = self.rollout_buffer
         counts = distributed.all_reduce_sum(buffer.sample_counts(chunks, loss_mask))
         num_actor, num_loss = counts.clamp_min(1.0).unbind()
@@ -265,15 +265,15 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
         normalizer.update(total / count, squares / count, self.policy.value_net)
 
     def _normalized_advantages(self, loss_mask: Tensor) -> Tensor:
-        """The advantages (T, N) as the policy's loss takes them."""
+        """The advantages (T, N) for the policy's loss, normalised according to `normalize_advantage`."""
         buffer = self.rollout_buffer
         if not self.normalize_advantage:
             return buffer.advantages
         groups = None
         if self.normalize_advantage == "by_class":
-            found = self.policy.groups(flat(buffer.observations))
-            groups = None if found is None else found.view_as(buffer.actor_mask)
-        return normalized(buffer.advantages, buffer.actor_mask & loss_mask, groups, self.policy.num_groups)
+            groups = self.policy.groups(flat(buffer.observations))
+            groups = None if groups is None else groups.view_as(buffer.actor_mask)
+        return normalize_advantages(buffer.advantages, buffer.actor_mask & loss_mask, groups, self.policy.num_groups)
 
     def _skip(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> None:
         """Skip a minibatch whose gradient is not finite; stop after too many in a row."""
@@ -284,8 +284,7 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             return
         file = write_batch(self.rollout_buffer.batch(chunks, advantages, loss_mask), self.logger.dir)
         raise NonFiniteError(
-            f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; "
-            f"the last of them is in {file}"
+            f"the gradients of {self.skipped_in_a_row} minibatches in a row were not finite; the last one is in {file}"
         )
 
     def _observe(self) -> None:
@@ -303,8 +302,8 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
             record(f"train/{name}", number)
         record("train/explained_variance", explained)
         for name, tensor in (("advantage", buffer.advantages), ("value", buffer.values), ("reward", buffer.rewards)):
-            acted = tensor[buffer.actor_mask]
-            record(f"train/{name}_std", float(acted.std(correction=0)) if len(acted) else 0.0)
+            active = tensor[buffer.actor_mask]
+            record(f"train/{name}_std", float(active.std(correction=0)) if len(active) else 0.0)
         for name, number in self._diagnostics().items():
             record(f"train/{name}", number)
         record("train/clip_range", coefficients.clip_range)
@@ -315,9 +314,9 @@ class EchelonRecurrentPPO(PlainSaving, ChunkCollector):
 
     @torch.no_grad()
     def _diagnostics(self) -> dict[str, float]:
-        """The policy's diagnostics of about `DIAGNOSED` samples from the whole rollout."""
+        """The policy's diagnostics on about `DIAGNOSTIC_SAMPLES` samples, evenly spaced in the rollout."""
         buffer = self.rollout_buffer
-        count = min(max(1, DIAGNOSED // self.chunk), buffer.num_chunks)
+        count = min(max(1, DIAGNOSTIC_SAMPLES // self.chunk), buffer.num_chunks)
         chunks = torch.linspace(0, buffer.num_chunks - 1, count).long()
         batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
         states = recurrent_states(batch.states)
@@ -330,5 +329,5 @@ def _set_up_cuda(deterministic: bool) -> None:
     torch.backends.cudnn.benchmark = not deterministic
     torch.backends.cudnn.deterministic = deterministic
     if deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # an LSTM's sums depend on it
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS needs it to be deterministic in LSTMs
         torch.use_deterministic_algorithms(True, warn_only=True)

@@ -1,4 +1,4 @@
-"""The rollout buffer: observations, actions and rewards of all rows, in the chunks that the LSTM is trained on."""
+"""The rollout buffer, which yields minibatches of chunks for the LSTM."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from echelon_train.ppo import observations
 
 
 class Batch(NamedTuple):
-    """S samples of a minibatch: first those of acting rows, so that they need not be copied to be by themselves."""
+    """S samples of a minibatch. Samples of active rows come first, so that they are a slice and need no copy."""
 
     observations: Observations  # (S, ...)
-    actions: Tensor  # (S, ...) raw ones
+    actions: Tensor  # (S, ...) raw actions
     old_values: Tensor  # (S,)
     old_log_probs: Tensor  # (S,)
     advantages: Tensor  # (S,) normalised
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 
 
 class ChunkBuffer:
-    """T steps of N rows as tensors (T, N, ...), allocated once, with LSTM states at the beginnings of chunks only.
+    """T steps of N rows as tensors (T, N, ...), allocated once; recurrent states only at the starts of chunks.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ class ChunkBuffer:
     chunk
         Steps L of a chunk, a divisor of T.
     burn_in
-        Steps at the beginning of a chunk that enter no loss, unless an episode starts there.
+        First steps of a chunk that enter no loss, unless an episode starts there.
     observation_space
-        Space of a row's observations: a plain one, or a Dict of plain ones.
+        Observation space of a row; a Dict must not be nested.
     action_shape, action_dtype
-        Of a row's raw action.
+        Shape and dtype of a row's raw action.
     states
-        Tensors (layers, N, units) like those of the recurrent state.
+        The recurrent state's tensors (layers, N, units), for their shapes and dtypes.
     device
-        Where the tensors are.
+        Device of the tensors.
     """
 
     def __init__(
@@ -84,18 +84,18 @@ class ChunkBuffer:
         )
 
     def store_states(self, step: int, states: tuple[Tensor, ...]) -> None:
-        """Keep the recurrent states before a step, if it begins a chunk."""
+        """Store the recurrent states before a step, if a chunk starts there."""
         if step % self.chunk == 0:
             for kept, state in zip(self.states, states, strict=True):
                 kept[step // self.chunk].copy_(state)
 
     @property
     def num_chunks(self) -> int:
-        """Chunks of all rows; chunk `c * N + row` begins at step `c * L`."""
+        """Number of chunks of all rows; chunk `c * N + row` starts at step `c * L`."""
         return self.num_steps // self.chunk * self.num_rows
 
     def loss_mask(self) -> Tensor:
-        """(T, N) bool: the samples that enter a loss; the others only warm the LSTM up."""
+        """(T, N) bool: samples that enter a loss; the others are burn-in."""
         mask = torch.ones_like(self.dones)
         if self.burn_in:
             by_chunk = self.episode_starts.view(-1, self.chunk, self.num_rows)
@@ -105,21 +105,21 @@ class ChunkBuffer:
         return mask
 
     def sample_counts(self, chunks: Tensor, loss_mask: Tensor) -> Tensor:
-        """(2,) float32: how many samples of some chunks enter the policy's and the critic's loss."""
+        """(2,) float32: numbers of samples of the chunks that enter the policy's and the critic's loss."""
         masks = torch.stack([self.actor_mask & loss_mask, loss_mask]).view(2, -1, self.chunk, self.num_rows)
         return masks.sum(2).flatten(1)[:, chunks.to(self.device)].sum(1).float()
 
-    def minibatches(self, chunks_at_once: int) -> Iterator[Tensor]:
-        """The numbers of all chunks in random order, (n,) int64 at a time; the last ones may be fewer."""
-        yield from torch.split(torch.randperm(self.num_chunks), chunks_at_once)
+    def minibatches(self, chunks_per_batch: int) -> Iterator[Tensor]:
+        """Indices of all chunks in random order, (n,) int64 for each minibatch; the last minibatch may be smaller."""
+        yield from torch.split(torch.randperm(self.num_chunks), chunks_per_batch)
 
     def batch(self, chunks: Tensor, advantages: Tensor, loss_mask: Tensor) -> Batch:
-        """The samples of some chunks.
+        """The samples of a minibatch.
 
         Parameters
         ----------
         chunks
-            (n,) int64 on the CPU, their numbers.
+            (n,) int64 on the CPU: indices of its chunks.
         advantages
             (T, N), normalised.
         loss_mask
@@ -152,9 +152,10 @@ class ChunkBuffer:
         )
 
     def _cut(self, episode_starts: Tensor) -> tuple[Sequences, Tensor]:
-        """Cut chunks (L, n) where an episode begins inside; also the chunk (n',) whose state each sequence starts from.
+        """Cut chunks into sequences at episode starts, given as (L, n) bool.
 
-        A piece after a cut becomes a separate sequence after the n others; its state is masked.
+        A piece after a cut becomes an additional sequence after the first n; its initial state is masked. Returns the
+        sequences, and (n',) int64: the chunk whose stored state each of them starts from.
         """
         length, count = episode_starts.shape
         inside = episode_starts.clone()
@@ -162,7 +163,7 @@ class ChunkBuffer:
         if not bool(inside.any()):
             sources = torch.arange(count, device=self.device)
             return Sequences(length, count, episode_starts[0].float(), None), sources
-        pieces = inside.t().flatten().cumsum(0).view(count, length).t()  # cuts so far, chunk by chunk
+        pieces = inside.t().flatten().cumsum(0).view(count, length).t()  # cumulative number of cuts, chunk by chunk
         before = torch.cat([pieces.new_zeros(1), pieces[-1, :-1]])  # cuts in earlier chunks
         cut_step, cut_chunk = inside.t().nonzero(as_tuple=True)[::-1]
         number = torch.where(pieces > before, count + pieces - 1, torch.arange(count, device=self.device))
@@ -175,7 +176,7 @@ class ChunkBuffer:
 
 
 def write_batch(batch: Batch, folder: str | None) -> Path:
-    """Write a minibatch as safetensors, for inspection; returns the file, in `folder` or a temporary one."""
+    """Write a minibatch to a safetensors file in `folder`, or in a temporary folder. Returns the file's path."""
     observations = batch.observations if isinstance(batch.observations, dict) else {"observation": batch.observations}
     tensors = {f"observations.{name}": part for name, part in observations.items()}
     others = batch._replace(observations={})._asdict()

@@ -1,4 +1,4 @@
-"""Collection of rollouts: many rows at once, in chunks, with bootstrap values of truncated episodes."""
+"""Collection of rollouts, with bootstrap values for truncated episodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from echelon_train.ppo.observations import index, store, tensors_of, to_device
 
 
 class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
-    """The collecting half of `EchelonRecurrentPPO`: it fills a `ChunkBuffer`, with advantages and returns."""
+    """The part of `EchelonRecurrentPPO` that fills a `ChunkBuffer` and computes advantages and returns."""
 
     chunk: int
     burn_in: int
@@ -38,33 +38,33 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         raise NotImplementedError
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
-        """As stable-baselines3's; a model that was loaded without an environment allocates its buffer here."""
+        """Like stable-baselines3's; a model that was loaded without an environment also allocates its buffer."""
         super().set_env(env, force_reset)
         if not hasattr(self, "rollout_buffer"):
             self._allocate()
 
     def replace_env(self, env: VecEnv) -> None:
-        """Continue in another environment, from its reset; weights, the optimizer's state and all counters stay.
+        """Reset another environment and continue training in it; weights, optimizer state and counters are kept.
 
-        It may have another number of rows. The old environment is left open. Raises ValueError, with nothing changed,
-        for one that does not fit the policy or the algorithm's parameters.
+        It may have another number of rows. The old environment is not closed. Raises ValueError, with nothing changed,
+        if the environment does not fit the policy or the settings.
         """
         env = self._wrap_env(env, self.verbose)
         check_for_correct_spaces(env, self.observation_space, self.action_space)
         self._check_settings(env.num_envs)
-        self.n_envs = env.num_envs  # the policy knows nothing of rows; only what is set here does
+        self.n_envs = env.num_envs  # the policy does not depend on the number of rows
         self.set_env(env)
         self._allocate()
         self._last_obs = env.reset()
         self._last_episode_starts = np.ones(self.n_envs, np.bool_)
         for buffer in (self.ep_info_buffer, self.ep_success_buffer):
-            if buffer is not None:  # as before the first `learn`
+            if buffer is not None:  # it is None before the first `learn`
                 buffer.clear()
 
     def collect_rollouts(self, env: Any, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int) -> bool:
-        """Call `before_rollout`, then collect a rollout in the environment that is then set.
+        """Call `before_rollout`, which may replace the environment, then collect a rollout.
 
-        Returns False if a callback wants to stop, here or in another process. Time steps count active rows only.
+        Returns False if a callback stops training, in this or another process. Time steps count active rows only.
         """
         self.before_rollout()
         self.policy.set_training_mode(False)
@@ -79,12 +79,12 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             return False
         with torch.no_grad():
             last_values = self._values(self._on_device(self._last_obs), self._last_lstm_states, self._starts())
-        self._estimate(last_values)
+        self._compute_advantages(last_values)
         callback.on_rollout_end()
         return True
 
     def _collect(self, callback: BaseCallback) -> bool:
-        """Fill the buffer; False if a callback wanted to stop."""
+        """Fill the buffer. Returns False if a callback stops training."""
         env, buffer, policy = self.env, self.rollout_buffer, self.policy
         buffer.bootstraps.zero_()
         for n_steps in range(buffer.num_steps):
@@ -94,7 +94,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
                 actions, values, log_probs, lstm_states = policy(observations, self._last_lstm_states, starts)
                 active = policy.actor_mask(observations)
                 clipped_actions = policy.environment_actions(actions).cpu().numpy()
-            store(buffer.observations, n_steps, observations)  # before the environment may write over them
+            store(buffer.observations, n_steps, observations)  # the environment may overwrite them in its step
             new_obs, rewards, dones, infos = env.step(clipped_actions)
             num_active = env.num_envs if active is None else int(active.sum())
             self.num_timesteps += num_active
@@ -116,33 +116,33 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         return True
 
     def _bootstrap(self, step: int, ended: np.ndarray[Any, Any], infos: list[dict[str, Any]]) -> None:
-        """Store the values of the final observations of episodes that were truncated in a step."""
-        cut = [row for row in ended if infos[row].get("TimeLimit.truncated", False)]
-        cut = [row for row in cut if infos[row].get("terminal_observation") is not None]
-        if not cut:
+        """Store the values of the final observations of episodes that were truncated at a step."""
+        truncated = [row for row in ended if infos[row].get("TimeLimit.truncated", False)]
+        truncated = [row for row in truncated if infos[row].get("terminal_observation") is not None]
+        if not truncated:
             return
-        final = [infos[row]["terminal_observation"] for row in cut]
+        final = [infos[row]["terminal_observation"] for row in truncated]
         stacked = (
             {name: np.stack([each[name] for each in final]) for name in self.observation_space}
             if isinstance(self.observation_space, spaces.Dict)
             else np.stack(final)
         )
-        rows = torch.as_tensor(cut, device=self.device)
+        rows = torch.as_tensor(truncated, device=self.device)
         states = tuple(state[:, rows] for state in state_tensors(self._last_lstm_states, self._critic_lstm))
         with torch.no_grad():
-            no_starts = torch.zeros(len(cut), device=self.device)
+            no_starts = torch.zeros(len(truncated), device=self.device)
             observations = to_device(tensors_of(self.observation_space, stacked), self.device)
             self.rollout_buffer.bootstraps[step, rows] = self._values(observations, recurrent_states(states), no_starts)
 
-    def _estimate(self, last_values: Tensor) -> None:
-        """Compute the rollout's advantages and returns from its values."""
+    def _compute_advantages(self, last_values: Tensor) -> None:
+        """Compute the rollout's advantages and returns from its rewards and values."""
         buffer = self.rollout_buffer
         buffer.advantages[:], buffer.returns[:] = advantages_and_returns(
             buffer.rewards, buffer.values, last_values, buffer.dones, buffer.bootstraps, self.gamma, self.gae_lambda
         )
 
     def _values(self, observations: Observations, states: RNNStates, starts: Tensor) -> Tensor:
-        """Values (rows,) of observations, in terms of returns."""
+        """Values (rows,) of observations, in units of returns."""
         return self._denormalized(self.policy.predict_values(observations, states.vf, starts).flatten())
 
     def _denormalized(self, predictions: Tensor) -> Tensor:
@@ -157,21 +157,21 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
 
     @torch.no_grad()
     def _recompute(self) -> None:
-        """Recompute values, recurrent states at chunk starts, advantages and returns with the present weights.
+        """Recompute values, recurrent states at chunk starts, advantages and returns with the current weights.
 
-        The bootstrap values of truncated episodes stay as in the rollout: their observations are not stored, to save
-        memory, and an update changes a value by little.
+        The bootstrap values of truncated episodes are kept from the rollout. Their observations are not stored, to save
+        memory, and an update changes these values only slightly.
         """
         buffer, policy = self.rollout_buffer, self.policy
         states = recurrent_states(tuple(state[0].clone() for state in buffer.states))
         for step in range(buffer.num_steps):
             buffer.store_states(step, state_tensors(states, self._critic_lstm))
             starts = buffer.episode_starts[step].float()
-            # the most probable actions, for they draw no random numbers
+            # deterministic, so that no random numbers are drawn
             _, values, _, states = policy(index(buffer.observations, step), states, starts, deterministic=True)
             buffer.values[step] = self._denormalized(values.flatten())
         last_values = self._values(self._on_device(self._last_obs), states, self._starts())
-        self._estimate(last_values)
+        self._compute_advantages(last_values)
 
     def _allocate(self) -> None:
         """Allocate the recurrent states and the buffer for the environment's rows."""

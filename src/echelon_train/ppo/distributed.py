@@ -1,6 +1,6 @@
-"""Exchange between the processes of a distributed run; one process alone has nothing to exchange.
+"""Communication between the processes of a distributed run; in a single process these functions do nothing.
 
-All processes call these functions in the same order.
+All processes must call them in the same order.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from torch import Tensor
 
 Value = TypeVar("Value")
 
-_PATIENCE = timedelta(hours=2)
+_TIMEOUT = timedelta(hours=2)
 
 
 class RunningStats(Protocol):
-    """Running moments that processes can merge, as `ObservationNormalizer` has."""
+    """Running moments that processes can merge, such as those of `ObservationNormalizer`."""
 
     running: Tensor
 
     def moments(self) -> Tensor:
-        """The moments so far."""
+        """A copy of the current moments."""
 
     def merge(self, moments: Tensor) -> None:
-        """Add the moments of another process."""
+        """Merge the moments of another process."""
 
 
 @contextlib.contextmanager
 def process_group() -> Iterator[None]:
-    """Let the processes that torchrun has started train together in the block; without torchrun it does nothing.
+    """Connect the processes that torchrun has started within the block; without torchrun it does nothing.
 
-    Tensors on the CPU are exchanged by Gloo, those on CUDA by NCCL. The processes wait for each other for as long as
-    `_PATIENCE`, because the first one evaluates, makes maps and writes alone.
+    CPU tensors are exchanged by Gloo, CUDA tensors by NCCL. The timeout is long because the other processes wait while
+    the first one evaluates, generates maps and writes files.
     """
     if not torch.distributed.is_torchelastic_launched():
         yield
@@ -46,7 +46,7 @@ def process_group() -> Iterator[None]:
     cuda = torch.cuda.is_available() and torch.distributed.is_nccl_available()
     if cuda and local_rank() < torch.cuda.device_count():
         torch.cuda.set_device(local_rank())
-    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_PATIENCE)
+    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_TIMEOUT)
     try:
         yield
     finally:
@@ -54,68 +54,68 @@ def process_group() -> Iterator[None]:
 
 
 def local_rank() -> int:
-    """The number of this process among those on its machine."""
+    """The rank of this process on its machine."""
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
 def rank() -> int:
-    """The number of this process."""
+    """The rank of this process, 0 in a single process."""
     return torch.distributed.get_rank() if _is_distributed() else 0
 
 
 def world_size() -> int:
-    """How many processes train together."""
+    """The number of processes."""
     return torch.distributed.get_world_size() if _is_distributed() else 1
 
 
 def all_reduce_sum(tensor: Tensor) -> Tensor:
-    """The sum of a tensor over all processes, which all call this with the same shape; it may be the tensor itself."""
+    """The sum of a tensor of equal shape over all processes; in a single process the tensor itself."""
     if _is_distributed():
         tensor = tensor.clone()
         torch.distributed.all_reduce(tensor)
     return tensor
 
 
-def all_reduce_gradients(parameters: Iterable[Tensor], further: Sequence[Tensor]) -> Tensor:
-    """Replace gradients by their sums over all processes, in one exchange.
+def all_reduce_gradients(parameters: Iterable[Tensor], scalars: Sequence[Tensor]) -> Tensor:
+    """Replace gradients by their sums over all processes, in one all-reduce.
 
     Parameters
     ----------
     parameters
-        Whose gradients; those without one take no part, and must be the same everywhere.
-    further
-        Numbers () that are summed in the same exchange.
+        The parameters; the same ones must have a gradient in all processes.
+    scalars
+        Tensors () that are summed in the same all-reduce.
 
     Returns
     -------
-    (len(further),) float32: their sums.
+    (len(scalars),) float32: the sums of the scalars.
     """
-    numbers = torch.stack([number.detach().float() for number in further])
+    numbers = torch.stack([scalar.detach().float() for scalar in scalars])
     if not _is_distributed():
         return numbers
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     flat = torch.cat([numbers, *(gradient.flatten() for gradient in gradients)])
     torch.distributed.all_reduce(flat)
-    sums = torch.split(flat[len(further) :], [gradient.numel() for gradient in gradients])
+    sums = torch.split(flat[len(scalars) :], [gradient.numel() for gradient in gradients])
     for gradient, total in zip(gradients, sums, strict=True):
         gradient.copy_(total.view_as(gradient))
-    return flat[: len(further)]
+    return flat[: len(scalars)]
 
 
 def broadcast_tensors(tensors: Iterable[Tensor]) -> None:
-    """Give all processes the first one's values of tensors, in place."""
+    """Copy tensors of the first process into those of all others."""
     if _is_distributed():
         for tensor in tensors:
             torch.distributed.broadcast(tensor.detach(), src=0)
 
 
 def any_true(flag: bool) -> bool:
-    """Whether the flag is set in any process."""
+    """Whether the flag is True in any process."""
     return bool(all_reduce_sum(torch.tensor(int(flag))) > 0)
 
 
 def broadcast_object(make: Callable[[], Value]) -> Value:
-    """What a function returns in the first process, which alone calls it; something that can be pickled."""
+    """Call `make` in the first process only, and return its result, which must be picklable, in all processes."""
     if not _is_distributed():
         return make()
     values = [make() if rank() == 0 else None]
@@ -124,7 +124,7 @@ def broadcast_object(make: Callable[[], Value]) -> Value:
 
 
 def gather_objects(value: Value) -> list[Value]:
-    """The values of all processes, which can be pickled, in the first one; nothing in the others."""
+    """The picklable values of all processes in the first process; an empty list in the others."""
     if not _is_distributed():
         return [value]
     values: list[Value] = [value] * world_size() if rank() == 0 else []
@@ -133,7 +133,7 @@ def gather_objects(value: Value) -> list[Value]:
 
 
 def rank_seed(seed: int) -> int:
-    """A seed of this process's own that follows from the run's; in the first process it is the run's."""
+    """A seed for this process, derived from the run's seed; in the first process the run's seed itself."""
     if rank() == 0:
         return seed
     return int(np.random.SeedSequence((seed, rank())).generate_state(1)[0])
@@ -141,7 +141,7 @@ def rank_seed(seed: int) -> int:
 
 @contextlib.contextmanager
 def sync_running_stats(stats: Sequence[RunningStats]) -> Iterator[None]:
-    """Merge the updates that each process makes to running statistics in the block into those of all processes."""
+    """Synchronise running statistics: merge the updates that all processes make within the block."""
     if not _is_distributed():
         yield
         return

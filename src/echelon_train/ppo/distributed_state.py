@@ -1,4 +1,4 @@
-"""The training states of all processes of a run, gathered in the first process."""
+"""Gathering the training states of all processes of a run, and taking them apart again."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from echelon_train.errors import CheckpointError
 from echelon_train.ppo import distributed
 
 _OTHERS = "ranks"
-"""Names the values of the processes after the first one."""
+"""Key of the values of all processes except the first."""
 
 
 def gather_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The state of this process, of tensors on the CPU, and in the first process those of the others.
+    """The state of this process, of CPU tensors; in the first process joined with the states of all others.
 
-    Their tensors are named ``rank<number>.<name>``. All processes call it at the same time.
+    Tensors of the others are named ``rank<number>.<name>``. All processes must call it.
     """
-    # as arrays: torch pickles no tensors of unsigned integers of more than a byte
+    # as arrays: torch cannot pickle tensors of uint16, uint32 and uint64
     arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
     others = distributed.gather_objects((arrays, dict(values)))[1:]
     joint = dict(tensors)
@@ -30,9 +30,9 @@ def gather_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tu
 
 
 def rank_state(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The part of this process in what `gather_state` returned.
+    """The state of this process, taken from the result of `gather_state`.
 
-    Raises CheckpointError for the state of another number of processes, and for anything else.
+    Raises CheckpointError if the result is malformed or of another number of processes.
     """
     others, rank = values.get(_OTHERS), distributed.rank()
     if not isinstance(others, list) or not all(isinstance(each, dict) for each in others):

@@ -16,34 +16,34 @@ def advantages_and_returns(
     gamma: float,
     gae_lambda: float,
 ) -> tuple[Tensor, Tensor]:
-    """Advantages by GAE and the returns that a critic is trained on, accumulated in float64.
+    """Generalised advantage estimation: advantages and the critic's targets, accumulated in float64.
 
-    Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016. A death does
-    not end the episode: the row continues, and later rewards of its team reach the mech's last action.
+    Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016. A mech's death
+    does not end its episode, so later rewards of its team reach its last action.
 
     Parameters
     ----------
     rewards
-        (T, N), of the steps' actions.
+        (T, N): rewards of the steps.
     values
-        (T, N), of the observations that the actions followed from.
+        (T, N): values of the observations before the steps.
     last_values
-        (N,), of the observations after the last step.
+        (N,): values of the observations after the last step.
     dones
-        (T, N) bool, steps that ended an episode.
+        (T, N) bool: steps that ended an episode.
     bootstraps
-        (T, N), values of the final observations of episodes that were truncated; 0 everywhere else.
+        (T, N): values of the final observations of truncated episodes; 0 elsewhere.
     gamma
-        Discount.
+        Discount factor.
     gae_lambda
-        Weight of longer estimates.
+        Bias-variance trade-off: 0 is the one-step TD error, 1 the Monte Carlo return minus the value.
 
     Returns
     -------
-    (T, N) advantages and (T, N) returns, their sums with the values, in the values' dtype.
+    Advantages (T, N) and returns (T, N), which are advantages plus values, in the dtype of `values`.
     """
     exact = values.double()
-    # selected, not multiplied by 0: a value that is not finite stays in its episode
+    # torch.where, not a product: a value that is not finite must not reach another episode
     next_values = torch.where(dones, bootstraps.double(), torch.cat([exact[1:], last_values.double()[None]]))
     deltas = rewards.double() + gamma * next_values - exact
     result = torch.empty_like(deltas)

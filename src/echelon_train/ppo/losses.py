@@ -1,4 +1,4 @@
-"""The losses of proximal policy optimisation on a minibatch of chunks."""
+"""The losses of PPO on a minibatch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from echelon_train.ppo.normalize import ReturnNormalizer
 
 
 class Coefficients(NamedTuple):
-    """The settings of the losses in one update, named as in `PPOConfig`; schedules have their present values."""
+    """Settings of the losses in one update, named as in `PPOConfig`; schedules are evaluated."""
 
     clip_range: float
     ent_coef: float
@@ -24,7 +24,7 @@ class Coefficients(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Sums over a minibatch's samples divided by how many enter them, () each; parts of a minibatch add up."""
+    """Means over the samples of a minibatch, () each. Results of parts of a minibatch add up to the whole's."""
 
     total: Tensor
     policy: Tensor
@@ -43,23 +43,23 @@ def losses(
     num_actor: Tensor,
     num_loss: Tensor,
 ) -> Losses:
-    """The losses of a minibatch, or of its share in a larger one.
+    """The losses of a minibatch, or of a part of it in gradient accumulation and distributed training.
 
-    Schulman et al., "Proximal Policy Optimization Algorithms", 2017; the estimate of the KL divergence is
-    (r - 1) - log r of http://joschu.net/blog/kl-approx.html.
+    Schulman et al., "Proximal Policy Optimization Algorithms", 2017. The KL divergence is estimated by (r - 1) - log r,
+    see http://joschu.net/blog/kl-approx.html.
 
     Parameters
     ----------
     policy
-        Its actor, critic and distribution are differentiated.
+        The policy to differentiate.
     batch
         The samples.
     normalizer
-        The units of the critic's predictions; None: returns.
+        The critic predicts returns normalised by it; None: unnormalised returns.
     coefficients
-        Settings of the losses; those of values are in the normalizer's units, if there is one.
+        Settings of the losses. `clip_range_vf` and `vf_coef` are in the normaliser's units, if there is one.
     num_actor, num_loss
-        () float: the samples that enter the policy's and the critic's loss, in all parts of the whole minibatch.
+        () float: numbers of samples in the policy's and the critic's loss, over all parts of the minibatch.
     """
     active = batch.actor_mask.nonzero().flatten()
     states = recurrent_states(batch.states)
@@ -77,7 +77,7 @@ def losses(
         limit = coefficients.clip_range_vf
         values = old_values + (values - old_values).clamp(-limit, limit)
     value_loss = torch.where(batch.loss_mask, (returns - values) ** 2, 0.0).sum() / num_loss
-    # The entropy of a distribution without a formula is estimated from the actions; that has almost no gradient.
+    # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
     entropy = (-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy).sum() / num_actor
     auxiliary = values.new_zeros(())
     if coefficients.auxiliary_coef:
@@ -92,7 +92,7 @@ def losses(
 
 
 def recurrent_states(states: tuple[Any, ...]) -> RNNStates:
-    """sb3-contrib's type for a recurrent state: the actor's two tensors, and the critic's two if it has an LSTM."""
+    """Convert tensors to sb3-contrib's type: the actor's two, and the critic's two if it has an LSTM."""
     actor, critic = states[:2], states[2:]
     return RNNStates(actor, critic or actor)
 

@@ -8,23 +8,23 @@ from torch import Tensor, nn
 from echelon_train.ppo import distributed
 
 RATE = 0.05
-"""Share of the newest rollout in the moments of returns."""
+"""Weight of the latest rollout in the running moments of returns."""
 
 MIN_STD = 1e-4
-"""Below it returns count as equal."""
+"""Lower bound of the standard deviation of returns."""
 
 
 class ReturnNormalizer(nn.Module):
-    """Running mean and standard deviation of returns; the critic predicts returns in their terms.
+    """PopArt: the critic predicts returns normalised by their running mean and standard deviation.
 
-    When they move, the critic's last layer is rescaled so that what it predicts stays the same (van Hasselt et al.,
-    "Learning values across many orders of magnitude", 2016). The moments start from a guess rather than from the first
-    rollouts: before an episode has ended, its returns say little of what they will be.
+    When the moments change, the critic's last layer is rescaled so that its predictions of returns stay the same (van
+    Hasselt et al., "Learning values across many orders of magnitude", 2016). The moments start from a guess, because
+    the first rollouts' returns say little before episodes have ended.
 
     Parameters
     ----------
     initial_std
-        The guess; the mean begins at 0.
+        Initial standard deviation; the initial mean is 0.
     """
 
     def __init__(self, initial_std: float = 1.0) -> None:
@@ -36,11 +36,11 @@ class ReturnNormalizer(nn.Module):
 
     @property
     def std(self) -> Tensor:
-        """() float64: standard deviation of returns."""
+        """() float64: running standard deviation of returns."""
         return (self.mean_square - self.mean**2).clamp_min(MIN_STD**2).sqrt()
 
     def normalize(self, returns: Tensor) -> Tensor:
-        """Returns, of any shape, in terms of the moments."""
+        """Normalise returns of any shape."""
         return ((returns - self.mean) / self.std).to(returns.dtype)
 
     def denormalize(self, predictions: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ class ReturnNormalizer(nn.Module):
 
     @torch.no_grad()
     def update(self, mean: Tensor, mean_square: Tensor, last_layer: nn.Linear) -> None:
-        """Take in the moments of a rollout's returns, () each; keep what the critic's last layer predicts.
+        """Update the moments with those of a rollout's returns, () each, and rescale the critic's last layer.
 
         Moments that are not finite are ignored.
         """
@@ -63,29 +63,30 @@ class ReturnNormalizer(nn.Module):
         bias.copy_((bias.double() * old_std + old_mean - self.mean) / self.std)
 
 
-def normalized(advantages: Tensor, chosen: Tensor, groups: Tensor | None = None, num_groups: int = 1) -> Tensor:
-    """Advantages with mean 0 and standard deviation 1 over all chosen samples of all processes, or within their groups.
+def normalize_advantages(advantages: Tensor, mask: Tensor, groups: Tensor | None = None, num_groups: int = 1) -> Tensor:
+    """Normalise advantages to mean 0 and standard deviation 1 over all processes, within each group.
 
     Parameters
     ----------
     advantages
         (T, N).
-    chosen
-        (T, N) bool: the samples whose moments they are; all are normalised by these. What is not finite never counts.
+    mask
+        (T, N) bool: samples that the moments are computed from. All samples are normalised by these moments. Samples
+        that are not finite are left out.
     groups
         (T, N) int64 from 0 to `num_groups` - 1. None: one group.
     num_groups
-        How many there are.
+        Number of groups.
 
     Returns
     -------
     (T, N) float32.
     """
-    chosen = chosen & torch.isfinite(advantages)
-    groups = torch.zeros_like(chosen, dtype=torch.int64) if groups is None else groups
-    kept = torch.where(chosen, advantages.double(), 0.0)
+    mask = mask & torch.isfinite(advantages)
+    groups = torch.zeros_like(mask, dtype=torch.int64) if groups is None else groups
+    kept = torch.where(mask, advantages.double(), 0.0)
     sums = torch.zeros(3, num_groups, dtype=torch.float64, device=advantages.device)
-    for row, numbers in enumerate((chosen.double(), kept, kept**2)):
+    for row, numbers in enumerate((mask.double(), kept, kept**2)):
         sums[row].index_add_(0, groups.flatten(), numbers.flatten())
     count, total, squares = distributed.all_reduce_sum(sums).unbind()
     mean = total / count.clamp_min(1.0)

@@ -1,4 +1,4 @@
-"""Observations as tensors: a plain one, or a dict of plain ones."""
+"""Operations on observations, which are a tensor or a dict of tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from echelon_train.policy.sequences import Observations
 
 
 def tensors_of(space: spaces.Space, arrays: object) -> Observations:  # type: ignore[type-arg]
-    """Observations as an environment returns them, as tensors of the dtypes that a buffer keeps."""
+    """Convert an environment's observations to tensors with the dtypes of the rollout buffer."""
     if isinstance(space, spaces.Dict):
         assert isinstance(arrays, dict)
         return {name: torch.as_tensor(arrays[name]).to(_dtype(part)) for name, part in space.items()}
@@ -22,7 +22,7 @@ def tensors_of(space: spaces.Space, arrays: object) -> Observations:  # type: ig
 
 
 def allocate(space: spaces.Space[Any], lengths: tuple[int, ...], device: torch.device) -> Observations:
-    """Zeros (*lengths, ...) for as many observations of a space."""
+    """Allocate zeros (*lengths, ...) for observations of a space."""
     if isinstance(space, spaces.Dict):
         return {name: _zeros(part, lengths, device) for name, part in space.items()}
     return _zeros(space, lengths, device)
@@ -36,25 +36,25 @@ def tree_map(function: Callable[[Tensor], Tensor], observations: Observations) -
 
 
 def index(observations: Observations, key: Any) -> Observations:
-    """The observations at an index of the first dimensions."""
+    """Index the first dimensions of observations."""
     return tree_map(lambda part: part[key], observations)
 
 
 def flat(observations: Observations) -> Observations:
-    """Observations (T, N, ...) as (T * N, ...)."""
+    """Reshape observations (T, N, ...) to (T * N, ...)."""
     return tree_map(lambda part: part.flatten(0, 1), observations)
 
 
 def to_device(observations: Observations, device: torch.device) -> Observations:
-    """Observations that are on the CPU on a device; what follows need not wait for the copy."""
+    """Copy observations from the CPU to a device, asynchronously for CUDA."""
     if device.type != "cuda":
         return observations
     return tree_map(lambda part: part.pin_memory().to(device, non_blocking=True), observations)
 
 
-def store(kept: Observations, step: int, observations: Observations) -> None:
-    """Store the observations (N, ...) of a step in (T, N, ...)."""
-    parts = [kept] if isinstance(kept, Tensor) else kept.values()
+def store(buffer: Observations, step: int, observations: Observations) -> None:
+    """Store the observations (N, ...) of a step in a buffer (T, N, ...)."""
+    parts = [buffer] if isinstance(buffer, Tensor) else buffer.values()
     given = [observations] if isinstance(observations, Tensor) else observations.values()
     for part, new in zip(parts, given, strict=True):
         part[step] = new
@@ -65,7 +65,7 @@ def _zeros(space: spaces.Space, lengths: tuple[int, ...], device: torch.device) 
 
 
 def _dtype(space: spaces.Space) -> torch.dtype:  # type: ignore[type-arg]
-    """What observations are kept as: float32 for any real numbers, else what the space says."""
+    """The dtype in the rollout buffer: float32 for all floating dtypes, else the space's."""
     dtype = np.dtype(space.dtype)
     if np.issubdtype(dtype, np.floating):
         return torch.float32

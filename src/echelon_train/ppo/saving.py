@@ -1,4 +1,4 @@
-"""Models as files that run no code when they are read, behind stable-baselines3's `save` and `load`."""
+"""stable-baselines3's `save` and `load` with safetensors files instead of pickles, so that loading runs no code."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ SUFFIX = ".safetensors"
 
 _COUNTERS = ("num_timesteps", "_n_updates", "n_envs")
 _GENERAL = ("stats_window_size", "tensorboard_log", "policy_kwargs", "verbose", "seed", "deterministic")
-_ATTRIBUTES = {"policy": "policy_class", "stats_window_size": "_stats_window_size"}  # where they are kept
+_ATTRIBUTES = {"policy": "policy_class", "stats_window_size": "_stats_window_size"}  # attributes whose name differs
 
 
-class PlainSaving(RecurrentPPO):  # type: ignore[misc]
-    """The part of `EchelonRecurrentPPO` that is saved and loaded: a safetensors file with a description in its header.
+class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
+    """The part of `EchelonRecurrentPPO` that saves and loads models.
 
-    stable-baselines3's own files hold pickles, which run any code when they are loaded.
+    A file has tensors in safetensors format and a JSON description in its header. stable-baselines3's own files contain
+    pickles, which can run arbitrary code when they are loaded.
     """
 
     settings_class: ClassVar[type[PPOConfig]]
@@ -50,26 +51,26 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         exclude: Iterable[str] | None = None,
         include: Iterable[str] | None = None,
     ) -> None:
-        """Write weights, optimizer, constructor arguments and counters into one file, atomically.
+        """Write weights, optimizer state, constructor arguments and counters to one file, atomically.
 
         Parameters
         ----------
         path
-            The file; its name is made to end in ``.safetensors``.
+            The file; ``.safetensors`` is appended to its name if it is missing.
         exclude, include
-            As in stable-baselines3, whose callbacks pass them; here nothing is optional, so they must be None.
+            Must be None; they exist because stable-baselines3's callbacks pass them.
 
         Raises
         ------
         TypeError
-            For a `path` of another type, and for anything to exclude or include.
+            For a `path` of another type, and for `exclude` or `include`.
         CheckpointError
             For weights that are not finite.
         OSError
             If the file cannot be written.
         """
         if not isinstance(path, (str, Path)) or exclude is not None or include is not None:
-            raise TypeError(f"save: expected a path alone, got {path!r}, {exclude!r}, {include!r}")
+            raise TypeError(f"save: expected only a path, got {path!r}, {exclude!r}, {include!r}")
         tensors = {f"policy.{name}": tensor for name, tensor in weights_of(self.policy).items()}
         check_finite(tensors)
         tensors |= {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(self.policy).items()}
@@ -77,13 +78,13 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         arguments = {name: getattr(self, _ATTRIBUTES.get(name, name)) for name in _argument_names(type(self))}
         arguments["policy"] = names.get(self.policy_class, self.policy_class)
         description = {
-            "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
+            "arguments": {name: value for name, value in arguments.items() if _is_serialisable(value)},
             "spaces": [self.observation_space, self.action_space],
             "counters": {name: getattr(self, name) for name in _COUNTERS},
         }
         data = safetensors.torch.save(
             {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-            {FORMAT: json.dumps(description, default=_plain)},
+            {FORMAT: json.dumps(description, default=_to_json)},
         )
         file = _file(path)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -97,26 +98,26 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         device: torch.device | str = "auto",
         **kwargs: Any,
     ) -> Self:
-        """Make a model from a file that `save` wrote; training starts with a reset of the environment.
+        """Create a model from a file written by `save`; training starts with a reset of the environment.
 
         Parameters
         ----------
         path
-            The file, with or without its ending.
+            The file, with or without its suffix.
         env
-            The environment; None if the model is only used to predict.
+            The environment; None for a model that only predicts.
         device
             The device of the model.
         kwargs
-            Arguments of the constructor that replace those of the file. Arguments that files cannot hold are required:
-            schedules that are functions, policies that are not this package's, `policy_kwargs` with classes.
+            Constructor arguments that replace those of the file. Arguments that a file cannot store are required:
+            functions as schedules, custom policy classes, and `policy_kwargs` with classes.
 
         Raises
         ------
         CheckpointError
-            For a file that is missing, foreign or damaged, and for arguments that are missing, with their names.
+            For a file that is missing, damaged or of another format, and for missing arguments, with their names.
         ValueError
-            If the environment does not fit.
+            If the spaces of the environment do not match.
         """
         file = _file(path)
         try:
@@ -128,12 +129,12 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
         if FORMAT not in header:
             raise CheckpointError(f"{file}: not a model of this release of Echelon (no {FORMAT!r} in its header)")
         try:
-            description = json.loads(header[FORMAT], object_hook=_value)
+            description = json.loads(header[FORMAT], object_hook=_from_json)
             arguments, counters = description["arguments"] | kwargs, description["counters"]
             if any(type(counters[name]) is not int or counters[name] < 0 for name in _COUNTERS):
                 raise ValueError(f"counters: expected integers of at least 0, got {counters}")
             if missing := [name for name in _argument_names(cls) if name not in arguments]:
-                raise KeyError(f"cannot hold {', '.join(missing)}: give {missing[0]}=... to load")
+                raise KeyError(f"the file has no {', '.join(missing)}: pass {missing[0]}=... to load")
             model = cls(env=env, device=device, _init_setup_model=False, **arguments)
             observations, actions = description["spaces"]
             if not (isinstance(observations, spaces.Space) and isinstance(actions, spaces.Space)):
@@ -161,26 +162,26 @@ class PlainSaving(RecurrentPPO):  # type: ignore[misc]
     def set_parameters(
         self, load_path_or_dict: Any, exact_match: bool = True, device: torch.device | str = "auto"
     ) -> None:
-        """As stable-baselines3's, from a dict only. Raises TypeError for a path: its files are pickles, see `load`."""
+        """Like stable-baselines3's, but from a dict only. Raises TypeError for a path, whose file would be a pickle."""
         if not isinstance(load_path_or_dict, dict):
-            raise TypeError(f"set_parameters: expected a dict, as load reads files, got {load_path_or_dict!r}")
+            raise TypeError(f"set_parameters: expected a dict, got {load_path_or_dict!r}; files are read by load")
         super().set_parameters(load_path_or_dict, exact_match, device)
 
 
 def _file(path: str | Path) -> Path:
     name = Path(path)
-    if name.suffix == ".zip":  # what stable-baselines3's callbacks call it
+    if name.suffix == ".zip":  # the suffix that stable-baselines3's callbacks use
         name = name.with_suffix("")
     return name if name.suffix == SUFFIX else name.with_name(name.name + SUFFIX)
 
 
-def _argument_names(cls: type[PlainSaving]) -> tuple[str, ...]:
-    """The constructor's arguments that a model is made from, besides environment and device."""
+def _argument_names(cls: type[SafetensorsSaving]) -> tuple[str, ...]:
+    """The constructor arguments that are saved: all except the environment and the device."""
     return ("policy", *(each.name for each in dataclasses.fields(cls.settings_class)), *_GENERAL)
 
 
-def plain_schedule(value: Any) -> Any:
-    """What was given as a schedule, without what stable-baselines3 has wrapped it in."""
+def unwrap_schedule(value: Any) -> Any:
+    """The number or function that stable-baselines3 has wrapped as a schedule."""
     while isinstance(value, FloatSchedule):
         value = value.value_schedule
     return float(value.val) if isinstance(value, ConstantSchedule) else value
@@ -203,26 +204,26 @@ _TYPES: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "type:MultiDiscrete": (spaces.MultiDiscrete, lambda space: space.nvec.tolist(), spaces.MultiDiscrete),
     "type:MultiBinary": (spaces.MultiBinary, lambda space: np.array(space.n).tolist(), spaces.MultiBinary),
 }
-"""Classes in descriptions, with the conversion to JSON and back."""
+"""Classes that descriptions can contain, with their conversions to JSON and back."""
 
 
-def _plain(value: Any) -> Any:
-    """What JSON has no type for, in simpler types. Raises TypeError for functions and other classes."""
-    if (schedule := plain_schedule(value)) is not value:
+def _to_json(value: Any) -> Any:
+    """Convert a value that JSON has no type for. Raises TypeError for functions and unknown classes."""
+    if (schedule := unwrap_schedule(value)) is not value:
         return schedule
     for key, (kind, plain, _) in _TYPES.items():
         if isinstance(value, kind):
             return {key: plain(value)}
-    raise TypeError(f"no plain data: {value!r}")
+    raise TypeError(f"not serialisable: {value!r}")
 
 
-def _is_plain(value: Any) -> bool:
+def _is_serialisable(value: Any) -> bool:
     with contextlib.suppress(TypeError):
-        return bool(json.dumps(value, default=_plain))
+        return bool(json.dumps(value, default=_to_json))
     return False
 
 
-def _value(plain: dict[str, Any]) -> Any:
-    """The inverse of `_plain` for a JSON object. Raises KeyError, TypeError, ValueError or AssertionError."""
+def _from_json(plain: dict[str, Any]) -> Any:
+    """The inverse of `_to_json` for a JSON object. Raises KeyError, TypeError, ValueError or AssertionError."""
     key = next(iter(plain), "")
     return _TYPES[key][2](plain[key]) if key.startswith("type:") else plain

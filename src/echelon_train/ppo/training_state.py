@@ -1,8 +1,8 @@
-"""The state from which training continues exactly: tensors and plain values, no pickle.
+"""The complete training state, as tensors and JSON values, from which a run resumes exactly.
 
-It is taken between two iterations, and holds everything except the weights that an update or a rollout depends on: the
-optimizer, the recurrent states, the last observations, all streams of random numbers, and the environment. The
-environment must have `state_arrays` and `restore_arrays` for all rows at once, as `BattleVecEnv` has.
+It is saved between two iterations. Besides the weights, an update or a rollout depends on the optimizer, the recurrent
+states, the last observations, all random number generators, and the environment. The environment must have
+`state_arrays` and `restore_arrays` for all rows at once, as `BattleVecEnv` has.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from echelon_train.ppo.losses import recurrent_states, state_tensors
 from echelon_train.tensor_files import part_of
 
 _COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "skipped_minibatches", "skipped_in_a_row")
-_WORDS = 624  # of a Mersenne Twister's state
+_WORDS = 624  # size of a Mersenne Twister's state
 _INFO_BUFFERS = ("ep_info_buffer", "ep_success_buffer")
 
 
 def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The model's state besides its weights: tensors on the CPU, and values that are fit for JSON.
+    """The model's training state except its weights: CPU tensors, and JSON values.
 
-    Raises CheckpointError if the environment does not give its state, with the reason.
+    Raises CheckpointError, with the reason, if the environment cannot save its state.
     """
     tensors = {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(model.policy).items()}
     states = state_tensors(model._last_lstm_states, model._critic_lstm)
@@ -39,11 +39,11 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, 
     tensors |= {f"last.{name}": torch.as_tensor(array) for name, array in last.items()}
     tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
     tensors |= {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
-    env = _with_state(model.env)
+    env = _stateful(model.env)
     try:
         arrays = env.state_arrays()
     except ValueError as error:
-        raise CheckpointError(f"the environment does not give its state: {error}") from error
+        raise CheckpointError(f"the environment cannot save its state: {error}") from error
     tensors |= {f"env.{name}": torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     numpy_state: Any = np.random.get_state(legacy=True)  # noqa: NPY002
     values = {name: getattr(model, name) for name in _COUNTERS}
@@ -54,11 +54,11 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, 
 
 
 def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-    """Restore a `training_state` into a model that was made in the same way.
+    """Restore a `training_state` into a model that was created with the same arguments.
 
-    Raises CheckpointError if it does not fit the model, which is then unusable.
+    Raises CheckpointError if it does not fit the model. The model is then unusable.
     """
-    env = _with_state(model.env)
+    env = _stateful(model.env)
     env_arrays = {name: tensor.numpy() for name, tensor in part_of(tensors, "env.").items()}
     own = {name: tensor for name, tensor in tensors.items() if not name.startswith("env.")}
     if model._last_obs is None:
@@ -71,7 +71,7 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
     try:
         env.restore_arrays(env_arrays)
     except ValueError as error:
-        raise CheckpointError(f"the environment does not take its state: {error}") from error
+        raise CheckpointError(f"the environment cannot restore its state: {error}") from error
     restore_optimizer(model.policy, optimizer)
     count = len(state_tensors(model._last_lstm_states, model._critic_lstm))
     model._last_lstm_states = recurrent_states(
@@ -87,18 +87,18 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
     try:
         _restore_random(model.device, own, values)
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-        raise CheckpointError(f"training state: streams of random numbers: {error}") from error
+        raise CheckpointError(f"training state: random number generators: {error}") from error
 
 
-def _with_state(env: Any) -> Any:
-    """The environment, if it has `state_arrays` itself. Raises CheckpointError.
+def _stateful(env: Any) -> Any:
+    """The environment, if its class defines `state_arrays` and `restore_arrays`. Raises CheckpointError otherwise.
 
-    One that passes calls on to environments of single rows or to a wrapped one would leave out its own state.
+    Methods that are forwarded to a wrapped environment or to single rows would leave out the wrapper's own state.
     """
     if not all(hasattr(type(env), name) for name in ("state_arrays", "restore_arrays")):
         raise CheckpointError(
-            f"the environment does not give its state: {type(env).__name__} has no state_arrays and restore_arrays of "
-            "its own, for all rows at once"
+            f"the environment cannot save its state: {type(env).__name__} does not define state_arrays and "
+            "restore_arrays for all rows"
         )
     return env
 
@@ -126,7 +126,7 @@ def _random_tensors(device: torch.device) -> dict[str, Tensor]:
 
 
 def optimizer_tensors(policy: SequencePolicy) -> dict[str, Tensor]:
-    """The tensors of a policy's optimizer, named by parameter; none of a parameter that has not been updated yet."""
+    """The optimizer's state, named ``<parameter>.<key>``; empty for parameters that have never been updated."""
     state = policy.optimizer.state
     return {
         f"{name}.{key}": torch.as_tensor(value)
@@ -136,20 +136,20 @@ def optimizer_tensors(policy: SequencePolicy) -> dict[str, Tensor]:
 
 
 def restore_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> None:
-    """Give every parameter its part of checked `optimizer_tensors`, on the parameter's device."""
+    """Restore `optimizer_tensors` that `check_optimizer` has accepted, on the parameters' devices."""
     optimizer = policy.optimizer
     optimizer.state.clear()
     parameters = dict(policy.named_parameters())
-    together = any(group.get("fused") or group.get("capturable") for group in optimizer.param_groups)
+    fused = any(group.get("fused") or group.get("capturable") for group in optimizer.param_groups)
     for name, tensor in tensors.items():
         owner, _, key = name.rpartition(".")
-        # as torch does it: only a fused optimizer has its step counts where the parameters are
-        device = "cpu" if key == "step" and not together else parameters[owner].device
+        # as in torch: only fused and capturable optimizers keep step counts on the parameters' device
+        device = "cpu" if key == "step" and not fused else parameters[owner].device
         optimizer.state[parameters[owner]][key] = tensor.to(device, copy=True)
 
 
 def _expected(model: ChunkCollector) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
-    """Shape and dtype of every tensor of the model's state but the environment's and the optimizer's."""
+    """Shape and dtype of each tensor of the state, except the environment's and the optimizer's."""
     states = state_tensors(model._last_lstm_states, model._critic_lstm)
     tensors = {f"lstm.{number}": state for number, state in enumerate(states)}
     last = model._last_obs if isinstance(model._last_obs, dict) else {"observation": model._last_obs}
@@ -176,9 +176,9 @@ def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, tuple[t
 
 
 def check_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> None:
-    """Raise CheckpointError unless parameters have all that the optimizer keeps, or nothing yet."""
+    """Raise CheckpointError unless each parameter has all tensors of its optimizer state, or none."""
     parameters = dict(policy.named_parameters())
-    expected = _kept_by(policy.optimizer)
+    expected = _parameter_state(policy.optimizer)
     owners = {name.rpartition(".")[0] for name in tensors}
     names = {f"{owner}.{key}" for owner in owners & parameters.keys() for key in expected}
     if names != tensors.keys():
@@ -195,18 +195,18 @@ def check_optimizer(policy: SequencePolicy, tensors: Mapping[str, Tensor]) -> No
             )
 
 
-def _kept_by(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """What an optimizer such as this one keeps of a parameter (1,) after its first update."""
+def _parameter_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The state that such an optimizer has for a parameter of shape (1,) after its first update."""
     parameter = torch.nn.Parameter(torch.zeros(1))
     parameter.grad = torch.zeros(1)
     group = {**optimizer.param_groups[0], "params": [parameter]}
-    probe = type(optimizer)([group])  # type: ignore[call-arg]  # its other arguments are in the group
+    probe = type(optimizer)([group])  # type: ignore[call-arg]  # the group has its other arguments
     probe.step()
     return {key: torch.as_tensor(value) for key, value in probe.state[parameter].items()}
 
 
 def _check_values(values: Mapping[str, Any]) -> None:
-    """The values are JSON from a file, so they can be anything."""
+    """Raise CheckpointError unless the values, which come from a JSON file, have the expected types and ranges."""
     for name in _COUNTERS:
         if type(values.get(name)) is not int or values[name] < 0:
             raise CheckpointError(
@@ -224,14 +224,14 @@ def _check_values(values: Mapping[str, Any]) -> None:
     numbers = values.get("numpy")
     if not isinstance(numbers, list) or [type(each) for each in numbers] != [int, int, float]:
         raise CheckpointError(f"training state: numpy: expected two integers and a float, got {numbers!r}")
-    if not 0 <= numbers[0] <= _WORDS:  # NumPy would read beyond its words
+    if not 0 <= numbers[0] <= _WORDS:  # NumPy would read out of bounds
         raise CheckpointError(f"training state: numpy: expected a position from 0 to {_WORDS}, got {numbers[0]}")
     if values.get("python") is not None and not isinstance(values.get("python"), float):
         raise CheckpointError(f"training state: python: expected a number or null, got {values.get('python')!r}")
 
 
 def _plain(value: Any) -> Any:
-    """An entry of SB3's episode statistics as JSON has it."""
+    """Convert an entry of SB3's episode statistics to JSON types."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""What is logged of an update."""
+"""Metrics of an update."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 from echelon_train.ppo.losses import Losses
 
 _NAMES = ("loss", "policy_gradient_loss", "value_loss", "entropy", "auxiliary_loss", "approx_kl", "clip_fraction")
-"""What stable-baselines3 calls the fields of `Losses`."""
+"""stable-baselines3's names of the fields of `Losses`."""
 
 
 class UpdateLog:
@@ -18,11 +18,11 @@ class UpdateLog:
         self._rows: list[Tensor] = []
 
     def add(self, result: Losses, gradient_norm: Tensor) -> None:
-        """Record a minibatch, without waiting for the device."""
+        """Record a minibatch, without synchronising with the device."""
         self._rows.append(torch.stack([*result, gradient_norm.float()]))
 
     def means(self) -> dict[str, float]:
-        """Means over the minibatches by name, and how many there were; nothing if there were none."""
+        """Means over the minibatches by name, and the number of minibatches; empty if there were none."""
         if not self._rows:
             return {}
         means = dict(zip((*_NAMES, "grad_norm"), torch.stack(self._rows).mean(0).tolist(), strict=True))
@@ -30,6 +30,6 @@ class UpdateLog:
 
 
 def explained_variance(values: Tensor, returns: Tensor) -> float:
-    """Share of the returns' variance that values of the same shape explain; NaN if there is none to explain."""
+    """Share of the returns' variance explained by values of the same shape; NaN if the returns have no variance."""
     variance = float(returns.var())
     return 1.0 - float((returns - values).var()) / variance if variance else float("nan")

@@ -14,11 +14,11 @@ from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo.algorithm import MAX_SKIPPED
 from echelon_train.ppo.normalize import ReturnNormalizer
 from echelon_train.tensor_files import weights_of as named_weights
-from train.ppo.toys import Wander, collect, collected, model_of
+from train.ppo.random_env import RandomVecEnv, collect, make_model, model_with_rollout
 
 
 def train(model):
-    """Update with minibatches in the same order for every model."""
+    """Update with the same order of minibatches for every model."""
     torch.manual_seed(17)
     model.train()
 
@@ -28,7 +28,7 @@ def weights_of(model):
 
 
 class TwoGroups(MlpLstmPolicy):
-    """Rows belong to one of two groups, and may rest: both follow from what they observe."""
+    """A row's observation determines its group, one of two, and whether it is active."""
 
     num_groups = 2
 
@@ -42,51 +42,51 @@ class TwoGroups(MlpLstmPolicy):
 # Advantages
 
 
-def test_dead_rows_enter_no_moments_of_advantages_and_no_step_count():
-    model = model_of(Wander(), policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8})
+def test_inactive_rows_are_not_counted():
+    model = make_model(RandomVecEnv(), policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8})
     collect(model)
     buffer = model.rollout_buffer
-    resting = buffer.observations[..., 1] <= -0.5
-    assert torch.equal(buffer.actor_mask, ~resting)
+    inactive = buffer.observations[..., 1] <= -0.5
+    assert torch.equal(buffer.actor_mask, ~inactive)
     assert model.num_timesteps == int(buffer.actor_mask.sum()) < buffer.actor_mask.numel()
     before = model._normalized_advantages(buffer.loss_mask())
-    buffer.advantages[resting] += 1000.0
+    buffer.advantages[inactive] += 1000.0
     after = model._normalized_advantages(buffer.loss_mask())
     assert torch.equal(before[buffer.actor_mask], after[buffer.actor_mask])
     assert float(before[buffer.actor_mask].mean()) == pytest.approx(0.0, abs=1e-6)
     assert float(before[buffer.actor_mask].std()) == pytest.approx(1.0, rel=1e-5)
 
 
-def test_advantages_are_left_alone_when_asked():
-    model = collected(normalize_advantage=False)
+def test_normalizing_advantages_can_be_turned_off():
+    model = model_with_rollout(normalize_advantage=False)
     assert model._normalized_advantages(model.rollout_buffer.loss_mask()) is model.rollout_buffer.advantages
 
 
-class LateReward(Wander):
-    """Rows that rest from the third step on, and are paid at the end of the rollout's episode."""
+class LateReward(RandomVecEnv):
+    """Rows are inactive from the fourth step on, and get a reward at the end of their episode of 8 steps."""
 
     def reset(self):
         super().reset()
-        self._left[:] = 8
+        self._steps_left[:] = 8
         self._step = 0
-        return self._seen()
+        return self._observation()
 
-    def _seen(self):
-        self._place[:, 1] = 1.0 if self._step < 3 else -1.0
-        return self._place.copy()
+    def _observation(self):
+        self._position[:, 1] = 1.0 if self._step < 3 else -1.0
+        return self._position.copy()
 
     def step_wait(self):
         _, _, dones, infos = super().step_wait()
         self._step = 0 if dones[0] else self._step + 1
-        self._left[dones] = 8
+        self._steps_left[dones] = 8
         for info in infos:
             info.pop("TimeLimit.truncated", None)
-        return self._seen(), np.full(self.num_envs, 10.0 * dones[0], np.float32), dones, infos
+        return self._observation(), np.full(self.num_envs, 10.0 * dones[0], np.float32), dones, infos
 
 
 def test_a_late_reward_after_a_death_reaches_the_last_live_action():
     env = LateReward(2)
-    model = model_of(env, steps=8, policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8}, gamma=0.9, gae_lambda=1.0)
+    model = make_model(env, steps=8, policy=TwoGroups, policy_kwargs={"lstm_hidden_size": 8}, gamma=0.9, gae_lambda=1.0)
     with torch.no_grad():
         for parameter in model.policy.parameters():
             parameter.zero_()
@@ -98,16 +98,16 @@ def test_a_late_reward_after_a_death_reaches_the_last_live_action():
     torch.testing.assert_close(buffer.advantages[:, 0], expected)
     torch.testing.assert_close(buffer.returns[:, 1], expected)
     loss_mask = buffer.loss_mask()
-    assert bool(loss_mask.all()), "resting rows learn their values"
+    assert bool(loss_mask.all()), "inactive rows enter the value loss"
 
 
-# Schedules and how far an update goes
+# Schedules, learning rates and gradients
 
 
-def test_schedules_are_followed():
+def test_schedules_are_evaluated_in_each_update():
     seen = []
-    model = model_of(
-        Wander(4),
+    model = make_model(
+        RandomVecEnv(4),
         batch_size=64,
         n_epochs=1,
         learning_rate=Schedule.parse("linear:1e-3:1e-4", ""),
@@ -134,19 +134,19 @@ def test_schedules_are_followed():
     assert len(seen) == 4
 
 
-def test_only_the_critics_own_parameters_have_its_learning_rate():
-    model = collected(critic_lr_scale=0.0)
+def test_critic_lr_scale_applies_to_the_critics_parameters_only():
+    model = model_with_rollout(critic_lr_scale=0.0)
     before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
     model.train()
     moved = {name for name, parameter in model.policy.named_parameters() if not torch.equal(parameter, before[name])}
     critic = {name for name in before if name.startswith(("value_net", "mlp_extractor.value_net", "lstm_critic"))}
-    # the value head is rescaled when the returns' moments move, which changes no prediction
+    # updating the return normaliser rescales the value head, without a change of its predictions
     assert critic & moved <= {"value_net.weight", "value_net.bias"}
     assert moved - critic == before.keys() - critic
 
 
-def test_the_minibatch_that_exceeds_the_kl_divergence_is_not_trained_on():
-    model, once = (collected(n_epochs=epochs, target_kl=1e-6, learning_rate=0.1) for epochs in (5, 1))
+def test_the_minibatch_that_exceeds_target_kl_is_not_trained_on():
+    model, once = (model_with_rollout(n_epochs=epochs, target_kl=1e-6, learning_rate=0.1) for epochs in (5, 1))
     before = weights_of(model)
     for each in (model, once):
         each.policy.optimizer = torch.optim.SGD(each.policy.parameters(), lr=0.1)
@@ -156,12 +156,12 @@ def test_the_minibatch_that_exceeds_the_kl_divergence_is_not_trained_on():
     assert torch.equal(weights_of(model), weights_of(once))
 
 
-def test_a_gradient_that_is_too_long_is_shortened_to_the_greatest_norm():
-    free, held = (
-        collected(n_epochs=1, learning_rate=1.0, normalize_returns=False, max_grad_norm=n) for n in (1e9, 0.01)
+def test_gradients_are_clipped_to_max_grad_norm():
+    unclipped, clipped = (
+        model_with_rollout(n_epochs=1, learning_rate=1.0, normalize_returns=False, max_grad_norm=n) for n in (1e9, 0.01)
     )
     changes = []
-    for model in (free, held):
+    for model in (unclipped, clipped):
         model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
         before = weights_of(model)
         train(model)
@@ -171,8 +171,10 @@ def test_a_gradient_that_is_too_long_is_shortened_to_the_greatest_norm():
 
 
 @pytest.mark.parametrize("parts", [2, 5])
-def test_accumulating_changes_nothing_but_rounding(parts):
-    whole, split = (collected(rows=5, n_epochs=1, learning_rate=1.0, accumulate=number) for number in (1, parts))
+def test_gradient_accumulation_equals_one_batch(parts):
+    whole, split = (
+        model_with_rollout(rows=5, n_epochs=1, learning_rate=1.0, accumulate=number) for number in (1, parts)
+    )
     for model in (whole, split):
         model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
         model.rollout_buffer.actor_mask[3:9, 1] = False
@@ -185,35 +187,37 @@ def test_accumulating_changes_nothing_but_rounding(parts):
 
 
 def test_burn_in_samples_enter_no_loss():
-    model = collected(rows=4, chunk=8, burn_in=3, n_epochs=1)
+    model = model_with_rollout(rows=4, chunk=8, burn_in=3, n_epochs=1)
     buffer = model.rollout_buffer
-    warming = ~buffer.loss_mask()
-    assert 0 < int(warming.sum()) < warming.numel()
-    other = collected(rows=4, chunk=8, burn_in=3, n_epochs=1)
+    burn_in = ~buffer.loss_mask()
+    assert 0 < int(burn_in.sum()) < burn_in.numel()
+    other = model_with_rollout(rows=4, chunk=8, burn_in=3, n_epochs=1)
     for name in ("returns", "advantages", "log_probs"):
-        getattr(other.rollout_buffer, name)[warming] += 7.0
+        getattr(other.rollout_buffer, name)[burn_in] += 7.0
     train(model)
     train(other)
     assert torch.equal(weights_of(model), weights_of(other))
 
 
-# What is not finite
+# Gradients that are not finite
 
 
-def spoilt(bad_rows, **settings):
-    """A model whose rollout holds a reward that is not a number in some rows' last steps."""
-    model = collected(rows=8, batch_size=16, steps=16, chunk=16, **{"n_epochs": 1, **settings})
+def model_with_nan_rewards(bad_rows, **settings):
+    """A model whose rollout has NaN rewards in the last step of some rows."""
+    model = model_with_rollout(rows=8, batch_size=16, steps=16, chunk=16, **{"n_epochs": 1, **settings})
     buffer = model.rollout_buffer
     buffer.dones[:-1] = False
     buffer.episode_starts[1:] = False
     buffer.rewards[-1, list(bad_rows)] = float("nan")
     with torch.no_grad():
-        model._estimate(model._values(model._on_device(model._last_obs), model._last_lstm_states, model._starts()))
+        model._compute_advantages(
+            model._values(model._on_device(model._last_obs), model._last_lstm_states, model._starts())
+        )
     return model
 
 
-def test_a_reward_that_is_not_a_number_costs_its_minibatch_only():
-    model = spoilt([3])
+def test_a_nan_reward_skips_its_minibatch_only():
+    model = model_with_nan_rewards([3])
     before = weights_of(model)
     model.train()
     assert model.skipped_minibatches == model.logger.name_to_value["train/skipped_minibatches"] == 1
@@ -224,13 +228,13 @@ def test_a_reward_that_is_not_a_number_costs_its_minibatch_only():
     for state in model.policy.optimizer.state.values():
         assert all(bool(torch.isfinite(torch.as_tensor(value)).all()) for value in state.values())
     model.learn(2 * 128, reset_num_timesteps=False)
-    assert model.skipped_minibatches == 1, "the next rollouts are sound"
+    assert model.skipped_minibatches == 1, "later rollouts are finite"
 
 
-def test_skipped_minibatches_in_a_row_stop_training_and_leave_the_last_one(tmp_path):
+def test_successive_skipped_minibatches_stop_training_and_write_the_last_one(tmp_path):
     from stable_baselines3.common.logger import configure
 
-    model = spoilt(range(8))
+    model = model_with_nan_rewards(range(8))
     model.set_logger(configure(str(tmp_path), []))
     before = weights_of(model)
     with pytest.raises(NonFiniteError, match=f"{MAX_SKIPPED} minibatches in a row") as caught:
@@ -240,74 +244,74 @@ def test_skipped_minibatches_in_a_row_stop_training_and_leave_the_last_one(tmp_p
     tensors = safetensors.torch.load_file(file)
     assert bool(torch.isnan(tensors["advantages"]).all())
     assert bool(torch.isfinite(tensors["observations.observation"]).all())
-    # the moments of the returns have not moved either
+    # the return normaliser was not updated either
     assert torch.equal(before, weights_of(model))
 
 
-class BadReward(Wander):
-    """Row 3 is paid something that is not a number at the rollout's twelfth step, in the middle of an episode."""
+class NaNReward(RandomVecEnv):
+    """Row 3 gets a NaN reward at the rollout's twelfth step, in the middle of an episode."""
 
     def reset(self):
         super().reset()
-        self._left[:] = 8
-        self._left[3] = 5  # then another eight: steps 5 to 12
+        self._steps_left[:] = 8
+        self._steps_left[3] = 5  # its next episode is steps 5 to 12
         self._step = -1
-        return self._place.copy()
+        return self._position.copy()
 
     def step_wait(self):
         self._step += 1
         observations, rewards, dones, infos = super().step_wait()
-        self._left[dones] = 8
+        self._steps_left[dones] = 8
         rewards[3] = float("nan") if self._step == 11 else rewards[3]
         return observations, rewards, dones, infos
 
 
-@pytest.mark.parametrize(("chunk", "spoiled"), [(16, 1), (8, 2), (4, 2), (2, 4), (1, 7)])
-def test_a_bad_reward_spoils_the_chunks_of_its_episode_up_to_it(chunk, spoiled, monkeypatch):
+@pytest.mark.parametrize(("chunk", "skipped"), [(16, 1), (8, 2), (4, 2), (2, 4), (1, 7)])
+def test_a_nan_reward_skips_the_earlier_chunks_of_its_episode(chunk, skipped, monkeypatch):
     monkeypatch.setattr("echelon_train.ppo.algorithm.MAX_SKIPPED", 100)
-    model = model_of(BadReward(6), chunk=chunk, batch_size=chunk, n_epochs=1)
+    model = make_model(NaNReward(6), chunk=chunk, batch_size=chunk, n_epochs=1)
     collect(model)
     bad = ~torch.isfinite(model.rollout_buffer.returns)
     assert bad.nonzero().tolist() == [[step, 3] for step in range(5, 12)]
     model.train()
-    assert model.skipped_minibatches == spoiled
-    assert model.logger.name_to_value["train/minibatches"] == 6 * 16 // chunk - spoiled
+    assert model.skipped_minibatches == skipped
+    assert model.logger.name_to_value["train/minibatches"] == 6 * 16 // chunk - skipped
     assert torch.isfinite(weights_of(model)).all()
 
 
-def test_sound_minibatches_in_between_restart_the_count():
-    model = spoilt(range(4), n_epochs=3)
-    train(model)  # never five in a row in this order
+def test_a_finite_minibatch_resets_the_count_of_skipped_ones():
+    model = model_with_nan_rewards(range(4), n_epochs=3)
+    train(model)  # this order never has five of them in a row
     assert model.skipped_minibatches == 12
 
 
 # Parameters
 
 
-def test_a_policy_of_another_kind_is_refused():
+def test_a_policy_that_is_not_a_sequence_policy_is_rejected():
     from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 
     with pytest.raises(ValueError, match="expected a SequencePolicy, got RecurrentActorCriticPolicy"):
-        model_of(Wander(4), policy=RecurrentActorCriticPolicy)
+        make_model(RandomVecEnv(4), policy=RecurrentActorCriticPolicy)
 
 
-def test_an_environment_that_does_not_fit_changes_nothing():
-    model = model_of(Wander(4), batch_size=32)
+def test_rejecting_an_environment_changes_nothing():
+    model = make_model(RandomVecEnv(4), batch_size=32)
     env = model.env
     with pytest.raises(ValueError, match=r"batch_size: expected at most the 16 samples"):
-        model.replace_env(Wander(1))
+        model.replace_env(RandomVecEnv(1))
     with pytest.raises(ValueError, match=r"[Aa]ction spaces? do not match"):
-        model.replace_env(Wander(4, actions=spaces.Discrete(2)))
+        model.replace_env(RandomVecEnv(4, actions=spaces.Discrete(2)))
     assert model.env is env
     assert model.n_envs == 4
     model.learn(64)
 
 
-def test_another_environment_with_other_rows_continues_with_the_same_weights():
-    model = model_of(Wander(4), batch_size=32)
+def test_replacing_the_environment_keeps_weights_and_counters():
+    model = make_model(RandomVecEnv(4), batch_size=32)
     model.learn(64)
     weights, steps, updates = weights_of(model), model.num_timesteps, model._n_updates
-    model.replace_env(Wander(7))
+    model.replace_env(RandomVecEnv(7))
     assert torch.equal(weights, weights_of(model))
     assert (model.num_timesteps, model._n_updates) == (steps, updates)
     model.learn(112, reset_num_timesteps=False)
@@ -315,8 +319,8 @@ def test_another_environment_with_other_rows_continues_with_the_same_weights():
     assert model.rollout_buffer.num_rows == 7
 
 
-def test_reinitializing_resets_weights_optimizer_and_states():
-    model, other = collected(batch_size=32), model_of(Wander(4), seed=9)
+def test_reinitialize_resets_weights_optimizer_and_states():
+    model, other = model_with_rollout(batch_size=32), make_model(RandomVecEnv(4), seed=9)
     model.train()
     fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
     assert model.policy.optimizer.state and model._last_lstm_states.pi[0].any()
@@ -336,12 +340,12 @@ def live_tensors():
     return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
 
 
-def test_memory_stays_flat_over_200_updates():
-    model = model_of(Wander(4), batch_size=32, n_epochs=1, recompute_advantages=True)
+def test_memory_is_constant_over_200_updates():
+    model = make_model(RandomVecEnv(4), batch_size=32, n_epochs=1, recompute_advantages=True)
     model.learn(20 * 64)
     process = psutil.Process()
     tensors, resident = live_tensors(), process.memory_info().rss
     model.learn(200 * 64, reset_num_timesteps=False)
     assert live_tensors() <= tensors
-    # a rollout's tensors are 20 kB: kept, those of 200 would be 4 MB and their graphs far more
+    # a rollout's tensors are 20 kB; leaking 200 of them would be 4 MB, and their graphs far more
     assert process.memory_info().rss - resident < 3 * 2**20

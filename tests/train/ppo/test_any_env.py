@@ -1,4 +1,4 @@
-"""The algorithm as users of stable-baselines3 use theirs, on environments of any kind."""
+"""The algorithm with stable-baselines3's interface, on environments with any spaces."""
 
 import gymnasium as gym
 import numpy as np
@@ -11,11 +11,11 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnvWrapper, VecMonitor, VecNormalize
 
 from echelon_train.ppo import EchelonRecurrentPPO
-from train.ppo.toys import Wander, model_of
+from train.ppo.random_env import RandomVecEnv, make_model
 
 
 class AnySpaces(gym.Env):
-    """Random observations of any space; actions of any space are checked."""
+    """Random observations of any space; actions are checked against their space."""
 
     def __init__(self, observations, actions, length=7):
         self.observation_space, self.action_space = observations, actions
@@ -29,14 +29,14 @@ class AnySpaces(gym.Env):
         return self.observation_space.sample(), {}
 
     def step(self, action):
-        if isinstance(self.action_space, spaces.MultiBinary):  # samples of a policy are float32
+        if isinstance(self.action_space, spaces.MultiBinary):  # a policy samples float32
             action = np.asarray(action).astype(self.action_space.dtype)
         assert self.action_space.contains(action), action
         self._steps += 1
         return self.observation_space.sample(), float(np.mean(action)), False, self._steps == self._length, {}
 
 
-def vec(observations, actions, rows=2):
+def vec_env(observations, actions, rows=2):
     return DummyVecEnv([lambda: AnySpaces(observations, actions)] * rows)
 
 
@@ -66,15 +66,15 @@ def check_learning(model):
 
 
 @pytest.mark.parametrize("name", ACTIONS)
-def test_actions_of_any_kind(name, tmp_path):
-    model = model_of(vec(VECTOR, ACTIONS[name]), batch_size=8, ent_coef=0.01)
+def test_all_action_spaces(name, tmp_path):
+    model = make_model(vec_env(VECTOR, ACTIONS[name]), batch_size=8, ent_coef=0.01)
     check_learning(model)
-    # the entropy that the bonus is for is the distribution's, the ratio begins at 1
+    # the policy changes little in one update
     assert abs(model.logger.name_to_value["train/approx_kl"]) < 0.1
     check_saved_spaces(model, tmp_path / "model")
 
 
-def test_dicts(tmp_path):
+def test_dict_observations(tmp_path):
     space = spaces.Dict(
         {
             "vector": VECTOR,
@@ -83,15 +83,15 @@ def test_dicts(tmp_path):
             "wide": spaces.Box(-1.0, 1.0, (2,), np.float64),
         }
     )
-    model = model_of(vec(space, ACTIONS["discrete"]), policy="MultiInputLstmPolicy", batch_size=8)
+    model = make_model(vec_env(space, ACTIONS["discrete"]), policy="MultiInputLstmPolicy", batch_size=8)
     check_learning(model)
     check_saved_spaces(model, tmp_path / "model")
 
 
 @pytest.mark.parametrize("shape", [(36, 36, 1), (1, 36, 36)])
-def test_images(shape):
+def test_image_observations(shape):
     space = spaces.Box(0, 255, shape, np.uint8)
-    model = model_of(vec(space, ACTIONS["box"]), policy="CnnLstmPolicy", batch_size=16, n_epochs=1)
+    model = make_model(vec_env(space, ACTIONS["box"]), policy="CnnLstmPolicy", batch_size=16, n_epochs=1)
     check_learning(model)
     assert model.rollout_buffer.observations.dtype == torch.uint8
     assert model.rollout_buffer.observations.shape[2:] == (1, 36, 36)
@@ -108,13 +108,13 @@ def test_images(shape):
         {"squash_output": False, "ortho_init": False},
     ],
 )
-def test_policies_with_other_arguments(kwargs):
-    check_learning(model_of(Wander(4), batch_size=16, policy_kwargs=kwargs))
+def test_policy_kwargs(kwargs):
+    check_learning(make_model(RandomVecEnv(4), batch_size=16, policy_kwargs=kwargs))
 
 
-def test_wrappers():
-    env = VecNormalize(VecMonitor(vec(VECTOR, ACTIONS["box"])))
-    model = model_of(env, batch_size=8)
+def test_vec_env_wrappers():
+    env = VecNormalize(VecMonitor(vec_env(VECTOR, ACTIONS["box"])))
+    model = make_model(env, batch_size=8)
     check_learning(model)
     assert env.obs_rms.count > 2 * model.n_steps
     assert len(model.ep_info_buffer) > 0
@@ -122,7 +122,7 @@ def test_wrappers():
     assert model.logger.name_to_value["train/n_updates"] == 20
 
 
-class WritesOver(VecEnvWrapper):
+class ReusedArray(VecEnvWrapper):
     """Returns the same array at every step."""
 
     def reset(self):
@@ -135,43 +135,43 @@ class WritesOver(VecEnvWrapper):
         return (self._array, *rest)
 
 
-def test_environments_may_write_over_their_observations():
-    models = [model_of(env, batch_size=16) for env in (Wander(4), WritesOver(Wander(4)))]
+def test_environments_may_overwrite_their_observations():
+    models = [make_model(env, batch_size=16) for env in (RandomVecEnv(4), ReusedArray(RandomVecEnv(4)))]
     for model in models:
         torch.manual_seed(0)
         model.learn(64)
     assert torch.equal(models[0].rollout_buffer.observations, models[1].rollout_buffer.observations)
 
 
-# What stable-baselines3 offers
+# Features of stable-baselines3
 
 
 def test_a_callback_can_stop_training():
-    model = model_of(Wander(4), batch_size=16)
+    model = make_model(RandomVecEnv(4), batch_size=16)
     model.learn(10_000, callback=StopTrainingOnMaxEpisodes(3))
     assert model.num_timesteps < 10_000
     assert model._n_updates < 50
-    # it can continue
+    # training can continue
     model.learn(128, reset_num_timesteps=True)
     assert model.num_timesteps == 128
 
 
-def test_callbacks_see_the_locals_of_a_step():
+def test_callbacks_get_the_locals_of_a_step():
     seen = []
 
-    class Look(BaseCallback):
+    class Record(BaseCallback):
         def _on_step(self):
             seen.append({name: self.locals[name] for name in ("rewards", "dones", "infos", "new_obs", "actions")})
             return True
 
-    model_of(Wander(4), batch_size=16).learn(64, callback=Look())
+    make_model(RandomVecEnv(4), batch_size=16).learn(64, callback=Record())
     assert len(seen) == 16
     assert {len(each["rewards"]) for each in seen} == {len(seen[0]["dones"])} == {4}
     assert len({each["new_obs"].tobytes() for each in seen}) == 16
 
 
-def test_tensorboard(tmp_path):
-    model_of(Wander(4), batch_size=16, tensorboard_log=str(tmp_path)).learn(64, tb_log_name="run")
+def test_tensorboard_log(tmp_path):
+    make_model(RandomVecEnv(4), batch_size=16, tensorboard_log=str(tmp_path)).learn(64, tb_log_name="run")
     [file] = tmp_path.glob("run_1/events*")
     assert file.stat().st_size > 100
 
@@ -179,20 +179,20 @@ def test_tensorboard(tmp_path):
 @pytest.mark.filterwarnings("ignore:rich is experimental")  # tqdm says so
 def test_progress_bar():
     pytest.importorskip("tqdm")
-    model_of(Wander(4), batch_size=16).learn(64, progress_bar=True)
+    make_model(RandomVecEnv(4), batch_size=16).learn(64, progress_bar=True)
 
 
-def test_another_environment_is_set():
-    model = model_of(Wander(4, 0), batch_size=16)
+def test_set_env():
+    model = make_model(RandomVecEnv(4, 0), batch_size=16)
     model.learn(64)
-    model.set_env(Wander(4, 1))
+    model.set_env(RandomVecEnv(4, 1))
     model.learn(64)
     with pytest.raises(AssertionError, match="number of environments"):
-        model.set_env(Wander(5))
+        model.set_env(RandomVecEnv(5))
 
 
-def test_predictions_take_and_give_states():
-    model = model_of(Wander(4), batch_size=16)
+def test_predict_takes_and_returns_states():
+    model = make_model(RandomVecEnv(4), batch_size=16)
     observations = model.env.reset()
     starts = np.ones(4, bool)
     one, state = model.predict(observations, deterministic=True, episode_start=starts)
@@ -206,8 +206,8 @@ def test_predictions_take_and_give_states():
     np.testing.assert_allclose(single, one[0], rtol=1e-5, atol=1e-6)
 
 
-def test_parameters_are_given_and_taken():
-    model, other = (model_of(Wander(4), batch_size=16, seed=seed) for seed in (1, 2))
+def test_get_and_set_parameters():
+    model, other = (make_model(RandomVecEnv(4), batch_size=16, seed=seed) for seed in (1, 2))
     model.learn(64)
     observations = model.env.reset()
     assert not np.allclose(
@@ -220,8 +220,8 @@ def test_parameters_are_given_and_taken():
     assert float(other.policy.return_normalizer.std) == float(model.policy.return_normalizer.std) != 1.0
 
 
-def test_a_single_environment_and_the_evaluation_of_stable_baselines():
-    model = model_of(DummyVecEnv([Remember]), batch_size=8)
+def test_evaluate_policy_with_a_single_environment():
+    model = make_model(DummyVecEnv([Remember]), batch_size=8)
     check_learning(model)
     mean, deviation = evaluate_policy(model, VecMonitor(DummyVecEnv([Remember])), n_eval_episodes=6)
     assert -1.0 <= mean <= 1.0

@@ -1,4 +1,4 @@
-"""The algorithm on the policy of battles, with observations of battles that were fought."""
+"""The algorithm with `BattlePolicy`, on observations recorded in battles."""
 
 import itertools
 import tracemalloc
@@ -17,7 +17,7 @@ from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.encoders import TABLES
 from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states
 from train.policy.battle_data import battle_data
-from train.ppo.toys import Wander, collect, model_of
+from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 STEPS, ROWS = 16, 12
 SMALL = {"width": 8, "head": 8, "set_width": 4, "map_channels": 2}
@@ -30,8 +30,8 @@ VARIANTS = [
 IDS = [f"{each.encoder}-{each.critic}{'-auxiliary' * each.auxiliary}" for each in VARIANTS]
 
 
-class Fought(Wander):
-    """Rows that see moments of battles, in no order; some of them are dead."""
+class RecordedBattles(RandomVecEnv):
+    """Recorded observations of battles in random order; some rows are dead."""
 
     def __init__(self):
         self._seen, self.alive, self.states = (tensor.numpy() for tensor in battle_data())
@@ -44,8 +44,8 @@ class Fought(Wander):
         return np.where(dead[:, None], *drawn)
 
 
-class WithState(VecEnvWrapper):
-    """Rows that see the whole of some battle besides."""
+class WithGlobalState(VecEnvWrapper):
+    """Adds random recorded global states to the observations."""
 
     def __init__(self, env):
         states = spaces.Box(-np.inf, np.inf, env.states.shape[1:], np.float32)
@@ -67,15 +67,15 @@ class WithState(VecEnvWrapper):
         return self._add(observations), rewards, dones, infos
 
 
-def battles(network, **settings):
-    env = WithState(Fought()) if network.critic == "central" else Fought()
+def model_with_rollout(network, **settings):
+    env = WithGlobalState(RecordedBattles()) if network.critic == "central" else RecordedBattles()
     settings = {"auxiliary_coef": 0.5 * network.auxiliary, **settings}
-    model = model_of(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
+    model = make_model(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
     collect(model)
     return model
 
 
-def evaluated(model, batch, weights=None):
+def losses_of(model, batch, weights=None):
     weights = weights or Coefficients(0.2, 0.01, 0.5, model.auxiliary_coef)
     num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
     return losses(model.policy, batch, model.policy.return_normalizer, weights, num_actor, num_loss)
@@ -89,7 +89,7 @@ def whole_batch(model):
 
 
 def set_heads(model):
-    """Let the heads, which start near zero, depend on their inputs."""
+    """Give the heads random weights; by default they start near zero and hardly depend on their inputs."""
     generator = torch.Generator().manual_seed(2)
     with torch.no_grad():
         for name, parameter in model.policy.named_parameters():
@@ -98,8 +98,8 @@ def set_heads(model):
 
 
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
-def test_every_parameter_is_trained(network):
-    model = battles(network, batch_size=STEPS * ROWS // 4, n_epochs=2, ent_coef=0.01)
+def test_every_parameter_receives_a_gradient(network):
+    model = model_with_rollout(network, batch_size=STEPS * ROWS // 4, n_epochs=2, ent_coef=0.01)
     touched = dict.fromkeys((name for name, _ in model.policy.named_parameters()), 0.0)
     outputs = torch.zeros(len(model.policy.action_net.bias))
     step = model.policy.optimizer.step
@@ -119,27 +119,27 @@ def test_every_parameter_is_trained(network):
 
 
 @pytest.mark.parametrize("critic", ["separate", "central"])
-def test_only_the_critics_own_parameters_have_its_learning_rate(critic):
-    model = battles(NetworkConfig(critic=critic, **SMALL), critic_lr_scale=0.0, ent_coef=0.01)
+def test_critic_lr_scale_applies_to_the_critics_parameters_only(critic):
+    model = model_with_rollout(NetworkConfig(critic=critic, **SMALL), critic_lr_scale=0.0, ent_coef=0.01)
     set_heads(model)
     before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
     model.train()
     moved = {name for name, parameter in model.policy.named_parameters() if not torch.equal(parameter, before[name])}
     own = ("value_net", "mlp_extractor.value_net", "lstm_critic", "critic_encoder", "battle_encoder")
     critics = {name for name in before if name.startswith(own)}
-    # the value head is rescaled when the returns' moments move, which changes no prediction
+    # updating the return normaliser rescales the value head, without a change of its predictions
     assert critics & moved <= {"value_net.weight", "value_net.bias"}
     assert moved - critics == before.keys() - critics
 
 
 @pytest.mark.parametrize("network", VARIANTS[:6], ids=IDS[:6])
-def test_padding_and_the_dead_get_no_gradient(network):
-    model = battles(network)
+def test_padding_and_dead_mechs_get_no_gradient(network):
+    model = model_with_rollout(network)
     set_heads(model)
     batch = whole_batch(model)
     observations = batch.observations["observation"] if isinstance(batch.observations, dict) else batch.observations
     observations.requires_grad_()
-    evaluated(model, batch).total.backward()
+    losses_of(model, batch).total.backward()
     found = observations.grad.abs()
     padded = torch.zeros_like(observations, dtype=torch.bool)
     for name in TABLES:
@@ -147,16 +147,16 @@ def test_padding_and_the_dead_get_no_gradient(network):
         empty = observations[:, STREAMS[f"{name}_mask"].part] <= 0.5
         padded[:, stream.part] = empty.repeat_interleave(stream.row_width, 1)
     assert 0 < int(padded.sum()) < padded.numel()
-    assert bool(padded[~batch.actor_mask][:, [STREAMS[name].start for name in TABLES]].all())  # the dead see no mech
+    assert bool(padded[~batch.actor_mask][:, [STREAMS[name].start for name in TABLES]].all())  # dead mechs see none
     assert not bool(batch.actor_mask.all())
     assert float(found[padded].max()) == 0.0
-    # the bound below would pass if nothing had a gradient
+    # otherwise the assertion above would hold without any gradients
     assert float((found[~padded] > 0).float().mean()) > 0.1
 
 
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
-def test_of_the_dead_nothing_but_the_value_is_in_a_loss(network):
-    model = battles(network)
+def test_dead_mechs_enter_the_value_loss_only(network):
+    model = model_with_rollout(network)
     set_heads(model)
     batch = whole_batch(model)
     dead = ~batch.actor_mask
@@ -165,7 +165,7 @@ def test_of_the_dead_nothing_but_the_value_is_in_a_loss(network):
 
     def numbers(given):
         model.policy.zero_grad()
-        result = evaluated(model, given)
+        result = losses_of(model, given)
         result.total.backward()
         gradient = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
         return torch.stack(result).detach(), gradient
@@ -186,17 +186,17 @@ def test_of_the_dead_nothing_but_the_value_is_in_a_loss(network):
     assert not torch.allclose(their_gradient, gradient)
 
 
-def test_advantages_are_normalised_within_classes_by_hand():
-    env = Wander(3, 0, observation_space(), action_space())
+def test_advantages_are_normalised_within_classes():
+    env = RandomVecEnv(3, 0, observation_space(), action_space())
     settings = {"normalize_advantage": "by_class", "policy_kwargs": {"network": NetworkConfig(**SMALL)}}
-    model = model_of(env, steps=3, chunk=1, policy=BattlePolicy, **settings)
+    model = make_model(env, steps=3, chunk=1, policy=BattlePolicy, **settings)
     buffer = model.rollout_buffer
     scout, heavy = (STREAMS["self"].start + each for each in (Self.IS_SCOUT, Self.IS_HEAVY))
     buffer.observations[..., scout] = torch.tensor([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     buffer.observations[..., heavy] = 1.0 - buffer.observations[..., scout]
     buffer.actor_mask[:] = torch.tensor([[1, 1, 1], [0, 1, 1], [1, 1, 0]]).bool()
     buffer.advantages[:] = torch.tensor([[2.0, 6.0, -1.0], [900.0, 1.0, 1.0], [3.0, 7.0, -900.0]])
-    # of the scouts 2, 6 and 7: mean 5, deviation sqrt(14 / 2); of the heavy -1, 1, 1 and 3: mean 1, sqrt(8 / 3)
+    # scouts 2, 6, 7: mean 5, std sqrt(14 / 2); heavies -1, 1, 1, 3: mean 1, std sqrt(8 / 3)
     scouts, heavies = 7.0**0.5, (8 / 3) ** 0.5
     expected = [
         [-3 / scouts, 1 / scouts, -2 / heavies],
@@ -207,8 +207,8 @@ def test_advantages_are_normalised_within_classes_by_hand():
     torch.testing.assert_close(found, torch.tensor(expected))
 
 
-def test_a_rollout_without_living_mechs_trains_the_critic_alone():
-    model = battles(NetworkConfig(critic="separate", **SMALL), n_epochs=1)
+def test_a_rollout_without_living_mechs_trains_the_critic_only():
+    model = model_with_rollout(NetworkConfig(critic="separate", **SMALL), n_epochs=1)
     buffer, dead = model.rollout_buffer, torch.as_tensor(model.env._seen[~model.env.alive])
     buffer.observations.copy_(dead[torch.arange(STEPS * ROWS) % len(dead)].view(STEPS, ROWS, -1))
     buffer.actor_mask[:] = False
@@ -224,7 +224,7 @@ def test_a_rollout_without_living_mechs_trains_the_critic_alone():
 
 
 def permuted(observations, order):
-    """Observations whose contacts are in another order."""
+    """Observations with their contact rows in another order."""
     result = observations.clone()
     for name in ("contacts", "contacts_mask"):
         stream = STREAMS[name]
@@ -234,14 +234,14 @@ def permuted(observations, order):
 
 
 def column(name):
-    """The column of a raw action's block."""
+    """The first column of a block in a raw action."""
     widths = [1 if block.kind == "choice" else len(block.entries) for block in BLOCKS]
     return sum(widths[: [block.name for block in BLOCKS].index(name)])
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate"])
-def test_the_order_of_contacts_changes_nothing_but_the_targets_numbers(critic):
-    model = battles(NetworkConfig(critic=critic, **SMALL))
+def test_permuting_contacts_permutes_targets(critic):
+    model = model_with_rollout(NetworkConfig(critic=critic, **SMALL))
     set_heads(model)
     batch = whole_batch(model)
     order = torch.tensor([3, 0, 4, 2, 1, *range(5, CONTACT_ROWS)])  # the first five can be targets
@@ -261,8 +261,8 @@ def test_the_order_of_contacts_changes_nothing_but_the_targets_numbers(critic):
 
 
 @pytest.mark.parametrize("end", [-1.0, 1.0])
-def test_everything_is_finite_with_actions_at_their_ends(end):
-    model = battles(NetworkConfig(**SMALL), n_epochs=1)
+def test_updates_are_finite_with_saturated_actions(end):
+    model = model_with_rollout(NetworkConfig(**SMALL), n_epochs=1)
     buffer = model.rollout_buffer
     numbers = [
         column(block.name) + entry for block in BLOCKS if block.kind == "numbers" for entry in range(len(block.entries))
@@ -276,7 +276,7 @@ def test_everything_is_finite_with_actions_at_their_ends(end):
         before = model.policy.evaluate(batch.observations, batch.actions, states, batch.sequences)
     assert torch.isfinite(before.log_probs).all()
     assert torch.isfinite(before.entropy).all()
-    for chunk in range(buffer.num_chunks):  # as if these actions had been drawn
+    for chunk in range(buffer.num_chunks):  # as if these actions had been sampled
         part = buffer.batch(torch.tensor([chunk]), buffer.advantages, buffer.loss_mask())
         own = type(states)(part.states[:2], part.states[:2])
         with torch.no_grad():
@@ -291,10 +291,10 @@ def test_everything_is_finite_with_actions_at_their_ends(end):
 # The auxiliary loss
 
 
-def test_what_follows_is_predicted_within_an_episode_only():
+def test_the_auxiliary_loss_predicts_within_an_episode_only():
     network = NetworkConfig(auxiliary=True, **SMALL)
-    model = battles(network)
-    with torch.no_grad():  # to predict 0.25 of everything
+    model = model_with_rollout(network)
+    with torch.no_grad():  # predict 0.25 for every entry
         model.policy.auxiliary_net.weight.zero_()
         model.policy.auxiliary_net.bias.fill_(0.25)
     batch = whole_batch(model)
@@ -316,30 +316,30 @@ def test_what_follows_is_predicted_within_an_episode_only():
     torch.testing.assert_close(errors[~at_end], (torch.cat(parts, 1) - 0.25).square().mean(1))
 
 
-def test_the_auxiliary_loss_reaches_the_trunk_and_leaves_the_heads():
-    model = battles(NetworkConfig(auxiliary=True, **SMALL))
-    evaluated(model, whole_batch(model), Coefficients(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
+def test_the_auxiliary_loss_trains_the_trunk_but_not_the_heads():
+    model = model_with_rollout(NetworkConfig(auxiliary=True, **SMALL))
+    losses_of(model, whole_batch(model), Coefficients(0.2, 0.0, 0.0, 1.0)).auxiliary.backward()
     trained = {name for name, each in model.policy.named_parameters() if each.grad is not None and each.grad.any()}
     assert {"auxiliary_net.weight", "lstm_actor.weight_hh_l0"} < trained
     assert any(name.startswith("features_extractor") for name in trained)
     assert not any(name.startswith(("action_net", "value_net", "mlp_extractor")) for name in trained)
 
 
-def test_what_the_dead_see_is_not_predicted():
-    model = battles(NetworkConfig(auxiliary=True, **SMALL))
+def test_the_auxiliary_loss_ignores_dead_mechs():
+    model = model_with_rollout(NetworkConfig(auxiliary=True, **SMALL))
     batch = whole_batch(model)
     assert 0 < int((~batch.actor_mask).sum()) < len(batch.actor_mask)
-    before = evaluated(model, batch).auxiliary.item()
+    before = losses_of(model, batch).auxiliary.item()
     actions = torch.where(batch.actor_mask[:, None], batch.actions, torch.tensor(5.0))
-    assert evaluated(model, batch._replace(actions=actions)).auxiliary.item() == pytest.approx(before, rel=1e-6)
+    assert losses_of(model, batch._replace(actions=actions)).auxiliary.item() == pytest.approx(before, rel=1e-6)
 
 
 # Observation normalisation
 
 
-def test_observations_of_the_living_are_counted_once_each():
+def test_each_observation_of_a_living_mech_is_counted_once():
     network = NetworkConfig(normalize_observations=True, **SMALL)
-    model = battles(network)
+    model = model_with_rollout(network)
     model.train()
     normalizer = model.policy.observation_normalizer
     buffer = model.rollout_buffer
@@ -348,13 +348,13 @@ def test_observations_of_the_living_are_counted_once_each():
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate", "central"])
-def test_all_that_a_policy_says_is_of_normalised_observations(critic):
-    model = battles(NetworkConfig(critic=critic, auxiliary=True, normalize_observations=True, **SMALL))
+def test_all_outputs_use_normalised_observations(critic):
+    model = model_with_rollout(NetworkConfig(critic=critic, auxiliary=True, normalize_observations=True, **SMALL))
     set_heads(model)
     policy, batch = model.policy, whole_batch(model)
     policy.observe(batch.observations, batch.actor_mask)
 
-    def said(observations):
+    def outputs_of(observations):
         states = recurrent_states(batch.states)
         result = policy.evaluate(observations, batch.actions, states, batch.sequences)
         errors = policy.auxiliary_errors(result, batch.actions, observations, batch.sequences)
@@ -362,21 +362,21 @@ def test_all_that_a_policy_says_is_of_normalised_observations(critic):
 
     normalizer, raw = policy.observation_normalizer, batch.observations
     normal = {**raw, "observation": normalizer(raw["observation"])} if critic == "central" else normalizer(raw)
-    found = said(raw)
+    found = outputs_of(raw)
     policy.observation_normalizer = None
-    for ours, by_hand, without in zip(found, said(normal), said(raw), strict=True):
+    for ours, by_hand, without in zip(found, outputs_of(normal), outputs_of(raw), strict=True):
         assert torch.equal(ours, by_hand)
         assert not torch.allclose(ours, without, atol=1e-2)
 
 
-def test_moments_stay_as_they_were_in_the_rollout_until_the_end_of_its_update():
-    model = battles(NetworkConfig(normalize_observations=True, **SMALL), n_epochs=1)
+def test_moments_are_updated_at_the_end_of_an_update():
+    model = model_with_rollout(NetworkConfig(normalize_observations=True, **SMALL), n_epochs=1)
     set_heads(model)
     for _ in range(2):
         collect(model)
         before = model.policy.observation_normalizer.moments()
         model.train()
-        # of the only minibatch, for which the policy has not moved yet
+        # of the only minibatch, before its update
         assert model.logger.name_to_value["train/approx_kl"] == pytest.approx(0.0, abs=1e-6)
         assert not torch.equal(model.policy.observation_normalizer.moments(), before)
 
@@ -385,7 +385,7 @@ def test_moments_stay_as_they_were_in_the_rollout_until_the_end_of_its_update():
 
 
 def bytes_of(*values):
-    """Bytes of all tensors in values, tuples and dicts."""
+    """Bytes of all tensors in nested tuples and dicts."""
     total = 0
     for value in values:
         if isinstance(value, torch.Tensor):
@@ -395,8 +395,8 @@ def bytes_of(*values):
     return total
 
 
-def traced(make):
-    """What a function returns, and the most bytes of NumPy's that it had at once."""
+def with_peak(make):
+    """The result of a function, and the peak of its NumPy memory in bytes."""
     tracemalloc.start()
     try:
         return make(), tracemalloc.get_traced_memory()[1]
@@ -404,11 +404,11 @@ def traced(make):
         tracemalloc.stop()
 
 
-def test_rollouts_take_less_memory_than_stocks():
+def test_the_buffer_takes_less_memory_than_sb3_contribs():
     steps, minibatch = 64, 256
     network = NetworkConfig()
-    env = Fought()
-    model = model_of(env, steps=steps, chunk=16, policy=BattlePolicy, policy_kwargs={"network": network})
+    env = RecordedBattles()
+    model = make_model(env, steps=steps, chunk=16, policy=BattlePolicy, policy_kwargs={"network": network})
     buffer = model.rollout_buffer
     ours = bytes_of(vars(buffer))
     batch = buffer.batch(torch.arange(minibatch // 16), buffer.advantages, buffer.loss_mask())
@@ -421,24 +421,24 @@ def test_rollouts_take_less_memory_than_stocks():
         made.full = True
         return made
 
-    made, _ = traced(stock)
+    made, _ = with_peak(stock)
     theirs = sum(array.nbytes for array in vars(made).values() if isinstance(array, np.ndarray))
-    _, copies = traced(lambda: next(made.get(minibatch)))  # flattened, that is copied, at the first minibatch
-    assert ours <= 0.7 * theirs  # observations are most of it, and those are kept by both
+    _, copies = with_peak(lambda: next(made.get(minibatch)))  # the first minibatch flattens the arrays, by a copy
+    assert ours <= 0.7 * theirs  # most of it are observations, which both buffers have
     assert our_peak <= 0.6 * (theirs + copies)
     print(f"steady {ours / theirs:.3f}, peak {our_peak / (theirs + copies):.3f}, {ours} {theirs} {our_peak} {copies}")
 
 
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
-def test_encoding_in_bfloat16_leaves_the_ratios_of_a_policy_that_has_not_moved(network):
-    """Rounded alike in playing and in training, and nowhere after the encoders."""
-    model = battles(network)
+def test_bfloat16_encoding_gives_ratios_of_1_before_an_update(network):
+    """Rollout and training round in the same way, and only in the encoders."""
+    model = model_with_rollout(network)
     set_heads(model)
     model.policy.encoding_dtype = torch.bfloat16
-    remembered = []
-    model.policy.lstm_actor.register_forward_hook(lambda module, given, result: remembered.append(result[0].dtype))
+    lstm_dtypes = []
+    model.policy.lstm_actor.register_forward_hook(lambda module, given, result: lstm_dtypes.append(result[0].dtype))
     collect(model)
-    assert abs(float(evaluated(model, whole_batch(model)).approx_kl)) < 1e-4
-    assert set(remembered) == {torch.float32}
+    assert abs(float(losses_of(model, whole_batch(model)).approx_kl)) < 1e-4
+    assert set(lstm_dtypes) == {torch.float32}
     model.policy.encoding_dtype = None
-    assert float(evaluated(model, whole_batch(model)).approx_kl) > 1e-6  # so that it has been rounded at all
+    assert float(losses_of(model, whole_batch(model)).approx_kl) > 1e-6  # bfloat16 did round

@@ -14,8 +14,8 @@ CPU = torch.device("cpu")
 VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float32)
 
 
-def filled(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VECTOR, action=((), torch.int64)):
-    """A buffer whose every number says where it is: step * 100 + row."""
+def numbered_buffer(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VECTOR, action=((), torch.int64)):
+    """A buffer whose entries are step * 100 + row, and these numbers (T, N)."""
     states = (torch.zeros(2, rows, 1), torch.zeros(2, rows, 1))
     buffer = ChunkBuffer(steps, rows, chunk, burn_in, space, *action, states, CPU)
     number = torch.arange(steps)[:, None] * 100 + torch.arange(rows)
@@ -31,8 +31,8 @@ def filled(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VECTOR, acti
     return buffer, number
 
 
-def pieces(starts, chunks, rows, length):
-    """The sequences of some chunks, by walking through them: lists of (step, row), and what begins an episode."""
+def naive_sequences(starts, chunks, rows, length):
+    """The sequences of chunks by a loop: (step, row) pairs, whether an episode starts, and the chunk."""
     result = []
     for chunk in chunks:
         first, row = chunk // rows * length, chunk % rows
@@ -45,23 +45,23 @@ def pieces(starts, chunks, rows, length):
 
 @settings(max_examples=80)
 @given(data=st.data())
-def test_batches_are_cut_where_a_naive_cutter_cuts(data):
+def test_batches_equal_those_of_a_naive_implementation(data):
     rows, length = data.draw(st.integers(1, 4)), data.draw(st.integers(1, 6))
     steps = length * data.draw(st.integers(1, 3))
     share = data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     where = [tuple(index) for index in np.argwhere(rng.random((steps, rows)) < share)]
-    buffer, number = filled(steps, rows, length, starts=where)
+    buffer, number = numbered_buffer(steps, rows, length, starts=where)
     buffer.actor_mask[:] = torch.from_numpy(rng.random((steps, rows)) < data.draw(st.sampled_from([0.0, 0.5, 1.0])))
     chunks = torch.from_numpy(rng.permutation(buffer.num_chunks)[: rng.integers(1, buffer.num_chunks + 1)])
     batch = buffer.batch(chunks, number.float() * 2, buffer.loss_mask())
     sequences = batch.sequences
     places = torch.arange(len(batch.actions)) if sequences.place is None else sequences.place
-    laid_out = torch.full((sequences.length, sequences.number), -1)
-    laid_out[places // sequences.number, places % sequences.number] = batch.actions
+    grid = torch.full((sequences.length, sequences.number), -1)
+    grid[places // sequences.number, places % sequences.number] = batch.actions
     found = sorted(
         (
-            [number for number in laid_out[:, each].tolist() if number >= 0],
+            [number for number in grid[:, each].tolist() if number >= 0],
             bool(sequences.starts[each]),
             batch.states[0][:, each].flatten().tolist(),
             batch.states[1][:, each].flatten().tolist(),
@@ -75,21 +75,21 @@ def test_batches_are_cut_where_a_naive_cutter_cuts(data):
             [chunk // rows * length * 100 + chunk % rows] * 2,
             [chunk // rows * length * 100 + chunk % rows + 0.5] * 2,
         )
-        for piece, begins, chunk in pieces(buffer.episode_starts, chunks.tolist(), rows, length)
+        for piece, begins, chunk in naive_sequences(buffer.episode_starts, chunks.tolist(), rows, length)
     )
     assert found == expected
-    # what is empty of a sequence comes after what is not
-    assert all((laid_out[1:][laid_out[:-1] < 0] < 0).tolist())
+    # padding comes at the end of a sequence
+    assert all((grid[1:][grid[:-1] < 0] < 0).tolist())
     for field in (batch.old_values, batch.old_log_probs, batch.returns, batch.advantages / 2, batch.observations[:, 1]):
         torch.testing.assert_close(field, batch.actions.float())
     assert len(set(batch.actions.tolist())) == len(batch.actions) == len(chunks) * length
     actor_mask = buffer.actor_mask[batch.actions // 100, batch.actions % 100]
     assert torch.equal(batch.actor_mask, actor_mask)
-    assert torch.equal(actor_mask.sort(descending=True).values, actor_mask), "actor_mask rows come first"
+    assert torch.equal(actor_mask.sort(descending=True).values, actor_mask), "samples of active rows come first"
 
 
-def test_minibatches_hold_every_chunk_once_and_in_another_order_each_time():
-    buffer, _ = filled(8, 5, 2)
+def test_minibatches_have_every_chunk_once_in_random_order():
+    buffer, _ = numbered_buffer(8, 5, 2)
     torch.manual_seed(1)
     first, second = ([each.tolist() for each in buffer.minibatches(6)] for _ in range(2))
     assert [len(each) for each in first] == [6, 6, 6, 2]
@@ -98,10 +98,10 @@ def test_minibatches_hold_every_chunk_once_and_in_another_order_each_time():
     assert first != second
 
 
-def test_burn_in_leaves_out_first_steps_unless_an_episode_begins_there():
-    buffer, _ = filled(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2), (5, 0)])
+def test_burn_in_steps_are_masked_unless_an_episode_starts():
+    buffer, _ = numbered_buffer(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2), (5, 0)])
     expected = torch.tensor(
-        # row 1 begins with an episode, row 2 begins one in its second step
+        # an episode starts at step 0 of row 1, and at step 1 of row 2
         [[0, 1, 0], [0, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1]]
     ).bool()
     assert torch.equal(buffer.loss_mask(), expected)
@@ -112,8 +112,8 @@ def test_burn_in_leaves_out_first_steps_unless_an_episode_begins_there():
     assert batch.actor_mask.tolist() == [False, False, True, False]
 
 
-def test_counts_are_those_of_the_batch():
-    buffer, _ = filled(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2)])
+def test_sample_counts_equal_those_of_the_batch():
+    buffer, _ = numbered_buffer(8, 3, 4, burn_in=2, starts=[(0, 1), (1, 2)])
     buffer.actor_mask[3, :2] = False
     chunks = torch.tensor([4, 0, 1])
     batch = buffer.batch(chunks, buffer.advantages, buffer.loss_mask())
@@ -131,7 +131,7 @@ def test_dict_observations_keep_their_dtypes():
             "switches": spaces.MultiBinary(3),
         }
     )
-    buffer, _ = filled(2, 2, 2, space=space)
+    buffer, _ = numbered_buffer(2, 2, 2, space=space)
     batch = buffer.batch(torch.tensor([1]), buffer.advantages, buffer.loss_mask())
     kinds = {name: (tuple(part.shape), part.dtype) for name, part in batch.observations.items()}
     assert kinds == {
@@ -144,8 +144,8 @@ def test_dict_observations_keep_their_dtypes():
 
 
 @pytest.mark.parametrize("space", [VECTOR, spaces.Dict({"vector": VECTOR})])
-def test_a_batch_is_written_whole(space, tmp_path):
-    buffer, _ = filled(4, 2, 2, space=space, starts=[(1, 0)])
+def test_a_written_batch_is_complete(space, tmp_path):
+    buffer, _ = numbered_buffer(4, 2, 2, space=space, starts=[(1, 0)])
     buffer.advantages[0, 0] = float("nan")
     batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask())
     file = write_batch(batch, str(tmp_path))
@@ -157,6 +157,6 @@ def test_a_batch_is_written_whole(space, tmp_path):
     torch.testing.assert_close(observations[:, 0], batch.actions.float())
 
 
-def test_a_batch_without_a_folder_is_written_somewhere():
-    buffer, _ = filled()
+def test_a_batch_without_a_folder_is_written_to_a_temporary_one():
+    buffer, _ = numbered_buffer()
     assert write_batch(buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask()), None).is_file()

@@ -6,20 +6,20 @@ import torch
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.sequences import MlpLstmPolicy
-from train.ppo.test_battles import Fought
-from train.ppo.toys import Wander, collect, model_of
+from train.ppo.random_env import RandomVecEnv, collect, make_model
+from train.ppo.test_battles import RecordedBattles
 
-needs_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 may_warn = pytest.mark.filterwarnings("ignore:.*deterministic:UserWarning")
 
 NETWORK = NetworkConfig(width=16, head=16, set_width=8, map_channels=4)
 
 
 @pytest.fixture(autouse=True)
-def settings_are_given_back():
+def restore_torch_settings():
     cudnn = torch.backends.cudnn
     before = cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32, torch.are_deterministic_algorithms_enabled()
-    cudnn.allow_tf32 = False  # or an LSTM differs from the CPU's in the third digit
+    cudnn.allow_tf32 = False  # with TF32 an LSTM differs from the CPU's in the third digit
     yield
     cudnn.benchmark, cudnn.deterministic, cudnn.allow_tf32 = before[:3]
     torch.use_deterministic_algorithms(before[3])
@@ -27,11 +27,13 @@ def settings_are_given_back():
 
 def model_on(device, **settings):
     settings = {"n_epochs": 1, "recompute_advantages": True, **settings}
-    return model_of(Fought(), policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, **settings)
+    return make_model(
+        RecordedBattles(), policy=BattlePolicy, policy_kwargs={"network": NETWORK}, device=device, **settings
+    )
 
 
 def copy_rollout(source, target):
-    """Give a model on another device the weights and the rollout of one on the CPU."""
+    """Copy weights and rollout to a model on another device."""
     target.policy.load_state_dict(source.policy.state_dict())
     for name, tensor in vars(source.rollout_buffer).items():
         if isinstance(tensor, torch.Tensor):
@@ -41,7 +43,7 @@ def copy_rollout(source, target):
 
 
 def update(model):
-    """The weights' change by plain gradient descent."""
+    """The change of the weights in an update by plain gradient descent."""
     model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
     model.lr_schedule = lambda _: 1.0
     before = {name: tensor.detach().clone() for name, tensor in model.policy.named_parameters()}
@@ -49,7 +51,7 @@ def update(model):
     return {name: (tensor.detach() - before[name]).cpu() for name, tensor in model.policy.named_parameters()}
 
 
-class Staying(MlpLstmPolicy):
+class CpuPolicy(MlpLstmPolicy):
     """A policy that stays on the CPU."""
 
     def to(self, device):
@@ -57,12 +59,12 @@ class Staying(MlpLstmPolicy):
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
-def test_what_a_model_on_cuda_asks_for(deterministic, monkeypatch):
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # so that it is given back
+def test_a_model_on_cuda_sets_torchs_options(deterministic, monkeypatch):
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")  # monkeypatch then restores it
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
     settings = {"policy_kwargs": {"lstm_hidden_size": 8}, "normalize_returns": False, "_init_setup_model": False}
-    model = model_of(Wander(2), policy=Staying, deterministic=deterministic, **settings)
-    model.device, model.env = torch.device("cuda"), None  # so that there need not be one
+    model = make_model(RandomVecEnv(2), policy=CpuPolicy, deterministic=deterministic, **settings)
+    model.device, model.env = torch.device("cuda"), None  # the test needs no GPU
     model._setup_model()
     assert torch.backends.cudnn.benchmark != deterministic
     assert torch.backends.cudnn.deterministic == deterministic
@@ -72,22 +74,22 @@ def test_what_a_model_on_cuda_asks_for(deterministic, monkeypatch):
     assert model.policy.encoding_dtype == (None if deterministic else torch.bfloat16)
 
 
-@needs_a_gpu
+@needs_gpu
 @may_warn
-def test_an_update_is_the_cpus():
-    here, there = model_on("cpu"), model_on("cuda", deterministic=True)
-    for model in (here, there):
+def test_an_update_equals_that_on_the_cpu():
+    cpu, cuda = model_on("cpu"), model_on("cuda", deterministic=True)
+    for model in (cpu, cuda):
         collect(model)
-    copy_rollout(here, there)
-    expected, found = update(here), update(there)
+    copy_rollout(cpu, cuda)
+    expected, found = update(cpu), update(cuda)
     size = torch.cat([change.flatten() for change in expected.values()]).norm()
     difference = torch.cat([(expected[name] - found[name]).flatten() for name in expected]).norm()
     assert float(difference / size) < 1e-4
 
 
-@needs_a_gpu
+@needs_gpu
 @may_warn
-def test_deterministic_updates_are_the_same_each_time():
+def test_deterministic_updates_are_reproducible():
     changes = []
     for _ in range(2):
         model = model_on("cuda", deterministic=True)
@@ -96,24 +98,24 @@ def test_deterministic_updates_are_the_same_each_time():
     assert torch.equal(*changes)
 
 
-@needs_a_gpu
-def test_bfloat16_trains_and_stays_finite():
+@needs_gpu
+def test_training_in_bfloat16_is_finite():
     model = model_on("cuda", batch_size=48, n_epochs=2, burn_in=1, accumulate=2)
-    encoded, remembered = [], []
+    encoder_dtypes, lstm_dtypes = [], []
     fused, lstm = model.policy.features_extractor.fusion[0], model.policy.lstm_actor
-    fused.register_forward_hook(lambda module, given, result: encoded.append(result.dtype))
-    lstm.register_forward_hook(lambda module, given, result: remembered.append(result[0].dtype))
+    fused.register_forward_hook(lambda module, given, result: encoder_dtypes.append(result.dtype))
+    lstm.register_forward_hook(lambda module, given, result: lstm_dtypes.append(result[0].dtype))
     model.learn(4 * model.n_steps * model.n_envs)
-    assert set(encoded) == {torch.bfloat16}
-    assert set(remembered) == {torch.float32}
+    assert set(encoder_dtypes) == {torch.bfloat16}
+    assert set(lstm_dtypes) == {torch.float32}
     assert model.skipped_minibatches == 0
     for name, parameter in model.policy.named_parameters():
         assert parameter.dtype == torch.float32
         assert torch.isfinite(parameter).all(), name
 
 
-@needs_a_gpu
-def test_a_skipped_minibatch_is_written_from_the_gpu(tmp_path):
+@needs_gpu
+def test_a_skipped_minibatch_is_written_from_cuda(tmp_path):
     from stable_baselines3.common.logger import configure
 
     from echelon_train.errors import NonFiniteError
@@ -127,16 +129,16 @@ def test_a_skipped_minibatch_is_written_from_the_gpu(tmp_path):
     assert (tmp_path / "nonfinite_minibatch.safetensors").is_file()
 
 
-@needs_a_gpu
+@needs_gpu
 def test_weights_and_optimizer_move_between_devices():
-    there, here = model_on("cuda"), model_on("cpu")
-    there.learn(there.n_steps * there.n_envs)
-    here.set_parameters(there.get_parameters(), device="cpu")
+    cuda, cpu = model_on("cuda"), model_on("cpu")
+    cuda.learn(cuda.n_steps * cuda.n_envs)
+    cpu.set_parameters(cuda.get_parameters(), device="cpu")
     back = model_on("cuda")
-    back.set_parameters(here.get_parameters(), device="cuda")
-    for one, two in zip(there.policy.state_dict().values(), back.policy.state_dict().values(), strict=True):
+    back.set_parameters(cpu.get_parameters(), device="cuda")
+    for one, two in zip(cuda.policy.state_dict().values(), back.policy.state_dict().values(), strict=True):
         assert torch.equal(one, two)
-    for model in (here, back):
+    for model in (cpu, back):
         for parameter, state in model.policy.optimizer.state.items():
             assert state["exp_avg"].device.type == parameter.device.type == model.device.type
         model.learn(model.n_steps * model.n_envs)

@@ -6,25 +6,25 @@ from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from train.ppo import two_ranks
-from train.ppo.toys import collect
+from train.ppo.random_env import collect
 from train.ppo.two_ranks import ROWS, STEPS, in_two_processes
 
 TASKS = [
     two_ranks.train,
     two_ranks.update_of_vectors,
     two_ranks.update_of_battles,
-    two_ranks.held,
-    two_ranks.poisoned,
-    two_ranks.stopped,
-    two_ranks.normalizing,
+    two_ranks.stopped_by_kl,
+    two_ranks.nan_return,
+    two_ranks.stopped_by_callback,
+    two_ranks.normalized_observations,
     two_ranks.unseeded,
-    two_ranks.exchange,
+    two_ranks.communication,
 ]
 
 
 @pytest.fixture(scope="module")
-def unions():
-    """Models with a rollout of both processes' rows, more of which act in one of them."""
+def union_models():
+    """Models with a rollout of both processes' rows; the processes have different numbers of active rows."""
     models = {kind: two_ranks.union_model(kind, 2 * ROWS) for kind in ("vectors", "battles")}
     for model in models.values():
         collect(model)
@@ -33,10 +33,10 @@ def unions():
 
 
 @pytest.fixture(scope="module")
-def results(unions, tmp_path_factory):
-    """What all tasks return in both processes, which take most of their time to start."""
+def results(union_models, tmp_path_factory):
+    """The results of all tasks in both processes; one start serves all, because it takes most of the time."""
     folder = tmp_path_factory.mktemp("ranks")
-    for kind, model in unions.items():
+    for kind, model in union_models.items():
         buffer = model.rollout_buffer
         given = {name: tensor for name, tensor in vars(buffer).items() if isinstance(tensor, torch.Tensor)}
         weights = two_ranks.weights_of(model)
@@ -44,14 +44,14 @@ def results(unions, tmp_path_factory):
     return in_two_processes(TASKS, folder)
 
 
-def test_parameters_stay_identical_to_the_bit(results):
+def test_parameters_stay_bitwise_equal(results):
     first, second = results["train"]
     for name, tensor in first["weights"].items():
         assert torch.equal(tensor, second["weights"][name]), name
         assert torch.equal(first["first"][name], second["first"][name]), name
     assert not torch.equal(first["weights"]["action_net.weight"], first["first"]["action_net.weight"])
     assert all(torch.equal(one, two) for one, two in zip(first["optimizer"], second["optimizer"], strict=True))
-    # each has played for itself, and all that was played counts
+    # each process has its own rollouts, and time steps count all of them
     assert not torch.equal(first["actions"], second["actions"])
     assert first["steps"] == second["steps"] == 6 * 2 * ROWS * STEPS
     assert first["minibatches"] == second["minibatches"]
@@ -59,8 +59,8 @@ def test_parameters_stay_identical_to_the_bit(results):
 
 
 @pytest.mark.parametrize("kind", ["vectors", "battles"])
-def test_the_gradient_is_that_of_the_union(kind, unions, results):
-    union, parts = unions[kind], results[f"update_of_{kind}"]
+def test_the_gradient_equals_that_of_one_process_with_all_rows(kind, union_models, results):
+    union, parts = union_models[kind], results[f"update_of_{kind}"]
     weights = two_ranks.weights_of(union)
     union.train()
     expected = two_ranks.weights_of(union)
@@ -76,35 +76,35 @@ def test_the_gradient_is_that_of_the_union(kind, unions, results):
     assert all(torch.equal(parts[0][name], parts[1][name]) for name in expected)
 
 
-def test_all_stop_at_the_minibatch_that_exceeds_the_kl_divergence_of_all(results):
-    first, second = results["held"]
+def test_all_processes_stop_where_their_joint_kl_exceeds_the_target(results):
+    first, second = results["stopped_by_kl"]
     assert first["joint"] == second["joint"]
     *before, last = first["joint"]
     assert 0 < len(before) < 29
-    assert max(before) <= 1.5 * two_ranks.LIMIT < last
-    # each has its own part of it, and they are not the same
+    assert max(before) <= 1.5 * two_ranks.TARGET_KL < last
+    # each process contributes its own, different part
     sums = [one + two for one, two in zip(first["own"], second["own"], strict=True)]
     assert sums == pytest.approx(first["joint"], rel=1e-4, abs=1e-9)
     assert any(one != pytest.approx(two, rel=0.1) for one, two in zip(first["own"], second["own"], strict=True))
     assert all(torch.equal(tensor, second["weights"][name]) for name, tensor in first["weights"].items())
 
 
-def test_what_is_not_finite_in_one_process_is_skipped_in_all(results):
-    first, second = results["poisoned"]
+def test_a_nan_in_one_process_skips_the_minibatch_in_all(results):
+    first, second = results["nan_return"]
     assert first["skipped"] == second["skipped"] == 1
     for name, tensor in first["weights"].items():
         assert torch.equal(tensor, second["weights"][name]), name
         assert torch.isfinite(tensor).all(), name
 
 
-def test_one_process_stops_all(results):
-    first, second = results["stopped"]
+def test_a_callback_in_one_process_stops_all(results):
+    first, second = results["stopped_by_callback"]
     assert first == second
     assert first["updates"] == 3
 
 
-def test_normalisers_count_what_all_have_seen(results):
-    first, second = results["normalizing"]
+def test_normalisers_merge_the_observations_of_all_processes(results):
+    first, second = results["normalized_observations"]
     assert torch.equal(first["moments"], second["moments"])
     assert not torch.equal(first["own"], second["own"])
     union = ObservationNormalizer()
@@ -118,8 +118,8 @@ def test_processes_without_a_seed_sample_differently(results):
     assert first != second
 
 
-def test_exchange(results):
-    first, second = results["exchange"]
+def test_communication(results):
+    first, second = results["communication"]
     assert (first["ranks"], second["ranks"]) == ((0, 2), (1, 2))
     assert first["any"] == second["any"] == [False, True, True]
     assert first["first"] == second["first"] == {"from": 0}
@@ -132,7 +132,7 @@ def test_exchange(results):
     assert all(0 <= seed < 2**32 for seed in second["seeds"])
 
 
-def test_one_process_is_alone():
+def test_communication_in_a_single_process():
     assert (distributed.rank(), distributed.world_size(), distributed.rank_seed(7)) == (0, 1, 7)
     tensor = torch.ones(2)
     assert distributed.all_reduce_sum(tensor) is tensor
@@ -140,11 +140,11 @@ def test_one_process_is_alone():
     assert distributed.broadcast_object(lambda: 3) == 3
     assert distributed.any_true(True)
     assert not distributed.any_true(False)
-    with distributed.process_group():  # without torchrun there is none
+    with distributed.process_group():  # without torchrun it does nothing
         assert not torch.distributed.is_initialized()
 
 
-def test_a_single_process_keeps_and_takes_its_state():
+def test_the_state_of_a_single_process_round_trips():
     tensors, values = {"a": torch.ones(2)}, {"number": 1}
     joint = gather_state(tensors, values)
     assert rank_state(*joint) == (tensors, values)
@@ -158,6 +158,6 @@ def test_a_single_process_keeps_and_takes_its_state():
         ([3], "expected a list of objects"),
     ],
 )
-def test_a_state_of_another_number_of_processes_is_refused(others, message):
+def test_a_state_of_another_number_of_processes_is_rejected(others, message):
     with pytest.raises(CheckpointError, match=message):
         rank_state({}, {"ranks": others})

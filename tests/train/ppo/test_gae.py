@@ -9,8 +9,8 @@ from echelon_train.ppo.gae import advantages_and_returns
 GAMMA, LAMBDA = 0.5, 0.5
 
 
-def of_one_row(rewards, values, last_value, ends=(), bootstraps=None, gamma=GAMMA, gae_lambda=LAMBDA):
-    """Advantages of a single row, by plain lists; `bootstraps` by step."""
+def advantages_of_one_row(rewards, values, last_value, ends=(), bootstraps=None, gamma=GAMMA, gae_lambda=LAMBDA):
+    """Advantages of a single row from lists; `bootstraps` maps steps to values."""
     column = torch.tensor([rewards], dtype=torch.float32).T
     over = torch.zeros_like(column, dtype=torch.bool)
     over[list(ends)] = True
@@ -31,26 +31,26 @@ def of_one_row(rewards, values, last_value, ends=(), bootstraps=None, gamma=GAMM
     return advantages.flatten().tolist()
 
 
-def test_errors_accumulate_with_gamma_and_lambda():
-    # errors: 1 + 2/2 - 4 = -2; 0 + 8/2 - 2 = 2; 4 + 4/2 - 8 = -2
-    assert of_one_row([1, 0, 4], [4, 2, 8], 4) == [-2 + 0.25 * (2 + 0.25 * -2), 2 + 0.25 * -2, -2]
+def test_td_errors_accumulate_with_gamma_and_lambda():
+    # TD errors: 1 + 2/2 - 4 = -2; 0 + 8/2 - 2 = 2; 4 + 4/2 - 8 = -2
+    assert advantages_of_one_row([1, 0, 4], [4, 2, 8], 4) == [-2 + 0.25 * (2 + 0.25 * -2), 2 + 0.25 * -2, -2]
 
 
-def test_truncation_continues_with_the_final_value_but_not_with_later_rewards():
-    assert of_one_row([1, 2, 100], [1, 1, 1], 100, ends=[1], bootstraps={1: 6}) == [
+def test_truncation_bootstraps_from_the_final_value():
+    assert advantages_of_one_row([1, 2, 100], [1, 1, 1], 100, ends=[1], bootstraps={1: 6}) == [
         (1 + 0.5 - 1) + 0.25 * (2 + 3 - 1),
         2 + 3 - 1,
         100 + 50 - 1,
     ]
 
 
-def test_what_is_not_finite_stays_in_its_episode():
-    advantages = of_one_row([1.0, 2.0, float("nan"), 4.0], [1.0, 1.0, float("nan"), 1.0], 1.0, ends=[1])
+def test_nan_stays_within_its_episode():
+    advantages = advantages_of_one_row([1.0, 2.0, float("nan"), 4.0], [1.0, 1.0, float("nan"), 1.0], 1.0, ends=[1])
     assert np.isnan(advantages).tolist() == [False, False, True, False]
 
 
-def naive(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda):
-    """Every advantage as the sum over the rest of its episode, in float64, row by row."""
+def naive_advantages(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda):
+    """Each advantage as the discounted sum of TD errors over the rest of its episode, in float64."""
     steps, rows = rewards.shape
     result = np.zeros((steps, rows))
     for row in range(rows):
@@ -79,7 +79,7 @@ def naive(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda):
     gamma=st.sampled_from([0.0, 0.9, 0.995, 1.0]),
     gae_lambda=st.sampled_from([0.0, 0.95, 1.0]),
 )
-def test_against_a_naive_oracle(steps, rows, seed, scale, offset, gamma, gae_lambda):
+def test_equals_a_naive_implementation(steps, rows, seed, scale, offset, gamma, gae_lambda):
     rng = np.random.default_rng(seed)
     rewards, values, final = (
         (rng.normal(size=(steps, rows)) * scale + shift).astype(np.float32) for shift in (0.0, offset, offset)
@@ -90,14 +90,14 @@ def test_against_a_naive_oracle(steps, rows, seed, scale, offset, gamma, gae_lam
     advantages, returns = advantages_and_returns(
         *(torch.from_numpy(array) for array in (rewards, values, last_values, ends, bootstraps)), gamma, gae_lambda
     )
-    expected = naive(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda)
-    # no more than the rounding of the result: float32 sums of values of 1e5 would be off by far more
+    expected = naive_advantages(rewards, values, last_values, ends, bootstraps, gamma, gae_lambda)
+    # only the rounding of the result: float32 sums of values of 1e5 would have far larger errors
     np.testing.assert_allclose(advantages.numpy(), expected, rtol=3e-7, atol=1e-6 * scale + 1e-9 * offset)
     np.testing.assert_allclose(returns.numpy(), expected + values, rtol=3e-7, atol=1e-6 * scale + 1e-9 * offset)
     assert advantages.dtype == returns.dtype == torch.float32
 
 
-def test_no_gradient_is_kept():
+def test_results_have_no_gradient():
     values = torch.ones(3, 1, requires_grad=True)
     zeros = torch.zeros(3, 1)
     advantages, returns = advantages_and_returns(zeros, values, values[0], zeros.bool(), zeros, 0.9, 0.9)
@@ -106,7 +106,7 @@ def test_no_gradient_is_kept():
 
 
 @pytest.mark.parametrize("length", [64, 2048])
-def test_long_sums_keep_their_precision(length):
+def test_long_sums_are_accurate(length):
     # a reward of 0.001 beside values of 10,000: differences of float32 values would lose it
-    advantages = of_one_row([1e-3] * length, [1e4] * length, 1e4, gamma=1.0, gae_lambda=1.0)
+    advantages = advantages_of_one_row([1e-3] * length, [1e4] * length, 1e4, gamma=1.0, gae_lambda=1.0)
     np.testing.assert_allclose(advantages, 1e-3 * np.arange(length, 0, -1), rtol=1e-6)

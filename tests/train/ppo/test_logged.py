@@ -1,4 +1,4 @@
-"""What an update logs."""
+"""Logged metrics of an update."""
 
 import numpy as np
 import pytest
@@ -8,18 +8,18 @@ from echelon_env.spaces.actions import BLOCKS
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
-from train.ppo.toys import Wander, collect, model_of
+from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 
-class Resting(MlpLstmPolicy):
-    """Rows may rest, which follows from what they observe."""
+class PartlyActive(MlpLstmPolicy):
+    """A row's observation determines whether it is active."""
 
     def actor_mask(self, observations):
         return observations[:, 1] > -0.5
 
 
-def test_standard_deviations_are_those_of_the_acting_samples():
-    model = model_of(Wander(6), policy=Resting, policy_kwargs={"lstm_hidden_size": 8}, n_epochs=1)
+def test_standard_deviations_are_of_active_samples():
+    model = make_model(RandomVecEnv(6), policy=PartlyActive, policy_kwargs={"lstm_hidden_size": 8}, n_epochs=1)
     collect(model)
     buffer, generator = model.rollout_buffer, torch.Generator().manual_seed(4)
     for tensor, scale in ((buffer.advantages, 2.0), (buffer.values, 5.0), (buffer.rewards, 0.1)):
@@ -37,19 +37,19 @@ def test_standard_deviations_are_those_of_the_acting_samples():
     assert logged["train/active_share"] == pytest.approx(buffer.actor_mask.double().mean().item())
 
 
-def test_the_gradients_norm_is_logged_as_it_was_before_clipping():
-    model = model_of(Wander(6), n_epochs=1, learning_rate=1.0, normalize_returns=False, max_grad_norm=0.5)
+def test_the_logged_gradient_norm_is_before_clipping():
+    model = make_model(RandomVecEnv(6), n_epochs=1, learning_rate=1.0, normalize_returns=False, max_grad_norm=0.5)
     collect(model)
     policy, gradient = model.policy, model._gradient
     policy.optimizer = torch.optim.SGD(policy.parameters(), lr=1.0)
 
-    def three_and_four(*args):
+    def gradient_of_norm_5(*args):
         result = gradient(*args)
         policy.optimizer.zero_grad(set_to_none=False)
         policy.action_net.bias.grad[1], policy.value_net.bias.grad[0] = 3.0, -4.0
         return result
 
-    model._gradient = three_and_four
+    model._gradient = gradient_of_norm_5
     before = policy.action_net.bias[1].item(), policy.value_net.bias[0].item()
     model.train()
     assert model.logger.name_to_value["train/grad_norm"] == pytest.approx(5.0)
@@ -57,16 +57,16 @@ def test_the_gradients_norm_is_logged_as_it_was_before_clipping():
     assert policy.value_net.bias[0].item() - before[1] == pytest.approx(0.4, rel=1e-5)
 
 
-def mechs(**settings):
+def battle_model(**settings):
     network = NetworkConfig(width=8, head=8, encoder="flat")
-    env = Wander(6, 0, observation_space(), action_space())
-    model = model_of(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1, **settings)
+    env = RandomVecEnv(6, 0, observation_space(), action_space())
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1, **settings)
     collect(model)
     return model
 
 
-def test_entropies_of_the_blocks_add_up_to_the_entropy():
-    model = mechs(learning_rate=0.0)  # the policy is after the update what it was before
+def test_block_entropies_sum_to_the_entropy():
+    model = battle_model(learning_rate=0.0)  # so the update does not change the policy
     model.train()
     logged = model.logger.name_to_value
     blocks = [logged[f"train/entropy_{block.name}"] for block in BLOCKS]
@@ -74,9 +74,9 @@ def test_entropies_of_the_blocks_add_up_to_the_entropy():
     assert all(number > 0.0 for number in blocks)
 
 
-def test_diagnostics_are_of_samples_from_all_over_a_large_rollout(monkeypatch):
-    model, given = mechs(), []
-    monkeypatch.setattr("echelon_train.ppo.algorithm.DIAGNOSED", 32)
+def test_diagnostics_use_evenly_spaced_samples_of_the_rollout(monkeypatch):
+    model, given = battle_model(), []
+    monkeypatch.setattr("echelon_train.ppo.algorithm.DIAGNOSTIC_SAMPLES", 32)
     monkeypatch.setattr(model.policy, "diagnostics", lambda *args: given.append(args) or {"x": 2.5})
     before = torch.get_rng_state()
     assert model._diagnostics() == {"x": 2.5}

@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 from echelon_train.ppo.losses import Coefficients, losses, recurrent_states
 from echelon_train.ppo.normalize import ReturnNormalizer
-from train.ppo.toys import collected
+from train.ppo.random_env import model_with_rollout
 
 COEFFICIENTS = Coefficients(clip_range=0.1, ent_coef=0.03, vf_coef=0.7)
 FIELDS = ("total", "policy", "value", "entropy", "auxiliary", "approx_kl", "clip_fraction")
@@ -14,8 +14,8 @@ FIELDS = ("total", "policy", "value", "entropy", "auxiliary", "approx_kl", "clip
 
 @pytest.fixture
 def model():
-    """A model with a rollout in its buffer, and weights that have moved since."""
-    model = collected(rows=4, steps=16, chunk=4)
+    """A model with a rollout in its buffer, and weights that have changed since."""
+    model = model_with_rollout(rows=4, steps=16, chunk=4)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.policy.parameters():
@@ -23,24 +23,24 @@ def model():
     return model
 
 
-def batch_of(model, *, dead=(), burnt=()):
+def batch_of(model, *, dead=(), burn_in=()):
     buffer = model.rollout_buffer
     loss_mask = buffer.loss_mask()
     for step, row in dead:
         buffer.actor_mask[step, row] = False
-    for step, row in burnt:
+    for step, row in burn_in:
         loss_mask[step, row] = False
     return buffer.batch(torch.arange(buffer.num_chunks), buffer.advantages, loss_mask)
 
 
-def of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
+def losses_of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
     num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
     return losses(model.policy, batch, normalizer, coefficients, num_actor, num_loss)
 
 
 @torch.no_grad()
-def plain(model, batch, coefficients, mean=0.0, std=1.0):
-    """The same by loops over samples, in the words of the paper."""
+def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
+    """The losses by loops over samples, written as in the paper."""
     values, log_probs, entropies = model.policy.evaluate_actions(
         batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
     )
@@ -70,16 +70,16 @@ def plain(model, batch, coefficients, mean=0.0, std=1.0):
 
 @pytest.mark.parametrize("clip_range_vf", [None, 0.05])
 @pytest.mark.parametrize("normalizer", [None, (2.0, 3.0)])
-def test_against_a_plain_implementation(model, clip_range_vf, normalizer):
-    batch = batch_of(model, dead=[(2, 1), (3, 1)], burnt=[(0, 0), (1, 2)])
+def test_losses_equal_a_naive_implementation(model, clip_range_vf, normalizer):
+    batch = batch_of(model, dead=[(2, 1), (3, 1)], burn_in=[(0, 0), (1, 2)])
     coefficients = COEFFICIENTS._replace(clip_range_vf=clip_range_vf)
     moments, module = (0.0, 1.0), None
     if normalizer:
         moments, module = normalizer, ReturnNormalizer()
         module.mean.fill_(normalizer[0])
         module.mean_square.fill_(normalizer[0] ** 2 + normalizer[1] ** 2)
-    expected = plain(model, batch, coefficients, *moments)
-    found = of(model, batch, coefficients, module)
+    expected = naive_losses(model, batch, coefficients, *moments)
+    found = losses_of(model, batch, coefficients, module)
     assert 0.1 < expected["clip_fraction"] < 0.95
     for name, number in expected.items():
         assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-6), name
@@ -91,11 +91,11 @@ def gradient(model, result):
     return torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
 
 
-def test_numbers_of_dead_samples_that_are_not_finite_spoil_nothing(model):
+def test_non_finite_numbers_of_inactive_samples_are_ignored(model):
     batch = batch_of(model, dead=[(2, 1)])
-    spoilt = torch.where(batch.actor_mask, batch.old_log_probs, torch.tensor(float("-inf")))
-    result = of(
-        model, batch._replace(old_log_probs=spoilt, advantages=batch.advantages.masked_fill(~batch.actor_mask, 1e38))
+    infinite = torch.where(batch.actor_mask, batch.old_log_probs, torch.tensor(float("-inf")))
+    result = losses_of(
+        model, batch._replace(old_log_probs=infinite, advantages=batch.advantages.masked_fill(~batch.actor_mask, 1e38))
     )
     assert torch.isfinite(torch.stack(result)).all()
     assert torch.isfinite(gradient(model, result)).all()
@@ -104,20 +104,20 @@ def test_numbers_of_dead_samples_that_are_not_finite_spoil_nothing(model):
 def test_gradients_flow_back_through_burn_in_steps(model):
     starts = model.rollout_buffer.episode_starts
     row = int((~starts[1]).nonzero()[0])
-    batch = batch_of(model, burnt=[(0, row)])
+    batch = batch_of(model, burn_in=[(0, row)])
     seen = batch.observations.requires_grad_()
-    of(model, batch).total.backward()
+    losses_of(model, batch).total.backward()
     assert (~batch.loss_mask).sum() == 1
-    assert bool((seen.grad[~batch.loss_mask] != 0.0).any()), "by way of the LSTM: the sample itself enters no loss"
+    assert bool((seen.grad[~batch.loss_mask] != 0.0).any()), "the gradient comes from later losses"
 
 
-def test_without_an_entropy_of_its_own_a_distributions_is_estimated(model, monkeypatch):
+def test_without_a_closed_form_the_entropy_is_estimated(model, monkeypatch):
     batch = batch_of(model)
     original = model.policy.evaluate
     monkeypatch.setattr(
         type(model.policy), "evaluate", lambda self, *args: original(*args)._replace(entropy=None), raising=True
     )
-    found = of(model, batch).entropy.item()
+    found = losses_of(model, batch).entropy.item()
     assert found == pytest.approx(-original(*batch_arguments(batch)).log_probs.mean().item(), rel=1e-5)
 
 
@@ -125,16 +125,16 @@ def batch_arguments(batch):
     return batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
 
 
-def test_an_auxiliary_loss_needs_a_policy_that_has_one(model):
+def test_an_auxiliary_loss_needs_a_policy_that_predicts(model):
     with pytest.raises(NotImplementedError, match="auxiliary_coef must be 0"):
-        of(model, batch_of(model), COEFFICIENTS._replace(auxiliary_coef=0.1))
+        losses_of(model, batch_of(model), COEFFICIENTS._replace(auxiliary_coef=0.1))
 
 
-def test_discrete_actions_are_judged_too():
-    model = collected(rows=2, steps=8, chunk=4, actions=spaces.Discrete(3))
+def test_losses_of_discrete_actions():
+    model = model_with_rollout(rows=2, steps=8, chunk=4, actions=spaces.Discrete(3))
     batch = batch_of(model)
     assert batch.actions.dtype == torch.int64
-    result = of(model, batch)
-    # nothing has moved since the rollout
+    result = losses_of(model, batch)
+    # the weights have not changed since the rollout
     assert result.approx_kl.item() == pytest.approx(0.0, abs=1e-6)
     assert result.entropy.item() == pytest.approx(math.log(3), rel=1e-2)

@@ -1,9 +1,9 @@
-"""A task that needs a memory: the recurrent policy solves it, one that forgets does not."""
+"""A task that needs memory: the recurrent policy solves it, a policy whose state is reset does not."""
 
 from benchmarks.memory_task import run
 
 
-def test_only_what_remembers_solves_it():
+def test_only_a_policy_with_memory_solves_the_task():
     assert run(seed=3, forget=False)["reward"] > 0.9
-    # the same network and samples; 200 episodes of +-1 with even chances stray by 0.07
+    # same network and samples; the mean of 200 random rewards of +-1 has a standard error of 0.07
     assert abs(run(seed=3, forget=True)["reward"]) < 0.3

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from echelon_train.ppo.normalize import MIN_STD, RATE, ReturnNormalizer, normalized
+from echelon_train.ppo.normalize import MIN_STD, RATE, ReturnNormalizer, normalize_advantages
 
 
 def moments(numbers):
@@ -19,7 +19,7 @@ def moments(numbers):
     scale=st.sampled_from([1e-2, 1.0, 1e3]),
     offset=st.sampled_from([0.0, -5.0, 1e3]),
 )
-def test_predictions_stay_when_the_moments_move(seed, scale, offset):
+def test_predictions_are_preserved_when_the_moments_change(seed, scale, offset):
     generator = torch.Generator().manual_seed(seed)
     layer = nn.Linear(7, 1)
     inputs = torch.randn(50, 7, generator=generator)
@@ -34,14 +34,14 @@ def test_predictions_stay_when_the_moments_move(seed, scale, offset):
         torch.testing.assert_close(after, before, rtol=1e-5, atol=1e-5 * size)
 
 
-def test_moments_are_running_ones():
+def test_moments_are_exponential_averages():
     normalizer = ReturnNormalizer(3.0)
     normalizer.update(torch.tensor(4.0), torch.tensor(20.0), nn.Linear(1, 1))
     assert float(normalizer.mean) == pytest.approx(RATE * 4)
     assert float(normalizer.std) == pytest.approx(np.sqrt(9 + RATE * (20 - 9) - (RATE * 4) ** 2))
 
 
-def test_moments_find_those_of_the_returns():
+def test_moments_converge_to_those_of_the_returns():
     normalizer = ReturnNormalizer()
     for _ in range(400):
         normalizer.update(*moments([8.0, 12.0]), nn.Linear(1, 1))
@@ -54,9 +54,9 @@ def test_round_trip_keeps_the_dtype():
     normalizer = ReturnNormalizer(7.0)
     normalizer.update(torch.tensor(100.0), torch.tensor(11000.0), nn.Linear(1, 1))
     returns = torch.linspace(-50, 300, 40)
-    there = normalizer.normalize(returns)
-    assert there.dtype == normalizer.denormalize(there).dtype == torch.float32
-    torch.testing.assert_close(normalizer.denormalize(there), returns)
+    normal = normalizer.normalize(returns)
+    assert normal.dtype == normalizer.denormalize(normal).dtype == torch.float32
+    torch.testing.assert_close(normalizer.denormalize(normal), returns)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
@@ -70,7 +70,7 @@ def test_moments_that_are_not_finite_are_ignored(bad):
     assert torch.equal(layer.weight, weight)
 
 
-def test_equal_returns_do_not_blow_up():
+def test_equal_returns_give_finite_weights():
     normalizer, layer = ReturnNormalizer(), nn.Linear(1, 1)
     for _ in range(2000):
         normalizer.update(*moments([5.0, 5.0]), layer)
@@ -85,29 +85,31 @@ def test_equal_returns_do_not_blow_up():
     share=st.sampled_from([0.3, 1.0]),
     offset=st.sampled_from([0.0, 1e4]),
 )
-def test_advantages_have_mean_0_and_deviation_1_in_every_group(seed, groups, share, offset):
+def test_advantages_have_mean_0_and_std_1_in_each_group(seed, groups, share, offset):
     rng = np.random.default_rng(seed)
     advantages = (rng.normal(size=(20, 6)) * 3 + offset).astype(np.float32)
-    chosen = rng.random((20, 6)) < share
+    mask = rng.random((20, 6)) < share
     group = rng.integers(0, groups, (20, 6))
-    result = normalized(torch.from_numpy(advantages), torch.from_numpy(chosen), torch.from_numpy(group), groups).numpy()
+    result = normalize_advantages(
+        torch.from_numpy(advantages), torch.from_numpy(mask), torch.from_numpy(group), groups
+    ).numpy()
     for each in range(groups):
-        own = chosen & (group == each)
+        own = mask & (group == each)
         if own.sum() > 1:
             exact = advantages[own].astype(np.float64)
             expected = (exact - exact.mean()) / (exact.std(ddof=1) + 1e-8)
             np.testing.assert_allclose(result[own], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_samples_that_are_not_chosen_or_not_finite_count_for_nothing():
+def test_masked_and_non_finite_samples_are_not_counted():
     advantages = torch.tensor([[1.0, 1e6], [3.0, float("nan")], [5.0, float("inf")]])
-    chosen = torch.tensor([[True, False], [True, True], [True, True]])
-    result = normalized(advantages, chosen)
+    mask = torch.tensor([[True, False], [True, True], [True, True]])
+    result = normalize_advantages(advantages, mask)
     torch.testing.assert_close(result[:, 0], torch.tensor([-1.0, 0.0, 1.0]))
     assert torch.isnan(result[1, 1])
 
 
 def test_no_active_rows_and_equal_advantages_give_finite_numbers():
     ones = torch.ones(3, 2)
-    assert torch.isfinite(normalized(ones, torch.zeros(3, 2, dtype=torch.bool))).all()
-    torch.testing.assert_close(normalized(ones, torch.ones(3, 2, dtype=torch.bool)), torch.zeros(3, 2))
+    assert torch.isfinite(normalize_advantages(ones, torch.zeros(3, 2, dtype=torch.bool))).all()
+    torch.testing.assert_close(normalize_advantages(ones, torch.ones(3, 2, dtype=torch.bool)), torch.zeros(3, 2))

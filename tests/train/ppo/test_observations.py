@@ -21,14 +21,14 @@ def test_arrays_become_tensors_of_the_kept_dtypes():
 @pytest.mark.parametrize(
     ("space", "shapes"), [(VECTOR, [(5, 3, 2)]), (BOTH, [(5, 3), (5, 3, 2)])], ids=["plain", "dict"]
 )
-def test_a_step_is_kept_and_found_again(space, shapes):
-    kept = allocate(space, (5, 3), CPU)
-    parts = [kept] if isinstance(kept, torch.Tensor) else list(kept.values())
+def test_a_stored_step_can_be_indexed(space, shapes):
+    buffer = allocate(space, (5, 3), CPU)
+    parts = [buffer] if isinstance(buffer, torch.Tensor) else list(buffer.values())
     assert sorted(tuple(part.shape) for part in parts) == sorted(shapes)
     assert not any(part.any() for part in parts)
-    given = tree_map(lambda part: torch.ones(part.shape[1:], dtype=part.dtype), kept)
-    store(kept, 2, given)
-    found, flattened = index(kept, 2), flat(kept)
+    given = tree_map(lambda part: torch.ones(part.shape[1:], dtype=part.dtype), buffer)
+    store(buffer, 2, given)
+    found, flattened = index(buffer, 2), flat(buffer)
     for name, part in given.items() if isinstance(given, dict) else [(None, given)]:
         assert torch.equal(found if name is None else found[name], part)
         rows = flattened if name is None else flattened[name]
@@ -36,6 +36,6 @@ def test_a_step_is_kept_and_found_again(space, shapes):
         assert float(rows.float().sum()) == float(rows[6:9].float().sum()) == part.numel()
 
 
-def test_what_is_on_the_cpu_stays_there():
+def test_to_device_does_not_copy_on_the_cpu():
     tensor = torch.ones(2)
     assert to_device(tensor, CPU) is tensor

@@ -1,10 +1,10 @@
-"""Advantages that are recomputed before every pass over a rollout but the first."""
+"""Recomputing advantages before every epoch except the first."""
 
 import pytest
 import torch
 
 from echelon_train.policy import BattlePolicy, action_space, observation_space
-from train.ppo.toys import Wander, collect, collected, model_of
+from train.ppo.random_env import RandomVecEnv, collect, make_model, model_with_rollout
 
 
 def weights_after_training(model):
@@ -13,8 +13,8 @@ def weights_after_training(model):
     return torch.cat([parameter.detach().flatten() for parameter in model.policy.parameters()])
 
 
-def test_recomputing_changes_nothing_while_the_weights_stay():
-    model = collected(rows=8, steps=16, chunk=4)
+def test_recomputing_with_equal_weights_changes_nothing():
+    model = model_with_rollout(rows=8, steps=16, chunk=4)
     buffer = model.rollout_buffer
     before = {name: getattr(buffer, name).clone() for name in ("values", "advantages", "returns", "actions")}
     states = [state.clone() for state in buffer.states]
@@ -27,8 +27,8 @@ def test_recomputing_changes_nothing_while_the_weights_stay():
         torch.testing.assert_close(kept, state, rtol=1e-5, atol=1e-6)
 
 
-def test_recomputing_equals_walking_through_the_rollout_again():
-    model = collected(rows=3, steps=16, chunk=4, normalize_returns=False)
+def test_recomputing_equals_a_loop_over_the_rollout():
+    model = model_with_rollout(rows=3, steps=16, chunk=4, normalize_returns=False)
     with torch.no_grad():
         for parameter in model.policy.parameters():
             parameter.add_(0.1)
@@ -36,7 +36,7 @@ def test_recomputing_equals_walking_through_the_rollout_again():
     bootstraps = buffer.bootstraps.clone()
     assert bool(bootstraps.any())
     model._recompute()
-    assert torch.equal(buffer.bootstraps, bootstraps), "what episodes ended with is not kept"
+    assert torch.equal(buffer.bootstraps, bootstraps), "final observations are not stored"
     hidden, cell = (torch.zeros(1, 3, lstm.hidden_size) for _ in range(2))
     expected = torch.zeros(17, 3)
     observations = [*buffer.observations, torch.as_tensor(model._last_obs)]
@@ -51,26 +51,26 @@ def test_recomputing_equals_walking_through_the_rollout_again():
     torch.testing.assert_close(buffer.values, expected[:-1], rtol=1e-5, atol=1e-5)
     after = torch.where(buffer.dones, buffer.bootstraps, expected[1:])
     errors = buffer.rewards + model.gamma * after - buffer.values
-    ahead, advantages = torch.zeros(3), []
+    last_gae, advantages = torch.zeros(3), []
     for step in reversed(range(16)):
-        ahead = errors[step] + model.gamma * model.gae_lambda * ~buffer.dones[step] * ahead
-        advantages.append(ahead)
+        last_gae = errors[step] + model.gamma * model.gae_lambda * ~buffer.dones[step] * last_gae
+        advantages.append(last_gae)
     torch.testing.assert_close(buffer.advantages, torch.stack(advantages[::-1]), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("policy", ["MlpLstmPolicy", BattlePolicy])
 def test_recomputing_draws_no_random_numbers(policy):
-    env = Wander(4) if policy == "MlpLstmPolicy" else Wander(4, 0, observation_space(), action_space())
-    model = model_of(env, policy=policy)
+    env = RandomVecEnv(4) if policy == "MlpLstmPolicy" else RandomVecEnv(4, 0, observation_space(), action_space())
+    model = make_model(env, policy=policy)
     collect(model)
     before = torch.get_rng_state()
     model._recompute()
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_a_run_with_recomputed_advantages_differs_from_the_second_pass_on():
-    one = [collected(recompute_advantages=flag, n_epochs=1) for flag in (False, True)]
-    two = [collected(recompute_advantages=flag, n_epochs=2) for flag in (False, True)]
+def test_recomputing_has_an_effect_from_the_second_epoch_on():
+    one = [model_with_rollout(recompute_advantages=flag, n_epochs=1) for flag in (False, True)]
+    two = [model_with_rollout(recompute_advantages=flag, n_epochs=2) for flag in (False, True)]
     for models, same in ((one, True), (two, False)):
         without, recomputed = map(weights_after_training, models)
         assert torch.equal(without, recomputed) is same

@@ -1,4 +1,4 @@
-"""`save` and `load` as stable-baselines3's users call them, without its pickles."""
+"""stable-baselines3's `save` and `load` without pickles."""
 
 import json
 
@@ -18,14 +18,14 @@ from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.ppo.saving import FORMAT
 from echelon_train.tensor_files import weights_of
-from train.ppo.toys import Wander
+from train.ppo.random_env import RandomVecEnv
 
 SMALL = {"net_arch": [8], "lstm_hidden_size": 8}
-MECHS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)}
+BATTLE_KWARGS = {"network": NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)}
 
 
 def battles():
-    return Wander(4, 1, observation_space(), action_space().shape[0])
+    return RandomVecEnv(4, 1, observation_space(), action_space().shape[0])
 
 
 def signs():
@@ -33,13 +33,13 @@ def signs():
 
 
 CASES = {
-    "vectors": (lambda: Wander(4, 1), "MlpLstmPolicy", SMALL),
+    "vectors": (lambda: RandomVecEnv(4, 1), "MlpLstmPolicy", SMALL),
     "choices": (signs, "MlpLstmPolicy", SMALL),
-    "battles": (battles, BattlePolicy, MECHS),
+    "battles": (battles, BattlePolicy, BATTLE_KWARGS),
 }
 
 
-def make(case="vectors", **arguments):
+def make_model(case="vectors", **arguments):
     env, policy, kwargs = CASES[case]
     defaults = {"n_steps": 16, "batch_size": 32, "n_epochs": 1, "chunk": 8, "seed": 1, "device": "cpu"}
     return EchelonRecurrentPPO(policy, env(), **(defaults | {"policy_kwargs": kwargs} | arguments))
@@ -51,8 +51,8 @@ def same_weights(first, second):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_loaded_model_predicts_and_continues_the_same(tmp_path, case):
-    model = make(case, learning_rate=Schedule.parse("linear:1e-3:1e-4", "x"), target_kl=0.5, critic_lr_scale=0.5)
+def test_a_loaded_model_predicts_and_trains_identically(tmp_path, case):
+    model = make_model(case, learning_rate=Schedule.parse("linear:1e-3:1e-4", "x"), target_kl=0.5, critic_lr_scale=0.5)
     model.learn(128)
     model.save(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
@@ -79,23 +79,23 @@ def test_a_loaded_model_predicts_and_continues_the_same(tmp_path, case):
     assert not same_weights(loaded, alone)
 
 
-def test_without_an_environment_there_is_no_room_for_rollouts_until_one_is_set(tmp_path):
-    make().save(tmp_path / "model")
-    alone, loaded = (EchelonRecurrentPPO.load(tmp_path / "model", each) for each in (None, Wander(4, 1)))
+def test_without_an_environment_no_buffer_is_allocated(tmp_path):
+    make_model().save(tmp_path / "model")
+    alone, loaded = (EchelonRecurrentPPO.load(tmp_path / "model", each) for each in (None, RandomVecEnv(4, 1)))
     assert not hasattr(alone, "rollout_buffer")
     assert alone.predict(np.zeros((4, 5), np.float32))[0].shape == (4, 3)
-    alone.set_env(Wander(4, 1))
+    alone.set_env(RandomVecEnv(4, 1))
     for each in (alone, loaded):
         each.set_random_seed(3)
         each.learn(128)
     assert same_weights(alone, loaded)
     buffer = alone.rollout_buffer
-    alone.set_env(Wander(4, 2))
+    alone.set_env(RandomVecEnv(4, 2))
     assert alone.rollout_buffer is buffer
 
 
 def test_the_callbacks_of_stable_baselines3_work(tmp_path):
-    model = make("choices")
+    model = make_model("choices")
     checkpoints = CheckpointCallback(16, str(tmp_path / "kept"))
     evaluations = EvalCallback(signs(), eval_freq=16, n_eval_episodes=4, best_model_save_path=str(tmp_path), verbose=0)
     model.learn(128, callback=[checkpoints, evaluations])
@@ -105,48 +105,53 @@ def test_the_callbacks_of_stable_baselines3_work(tmp_path):
         assert EchelonRecurrentPPO.load(path, signs(), device="cpu").num_timesteps in (64, 128)
 
 
-def test_what_a_file_cannot_hold_must_be_given_again(tmp_path):
-    class Own(MlpLstmPolicy):
+def test_arguments_that_are_not_saved_must_be_passed_to_load(tmp_path):
+    class CustomPolicy(MlpLstmPolicy):
         pass
 
     kwargs = {**SMALL, "activation_fn": torch.nn.ReLU}
     model = EchelonRecurrentPPO(
-        Own, Wander(4), learning_rate=lambda left: 1e-3 * left, policy_kwargs=kwargs, n_steps=16, batch_size=32
+        CustomPolicy,
+        RandomVecEnv(4),
+        learning_rate=lambda left: 1e-3 * left,
+        policy_kwargs=kwargs,
+        n_steps=16,
+        batch_size=32,
     )
     model.save(tmp_path / "model")
-    with pytest.raises(CheckpointError, match="cannot hold policy, learning_rate, policy_kwargs: give policy="):
+    with pytest.raises(CheckpointError, match="the file has no policy, learning_rate, policy_kwargs: pass policy="):
         EchelonRecurrentPPO.load(tmp_path / "model")
-    given = {"policy": Own, "learning_rate": 1e-3, "policy_kwargs": kwargs}
+    given = {"policy": CustomPolicy, "learning_rate": 1e-3, "policy_kwargs": kwargs}
     loaded = EchelonRecurrentPPO.load(tmp_path / "model", **given)
-    assert isinstance(loaded.policy, Own)
+    assert isinstance(loaded.policy, CustomPolicy)
     assert same_weights(model, loaded)
 
 
-def test_arguments_can_be_changed(tmp_path):
-    make().save(tmp_path / "model")
-    loaded = EchelonRecurrentPPO.load(tmp_path / "model", Wander(8), n_epochs=7, learning_rate=0.5)
+def test_load_can_replace_arguments(tmp_path):
+    make_model().save(tmp_path / "model")
+    loaded = EchelonRecurrentPPO.load(tmp_path / "model", RandomVecEnv(8), n_epochs=7, learning_rate=0.5)
     assert (loaded.n_epochs, loaded.n_envs, loaded.lr_schedule(1.0)) == (7, 8, 0.5)
     with pytest.raises(ValueError, match="spaces do not match"):
         EchelonRecurrentPPO.load(tmp_path / "model", battles())
 
 
-def test_neither_pickles_nor_streams(tmp_path, monkeypatch):
-    def refuse(*args, **kwargs):
+def test_nothing_is_pickled(tmp_path, monkeypatch):
+    def fail_on_pickle(*args, **kwargs):
         raise AssertionError("pickled")
 
     for name in ("pickle.loads", "pickle.load", "pickle.dumps", "pickle.dump", "torch.load", "torch.save"):
-        monkeypatch.setattr(name, refuse)
-    model = make()
+        monkeypatch.setattr(name, fail_on_pickle)
+    model = make_model()
     model.save(tmp_path / "model")
     EchelonRecurrentPPO.load(tmp_path / "model")
-    with pytest.raises(TypeError, match="expected a path alone"):
+    with pytest.raises(TypeError, match="expected only a path"):
         model.save(tmp_path / "model", exclude=["policy"])
     with pytest.raises(TypeError, match="expected a dict"):
         model.set_parameters(str(tmp_path / "model.zip"))
 
 
 def rewrite(file, tensors=lambda tensors: None, description=lambda description: None):
-    """Write a model's file again after a change of its tensors or its description."""
+    """Edit the tensors or the description of a model's file."""
     with safetensors.safe_open(file, "pt") as opened:
         document = json.loads(opened.metadata()[FORMAT])
     present = safetensors.torch.load_file(file)
@@ -179,7 +184,7 @@ def nan(tensor):
     return tensor * torch.nan
 
 
-HOSTILE = {
+BAD_FILES = {
     "pickle": (lambda f: f.write_bytes(b"PK\x03\x04 and so on"), "no readable safetensors"),
     "truncated": (lambda f: f.write_bytes(f.read_bytes()[:-9]), "no readable safetensors"),
     "absent": (lambda f: f.unlink(), "no readable safetensors"),
@@ -202,19 +207,19 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("case", HOSTILE)
-def test_bad_files_are_refused_with_the_reason(tmp_path, case):
-    model = make()
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_bad_files_are_rejected_with_the_reason(tmp_path, case):
+    model = make_model()
     model.learn(64)
     model.save(tmp_path / "model")
-    damage, message = HOSTILE[case]
+    damage, message = BAD_FILES[case]
     damage(tmp_path / "model.safetensors")
     with pytest.raises(CheckpointError, match=message):
         EchelonRecurrentPPO.load(tmp_path / "model", CASES["vectors"][0]())
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
-    make().save(tmp_path / "model")
+def test_a_full_disk_leaves_the_old_file_unchanged(tmp_path, monkeypatch):
+    make_model().save(tmp_path / "model")
     before = (tmp_path / "model.safetensors").read_bytes()
 
     def fail(handle):
@@ -222,6 +227,6 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="No space"):
-        make(seed=2).save(tmp_path / "model")
+        make_model(seed=2).save(tmp_path / "model")
     assert [path.name for path in tmp_path.iterdir()] == ["model.safetensors"]
     assert (tmp_path / "model.safetensors").read_bytes() == before

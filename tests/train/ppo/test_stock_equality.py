@@ -1,4 +1,4 @@
-"""On the same weights and data, our pipeline computes what sb3-contrib's does."""
+"""With the same weights and data, the algorithm computes the same as sb3-contrib's RecurrentPPO."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.ppo.buffer import ChunkBuffer
-from train.ppo.toys import Wander
+from train.ppo.random_env import RandomVecEnv
 
 STEPS, ROWS = 32, 6
 SMALL = {"net_arch": [8], "lstm_hidden_size": 8}
@@ -34,16 +34,16 @@ def all_rows_act(policy: type) -> type:
     return type("AllRowsAct", (policy,), {"actor_mask": lambda self, observations: None})
 
 
-def environment(policy: type) -> Wander:
+def environment(policy: type) -> RandomVecEnv:
     if issubclass(policy, BattlePolicy):
-        return Wander(ROWS, 1, observation_space(), action_space().shape[0])
-    return Wander(ROWS, 1)
+        return RandomVecEnv(ROWS, 1, observation_space(), action_space().shape[0])
+    return RandomVecEnv(ROWS, 1)
 
 
 def one_update(
     algorithm: type, policy: type, env: VecEnv, kwargs: dict[str, Any], **settings: Any
 ) -> tuple[Any, dict[str, torch.Tensor]]:
-    """A rollout and an update by plain gradient descent: the weights' changes are the gradient."""
+    """A rollout and one update by gradient descent with step size 1, so the change of the weights is the gradient."""
     model = algorithm(
         policy,
         env,
@@ -62,7 +62,7 @@ def one_update(
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for name, parameter in model.policy.named_parameters():
-            # heads that begin near zero would hide what comes before them
+            # heads near zero would hide errors in earlier layers
             if name.startswith(("action_net", "value_net", "target_query")):
                 parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
     model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
@@ -73,7 +73,7 @@ def one_update(
 
 @pytest.fixture
 def cut_stock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Let the stock buffer cut its sequences where ours does, and begin at the first step and not at a random one."""
+    """Let sb3-contrib's buffer cut sequences at chunk starts, and start at step 0 instead of a random step."""
 
     def cut(chunk: int) -> None:
         original = stock_buffers.create_sequencers
@@ -99,8 +99,8 @@ def both(name: str, **settings: Any) -> tuple[Any, Any, dict[str, torch.Tensor],
     return theirs, ours, their_gradient, our_gradient
 
 
-def rows_first(array: np.ndarray) -> np.ndarray:
-    """The stock buffer flattens its arrays, row after row, once it has been trained from."""
+def row_major(array: np.ndarray) -> np.ndarray:
+    """(rows, steps): sb3-contrib's buffer flattens its arrays row by row in training."""
     return array.reshape(ROWS, STEPS)
 
 
@@ -111,7 +111,7 @@ def relative_difference(theirs: dict[str, torch.Tensor], ours: dict[str, torch.T
 
 @pytest.mark.parametrize("chunk", [32, 8, 1])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_values_log_probabilities_advantages_and_gradients_are_those_of_stock(name, chunk, cut_stock):
+def test_values_log_probabilities_advantages_and_gradients_equal_sb3_contribs(name, chunk, cut_stock):
     cut_stock(chunk)
     theirs, ours, their_gradient, our_gradient = both(name, chunk=chunk)
     stock, buffer = theirs.rollout_buffer, ours.rollout_buffer
@@ -119,7 +119,7 @@ def test_values_log_probabilities_advantages_and_gradients_are_those_of_stock(na
     assert float(buffer.bootstraps.abs().max()) > 0.0
     for field in ("values", "log_probs", "advantages", "returns"):
         np.testing.assert_allclose(
-            getattr(buffer, field).T.numpy(), rows_first(getattr(stock, field)), rtol=1e-5, atol=1e-5, err_msg=field
+            getattr(buffer, field).T.numpy(), row_major(getattr(stock, field)), rtol=1e-5, atol=1e-5, err_msg=field
         )
     assert relative_difference(their_gradient, our_gradient) < 1e-5
     for parameter, gradient in their_gradient.items():
@@ -131,7 +131,7 @@ def test_values_log_probabilities_advantages_and_gradients_are_those_of_stock(na
         )
 
 
-def broken(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+def inject_fault(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     original: Callable[..., Any] = ChunkBuffer.batch
 
     def batch(self: ChunkBuffer, *args: Any) -> Any:
@@ -146,8 +146,8 @@ def broken(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", ["zeroed states", "ignored starts"])
 @pytest.mark.parametrize("name", ["critic with an LSTM", "battles"])
-def test_the_comparison_notices_faults(name, fault, monkeypatch, cut_stock):
+def test_the_comparison_detects_faults(name, fault, monkeypatch, cut_stock):
     cut_stock(8)
-    broken(monkeypatch, fault)
+    inject_fault(monkeypatch, fault)
     _, _, their_gradient, our_gradient = both(name, chunk=8)
     assert relative_difference(their_gradient, our_gradient) > 1e-2

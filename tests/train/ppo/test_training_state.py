@@ -1,4 +1,4 @@
-"""The environments that a model's state needs; test_resume.py has the proof that training continues exactly."""
+"""Environments in the training state; test_resume.py tests that a run resumes exactly."""
 
 import json
 import random
@@ -12,11 +12,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from echelon_train.errors import CheckpointError
 from echelon_train.ppo.training_state import restore_training_state, training_state
-from train.ppo.toys import Wander, collect, model_of
+from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 
-class Counting(gym.Env):
-    """An environment of one row that has a state."""
+class CountingEnv(gym.Env):
+    """An environment with a state, which counts actions."""
 
     observation_space, action_space = spaces.Box(-1.0, 1.0, (2,), np.float32), spaces.Discrete(2)
     count = 0
@@ -36,8 +36,8 @@ class Counting(gym.Env):
         self.count = int(arrays["count"][0])
 
 
-class Whole(DummyVecEnv):
-    """Such environments, with the state of all of them."""
+class StatefulVecEnv(DummyVecEnv):
+    """A VecEnv that saves and restores the counts of all its environments."""
 
     def state_arrays(self):
         return {"counts": np.array([env.unwrapped.count for env in self.envs])}
@@ -49,27 +49,27 @@ class Whole(DummyVecEnv):
             env.unwrapped.count = int(count)
 
 
-def played(env):
-    model = model_of(env, n_epochs=1, batch_size=16)
+def model_with_rollout_in(env):
+    model = make_model(env, n_epochs=1, batch_size=16)
     collect(model)
     return model
 
 
-def test_the_state_of_all_rows_is_kept():
-    model = played(Whole([Counting] * 3))
+def test_the_state_of_all_rows_is_restored():
+    model = model_with_rollout_in(StatefulVecEnv([CountingEnv] * 3))
     counts = [env.unwrapped.count for env in model.env.envs]
     assert len(set(counts)) > 1
     tensors, values = training_state(model)
-    other = played(Whole([Counting] * 3))
+    other = model_with_rollout_in(StatefulVecEnv([CountingEnv] * 3))
     restore_training_state(other, tensors, values)
     assert [env.unwrapped.count for env in other.env.envs] == counts
     bad = {name: tensor for name, tensor in tensors.items() if name != "env.counts"}
-    with pytest.raises(CheckpointError, match="the environment does not take its state: expected counts"):
+    with pytest.raises(CheckpointError, match="the environment cannot restore its state: expected counts"):
         restore_training_state(other, bad, values)
 
 
-def drawn():
-    """Numbers from all global streams; of normal ones, which some draw in pairs, an odd number."""
+def random_numbers():
+    """Numbers from all global generators; an odd number of normal ones, because some generators cache a second one."""
     return {
         "torch": [*torch.rand(3).tolist(), *torch.randn(3).tolist()],
         "numpy": [*np.random.random(3), *np.random.standard_normal(3)],  # noqa: NPY002
@@ -77,30 +77,32 @@ def drawn():
     }
 
 
-def test_all_streams_of_random_numbers_continue():
-    model = played(Whole([Counting] * 3))
-    drawn()
+def test_all_random_number_generators_are_restored():
+    model = model_with_rollout_in(StatefulVecEnv([CountingEnv] * 3))
+    random_numbers()
     tensors, values = training_state(model)
-    expected, further = drawn(), drawn()
+    expected, further = random_numbers(), random_numbers()
     assert all(further[name] != numbers for name, numbers in expected.items())
     restore_training_state(model, tensors, json.loads(json.dumps(values)))
-    assert drawn() == expected
+    assert random_numbers() == expected
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: DummyVecEnv([Counting] * 3),  # the state of its first row is not that of all
-        lambda: VecMonitor(Whole([Counting] * 3)),  # it has a state besides that of what it wraps
-        lambda: Wander(3),
+        lambda: DummyVecEnv([CountingEnv] * 3),  # it would save the state of its first row only
+        lambda: VecMonitor(StatefulVecEnv([CountingEnv] * 3)),  # it has a state besides that of the wrapped environment
+        lambda: RandomVecEnv(3),
     ],
 )
-def test_environments_without_a_state_of_their_own_are_refused(make):
-    model = played(make())
+def test_environments_without_their_own_state_are_rejected(make):
+    model = model_with_rollout_in(make())
     name = type(model.env).__name__
-    with pytest.raises(CheckpointError, match=f"does not give its state: {name} has no state_arrays .* for all rows"):
+    with pytest.raises(
+        CheckpointError, match=f"cannot save its state: {name} does not define state_arrays .* for all rows"
+    ):
         training_state(model)
-    whole = played(Whole([Counting] * 3))
-    tensors, values = training_state(whole)
-    with pytest.raises(CheckpointError, match=f"does not give its state: {name} has no"):
+    stateful = model_with_rollout_in(StatefulVecEnv([CountingEnv] * 3))
+    tensors, values = training_state(stateful)
+    with pytest.raises(CheckpointError, match=f"cannot save its state: {name} does not define"):
         restore_training_state(model, tensors, values)

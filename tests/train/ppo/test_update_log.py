@@ -29,7 +29,7 @@ def test_means_over_minibatches():
     }
 
 
-def test_without_minibatches_there_is_nothing_to_log():
+def test_without_minibatches_the_log_is_empty():
     assert UpdateLog().means() == {}
 
 

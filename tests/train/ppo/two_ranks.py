@@ -1,4 +1,4 @@
-"""What each of two processes does that train together."""
+"""Tasks that two connected processes run in tests of distributed training."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,16 +15,16 @@ from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.losses import Losses
 from train.policy.battle_data import battle_data
-from train.ppo.toys import Wander, collect, model_of
+from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 ROWS, STEPS = 3, 16
-LIMIT = 0.01
-SHORT = 0.25
-"""Less than the norm of either process's gradient."""
+TARGET_KL = 0.01
+MAX_GRAD_NORM = 0.25
+"""Smaller than the norm of either process's gradient."""
 
 
 def in_two_processes(tasks: list[Callable[[Path], Any]], folder: Path) -> dict[str, list[Any]]:
-    """By the name of each task what it returns in each of two processes that are connected."""
+    """Run tasks in two connected processes. Returns the two results of each task by its name."""
     torch.multiprocessing.spawn(_connected, (tasks, folder), nprocs=2)
     results = [torch.load(folder / f"results{rank}.pt", weights_only=False) for rank in range(2)]
     return {name: [result[name] for result in results] for name in results[0]}
@@ -32,7 +32,7 @@ def in_two_processes(tasks: list[Callable[[Path], Any]], folder: Path) -> dict[s
 
 def _connected(rank: int, tasks: list[Callable[[Path], Any]], folder: Path) -> None:
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", f"file://{folder / 'meeting'}", rank=rank, world_size=2)
+    torch.distributed.init_process_group("gloo", f"file://{folder / 'store'}", rank=rank, world_size=2)
     torch.save({task.__name__: task(folder) for task in tasks}, folder / f"results{rank}.pt")
     torch.distributed.destroy_process_group()
 
@@ -42,9 +42,9 @@ def weights_of(model: Any) -> dict[str, torch.Tensor]:
 
 
 def train(folder: Path) -> dict[str, Any]:
-    """Several updates, each process in its own environment and with its own first weights."""
+    """Several updates; each process has its own environment and its own initial weights."""
     settings = {"n_epochs": 3, "batch_size": 16, "target_kl": 0.02, "learning_rate": 0.01, "seed": 11}
-    model = model_of(Wander(ROWS, distributed.rank()), recompute_advantages=True, **settings)
+    model = make_model(RandomVecEnv(ROWS, distributed.rank()), recompute_advantages=True, **settings)
     first = weights_of(model)
     model.learn(6 * 2 * ROWS * STEPS)
     return {
@@ -58,22 +58,22 @@ def train(folder: Path) -> dict[str, Any]:
     }
 
 
-MECHS = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate", auxiliary=True)
+NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="separate", auxiliary=True)
 
 
 def union_model(kind: str, rows: int) -> Any:
-    """A model that moves its weights by the gradient of the whole rollout, which is clipped for vectors only."""
+    """A model whose update is the gradient of the whole rollout, clipped for vectors only."""
     settings: dict[str, Any] = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2}
     if kind == "vectors":
-        model = model_of(Wander(rows, 4), n_epochs=1, max_grad_norm=SHORT, **settings)
+        model = make_model(RandomVecEnv(rows, 4), n_epochs=1, max_grad_norm=MAX_GRAD_NORM, **settings)
     else:
-        env = Wander(rows, 4, observation_space(), action_space())
-        settings |= {"policy_kwargs": {"network": MECHS}, "normalize_advantage": "by_class", "auxiliary_coef": 0.1}
-        model = model_of(env, n_epochs=1, policy=BattlePolicy, max_grad_norm=1e9, **settings)
+        env = RandomVecEnv(rows, 4, observation_space(), action_space())
+        settings |= {"policy_kwargs": {"network": NETWORK}, "normalize_advantage": "by_class", "auxiliary_coef": 0.1}
+        model = make_model(env, n_epochs=1, policy=BattlePolicy, max_grad_norm=1e9, **settings)
         generator = torch.Generator().manual_seed(2)
         with torch.no_grad():
             for name, parameter in model.policy.named_parameters():
-                # heads that begin near zero would hide what comes before them
+                # heads near zero would hide errors in earlier layers
                 if name.startswith(("action_net.weight", "value_net", "target_query")):
                     parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
     model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
@@ -81,7 +81,7 @@ def union_model(kind: str, rows: int) -> Any:
 
 
 def one_update(folder: Path, kind: str) -> dict[str, torch.Tensor]:
-    """The update of a process that holds half the rows of a rollout which is in a file."""
+    """The weights after the update of a process that has half the rows of a rollout in a file."""
     model = union_model(kind, ROWS)
     collect(model)
     given = torch.load(folder / f"{kind}.pt")
@@ -96,32 +96,34 @@ def one_update(folder: Path, kind: str) -> dict[str, torch.Tensor]:
 
 
 def update_of_vectors(folder: Path) -> dict[str, torch.Tensor]:
-    """`one_update` of a small policy."""
+    """`one_update` of sb3-contrib's policy."""
     return one_update(folder, "vectors")
 
 
 def update_of_battles(folder: Path) -> dict[str, torch.Tensor]:
-    """`one_update` of the policy of battles."""
+    """`one_update` of `BattlePolicy`."""
     return one_update(folder, "battles")
 
 
-def held(folder: Path) -> dict[str, Any]:
-    """An update that goes further than the KL divergence allows, with that of its minibatches, joint and own."""
-    model = model_of(Wander(ROWS, distributed.rank()), n_epochs=10, batch_size=16, target_kl=LIMIT, learning_rate=0.01)
+def stopped_by_kl(folder: Path) -> dict[str, Any]:
+    """An update that `target_kl` stops, with the KL divergence of each minibatch: joint, and this process's part."""
+    model = make_model(
+        RandomVecEnv(ROWS, distributed.rank()), n_epochs=10, batch_size=16, target_kl=TARGET_KL, learning_rate=0.01
+    )
     collect(model)
     joint, own = [], []
     sum_gradients, gradient = distributed.all_reduce_gradients, model._gradient
 
-    def watched(parameters: Any, further: Any) -> torch.Tensor:
-        own.append(float(further[Losses._fields.index("approx_kl")]))
-        return sum_gradients(parameters, further)
+    def recording_all_reduce(parameters: Any, scalars: Any) -> torch.Tensor:
+        own.append(float(scalars[Losses._fields.index("approx_kl")]))
+        return sum_gradients(parameters, scalars)
 
-    def noted(*args: Any) -> Losses:
+    def recording_gradient(*args: Any) -> Losses:
         result = gradient(*args)
         joint.append(float(result.approx_kl))
         return result
 
-    distributed.all_reduce_gradients, model._gradient = watched, noted
+    distributed.all_reduce_gradients, model._gradient = recording_all_reduce, recording_gradient
     try:
         model.train()
     finally:
@@ -129,9 +131,9 @@ def held(folder: Path) -> dict[str, Any]:
     return {"joint": joint, "own": own, "weights": weights_of(model)}
 
 
-def poisoned(folder: Path) -> dict[str, Any]:
-    """An update in which the second process alone has a return that is not a number."""
-    model = model_of(Wander(ROWS, distributed.rank()), chunk=STEPS, batch_size=STEPS, n_epochs=1, seed=3)
+def nan_return(folder: Path) -> dict[str, Any]:
+    """An update in which only the second process has a NaN return."""
+    model = make_model(RandomVecEnv(ROWS, distributed.rank()), chunk=STEPS, batch_size=STEPS, n_epochs=1, seed=3)
     collect(model)
     if distributed.rank() == 1:
         model.rollout_buffer.returns[0, 1] = float("nan")
@@ -139,21 +141,21 @@ def poisoned(folder: Path) -> dict[str, Any]:
     return {"weights": weights_of(model), "skipped": model.skipped_minibatches}
 
 
-def stopped(folder: Path) -> dict[str, Any]:
-    """Training that a callback of the second process wants to stop."""
-    model = model_of(Wander(ROWS, distributed.rank()), n_epochs=1)
+def stopped_by_callback(folder: Path) -> dict[str, Any]:
+    """Training that a callback in the second process stops."""
+    model = make_model(RandomVecEnv(ROWS, distributed.rank()), n_epochs=1)
     model.learn(10_000, callback=lambda locals_, _: distributed.rank() == 0 or model._n_updates < 3)
     return {"updates": model._n_updates, "steps": model.num_timesteps}
 
 
-def normalizing(folder: Path) -> dict[str, Any]:
-    """Two updates with normalised observations, and the moments of all that the process has seen itself."""
+def normalized_observations(folder: Path) -> dict[str, Any]:
+    """Two updates with normalised observations, and the moments of this process's own observations."""
     observations = battle_data()[0]
     torch.manual_seed(5 + distributed.rank())
     network = NetworkConfig(width=8, head=8, encoder="flat", normalize_observations=True)
     rows = observations[torch.randperm(len(observations))[: 2 * STEPS * ROWS]].view(2, STEPS, ROWS, -1)
-    env = Wander(ROWS, 0, observation_space(), action_space())
-    model = model_of(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1)
+    env = RandomVecEnv(ROWS, 0, observation_space(), action_space())
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1)
     collect(model)
     own = ObservationNormalizer()
     for part in rows:
@@ -164,8 +166,8 @@ def normalizing(folder: Path) -> dict[str, Any]:
     return {"moments": model.policy.observation_normalizer.moments(), "own": own.moments()}
 
 
-def exchange(folder: Path) -> dict[str, Any]:
-    """All exchange between processes."""
+def communication(folder: Path) -> dict[str, Any]:
+    """All functions for communication between processes."""
     rank = distributed.rank()
     state = ({"a": torch.tensor([rank], dtype=torch.uint32), "random.x": torch.ones(2) * rank}, {"number": rank})
     joint = gather_state(*state)
@@ -183,6 +185,6 @@ def exchange(folder: Path) -> dict[str, Any]:
 
 
 def unseeded(folder: Path) -> list[float]:
-    """Numbers that a model without a seed samples with."""
-    model_of(Wander(ROWS, 0), seed=None)
+    """Random numbers after the creation of a model without a seed."""
+    make_model(RandomVecEnv(ROWS, 0), seed=None)
     return torch.rand(3).tolist()

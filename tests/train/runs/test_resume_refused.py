@@ -100,9 +100,9 @@ REFUSED = {
     "tensor missing": (edit_tensors(lambda t: t.pop("random.torch")), "unknown tensors: random.torch"),
     "no such stream": (
         edit_tensors(lambda t: t["random.torch"].fill_(255)),
-        "streams of random numbers",
+        "random number generators",
     ),
-    "env": (edit_tensors(lambda t: t.pop("env.lengths")), r"does not take its state: .*missing: \['lengths'\]"),
+    "env": (edit_tensors(lambda t: t.pop("env.lengths")), r"cannot restore its state: .*missing: \['lengths'\]"),
     "counter": (edit_values(lambda v: v.update(_n_updates="many")), "_n_updates: expected an integer"),
     "counters disagree": (edit_values(lambda v: v.update(num_timesteps=5)), "steps: expected 5, got 96"),
     "value missing": (edit_values(lambda v: v.pop("statistics")), "'statistics' is missing"),

@@ -1,4 +1,4 @@
-"""Small environments for the algorithm."""
+"""A small environment for tests of the algorithm, and models trained in it."""
 
 from typing import Any
 
@@ -13,12 +13,11 @@ from echelon_train.ppo import EchelonRecurrentPPO
 ALIVE = STREAMS["self"].start + Self.ALIVE
 
 
-class Wander(VecEnv):
-    """Rows that drift with their actions, in episodes of irregular lengths, half of which are truncated.
+class RandomVecEnv(VecEnv):
+    """Random observations, in episodes of random lengths, about half of which are truncated.
 
-    The same seed and actions give the same numbers. Observations are a row's position; `space` can be a mech's, and
-    then rows can die, until their episode ends.
-    `actions` is their number, or another space.
+    Rewards depend on observations and actions. `seed` determines all random numbers. With a mech's observation space
+    rows can die; they stay dead until their episode ends. `actions` is the number of continuous actions, or a space.
     """
 
     def __init__(
@@ -31,16 +30,16 @@ class Wander(VecEnv):
         self._rng = np.random.default_rng(seed)
 
     def reset(self) -> np.ndarray:
-        self._left = self._rng.integers(3, 20, self.num_envs)
-        self._place = self._observe(np.zeros(self.num_envs, np.bool_))
-        return self._place.copy()
+        self._steps_left = self._rng.integers(3, 20, self.num_envs)
+        self._position = self._observe(np.zeros(self.num_envs, np.bool_))
+        return self._position.copy()
 
     def _observe(self, dead: np.ndarray) -> np.ndarray:
-        """New observations, in which those who are dead (rows,) still are, and others may be."""
+        """New observations, in which rows in `dead` (rows,) stay dead and others may die."""
         low = np.maximum(self.observation_space.low, -1.0)
         high = np.minimum(self.observation_space.high, 1.0)
         seen = self._rng.uniform(low, high, (self.num_envs, *self.observation_space.shape)).astype(np.float32)
-        if self.observation_space.shape == (OBSERVATION_DIM,):  # a mech's: the dead see their objective alone
+        if self.observation_space.shape == (OBSERVATION_DIM,):  # a mech's: dead mechs observe only their objective
             dead = dead | (self._rng.random(self.num_envs) < 0.1)
             seen[:, ALIVE] = ~dead
             objective = np.zeros(OBSERVATION_DIM, np.bool_)
@@ -53,11 +52,11 @@ class Wander(VecEnv):
 
     def step_wait(self) -> Any:
         dead = self._dead()
-        self._left -= 1
-        dones = self._left == 0
+        self._steps_left -= 1
+        dones = self._steps_left == 0
         final = self._observe(dead)
-        self._place = self._observe(dead & ~dones)
-        rewards = (self._place[:, :3].sum(1) + self._actions.reshape(self.num_envs, -1)[:, 0]).astype(np.float32)
+        self._position = self._observe(dead & ~dones)
+        rewards = (self._position[:, :3].sum(1) + self._actions.reshape(self.num_envs, -1)[:, 0]).astype(np.float32)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for row in np.flatnonzero(dones):
             infos[row] = {
@@ -65,16 +64,16 @@ class Wander(VecEnv):
                 "TimeLimit.truncated": bool(row % 2),
                 "episode": {"r": 0.0, "l": 1, "t": 0.0},
             }
-            self._left[row] = self._rng.integers(3, 20)
-        return self._place.copy(), rewards, dones, infos
+            self._steps_left[row] = self._rng.integers(3, 20)
+        return self._position.copy(), rewards, dones, infos
 
     def _dead(self) -> np.ndarray:
         if self.observation_space.shape != (OBSERVATION_DIM,):
             return np.zeros(self.num_envs, np.bool_)
-        return self._place[:, ALIVE] <= 0.5
+        return self._position[:, ALIVE] <= 0.5
 
     def seed(self, seed: int | None = None) -> list[int | None]:
-        return [seed] * self.num_envs  # the stream of numbers is the one it was made with
+        return [seed] * self.num_envs  # the generator keeps the seed of the constructor
 
     def close(self) -> None:
         pass
@@ -92,8 +91,8 @@ class Wander(VecEnv):
         return [True] * self.num_envs
 
 
-def model_of(env: VecEnv, *, steps: int = 16, chunk: int = 4, policy: Any = "MlpLstmPolicy", **settings: Any) -> Any:
-    """A small model on the CPU; a minibatch is the whole rollout unless `settings` say otherwise."""
+def make_model(env: VecEnv, *, steps: int = 16, chunk: int = 4, policy: Any = "MlpLstmPolicy", **settings: Any) -> Any:
+    """A small model on the CPU; by default a minibatch is the whole rollout."""
     small = {"net_arch": [8], "lstm_hidden_size": 8} if isinstance(policy, str) else {}
     settings = {"batch_size": steps * env.num_envs, "return_std": 1.0, "seed": 3, "device": "cpu", **settings}
     settings["policy_kwargs"] = {**small, **settings.get("policy_kwargs", {})}
@@ -101,7 +100,7 @@ def model_of(env: VecEnv, *, steps: int = 16, chunk: int = 4, policy: Any = "Mlp
 
 
 def collect(model: Any) -> None:
-    """Let a model collect a rollout and not train on it."""
+    """Let a model collect a rollout without training on it."""
 
     class NoTraining(BaseCallback):
         def _on_step(self) -> bool:
@@ -111,8 +110,8 @@ def collect(model: Any) -> None:
     model.collect_rollouts(model.env, callback, model.rollout_buffer, model.n_steps)
 
 
-def collected(rows: int = 4, *, actions: int | spaces.Space = 3, seed: int = 0, **settings: Any) -> Any:
-    """A small model with a rollout of `Wander` in its buffer."""
-    model = model_of(Wander(rows, seed, actions=actions), **settings)
+def model_with_rollout(rows: int = 4, *, actions: int | spaces.Space = 3, seed: int = 0, **settings: Any) -> Any:
+    """A small model with a rollout in its buffer."""
+    model = make_model(RandomVecEnv(rows, seed, actions=actions), **settings)
     collect(model)
     return model
