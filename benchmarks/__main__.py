@@ -12,25 +12,22 @@ from pathlib import Path
 
 import platformdirs
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # before NumPy is imported: one core is measured
-
-from benchmarks import machine, regression  # noqa: E402
-from benchmarks.apis import apis  # noqa: E402
-from benchmarks.floors import floors  # noqa: E402
-from benchmarks.goals import table_of_goals  # noqa: E402
-from benchmarks.peers.section import peers  # noqa: E402
-from benchmarks.phases import phases  # noqa: E402
-from benchmarks.picture import PANELS, picture  # noqa: E402
-from benchmarks.presets import presets  # noqa: E402
-from benchmarks.resets import resets  # noqa: E402
-from benchmarks.results import Results  # noqa: E402
-from benchmarks.scaling import scaling  # noqa: E402
-from benchmarks.startup import startup  # noqa: E402
-from benchmarks.tables import Table, as_text  # noqa: E402
-from benchmarks.timing import Effort, tell  # noqa: E402
-from benchmarks.training import training  # noqa: E402
-from echelon_env.storage.atomic import free_path, write_bytes  # noqa: E402
+from benchmarks import machine, regression
+from benchmarks.apis import apis
+from benchmarks.floors import floors
+from benchmarks.goals import table_of_goals
+from benchmarks.peers.section import peers
+from benchmarks.phases import phases
+from benchmarks.picture import PANELS, picture
+from benchmarks.presets import presets
+from benchmarks.resets import resets
+from benchmarks.results import Results
+from benchmarks.scaling import scaling
+from benchmarks.startup import startup
+from benchmarks.tables import Table, as_text
+from benchmarks.timing import Effort, tell
+from benchmarks.training import training
+from echelon_env.storage.atomic import free_path, write_bytes
 
 SECTIONS: dict[str, Callable[[Effort], list[Table]]] = {
     "apis": apis, "presets": presets, "phases": phases, "floors": floors, "scaling": scaling, "resets": resets,

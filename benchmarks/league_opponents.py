@@ -7,24 +7,20 @@ different ones, and against a scripted level.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # before NumPy is imported
+import numpy as np
+from stable_baselines3.common.logger import Logger
 
-import numpy as np  # noqa: E402
-from stable_baselines3.common.logger import Logger  # noqa: E402
-
-from benchmarks.tables import Cell, Table, as_text  # noqa: E402
-from benchmarks.timing import interleaved, spread_note  # noqa: E402
-from echelon_env.opponents import PolicyLike  # noqa: E402
-from echelon_train.config.files import load_run_config  # noqa: E402
-from echelon_train.league.self_play.opponent_pool import OpponentPool  # noqa: E402
-from echelon_train.policy import BattlePolicy, build_policy  # noqa: E402
-from echelon_train.runs.building import build_model  # noqa: E402
-from echelon_train.vec_env import BattleVecEnv  # noqa: E402
+from benchmarks.tables import Cell, Table, as_text
+from benchmarks.timing import interleaved, spread_note
+from echelon_env.opponents import PolicyLike
+from echelon_train.config.files import load_run_config
+from echelon_train.league.self_play.opponent_pool import OpponentPool
+from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.runs.building import build_model
+from echelon_train.vec_env import BattleVecEnv
 
 MEMBERS = 1, 2, 4, 8
 SCRIPTED = "novice"

@@ -8,21 +8,17 @@ run to its end. Ratings by Glicko-2 alone are compared with those where `rate_ne
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Collection, Sequence
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # before NumPy is imported
+import numpy as np
+from numpy.typing import NDArray
 
-import numpy as np  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
-
-from benchmarks.league_scheduling import Population, explain  # noqa: E402
-from benchmarks.tables import Table, as_text  # noqa: E402
-from echelon_train.league.matchmaking.provisional import rate_newcomers  # noqa: E402
-from echelon_train.league.matchmaking.scheduling import Game, deviations, propose_matches  # noqa: E402
-from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period  # noqa: E402
-from echelon_train.league.store.periods import ANCHOR_RATING  # noqa: E402
+from benchmarks.league_scheduling import Population, explain
+from benchmarks.tables import Table, as_text
+from echelon_train.league.matchmaking.provisional import rate_newcomers
+from echelon_train.league.matchmaking.scheduling import Game, deviations, propose_matches
+from echelon_train.league.ratings.glicko2 import SCALE, Rating, rate_period
+from echelon_train.league.store.periods import ANCHOR_RATING
 
 MEMBERS, SPREAD = 8, 350.0
 TARGET, MAPS = 75.0, 10  # of a rating run, as `echelon league play` has them

@@ -8,31 +8,27 @@ once, again and again. Both are compared after equally many matches, and are rat
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # before NumPy is imported
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import root
+from scipy.special import expit
+from scipy.stats import bootstrap
 
-import numpy as np  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
-from scipy.optimize import root  # noqa: E402
-from scipy.special import expit  # noqa: E402
-from scipy.stats import bootstrap  # noqa: E402
-
-from benchmarks.tables import Table, as_text  # noqa: E402
-from benchmarks.timing import tell  # noqa: E402
-from echelon_train.league.matchmaking.provisional import rate_newcomers  # noqa: E402
-from echelon_train.league.matchmaking.scheduling import (  # noqa: E402
+from benchmarks.tables import Table, as_text
+from benchmarks.timing import tell
+from echelon_train.league.matchmaking.provisional import rate_newcomers
+from echelon_train.league.matchmaking.scheduling import (
     Game,
     Pairing,
     deviations,
     joint_ratings,
     propose_matches,
 )
-from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating, rate_period  # noqa: E402
+from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating, rate_period
 
 DRAWS = 0.4
 """Share of draws among the battles of equals."""

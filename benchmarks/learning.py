@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -22,27 +21,24 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # before NumPy is imported: a run has one core
+import numpy as np
+from rich.console import Console
 
-import numpy as np  # noqa: E402
-from rich.console import Console  # noqa: E402
-
-from benchmarks import machine  # noqa: E402
-from benchmarks.stock_training import train_stock  # noqa: E402
-from echelon_env.config.schema import nearest_name  # noqa: E402
-from echelon_env.evaluate import BattleNoise, Player  # noqa: E402
-from echelon_env.evaluate.statistics import Interval, wilson  # noqa: E402
-from echelon_env.storage.atomic import write_json  # noqa: E402
-from echelon_train.checkpoints.players import checkpoint_player  # noqa: E402
-from echelon_train.config.files import load_run_config  # noqa: E402
-from echelon_train.config.train import TrainConfig  # noqa: E402
-from echelon_train.policy import BattlePolicy  # noqa: E402
-from echelon_train.policy.sequences import ActionEvaluation  # noqa: E402
-from echelon_train.runs.building import training_maps  # noqa: E402
-from echelon_train.runs.evaluation import evaluate  # noqa: E402
-from echelon_train.runs.training import train  # noqa: E402
-from echelon_train.vec_env import BattleVecEnv  # noqa: E402
+from benchmarks import machine
+from benchmarks.stock_training import train_stock
+from echelon_env.config.schema import nearest_name
+from echelon_env.evaluate import BattleNoise, Player
+from echelon_env.evaluate.statistics import Interval, wilson
+from echelon_env.storage.atomic import write_json
+from echelon_train.checkpoints.players import checkpoint_player
+from echelon_train.config.files import load_run_config
+from echelon_train.config.train import TrainConfig
+from echelon_train.policy import BattlePolicy
+from echelon_train.policy.sequences import ActionEvaluation
+from echelon_train.runs.building import training_maps
+from echelon_train.runs.evaluation import evaluate
+from echelon_train.runs.training import train
+from echelon_train.vec_env import BattleVecEnv
 
 EVALUATION_SEED = 8
 """Of the maps that final policies are evaluated on."""
