@@ -19,8 +19,8 @@ from benchmarks.tables import Table
 from benchmarks.timing import Effort, interleaved, tell
 from echelon_env import BattleEngine, MapPool, make_config
 from echelon_env.engine._jit import entry_point
-from echelon_env.engine.body import age_all
-from echelon_env.engine.commands import forget_decision, read_commands
+from echelon_env.engine.body import update_bodies
+from echelon_env.engine.commands import clear_decision, read_commands
 from echelon_env.engine.damage import settle
 from echelon_env.engine.intel import share_intel
 from echelon_env.engine.movement import list_near, move_all
@@ -29,7 +29,7 @@ from echelon_env.engine.outcome import decide_outcome, flag_rows
 from echelon_env.engine.paint import age_paint
 from echelon_env.engine.projectiles import fly_all
 from echelon_env.engine.reward import reward_all
-from echelon_env.engine.sensors import list_all_contacts, look_around
+from echelon_env.engine.sensors import list_all_contacts, update_visibility
 from echelon_env.engine.smoke import age_clouds
 from echelon_env.engine.weapons import fire_all
 from echelon_env.engine.zone import score_all
@@ -43,7 +43,7 @@ def nothing(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None
 @entry_point
 def commands(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
     for b in range(len(state.battles)):
-        forget_decision(state, b)
+        clear_decision(state, b)
         if not state.battles[b].over:
             read_commands(tables, state, actions[b], b)
             list_near(tables, state, b)
@@ -56,7 +56,7 @@ def body(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
             first[b] = state.battles[b].num_events
             age_clouds(state, b)
             age_paint(state, b)
-            age_all(tables, state, b)
+            update_bodies(tables, state, b)
 
 
 @entry_point
@@ -103,7 +103,7 @@ def outcome(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None
 def sensors(tables: Any, state: Any, out: Any, actions: Any, first: Any) -> None:
     for b in range(len(state.battles)):
         if not state.battles[b].over:
-            look_around(tables, state, b)
+            update_visibility(tables, state, b)
             list_all_contacts(tables, state, b)
             share_intel(tables, state, b)
 

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_env.engine.maps import MOST_MAPS, MapPool, Maps, map_pool
+from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
 from echelon_env.layout.observations import state_streams, stream_bounds
@@ -338,8 +338,8 @@ def training_pool(maps: Maps, config: BattleConfig, seed: int) -> MapPool | None
     """
     if isinstance(maps, (int, np.integer)):
         count = check_integer("maps", maps)
-        if count > MOST_MAPS:
-            raise ConfigError(f"maps: expected 1 to {MOST_MAPS} maps, got {count}", "maps")
+        if count > MAX_MAPS:
+            raise ConfigError(f"maps: expected 1 to {MAX_MAPS} maps, got {count}", "maps")
         return MapPool(config, [training_map_seed(seed, number) for number in range(count)])
     pool = map_pool(maps, config)
     kept = [] if pool is None else [each for each in pool.seeds if each in EVALUATION_SEEDS]

@@ -66,7 +66,7 @@ def test_every_battle_can_be_seen_by_another_team(name):
     teams = np.arange(BATTLES) % 2
     each = [engine.global_state(int(team))[battle] for battle, team in enumerate(teams)]
     np.testing.assert_array_equal(engine.global_state(teams), each)
-    with pytest.raises(ValueError, match=rf"team: expected one, or one a battle \({BATTLES},\), got \(2,\)"):
+    with pytest.raises(ValueError, match=rf"team: expected one, or one per battle \({BATTLES},\), got \(2,\)"):
         engine.global_state([0, 1])
 
 

@@ -149,7 +149,7 @@ runpy.run_path({str(tmp_path / "load.py")!r})
 """
     result = run(code, ECHELON_CACHE_DIR=str(tmp_path / "cache"))
     assert result.returncode == 0, result.stderr
-    assert "could not be kept" in result.stderr
+    assert "could not be saved" in result.stderr
 
 
 def entry_points():

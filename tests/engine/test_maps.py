@@ -11,7 +11,7 @@ import pytest
 
 import echelon_env
 from echelon_env import BattleEngine, BattleEnv, BattleVectorEnv, ConfigError, MapPool, make_config
-from echelon_env.engine.maps import MOST_TABLES, map_seed
+from echelon_env.engine.maps import MAX_TABLES, map_seed
 from echelon_env.engine.rng import episode_seed
 from echelon_env.layout.actions import Action
 from echelon_env.terrain import GENERATOR_VERSION, RecipeError, generate
@@ -138,7 +138,7 @@ def test_engines_with_other_materials_share_a_pool():
 def test_a_pool_keeps_packed_columns_of_the_newest_few_materials_only():
     pool, engines = MapPool.generate(SMALL, 2), []
     catalog = make_config(SMALL).catalog
-    for count in range(MOST_TABLES + 2):
+    for count in range(MAX_TABLES + 2):
         materials = tuple(dataclasses.replace(m, heat=m.heat * count) for m in catalog.materials)
         config = make_config(SMALL, catalog=dataclasses.replace(catalog, materials=materials))
         engines.append(BattleEngine(config, 8, maps=pool))
@@ -147,12 +147,12 @@ def test_a_pool_keeps_packed_columns_of_the_newest_few_materials_only():
     def kept(in_pool):
         return [[in_pool.packed(engine._materials, seed) is not None for seed in pool.seeds] for engine in engines]
 
-    assert kept(pool) == 2 * [[False, False]] + MOST_TABLES * [[True, True]]
+    assert kept(pool) == 2 * [[False, False]] + MAX_TABLES * [[True, True]]
     assert not np.any(kept(pickle.loads(pickle.dumps(pool))))
     with pytest.raises(ValueError, match="read-only"):
         pool.packed(engines[-1]._materials, pool.seeds[0]).columns[0, 0] = 1
     engines[0].reset(np.arange(8))
-    assert kept(pool) == [[True, True]] + 2 * [[False, False]] + (MOST_TABLES - 1) * [[True, True]]
+    assert kept(pool) == [[True, True]] + 2 * [[False, False]] + (MAX_TABLES - 1) * [[True, True]]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -7,7 +7,7 @@ import pytest
 
 from echelon_env.engine._jit import entry_point
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.setup import draw_battle_maps
+from echelon_env.engine.setup import write_battle_maps
 from echelon_env.engine.state import NO_MECH, UNSEEN
 from echelon_env.engine.tables import build_tables
 from echelon_env.engine.tick import step_range
@@ -29,7 +29,7 @@ BATTLES = 6
 @entry_point
 def _draw_maps(tables, arrays):  # a parameter named "state" would make it a kernel for kernels only
     for b in range(arrays.battles.shape[0]):
-        draw_battle_maps(tables, arrays, b)
+        write_battle_maps(tables, arrays, b)
 
 
 def perceive(config, state):

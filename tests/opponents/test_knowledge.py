@@ -7,7 +7,7 @@ from echelon_env import BattleEngine, make_config, opponents
 from echelon_env.config.catalog import DEFAULT_CATALOG, MOUNTS
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import Self
-from echelon_env.opponents.knowledge import UNKNOWN, know
+from echelon_env.opponents.knowledge import UNKNOWN, make_knowledge
 from support.playing import scripted_actions
 
 MEDIUM = Self.IS_MEDIUM - Self.IS_SCOUT
@@ -19,7 +19,7 @@ def style(changes, **mounts):
     weapons = tuple(replace(weapon, **changes.get(weapon.name, {})) for weapon in DEFAULT_CATALOG.weapons)
     classes = tuple(replace(kind, **mounts) if kind.name == "medium" else kind for kind in DEFAULT_CATALOG.mech_classes)
     catalog = replace(DEFAULT_CATALOG, weapons=weapons, mech_classes=classes)
-    return know(make_config("skirmish", catalog=catalog)).styles[MEDIUM]
+    return make_knowledge(make_config("skirmish", catalog=catalog)).styles[MEDIUM]
 
 
 def mounted(style):
@@ -80,6 +80,6 @@ def test_classes_that_observations_cannot_name_are_taken_for_the_first_of_them()
     config = make_config(
         "skirmish", catalog=replace(DEFAULT_CATALOG, mech_classes=classes), blue=("my heavy",), red=("my medium",)
     )
-    known, game = know(config), know(make_config("skirmish"))
+    known, game = make_knowledge(config), make_knowledge(make_config("skirmish"))
     np.testing.assert_array_equal(known.classes["weapon"][UNKNOWN], game.classes["weapon"][MEDIUM])
     assert known.styles[UNKNOWN] == game.styles[MEDIUM]

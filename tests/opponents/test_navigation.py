@@ -8,8 +8,8 @@ from echelon_env.config.catalog import CONCRETE, LAVA, WATER
 from echelon_env.engine._jit import entry_point
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import STREAMS, Objective
-from echelon_env.opponents.chart import lay_out, search, trace
-from echelon_env.opponents.knowledge import know
+from echelon_env.opponents.chart import build_moves, search, trace_path
+from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, SIDE, allocate_scratch
 from echelon_env.opponents.navigation import steer
 from echelon_env.opponents.senses import own_class
@@ -31,9 +31,9 @@ def walk_rows(knowledge, observations, memories, scratch, plans, actions):
 
 @entry_point
 def find(memories, scratch, size, climbs, jumps, ends, results):
-    kinds = lay_out(memories[0], scratch, SIDE, size, climbs)
+    kinds = build_moves(memories[0], scratch, SIDE, size, climbs)
     metres, blind = search(scratch, ends[0], ends[1], ends[2], ends[3], kinds, jumps)
-    length, jumped = trace(scratch, metres, ends[0], ends[1], ends[2], ends[3], kinds, jumps)
+    length, jumped = trace_path(scratch, metres, ends[0], ends[1], ends[2], ends[3], kinds, jumps)
     results[0], results[1], results[2], results[3] = metres, blind, length, jumped
 
 
@@ -47,7 +47,7 @@ class Walkers:
         self.engine = BattleEngine(config, battles)
         self.team = len(config.blue)
         self.turning = turning
-        self.knowledge, self.scratch = know(config), allocate_scratch()
+        self.knowledge, self.scratch = make_knowledge(config), allocate_scratch()
         self.observations = self.engine.reset(np.arange(battles) + seed)
         rows = battles * self.team
         self.memories, self.plans = np.zeros(rows, MEMORY), np.zeros(rows, PLAN)
@@ -351,7 +351,7 @@ def test_ways_lead_over_places_that_can_be_walked(size, climbs):
         assert metres > 0
         assert not jumped
         here = (column, row)
-        for there in scratch.way[:length].tolist():
+        for there in scratch.path[:length].tolist():
             if blind == 0:
                 step = np.abs(np.subtract(there, here))
                 assert step.max() == 1
@@ -359,5 +359,5 @@ def test_ways_lead_over_places_that_can_be_walked(size, climbs):
                 for x, y in [*between, there]:
                     assert stand[y, x] <= (stand[here[1], here[0]] + 1 if climbs else 1)
                     here = (x, y)
-        if length < len(scratch.way) and blind == 0:
+        if length < len(scratch.path) and blind == 0:
             assert here == (to_column, to_row)

@@ -75,7 +75,7 @@ REFUSED = [
     ("mixture", "weights", entry(slice(None), 0.0), "weights: expected"),
     ("handicap", "handicaps", entry(0, 99.0), "reaction_delay: expected a number from 0 to 10 s, got 99"),
     ("handicap", "handicaps", entry(2, np.nan), "fire_rate: expected a number from 0 to 1"),
-    ("handicap", "underway", lambda a: a[:, :1], r"'underway': expected \(any, 2, \d+\) float32"),
+    ("handicap", "pending", lambda a: a[:, :1], r"'pending': expected \(any, 2, \d+\) float32"),
     ("handicap", "seed", entry(0, 9), "seed: expected 2, got 9"),
     ("handicap", "policy.level", entry(0, 0), "level: expected 'expert', got 'trivial'"),
 ]

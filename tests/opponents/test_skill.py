@@ -63,7 +63,7 @@ def look(mech, enemies=(), mates=(), messages=(), zone=(30.0, 0.0), **features):
 def plays(seen, decisions=1, **skill):
     """The actions (decisions, A) of a mech with these abilities that keeps seeing the same."""
     player = Scripted("expert", 0, CONFIG)
-    player._minds._skills[[*LEVELS].index("expert")] = Skill(**skill).record()[0]
+    player._rows._skills[[*LEVELS].index("expert")] = Skill(**skill).record()[0]
     return np.array([player.act(seen[None])[0] for _ in range(decisions)])
 
 

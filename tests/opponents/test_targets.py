@@ -5,7 +5,7 @@ from echelon_env.engine._jit import entry_point, integer
 from echelon_env.engine.state import NO_MECH
 from echelon_env.engine.targeting import is_valid_target
 from echelon_env.layout.observations import CONTACT_ROWS
-from echelon_env.opponents.knowledge import know
+from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import PLAN
 from echelon_env.opponents.senses import own_class
 from echelon_env.opponents.targets import reaches
@@ -40,7 +40,14 @@ def test_players_know_what_their_weapons_reach():
     verdicts = np.zeros((2, 2), np.int64)
     for _ in range(300):
         engine.step(scripted_actions(engine, players))
-        compare(know(engine.config), engine.tables, engine.state, engine.out.observations, np.zeros(1, PLAN), verdicts)
+        compare(
+            make_knowledge(engine.config),
+            engine.tables,
+            engine.state,
+            engine.out.observations,
+            np.zeros(1, PLAN),
+            verdicts,
+        )
     assert verdicts[0, 0] > 1000
     assert verdicts[1, 1] > 1000
     wrong = verdicts[0, 1] + verdicts[1, 0]

@@ -27,8 +27,8 @@ def test_parts_have_names_of_their_own():
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({}, r"state of it: arrays that are missing: \['x'\]; that are unknown: \[\]"),
-        ({"x": np.zeros((3, 2)), "z": 1}, r"missing: \[\]; that are unknown: \['z'\]"),
+        ({}, r"state of it: missing arrays: \['x'\]; unknown arrays: \[\]"),
+        ({"x": np.zeros((3, 2)), "z": 1}, r"missing: \[\]; unknown arrays: \['z'\]"),
         ({"x": [[0.0, 0.0]]}, "'x': expected an array, got list"),
         ({"x": np.zeros((3, 3))}, r"'x': expected \(any, 2\) float64, got \(3, 3\) float64"),
         ({"x": np.zeros(2)}, r"'x': expected \(any, 2\) float64, got \(2,\) float64"),

@@ -28,7 +28,7 @@ from echelon_env.terrain.statistics import MapStatistics, map_statistics
 MOST_PICTURES = 64
 """Most maps on a sheet; more would be too small."""
 
-MOST_MAPS = 100_000
+MAX_MAPS = 100_000
 """Most maps whose recipes are written (a quarter of an hour) or that are measured (an hour)."""
 
 _DEFAULT_MAPS = 12
@@ -212,7 +212,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.maps and _draws_biomes(args):
         raise ConfigError("--maps: one map of each biome is drawn; choose it with --seed")
     sheet = not (args.recipes or args.statistics)
-    most = MOST_PICTURES if sheet else MOST_MAPS
+    most = MOST_PICTURES if sheet else MAX_MAPS
     if args.maps and args.maps > most:
         raise ConfigError(f"--maps: expected at most {most:,}{' on a sheet' if sheet else ''}, got {args.maps:,}")
 

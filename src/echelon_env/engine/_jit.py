@@ -1,9 +1,9 @@
-"""The package's only door to Numba: how kernels are compiled and where the machine code is kept.
+"""How kernels are compiled and where their machine code is cached. Only this module imports Numba.
 
-Numba's on-disk cache does not notice an edit of a function or a constant that an entry point takes from another file.
-So the cache directory of an entry point is named by a digest of everything that its machine code follows from: the
-bytecode of every kernel that it reaches, the value of every global that one of them reads, and the versions that
-compile it. Only entry points are cached: they carry their callees.
+Numba's own cache does not notice when a function or a constant changes that an entry point takes from another file. So
+the cache directory of an entry point is named by a digest of everything that determines its machine code: the bytecode
+of every kernel that it calls, the value of every global that these read, and the versions of the compilers. Only entry
+points are cached; their machine code contains their callees.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Row = Any
 """A record of one of the state's or the tables' arrays (see `state` and `tables`)."""
 
 integer: Any = np.int64
-"""The one integer type that kernels hand on: Numba compiles them again for every narrower type and every constant."""
+"""The integer type that kernels pass on. Numba compiles a kernel again for every narrower type and every constant."""
 
 JIT_DISABLED = bool(numba_config.DISABLE_JIT)
 
 
 def bit_length(value: int) -> int:
-    """One more than the place of the highest bit of a non-negative integer that is 1; 0 of 0."""
+    """Number of bits of a non-negative integer without leading zeros; 0 for 0."""
     return int(value).bit_length()
 
 
@@ -55,10 +55,10 @@ def _compiled_bit_length(value: Any) -> Any:
 
 
 def _private_options() -> dict[str, Any]:
-    """Options of Numba that are not public; a version that lacks one compiles slower code, and nothing else.
+    """Options of Numba that are not public. A version without one of them compiles slower code; nothing else changes.
 
-    ``_nrt``: kernels allocate nothing and their arrays belong to the caller, so counting references is wasted. Without
-    counting a decision of 10 v 10 takes 58 us, with it 142: the tuple of state arrays is counted at every call.
+    ``_nrt``: kernels allocate nothing and the caller owns their arrays, so reference counting is not needed. A decision
+    of 10 v 10 takes 58 us without it and 142 us with it: the tuple of state arrays is counted at every call.
     """
     try:
         from numba.core.options import DefaultOptions
@@ -73,8 +73,8 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": F
 def kernel(function: Function) -> Function:
     """Compile a function that other kernels call.
 
-    One that takes the state can be called by kernels only; a call from Python crashes the process. The wrapper that
-    Python needs unpacks all of the state's arrays, and every kernel would compile one.
+    A kernel that takes the state can be called by kernels only; a call from Python crashes the process. The wrapper
+    that Python needs would unpack all of the state's arrays and be compiled for every kernel, so it is left out.
     """
     takes_state = "state" in function.__code__.co_varnames[: function.__code__.co_argcount]
     inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if takes_state else {}
@@ -82,16 +82,16 @@ def kernel(function: Function) -> Function:
     return compiled
 
 
-_LIBRARIES = ("math", "numpy")  # modules whose versions stand for them
+_LIBRARIES = ("math", "numpy")  # modules that their versions identify
 _COMPILER_SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_OPT")
 
 
 def kernel_digest(function: Callable[..., Any]) -> str:
-    """16 hexadecimal digits of a SHA-256 over everything that an entry point's machine code follows from.
+    """16 hexadecimal digits of a SHA-256 over everything that determines an entry point's machine code.
 
-    Comments, docstrings, annotations and the folder of an installation are no part of it.
+    Comments, docstrings, annotations and the installation folder are not part of it.
 
-    Raises TypeError for a kernel that reads a global of a kind whose value cannot be told.
+    Raises TypeError for a kernel that reads a global of an unsupported type.
     """
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}\n".encode())
     digest.update(str([os.environ.get(name) for name in _COMPILER_SETTINGS]).encode())
@@ -102,7 +102,7 @@ def kernel_digest(function: Callable[..., Any]) -> str:
 
 
 def _ingredients(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
-    """A line for the code of a function, one for each global that it reads, and those of the functions among them."""
+    """Lines for the code of a function, for each global that it reads, and for the functions that it calls."""
     plain = _plain(function)
     if id(plain) in seen:
         return
@@ -118,7 +118,7 @@ def _ingredients(function: Callable[..., Any], seen: set[int]) -> Iterator[str]:
 
 
 def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The globals that a function may read by their names, those of modules of ours by their own."""
+    """The globals that a function may read, by name; those of this package's modules by dotted names."""
     names = set(_names(function.__code__))
     for name in names & function.__globals__.keys():
         value = function.__globals__[name]
@@ -128,12 +128,12 @@ def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(function: Any) -> Any:
-    """The Python function of a compiled one; anything else as it is."""
+    """The Python function of a compiled function; any other object unchanged."""
     return getattr(function, "py_func", function)
 
 
 def _code(code: CodeType, documentation: str | None = None) -> str:
-    """What a code object does, without the lines that it came from and its docstring."""
+    """What a code object does, as text without line numbers and docstring."""
     constants = [
         _code(constant) if isinstance(constant, CodeType) else repr(constant)
         for constant in code.co_consts
@@ -143,7 +143,7 @@ def _code(code: CodeType, documentation: str | None = None) -> str:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Names that a code object or one within it may read as globals."""
+    """Names that a code object or a nested one may read as globals."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -151,7 +151,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _constant(value: Any) -> str:
-    """A global that a kernel reads, as text that is another for another value."""
+    """A global that a kernel reads, as text. Different values have different texts."""
     if isinstance(value, ModuleType):
         return value.__name__
     if isinstance(value, type) and issubclass(value, enum.Enum):
@@ -168,7 +168,10 @@ def _constant(value: Any) -> str:
 
 
 def cache_directory(function: Callable[..., Any]) -> Path | None:
-    """Where an entry point's code is kept: in ``$ECHELON_CACHE_DIR``, the user's cache, or the temporary directory."""
+    """Directory of an entry point's machine code, or None if none can be written.
+
+    It lies in ``$ECHELON_CACHE_DIR``, the user's cache, or the temporary directory.
+    """
     candidates = [
         Path(os.environ["ECHELON_CACHE_DIR"]) if os.environ.get("ECHELON_CACHE_DIR") else None,
         Path(platformdirs.user_cache_dir("echelon_env")),
@@ -195,7 +198,7 @@ def _announce_compilation() -> None:
 class _KernelCache:
     """The machine code of an entry point on disk. It is looked up at the first call, when all callees are defined.
 
-    A failed read or write (full disk, damaged file) costs only the cache.
+    After a failed read or write (full disk, damaged file) the code is compiled as if there were no cache.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -207,7 +210,7 @@ class _KernelCache:
 
     @property
     def cache_path(self) -> str | None:
-        """Numba asks for it in its statistics."""
+        """Read by Numba's statistics."""
         return None if self._cache is None else str(self._cache.cache_path)
 
     def load_overload(self, *args: Any) -> Any:
@@ -228,7 +231,7 @@ class _KernelCache:
         try:
             self._cache.save_overload(*args)
         except OSError as error:
-            print(f"echelon_env: compiled kernels could not be kept ({error})", file=sys.stderr, flush=True)
+            print(f"echelon_env: compiled kernels could not be saved ({error})", file=sys.stderr, flush=True)
 
     def flush(self) -> None:
         if self._cache is not None:
@@ -236,10 +239,10 @@ class _KernelCache:
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:
-    """Numba's cache of an entry point, or None where there is no directory for it or this Numba has another cache.
+    """Numba's cache of an entry point. None without a directory for it, or if this version of Numba caches differently.
 
-    The digest in the directory's name says all, so the cache asks neither when the source file was written nor where it
-    lies: a reinstalled package compiles nothing.
+    The digest in the directory's name identifies the code. So the cache checks neither the source file's time nor its
+    path, and a reinstalled package compiles nothing.
     """
     directory = cache_directory(function)
     if directory is None:
@@ -258,10 +261,10 @@ def _cache_of(function: Callable[..., Any]) -> Any:
 
 
 def entry_point(function: Function) -> Function:
-    """Compile a function that Python calls, keeping the machine code on disk where a directory can be written.
+    """Compile a function that Python calls, and cache its machine code on disk if a directory is writable.
 
-    Without the JIT (``NUMBA_DISABLE_JIT=1``) structured arrays among the arguments are viewed as record arrays, so
-    that the same source runs in plain Python.
+    Without the JIT (``NUMBA_DISABLE_JIT=1``) structured arrays among the arguments are viewed as record arrays, so that
+    the same source runs in plain Python.
     """
     if JIT_DISABLED:
         return _uncompiled(function)

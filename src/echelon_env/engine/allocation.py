@@ -1,4 +1,4 @@
-"""How much room battles need: capacities that follow from the rosters and the catalogue, and the state's arrays."""
+"""Array capacities, which follow from the rosters and the catalogue, and the allocation of the state."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from echelon_env.engine.state import (
 )
 from echelon_env.layout.observations import EGO_SIDE
 
-MOST_RECORDS = 1_000_000
-"""Projectiles, or events of a decision, that a battle may need room for."""
+MAX_RECORDS = 1_000_000
+"""Largest allowed capacity for projectiles, and for events of a decision."""
 
 
 def pack_counts(config: BattleConfig) -> tuple[int, int]:
-    """Packs of (blue, red); in `State.paint` blue's come first."""
+    """Numbers of packs of (blue, red). Blue's packs come first in `State.paint`."""
     blue, red = (-(-len(roster) // len(PACK)) for roster in config.rosters)
     return blue, red
 
 
 def max_projectiles(config: BattleConfig) -> int:
-    """Projectiles that can be in flight at once: every mount fires as often as it can and nothing is hit."""
+    """Most projectiles in flight at once: every mount fires as often as it can and nothing is hit."""
     return max(1, sum(mounts * _in_flight(config, weapon) for weapon, mounts in _mounted(config)))
 
 
 def _in_flight(config: BattleConfig, weapon: Weapon) -> int:
-    """Projectiles of one mount that can be in flight at once."""
+    """Most projectiles of one mount in flight at once."""
     if not weapon.flight_rules.projectile:
         return 0
     return flight_ticks(weapon, config.dt) // config.ticks(weapon.cooldown) + 1
 
 
 def max_clouds(config: BattleConfig) -> int:
-    """Clouds that can hang in the air at once."""
+    """Most smoke clouds at once."""
     total = 0
     for weapon, mounts in _mounted(config):
         if weapon.smoke_radius > 0:
@@ -58,11 +58,11 @@ def max_clouds(config: BattleConfig) -> int:
 
 
 def max_events(config: BattleConfig) -> int:
-    """Events that one decision can hold: every mount fires whenever it is ready and everything hits all mechs.
+    """Most events in one decision: every mount fires whenever it is ready and everything hits all mechs.
 
-    A shot is an event and its hit another, with paint; a projectile's end is two (a hit and an impact, or an
-    interception) and its splash one a mech. In a tick a mech can shut down or restart, rise, fall and burn; once in a
-    decision it can lose its legs and die.
+    A shot is one event; its hit and its paint are one each. A projectile's end is two events (a hit and an impact, or
+    an interception), and its splash one per mech. In a tick a mech can shut down or restart, rise, fall and burn. Once
+    in a decision it can lose its legs and die.
     """
     total = config.num_mechs * (4 * config.decision_repeat + 2)
     for weapon, mounts in _mounted(config):
@@ -73,7 +73,7 @@ def max_events(config: BattleConfig) -> int:
 
 
 def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
-    """The catalogue's weapons with the number of mounts of both teams that carry each."""
+    """The catalogue's weapons, each with its number of mounts in both teams."""
     fitted = {mech_class.name: mech_class for mech_class in config.mech_classes}
     classes = [fitted[name] for name in (*config.blue, *config.red)]
     return [
@@ -83,13 +83,13 @@ def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
 
 
 def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
-    """Zeroed state arrays for `num_battles` battles. Raises `ConfigError` where a battle needs absurdly much room."""
+    """Zeroed state arrays for `num_battles` battles. Raises `ConfigError` for a capacity above `MAX_RECORDS`."""
     mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
     weapons, projectiles, events = len(config.catalog.weapons), max_projectiles(config), max_events(config)
     for what, number in (("projectiles in flight", projectiles), ("events in a decision", events)):
-        if number > MOST_RECORDS:
+        if number > MAX_RECORDS:
             raise ConfigError(
-                f"a battle of this configuration can hold {number} {what}, expected at most {MOST_RECORDS}: "
+                f"a battle of this configuration can hold {number} {what}, expected at most {MAX_RECORDS}: "
                 "give its weapons longer cooldowns or shorter flights, or agents more frequent decisions"
             )
     return State(

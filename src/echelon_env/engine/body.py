@@ -6,7 +6,7 @@ import math
 
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.events import record_change
-from echelon_env.engine.hazards import Hazards, feel_hazards
+from echelon_env.engine.hazards import Hazards, apply_hazards
 from echelon_env.engine.state import ECCM, ECM, RESTART, RISE, SHUTDOWN, SILENT, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.wrecks import age_wreck
@@ -26,13 +26,13 @@ def radiation(mech: Row) -> int:
 
 @kernel
 def add_heat(rules: Row, mech_class: Row, mech: Row, amount: float) -> None:
-    """Heat that a mech brings upon itself; cut at the most it can hold."""
+    """Add heat that a mech causes itself, up to the most that it can hold."""
     mech.heat = min(mech.heat + amount, rules.max_heat * mech_class.heat_capacity)
 
 
 @kernel
 def add_heat_from_enemies(rules: Row, mech_class: Row, mech: Row, amount: float) -> None:
-    """Heat that enemies add, which alone cannot shut a mech down."""
+    """Add heat that enemies cause, up to a limit at which a mech does not shut down."""
     limit = rules.max_heat_from_enemies * mech_class.heat_capacity
     mech.heat = max(mech.heat, min(mech.heat + amount, limit))
 
@@ -47,7 +47,7 @@ def _count_down(mech: Row) -> None:
 
 @kernel
 def recovery(rules: Row, mech: Row) -> float:
-    """Stability that a standing mech regains in a tick."""
+    """Stability points that a standing mech regains in a tick."""
     share = 1.0
     if mech.legs <= 0.0 or math.sqrt(mech.vx**2 + mech.vy**2) > rules.moving_speed:
         share -= rules.moving_penalty
@@ -57,8 +57,8 @@ def recovery(rules: Row, mech: Row) -> float:
 
 
 @kernel
-def _balance(state: State, b: int, m: int, rules: Row) -> None:
-    """One tick on the ground or of recovery."""
+def _update_stability(state: State, b: int, m: int, rules: Row) -> None:
+    """One tick of a mech's stability: it recovers while the mech stands, else the time until it rises runs down."""
     mech = state.mechs[b, m]
     if mech.fallen == 0:
         mech.stability = min(rules.max_stability, mech.stability + recovery(rules, mech))
@@ -85,8 +85,8 @@ def _exchange_heat(rules: Row, mech_class: Row, mech: Row, hazards: Hazards) -> 
 
 
 @kernel
-def _switch(state: State, b: int, m: int, rules: Row, mech_class: Row) -> None:
-    """Shut down what is too hot, restart what has cooled."""
+def _update_shutdown(state: State, b: int, m: int, rules: Row, mech_class: Row) -> None:
+    """Shut down an overheated mech; restart one that has cooled down."""
     mech = state.mechs[b, m]
     if mech.shutdown:
         if mech.heat <= rules.restart_heat * mech_class.heat_capacity:
@@ -101,8 +101,11 @@ def _switch(state: State, b: int, m: int, rules: Row, mech_class: Row) -> None:
 
 
 @kernel
-def age_all(tables: Tables, state: State, b: int) -> None:
-    """One tick of the bodies of a battle's mechs, by spawn place; the dead have wrecks."""
+def update_bodies(tables: Tables, state: State, b: int) -> None:
+    """One tick of timers, stability and heat of a battle's living mechs, and of the wrecks of the dead ones.
+
+    Mechs are updated in the order of their spawn places.
+    """
     mechs, order, rules = state.mechs[b], state.order[b], tables.rules[0]
     for place in range(order.shape[0]):
         m = integer(order[place])
@@ -112,8 +115,8 @@ def age_all(tables: Tables, state: State, b: int) -> None:
             continue
         mech_class = tables.classes[mech.mech_class]
         _count_down(mech)
-        _balance(state, b, m, rules)
-        hazards = feel_hazards(tables, state, b, m)
+        _update_stability(state, b, m, rules)
+        hazards = apply_hazards(tables, state, b, m)
         mech.speed_factor = hazards.speed_factor
         _exchange_heat(rules, mech_class, mech, hazards)
-        _switch(state, b, m, rules, mech_class)
+        _update_shutdown(state, b, m, rules, mech_class)

@@ -1,4 +1,4 @@
-"""From action vectors to the commands that a mech carries out in a decision."""
+"""Conversion of action vectors to the commands that mechs carry out in a decision."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DISPLAYS = BY_DAMAGE + 1
 
 @kernel
 def clean(mech: Row, action: Any) -> None:
-    """Set non-finite entries to 0, counting them, and cut the others to the bounds; in place."""
+    """Clip an action to its bounds in place. Set non-finite entries to 0 and count them."""
     for i in range(action.shape[0]):
         if math.isfinite(action[i]):
             action[i] = clip(action[i], ACTION_LOW, ACTION_HIGH)
@@ -28,7 +28,7 @@ def clean(mech: Row, action: Any) -> None:
 
 
 @kernel
-def _hold_still(mech: Row) -> None:
+def _clear_command(mech: Row) -> None:
     mech.throttle = mech.strafe = mech.jet = mech.turn = 0.0
     mech.vent = 0
     mech.radiates = SILENT
@@ -41,7 +41,7 @@ def _hold_still(mech: Row) -> None:
 
 @kernel
 def command(mech_class: Row, mech: Row, action: Any) -> None:
-    """Read a clean action (A,) float32 into a living mech's command."""
+    """Convert a clean action (A,) float32 to a living mech's command."""
     throttle, strafe = np.float64(action[Action.THROTTLE]), np.float64(action[Action.STRAFE])
     length = math.sqrt(throttle * throttle + strafe * strafe)
     if length > 1.0:
@@ -75,8 +75,8 @@ def command(mech_class: Row, mech: Row, action: Any) -> None:
 
 
 @kernel
-def forget_decision(state: State, b: int) -> None:
-    """Clear what is counted per decision."""
+def clear_decision(state: State, b: int) -> None:
+    """Clear the events and the counters of the last decision."""
     state.battles[b].num_events = 0
     for m in range(state.mechs.shape[1]):
         mech = state.mechs[b, m]
@@ -89,7 +89,7 @@ def forget_decision(state: State, b: int) -> None:
 
 @kernel
 def read_commands(tables: Tables, state: State, actions: Any, b: int) -> None:
-    """Read the actions (M, A) of a battle's decision."""
+    """Convert the actions (M, A) of a battle to commands. Dead mechs get an empty command."""
     mechs = state.mechs[b]
     for m in range(mechs.shape[0]):
         mech = mechs[m]
@@ -98,4 +98,4 @@ def read_commands(tables: Tables, state: State, actions: Any, b: int) -> None:
         if mech.alive:
             command(tables.classes[mech.mech_class], mech, actions[m])
         else:
-            _hold_still(mech)
+            _clear_command(mech)

@@ -25,19 +25,19 @@ from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_stre
 from echelon_env.terrain import Terrain, generate
 
 RANGES = 2
-"""Ranges of battles per thread; a thread that is done early takes more of them."""
+"""Ranges of battles per thread. A thread that is done early takes another range."""
 
 
 class NotResetError(RuntimeError):
-    """A step of battles that have never been reset."""
+    """Raised for a step of battles that have never been reset."""
 
 
 class BattleEngine:
     """B battles of one configuration, stepped together on plain arrays.
 
-    Mechs are rows: team blue's first, then red's, in the order of their rosters. A finished battle stands still (zero
-    rewards, no flags, unchanged observations) until it is reset. The same seed and actions give the same bytes
-    whatever the number of battles, the position in the batch and the number of threads.
+    Mechs are rows: team blue's first, then red's, in roster order. A finished battle does not change (zero rewards, no
+    flags, unchanged observations) until it is reset. The same seed and actions give the same bytes for any number of
+    battles, position in the batch and number of threads.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ class BattleEngine:
     num_threads
         Threads that share the battles of a step.
     maps
-        None: each battle has a new map, made from its map seed (see `reset`). Otherwise the map seed chooses one of
-        a pool: a number of maps, a directory of recipes, or a `MapPool`. Maps of a pool are made once and kept.
+        None: each battle has a new map, generated from its map seed (see `reset`). Otherwise the map seed selects a map
+        of a pool: a number of maps, a directory of recipes, or a `MapPool`. A pool generates each map once.
     **overrides
         Fields of the configuration to change, as in `make_config`.
 
     Raises
     ------
     ConfigError
-        If the configuration is impossible, or `num_battles` or `num_threads` is no integer of at least 1.
+        If the configuration is invalid, or `num_battles` or `num_threads` is not an integer of at least 1.
 
     Examples
     --------
@@ -104,28 +104,28 @@ class BattleEngine:
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
     ) -> NDArray[np.float32]:
-        """Begin new battles.
+        """Start new battles.
 
         Parameters
         ----------
         seeds
             (B,) integers in [0, 2**64): the battles' seeds. Entries of battles that are not reset are ignored.
         mask
-            (B,) booleans: the battles to reset; all by default.
+            (B,) booleans: the battles to reset; default all.
         map_seeds
-            (B,) integers in [0, 2**64) that the battles' maps follow from; the battles' seeds by default. The seed that
-            a battle's map was made from, by this one or by a pool's, is recorded as ``state.battles["map_seed"]``.
+            (B,) integers in [0, 2**64): the seeds of the battles' maps; default `seeds`. With a pool they select its
+            maps. ``state.battles["map_seed"]`` holds the seed that each map was generated from.
 
         Returns
         -------
         numpy.ndarray
-            (B, M, D) float32, the observations of all battles: the engine's own buffer, valid until the next call.
+            (B, M, D) float32: the observations of all battles, in the engine's own buffer, valid until the next call.
 
         Raises
         ------
         ValueError
-            If a shape is wrong or a seed is no integer in range, and `RecipeError` if a map of a pool is not what its
-            recipe says; nothing is reset then.
+            If a shape is wrong or a seed is not an integer in range. `RecipeError` if a map of a pool does not match
+            its recipe. Nothing is reset then.
         """
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else _check_mask(mask, self.num_battles)
         places = np.flatnonzero(chosen).tolist()
@@ -140,13 +140,13 @@ class BattleEngine:
     def step(
         self, actions: ArrayLike
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Take one decision in every battle that is not over.
+        """Run one decision in every battle that is not over.
 
         Parameters
         ----------
         actions
-            (B, M, A) floats, see `layout.actions`; the array is only read. Entries are cut to [-1, 1]; those that
-            are not finite become 0 and are counted in `bad_actions`. Rows of dead mechs are ignored.
+            (B, M, A) floats, see `layout.actions`; the array is only read. Entries are clipped to [-1, 1]. Non-finite
+            ones become 0 and are counted in `bad_actions`. Rows of dead mechs are ignored.
 
         Returns
         -------
@@ -157,7 +157,7 @@ class BattleEngine:
         Raises
         ------
         ValueError
-            If the shape is wrong or the entries are no numbers.
+            If the shape is wrong or the entries are not numbers.
         NotResetError
             If a battle has never been reset.
         """
@@ -171,12 +171,12 @@ class BattleEngine:
 
     @property
     def alive(self) -> NDArray[np.bool_]:
-        """(B, M) bool: the mechs that live."""
+        """(B, M) bool: whether each mech is alive."""
         return np.array(self.state.mechs["alive"], np.bool_)
 
     @property
     def battle_over(self) -> NDArray[np.bool_]:
-        """(B,) bool: the battles that are over."""
+        """(B,) bool: whether each battle is over."""
         return np.array(self.state.battles["over"], np.bool_)
 
     @property
@@ -200,7 +200,7 @@ class BattleEngine:
 
     @property
     def statistics(self) -> NDArray[Any]:
-        """(B, M) STATISTICS records: what each mech did and suffered in its battle so far."""
+        """(B, M) STATISTICS records of each mech in its battle so far."""
         return np.array(self.state.statistics)
 
     @property
@@ -230,8 +230,8 @@ class BattleEngine:
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Change the reward weights of later decisions; battles in progress continue.
 
-        Raises ValueError, with nothing changed, for another discount, which the approach potential of battles in
-        progress rests on, and `ConfigError` for impossible weights.
+        Raises ValueError for another discount, because the approach potentials of battles in progress depend on it, and
+        `ConfigError` for invalid weights. Nothing is changed then.
         """
         config = dataclasses.replace(self.config, rewards=rewards)
         if rewards.gamma != self.config.rewards.gamma:
@@ -246,24 +246,24 @@ class BattleEngine:
         Parameters
         ----------
         team
-            0 or 1, or (B,) of them: the team whose mechs come first, and whose spawn the map is turned to, so that one
-            critic can serve both sides.
+            0 or 1, or (B,) of them: the team whose mechs come first and to whose spawn the map is rotated, so that one
+            critic can serve both teams.
 
         Returns
         -------
         numpy.ndarray
-            (B, S) float32, see `echelon_env.layout.observations.state_streams`; a fresh array.
+            (B, S) float32, see `echelon_env.layout.observations.state_streams`; a new array.
 
         Raises
         ------
         ValueError
-            If there is no such team, or not one a battle.
+            If a team is neither 0 nor 1, or the shape is wrong.
         """
         teams = np.asarray(team)
         if not np.isin(teams, (BLUE, RED)).all():
             raise ValueError(f"team: expected 0 (blue) or 1 (red), got {team!r}")
         if teams.shape not in ((), (self.num_battles,)):
-            raise ValueError(f"team: expected one, or one a battle ({self.num_battles},), got {teams.shape}")
+            raise ValueError(f"team: expected one, or one per battle ({self.num_battles},), got {teams.shape}")
         each = np.broadcast_to(teams, (self.num_battles,)).astype(np.int64)
         return write_global_state(self.tables, self.state, each, len(self.config.blue), state_streams(self.num_mechs))
 
@@ -272,7 +272,7 @@ class BattleEngine:
         return stream_bounds(state_streams(self.num_mechs))
 
     def terrain(self, battle: int = 0) -> Terrain:
-        """The map of a battle as it was at the battle's beginning.
+        """The initial map of a battle.
 
         Raises IndexError if there is no such battle and `NotResetError` if it has never been reset.
         """
@@ -284,13 +284,13 @@ class BattleEngine:
         return terrain if terrain is not None and terrain.seed == seed else generate(self.config, seed)
 
     def snapshot(self) -> dict[str, NDArray[Any]]:
-        """Copies of every array that the future depends on, by name; `restore` takes them."""
+        """Copies of all arrays that later steps depend on, by name; the argument of `restore`."""
         return {name: array.copy() for name, array in self._lasting_arrays().items()}
 
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
-        """Return to a snapshot of an engine of the same configuration and batch size.
+        """Restore a snapshot of an engine with the same configuration and batch size.
 
-        Raises ValueError, with nothing changed, if an array is missing or of another shape or dtype.
+        Raises ValueError, with nothing changed, if an array is missing or has another shape or dtype.
         """
         arrays = self._lasting_arrays()
         for name, array in arrays.items():
@@ -309,11 +309,11 @@ class BattleEngine:
         return {name: array for name, array in arrays.items() if name not in SCRATCH}
 
     def close(self) -> None:
-        """Stop the threads; what is called afterwards runs on the caller's."""
+        """Stop the threads. Later calls run in the caller's thread."""
         self._workers.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_workers": Workers(self.num_threads)}  # a shallow copy's threads are its own too
+        return self.__dict__ | {"_workers": Workers(self.num_threads)}  # a shallow copy gets its own threads, too
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain
@@ -321,12 +321,12 @@ class BattleEngine:
         packed = None if self.maps is None else self.maps.packed(self._materials, terrain.seed)
         packed_columns = None if packed is None else state.columns
         for array in (*state, *self.out):
-            if array is not state.voxels and array is not packed_columns:  # they are written as a whole
+            if array is not state.voxels and array is not packed_columns:  # these are overwritten completely
                 array[b : b + 1].view(np.uint8).fill(0)
         battle, columns, top = state.battles[b], state.columns[b : b + 1].view(np.uint8), terrain.top
         if packed is not None:
             columns[:], battle["num_hazards"] = packed.columns, packed.num_hazards
-            top = 0  # nothing is left to pack
+            top = 0  # the columns are packed already
         battle["seed"], battle["map_seed"] = seed, terrain.seed
         battle["zone_x"], battle["zone_y"], battle["zone_radius"] = (
             terrain.zone_x,
@@ -335,7 +335,7 @@ class BattleEngine:
         )
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
-        spawns = terrain.spawns.copy()  # to Numba a read-only array is of another type
+        spawns = terrain.spawns.copy()  # for Numba a read-only array has another type
         begin_battle(self.tables, state, spawns, self._classes, top, b)
         step_range(self.tables, state, self._actions, self.out, b, b + 1, True)
         if self.maps is not None and packed is None:
@@ -368,7 +368,7 @@ def _allocate_outputs(battles: int, mechs: int) -> Outputs:
 def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "actions") -> NDArray[np.float32]:
     """Actions as float32, not necessarily a copy. Raises ValueError, naming `what`, for another shape or no numbers.
 
-    A float64 beyond the range of float32 becomes infinite, and is counted as such.
+    A float64 beyond the range of float32 becomes infinite and counts as non-finite.
     """
     array = np.asarray(actions)
     if array.shape != shape:
@@ -382,10 +382,10 @@ def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "action
 
 
 def _check_seeds(seeds: ArrayLike, count: int, places: list[int]) -> dict[int, int]:
-    """The seeds of some places; the others' are ignored."""
+    """The checked seeds of some battles, by index; those of other battles are ignored."""
     array = np.asarray(seeds, dtype=object)  # as numbers, a mix of seeds below and above 2**63 would become floats
     if array.shape != (count,):
-        raise ValueError(f"seeds: expected shape ({count},), one a battle, got {array.shape}")
+        raise ValueError(f"seeds: expected shape ({count},), one per battle, got {array.shape}")
     return {place: check_seed(array[place]) for place in places}
 
 

@@ -1,4 +1,4 @@
-"""The end of a tick: what is on its way arrives together, shooters are credited, mechs fall and die."""
+"""The end of a tick: pending effects are applied at once, attackers are credited, mechs fall and die."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from echelon_env.engine.state import (
 )
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.voxels import settle_bursts
-from echelon_env.engine.wrecks import leave_wreck
+from echelon_env.engine.wrecks import place_wreck
 from echelon_env.engine.zone import is_contested, is_inside
 
 
 @kernel
-def _stress(state: State, b: int, mech: Row, rules: Row, factor: float) -> float:
-    """What a deed or a death of a mech counts: more or less while it is inside a contested zone."""
+def _contested_factor(state: State, b: int, mech: Row, rules: Row, factor: float) -> float:
+    """Weight of a kill, an assist or a death of a mech: `factor` inside a contested zone, else 1."""
     battle = state.battles[b]
     return factor if battle.contested and is_inside(rules, battle, mech) else 1.0
 
 
 @kernel
 def _credit_kill(tables: Tables, state: State, b: int, event: Row, share: float) -> None:
-    """Credit an enemy's share in a kill, and an assist to the mech that has the dead painted for its pack."""
+    """Credit an enemy's share of a kill, and an assist to the mech that painted the target for the enemy's pack."""
     mechs, statistics, rules = state.mechs[b], state.statistics[b], tables.rules[0]
     actor = mechs[event.actor]
-    actor.kills += share * _stress(state, b, actor, rules, rules.contested_kill)
+    actor.kills += share * _contested_factor(state, b, actor, rules, rules.contested_kill)
     statistics[event.actor].kills += share
     mark = state.paint[b, actor.pack, event.target]
     if mark.ticks > 0 and mark.painter != event.actor:
         painter = mechs[mark.painter]
-        painter.assists += share * _stress(state, b, painter, rules, rules.contested_kill)
+        painter.assists += share * _contested_factor(state, b, painter, rules, rules.contested_kill)
         statistics[mark.painter].assists += share
 
 
 @kernel
 def _credit(tables: Tables, state: State, b: int, event: Row) -> None:
-    """Give an event its part of what its target really loses, and its actor what that earns."""
+    """Reduce an event's damage to its share of the armour that its target really loses, and credit its actor."""
     mechs, statistics = state.mechs[b], state.statistics[b]
     target = mechs[event.target]
     arrived = state.pending[b, event.target, BODY]
@@ -83,7 +83,7 @@ def _credit_all(tables: Tables, state: State, b: int, first_event: int) -> None:
 
 @kernel
 def _apply_effects(tables: Tables, state: State, b: int, first_event: int) -> None:
-    """Suppression and paint of this tick's hits."""
+    """Apply suppression and paint of this tick's hits."""
     battle, events, mechs = state.battles[b], state.events[b], state.mechs[b]
     for e in range(first_event, battle.num_events):
         event = events[e]
@@ -116,7 +116,7 @@ def _apply_effects(tables: Tables, state: State, b: int, first_event: int) -> No
 @kernel
 def _die(tables: Tables, state: State, b: int, m: int) -> None:
     rules, mech = tables.rules[0], state.mechs[b, m]
-    mech.loss = _stress(state, b, mech, rules, rules.contested_death)
+    mech.loss = _contested_factor(state, b, mech, rules, rules.contested_death)
     mech.alive, mech.died = 0, 1
     mech.shutdown = mech.fallen = 0
     mech.vx = mech.vy = mech.vz = 0.0
@@ -126,8 +126,8 @@ def _die(tables: Tables, state: State, b: int, m: int) -> None:
 
 
 @kernel
-def _arrive(tables: Tables, state: State, b: int, m: int) -> None:
-    """Apply what is on its way to a living mech."""
+def _apply_pending(tables: Tables, state: State, b: int, m: int) -> None:
+    """Apply pending heat, damage and loss of stability to a living mech."""
     rules, mech, pending = tables.rules[0], state.mechs[b, m], state.pending[b, m]
     if pending[HEAT] > 0.0:
         add_heat_from_enemies(rules, tables.classes[mech.mech_class], mech, pending[HEAT])
@@ -148,8 +148,8 @@ def _arrive(tables: Tables, state: State, b: int, m: int) -> None:
 
 
 @kernel
-def _judge_zone(tables: Tables, state: State, b: int) -> None:
-    """Note whether the zone is contested, in ticks in which a mech dies."""
+def _update_contested(tables: Tables, state: State, b: int) -> None:
+    """Store whether the zone is contested, in ticks in which a mech dies."""
     mechs, pending = state.mechs[b], state.pending[b]
     for m in range(mechs.shape[0]):
         if mechs[m].alive and pending[m, BODY] >= mechs[m].armour:
@@ -159,20 +159,20 @@ def _judge_zone(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def settle(tables: Tables, state: State, b: int, first_event: int) -> None:
-    """Apply what the events of this tick, from `first_event` on, sent on its way."""
+    """Apply all pending effects of this tick, whose events begin at the index `first_event`."""
     battle, order, pending = state.battles[b], state.order[b], state.pending[b]
     if battle.num_events == first_event < state.events.shape[1]:
         return
-    _judge_zone(tables, state, b)
+    _update_contested(tables, state, b)
     _credit_all(tables, state, b, first_event)
     _apply_effects(tables, state, b, first_event)
     first_death = battle.num_events
     for place in range(order.shape[0]):
         m = integer(order[place])
         if state.mechs[b, m].alive:
-            _arrive(tables, state, b, m)
+            _apply_pending(tables, state, b, m)
         pending[m, :] = 0.0
     settle_bursts(tables, state, b)
     for e in range(first_death, battle.num_events):
         if state.events[b, e].kind == DEATH:
-            leave_wreck(tables, state, b, integer(state.events[b, e].actor))
+            place_wreck(tables, state, b, integer(state.events[b, e].actor))

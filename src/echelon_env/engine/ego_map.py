@@ -1,6 +1,6 @@
-"""The ego map: the terrain on a grid around a mech, turned with it.
+"""The ego map: the terrain on a grid around a mech, rotated to its facing.
 
-Each pass is one plain loop over all cells, which the compiler turns into vector instructions where it can.
+Each pass is one plain loop over all cells, so that the compiler can vectorize it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from echelon_env.engine._jit import Row, bit_length, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip
-from echelon_env.engine.hazards import harm_on_the_ground
+from echelon_env.engine.hazards import ground_harm
 from echelon_env.engine.raycast import surface_below
 from echelon_env.engine.state import EGO_HAZARD, EGO_INSIDE, EGO_SOLID, EGO_X, EGO_Y, State
 from echelon_env.engine.tables import Tables
@@ -21,7 +21,7 @@ EGO_MAP_AT, EGO_CELL_WIDTH = STREAMS["ego_map"].start, STREAMS["ego_map"].row_wi
 
 @kernel
 def obstacle_top(solid: int, level: int) -> int:
-    """Height of the terrain, solid at these heights as bits, that begins below a level: what begins above is passed."""
+    """Height of the terrain (`solid`: bits by height) that begins below a level. What begins above does not count."""
     surface = surface_below(solid, level)
     above = solid >> surface
     return surface + bit_length(~above & (above + 1)) - 1 if surface else 0
@@ -29,7 +29,7 @@ def obstacle_top(solid: int, level: int) -> int:
 
 @kernel
 def _project(grid: Any, mech: Row, cell: float, size: int, ego: Any) -> None:
-    """Find the columns that the grid's cells, `cell` metres wide, lie on; of those off the map the nearest ones."""
+    """Find the column of each grid cell, `cell` metres wide. Cells off the map get the nearest column."""
     x, y, step_x, step_y = mech.x, mech.y, cell * mech.facing_x, cell * mech.facing_y
     for k in range(grid.shape[1]):
         ix = math.floor(x + grid[0, k] * step_x - grid[1, k] * step_y)
@@ -41,7 +41,7 @@ def _project(grid: Any, mech: Row, cell: float, size: int, ego: Any) -> None:
 
 @kernel
 def _gather(columns: Any, ego: Any) -> int:
-    """Look up the columns; return the heights, as bits, at which any of them is hazardous."""
+    """Look up the columns. Return the heights, as bits, at which any of them is hazardous."""
     hazardous = 0
     for k in range(ego.shape[1]):
         column = columns[integer(ego[EGO_Y, k]), integer(ego[EGO_X, k])]
@@ -62,7 +62,7 @@ def _write_obstacles(rules: Row, feet: float, head: float, ego: Any, row: Any) -
 
 @kernel
 def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """Write the terrain around a mech: rows from behind to ahead, columns right to left."""
+    """Write the terrain around a mech: rows from behind to ahead, columns from right to left."""
     rules, mech, columns, ego = tables.rules[0], state.mechs[b, m], state.columns[b], state.ego[b]
     head = mech.z + tables.classes[mech.mech_class].height
     _project(tables.ego_grid, mech, rules.terrain_cell, integer(rules.map_size), ego)
@@ -72,5 +72,5 @@ def write_ego_map(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
         for k in range(ego.shape[1]):
             if ego[EGO_HAZARD, k] and ego[EGO_INSIDE, k]:
                 ix, iy = integer(ego[EGO_X, k]), integer(ego[EGO_Y, k])
-                harm = harm_on_the_ground(tables, state.voxels[b], columns[iy, ix], ix, iy, mech.z, head)
+                harm = ground_harm(tables, state.voxels[b], columns[iy, ix], ix, iy, mech.z, head)
                 row[EGO_MAP_AT + k * EGO_CELL_WIDTH + EgoCell.HAZARD] = harm

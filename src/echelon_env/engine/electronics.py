@@ -1,4 +1,4 @@
-"""Electronic warfare: what mechs radiate, and the effect on all sensors."""
+"""Electronic warfare: what mechs radiate, and its effect on all sensors."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def strength(rules: Row, distance: float) -> float:
 
 @kernel
 def measure_quality(tables: Tables, state: State, b: int) -> None:
-    """Jamming and sensor quality of a battle's living mechs."""
+    """Compute jamming and sensor quality of a battle's living mechs."""
     rules, mechs = tables.rules[0], state.mechs[b]
     for m in range(mechs.shape[0]):
-        mechs[m].jam, mechs[m].quality = 0.0, 1.0  # eccm is gathered in quality
+        mechs[m].jam, mechs[m].quality = 0.0, 1.0  # quality first collects ECCM alone
     for o in range(mechs.shape[0]):
         radiates = radiation(mechs[o])
         if radiates == SILENT:

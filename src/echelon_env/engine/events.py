@@ -1,4 +1,4 @@
-"""What happened in a decision, as rows of a bounded record array."""
+"""Events of a decision, in a record array of fixed size."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def record(
     dy: float,
     amount: float,
 ) -> int:
-    """Append an event to a battle's events of this decision, count it as lost where there is no room.
+    """Append an event to a battle's events of this decision.
 
-    Returns its index, or -1 if it was lost.
+    Returns its index, or -1 if there was no room; then it is counted as lost.
     """
     battle, events = state.battles[b], state.events[b]
     if battle.num_events >= events.shape[0]:
@@ -38,6 +38,6 @@ def record(
 
 @kernel
 def record_change(state: State, b: int, kind: int, m: int) -> None:
-    """Append an event that a mech's own condition changed."""
+    """Append an event about a mech's own condition."""
     mech = state.mechs[b, m]
     record(state, b, kind, m, NO_MECH, -1, mech.x, mech.y, mech.z, 0.0, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""What lies under a mech's footprint: looked up again only when it covers other cells or the terrain has changed."""
+"""The terrain under a mech's footprint, looked up again only when the covered cells or the terrain change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from echelon_env.engine.raycast import height_mask
 
 @kernel
 def body_mask(mech_class: Row, z: float) -> int:
-    """The heights, as bits, that a box of a class with its feet at z takes up."""
+    """Heights, as bits, that a mech of a class with its feet at z occupies."""
     return height_mask(
         math.floor(z + CONTACT_TOLERANCE),
         min(MAX_HEIGHT - 1, math.floor(z + mech_class.height - CONTACT_TOLERANCE)),
@@ -21,8 +21,8 @@ def body_mask(mech_class: Row, z: float) -> int:
 
 
 @kernel
-def covers_the_same(mech_class: Row, mech: Row, x: float, y: float) -> bool:
-    """Whether a mech would cover the same cells at (x, y) as it does now."""
+def covers_same_cells(mech_class: Row, mech: Row, x: float, y: float) -> bool:
+    """Whether a mech at (x, y) would cover the same cells as it does now."""
     return bool(
         covered_cells(x, mech_class.half_length) == covered_cells(mech.x, mech_class.half_length)
         and covered_cells(y, mech_class.half_width) == covered_cells(mech.y, mech_class.half_width)
@@ -31,7 +31,7 @@ def covers_the_same(mech_class: Row, mech: Row, x: float, y: float) -> bool:
 
 @kernel
 def solid_under(columns: Any, mech_class: Row, x: float, y: float) -> int:
-    """The heights, as bits, at which any column under a footprint is solid; the footprint is inside the map's plane."""
+    """Heights, as bits, at which any column under a footprint is solid. The footprint must be inside the map."""
     first_x, stop_x = covered_cells(x, mech_class.half_length)
     first_y, stop_y = covered_cells(y, mech_class.half_width)
     solid = 0
@@ -43,7 +43,7 @@ def solid_under(columns: Any, mech_class: Row, x: float, y: float) -> int:
 
 @kernel
 def survey(battle: Row, columns: Any, mech_class: Row, mech: Row, walk: Row) -> None:
-    """Bring up to date what is solid and what is hazardous under a mech."""
+    """Update the solid and the hazardous heights under a mech if they are out of date."""
     if walk.surveyed == battle.terrain_changes + 1:
         return
     first_x, stop_x = covered_cells(mech.x, mech_class.half_length)

@@ -1,7 +1,7 @@
 """Angles, the logarithm and the numerical tolerances.
 
-Sine, cosine, arc tangent and logarithm are made of + - x / alone, because the C library's differ in their last bits
-between processors and results must not. Polynomials: Sun Microsystems' fdlibm (k_sin.c, k_cos.c, s_atan.c, e_log.c).
+Sine, cosine, arc tangent and logarithm use + - x / only: those of the C library differ in their last bits between
+processors, and results must not. Polynomials: Sun Microsystems' fdlibm (k_sin.c, k_cos.c, s_atan.c, e_log.c).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import math
 from echelon_env.engine._jit import kernel
 
 CONTACT_TOLERANCE = 1e-6
-"""m; boxes and voxels that overlap by less only touch."""
+"""m; boxes and voxels with a smaller overlap only touch."""
 
 TINY = 1e-9
-"""m; vectors that are shorter have no direction."""
+"""m; shorter vectors have no direction."""
 
 PI = 3.141592653589793
 SQRT_HALF = 0.7071067811865476
@@ -49,7 +49,7 @@ def _cosine_polynomial(x: float) -> float:
 
 @kernel
 def cosine_sine(angle: float) -> tuple[float, float]:
-    """Cosine and sine of an angle in radians; meant for |angle| of a few turns at most."""
+    """Cosine and sine of an angle in radians, for |angle| of a few turns at most."""
     quadrant = math.floor(angle / (0.5 * PI) + 0.5)
     x = (angle - quadrant * HALF_PI_HIGH) - quadrant * HALF_PI_LOW
     sine, cosine = _sine_polynomial(x), _cosine_polynomial(x)
@@ -116,7 +116,7 @@ def arc_tangent2(y: float, x: float) -> float:
 
 @kernel
 def log1p(x: float) -> float:
-    """Natural logarithm of 1 + x for x >= 0, within 1e-15 of the largest of it and 1."""
+    """Natural logarithm of 1 + x for x >= 0. The error is at most 1e-15 times the larger of the result and 1."""
     mantissa, exponent = math.frexp(1.0 + x)
     if mantissa < SQRT_HALF:
         mantissa, exponent = 2.0 * mantissa, exponent - 1
@@ -152,19 +152,19 @@ def wrap_angle(angle: float) -> float:
 
 @kernel
 def clip(value: float, low: float, high: float) -> float:
-    """The value, cut to [low, high]."""
+    """The value, clipped to [low, high]."""
     return min(max(value, low), high)
 
 
 @kernel
 def covered_cells(centre: float, half: float) -> tuple[int, int]:
-    """First cell that a box covers along an axis, and the one after its last."""
+    """The cells that a box covers along an axis: the first, and the one after the last."""
     return math.floor(centre - half + CONTACT_TOLERANCE), math.floor(centre + half - CONTACT_TOLERANCE) + 1
 
 
 @kernel
 def unit_in_plane(dx: float, dy: float) -> tuple[float, float]:
-    """The unit vector along (dx, dy), the zero vector where that has no direction."""
+    """The unit vector along (dx, dy); the zero vector if its length is below TINY."""
     length = math.sqrt(dx * dx + dy * dy)
     if length < TINY:
         return 0.0, 0.0
@@ -173,7 +173,7 @@ def unit_in_plane(dx: float, dy: float) -> tuple[float, float]:
 
 @kernel
 def segment_distance_squared(px: float, py: float, pz: float, dx: float, dy: float, dz: float) -> float:
-    """Squared distance of the point (px, py, pz) from the segment from the origin by (dx, dy, dz)."""
+    """Squared distance of the point (px, py, pz) from the segment between the origin and (dx, dy, dz)."""
     length_squared = dx * dx + dy * dy + dz * dz
     t = 0.0
     if length_squared > 0.0:

@@ -17,9 +17,9 @@ Floats = NDArray[np.float64]
 def write_global_state(
     tables: Tables, state: State, team: NDArray[np.int64], blue_mechs: int, streams: dict[str, Stream]
 ) -> NDArray[np.float32]:
-    """The global states (B, S) float32 of battles as seen by teams (B,).
+    """The global states (B, S) float32 of battles, for the teams (B,).
 
-    A team's mechs come first, on the map turned to its spawn.
+    A team's own mechs come first, on the map rotated to its spawn.
     """
     vectors = np.zeros((len(state.battles), max(stream.stop for stream in streams.values())))
     battles = np.arange(len(vectors))
@@ -34,7 +34,7 @@ def write_global_state(
 
 
 def _turned(x: Any, y: Any, quarter_turns: NDArray[np.integer]) -> tuple[Floats, Floats]:
-    """Vectors (B, ...) of the plane turned counter-clockwise by each battle's number of quarter turns."""
+    """Planar vectors (B, ...), rotated counter-clockwise by each battle's number of quarter turns."""
     cos, sin = np.array([1.0, 0.0, -1.0, 0.0])[quarter_turns], np.array([0.0, 1.0, 0.0, -1.0])[quarter_turns]
     return x * cos - y * sin, x * sin + y * cos
 
@@ -55,7 +55,7 @@ def _clock(tables: Tables, state: State, own: NDArray[Any], enemy: NDArray[Any])
 
 
 def _units(tables: Tables, state: State, quarter_turns: NDArray[np.int32]) -> Floats:
-    """The mechs' rows (B, M, U), in the engine's order, on maps turned as often."""
+    """The mechs' rows (B, M, U) in the engine's order, on maps rotated by the same number of quarter turns."""
     rules, mechs, battles = tables.rules[0], state.mechs, state.battles
     classes = {
         name: tables.classes[name][mechs["mech_class"]] for name in ("armour", "legs", "heat_capacity", "one_hot")
@@ -93,7 +93,7 @@ def _units(tables: Tables, state: State, quarter_turns: NDArray[np.int32]) -> Fl
 
 
 def _write_weapons(tables: Tables, state: State, rows: Floats) -> None:
-    """Write what the mechs' weapons can do, and what homes on them, into their rows (B, M, U)."""
+    """Write the state of the mechs' weapons and the missiles that home on them into their rows (B, M, U)."""
     mechs, weapon = state.mechs, tables.classes["weapon"][state.mechs["mech_class"]]
     cooldowns = np.append(tables.weapons["cooldown"], 1)[weapon]  # an empty mount's index is -1
     limited = np.append(tables.weapons["charges"], 0)[weapon] > 0

@@ -1,4 +1,4 @@
-"""How projectiles of each flight are aimed and where they go in a tick: straight, along a parabola, or steered."""
+"""Aim and motion of projectiles by kind of flight: straight, ballistic or homing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from echelon_env.engine.tables import Tables
 
 BALLISTIC, HOMING = (list(FLIGHTS).index(flight) for flight in ("ballistic", "homing"))
 
-AIM_ROUNDS = 8  # of refining the time that a shell will fly
+AIM_ROUNDS = 8  # iterations that refine a shell's flight time
 
 
 @kernel
 def ballistic_aim(
     gravity: float, speed: float, longest: float, dx: float, dy: float, dz: float, vx: float, vy: float
 ) -> tuple[float, float, float]:
-    """Direction, as a vector of any length, in which a shell hits a point at (dx, dy, dz) that moves with (vx, vy).
+    """Direction, a vector of any length, in which a shell hits a point at (dx, dy, dz) that moves with (vx, vy).
 
-    It flies for `longest` seconds at most; where it is too slow to reach the point it is fired as if it could.
+    The flight takes at most `longest` seconds. For a point out of reach, the direction is the one for `longest`
+    seconds.
     """
     t = math.sqrt(dx * dx + dy * dy + dz * dz) / speed
     for _ in range(AIM_ROUNDS):
@@ -33,7 +34,7 @@ def ballistic_aim(
 def lead(
     gravity: float, weapon: Row, dx: float, dy: float, dz: float, vx: float, vy: float
 ) -> tuple[float, float, float]:
-    """Direction, as a vector of any length, to fire in at a point at (dx, dy, dz) that moves with (vx, vy)."""
+    """Direction, a vector of any length, in which to fire at a point at (dx, dy, dz) that moves with (vx, vy)."""
     if weapon.flight == BALLISTIC:
         return ballistic_aim(gravity, weapon.speed, weapon.longest_flight, dx, dy, dz, vx, vy)
     return dx, dy, dz
@@ -41,7 +42,7 @@ def lead(
 
 @kernel
 def _turn_to(projectile: Row, speed: float, dx: float, dy: float, dz: float) -> float:
-    """Point a projectile's velocity along a vector; returns the vector's length."""
+    """Turn a projectile's velocity along a vector; return the vector's length."""
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     if length > 0.0:
         projectile.vx, projectile.vy, projectile.vz = speed * dx / length, speed * dy / length, speed * dz / length
@@ -50,11 +51,11 @@ def _turn_to(projectile: Row, speed: float, dx: float, dy: float, dz: float) -> 
 
 @kernel
 def _home(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float, float, float, bool]:
-    """A homing projectile's step: climb, cruise or straight at the aimed point; and whether it arrives there."""
+    """A homing projectile's displacement (climb, cruise, or straight to the aim point), and whether it arrives."""
     rules, target = tables.rules[0], state.mechs[b, projectile.target]
     speed = tables.weapons[projectile.weapon].speed
     step = min(speed * rules.dt, projectile.reach)
-    projectile.reach -= step  # its lifetime: a step that ends short costs a whole tick
+    projectile.reach -= step  # its lifetime: a shortened step costs a whole tick
     dx, dy = target.x - projectile.x, target.y - projectile.y
     dz = target.z + projectile.aim * tables.classes[target.mech_class].height - projectile.z
     if projectile.phase == CLIMB:
@@ -79,9 +80,9 @@ def _home(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float,
 
 @kernel
 def next_step(tables: Tables, state: State, b: int, projectile: Row) -> tuple[float, float, float, bool]:
-    """A projectile's displacement in this tick, and whether it is at its aimed point then.
+    """A projectile's displacement in this tick, and whether it then is at its aim point.
 
-    Moves its velocity on and takes the step from its reach.
+    Updates its velocity and subtracts the step from its reach.
     """
     dt, flight = tables.rules[0].dt, tables.weapons[projectile.weapon].flight
     if flight == HOMING:

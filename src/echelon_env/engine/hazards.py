@@ -1,4 +1,4 @@
-"""What lies in the voxels that a mech stands in: water, lava, debris."""
+"""Hazardous materials in the voxels that a mech occupies: water, lava, debris."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from echelon_env.engine.tables import Tables
 
 
 class Hazards(NamedTuple):
-    """What the ground does to a mech in a tick."""
+    """Effects of hazards on a mech in a tick."""
 
     speed_factor: float
     heating: float  # heat/s
@@ -44,8 +44,11 @@ def materials_touched(columns: Any, voxels: Any, mech_class: Row, mech: Row) -> 
 
 
 @kernel
-def harm_on_the_ground(tables: Tables, voxels: Any, column: Row, ix: int, iy: int, feet: float, head: float) -> float:
-    """How much the worst hazard of a column harms a mech that walks there at height `feet`, see MATERIAL's `harm`."""
+def ground_harm(tables: Tables, voxels: Any, column: Row, ix: int, iy: int, feet: float, head: float) -> float:
+    """Harm (see MATERIAL's `harm`) of a column's worst hazard to a mech that walks there.
+
+    `feet` and `head` are the heights of the mech's feet and head.
+    """
     solid, bits = np.int64(column.solid), np.int64(column.hazard)
     ground = 0
     for iz in range(min(MAX_HEIGHT, math.floor(feet + CONTACT_TOLERANCE) + 1)):
@@ -60,8 +63,8 @@ def harm_on_the_ground(tables: Tables, voxels: Any, column: Row, ix: int, iy: in
 
 
 @kernel
-def feel_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
-    """What a living mech feels of the ground in this tick; its damage is sent on its way."""
+def apply_hazards(tables: Tables, state: State, b: int, m: int) -> Hazards:
+    """Effects of hazards on a living mech in this tick. Their damage becomes pending."""
     mech = state.mechs[b, m]
     speed_factor, heating, cooling, damage = 1.0, 0.0, 0.0, 0.0
     mech_class = tables.classes[mech.mech_class]

@@ -14,7 +14,7 @@ AHEAD, LEFT, BEHIND, RIGHT = range(4)
 
 @kernel
 def quadrant(mech: Row, dx: float, dy: float) -> int:
-    """The quadrant around a mech in which a vector of the plane lies."""
+    """The quadrant around a mech in which a planar vector lies."""
     forward = dx * mech.facing_x + dy * mech.facing_y
     left = dy * mech.facing_x - dx * mech.facing_y
     if forward >= abs(left):
@@ -26,7 +26,7 @@ def quadrant(mech: Row, dx: float, dy: float) -> int:
 
 @kernel
 def hear(tables: Tables, mech: Row, other: Row, in_sight: bool) -> None:
-    """Add an enemy's noise to what a mech hears."""
+    """Add an enemy's noise to the sounds that a mech hears."""
     rules = tables.rules[0]
     distance_squared = squared_distance(tables, mech, other)
     if mech.shutdown or distance_squared > rules.hearing_range**2:
@@ -40,7 +40,7 @@ def hear(tables: Tables, mech: Row, other: Row, in_sight: bool) -> None:
 
 @kernel
 def scale_sounds(rules: Row, mech: Row) -> None:
-    """Turn the sums of noise into shares of the loudest that there can be, on a logarithmic scale."""
+    """Scale the sums of noise logarithmically, as shares of the loudest possible noise."""
     for i in range(mech.sounds.shape[0]):
         if mech.sounds[i] > 0.0:
             mech.sounds[i] = log1p(mech.sounds[i]) / rules.sound_scale

@@ -1,4 +1,4 @@
-"""What a hit and a splash send on their way; it arrives when the tick is settled."""
+"""Effects of hits and splash. They become pending and are applied when the tick is settled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from echelon_env.engine.targeting import centre_height
 
 @kernel
 def damage_against(tables: Tables, state: State, b: int, actor: int, target: int, damage: float) -> float:
-    """Hit points against a mech, more if the shooter's pack has it painted."""
+    """Hit points of damage to a mech, increased if the shooter's pack has painted it."""
     shooter = state.mechs[b, actor]
     if shooter.team != state.mechs[b, target].team and is_painted(state, b, integer(shooter.pack), target):
         damage *= tables.rules[0].paint_damage
@@ -54,7 +54,7 @@ def _squared_distance_to_box(mech_class: Row, mech: Row, x: float, y: float, z: 
 
 @kernel
 def splash(tables: Tables, state: State, b: int, actor: int, struck: int, w: int, x: float, y: float, z: float) -> None:
-    """Splash of a burst at (x, y, z) on all mechs in reach that terrain does not shield, but the one struck."""
+    """Add the splash of a burst at (x, y, z) to all mechs in reach without terrain between, except the one struck."""
     rules, weapon, mechs, order = tables.rules[0], tables.weapons[w], state.mechs[b], state.order[b]
     team = mechs[actor].team
     for place in range(order.shape[0]):

@@ -1,4 +1,4 @@
-"""What packs remember of their enemies, and what of it their mechs receive."""
+"""What packs remember of their enemies, and which of it their mechs receive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from echelon_env.engine.targeting import centre_height
 
 
 @kernel
-def _sight(tables: Tables, sighting: Row, other: Row) -> None:
+def _update_sighting(tables: Tables, sighting: Row, other: Row) -> None:
     sighting.x, sighting.y, sighting.z = other.x, other.y, centre_height(tables, other)
     sighting.vx, sighting.vy = other.vx, other.vy
     sighting.armour = other.armour
@@ -19,8 +19,8 @@ def _sight(tables: Tables, sighting: Row, other: Row) -> None:
 
 
 @kernel
-def _fade(rules: Row, sighting: Row, other: Row) -> None:
-    """One decision without a sight of an enemy: the dead are struck off at once, the others in time."""
+def _age_sighting(rules: Row, sighting: Row, other: Row) -> None:
+    """Age a sighting by one decision. A dead enemy is removed at once, a living one after the memory time."""
     sighting.age += rules.decision_repeat
     if not other.alive or sighting.age > rules.intel_ticks:
         sighting.known = 0
@@ -28,7 +28,7 @@ def _fade(rules: Row, sighting: Row, other: Row) -> None:
 
 @kernel
 def remember_all(tables: Tables, state: State, b: int) -> None:
-    """Bring up to date what a battle's packs remember, from what their mechs see and have painted."""
+    """Update what a battle's packs remember, from what their mechs see and have painted."""
     mechs, visible, sightings = state.mechs[b], state.visible[b], state.sightings[b]
     for pack in range(sightings.shape[0]):
         for o in range(mechs.shape[0]):
@@ -43,14 +43,14 @@ def remember_all(tables: Tables, state: State, b: int) -> None:
         for o in range(mechs.shape[0]):
             sighting, other = sightings[pack, o], mechs[o]
             if sighting.seen and other.alive:
-                _sight(tables, sighting, other)
+                _update_sighting(tables, sighting, other)
             elif sighting.known:
-                _fade(tables.rules[0], sighting, other)
+                _age_sighting(tables.rules[0], sighting, other)
 
 
 @kernel
 def squared_distance_to_sighting(tables: Tables, mech: Row, sighting: Row) -> float:
-    """Squared distance in m2 between a mech's centre and the place where an enemy's was last known."""
+    """Squared distance in m2 between a mech's centre and an enemy's last known centre."""
     dz = centre_height(tables, mech) - sighting.z
     return float((mech.x - sighting.x) ** 2 + (mech.y - sighting.y) ** 2 + dz**2)
 
@@ -66,7 +66,7 @@ def _is_listed(mech: Row, o: int) -> bool:
 
 @kernel
 def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
-    """Fill mech m's intel rows with enemies that its pack knows of and no contact row holds, nearest place first."""
+    """Fill mech m's intel rows with remembered enemies that are in no contact row, nearest sighting first."""
     mech, sightings = state.mechs[b, m], state.sightings[b, state.mechs[b, m].pack]
     intel = mech.intel
     intel[:] = NO_MECH
@@ -92,7 +92,7 @@ def list_intel(tables: Tables, state: State, b: int, m: int) -> None:
 
 @kernel
 def share_intel(tables: Tables, state: State, b: int) -> None:
-    """What a battle's packs remember, and what of it each mech receives."""
+    """Update what a battle's packs remember, and the intel rows of their mechs."""
     remember_all(tables, state, b)
     for m in range(state.mechs.shape[1]):
         list_intel(tables, state, b, m)

@@ -1,4 +1,4 @@
-"""The map of a battle: a new one, or one of a pool."""
+"""The maps of battles: a new one for each, or those of a pool."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from echelon_env.config.schema import ConfigError, check_integer, check_seed
 from echelon_env.engine.rng import episode_seed
 from echelon_env.terrain import Recipe, RecipeError, Terrain, generate
 
-MOST_MAPS = 10**6
-MOST_TABLES = 4
-"""Tables of materials whose packed columns a pool keeps."""
+MAX_MAPS = 10**6
+MAX_TABLES = 4
+"""Most material tables for which a pool keeps packed columns."""
 
 
 class Packed(NamedTuple):
-    """What an engine makes of a map when a battle begins."""
+    """What an engine computes from a map at the start of a battle."""
 
     columns: NDArray[np.uint8]
-    """(1, bytes) of the battle's columns, read-only once it is kept."""
+    """(1, bytes): the battle's columns. Read-only once kept."""
     num_hazards: int
-    """Voxels that are hazards."""
+    """Number of hazardous voxels."""
 
 
 class MapPool:
-    """A fixed set of maps that battles are fought on; made when they are first asked for, then kept.
+    """A fixed set of maps for battles. Each map is generated on first use and then kept.
 
-    The rule by which a seed chooses a map: number ``episode_seed(seed, 1) % len(pool)``, a hash of the seed. A pool can
-    be shared by any number of environments and threads; a kept map takes size x size x height bytes (200 kB by
-    default), and size x size x 12 (120 kB) more for each of the newest few catalogues of materials with which a battle
-    has been fought on it. Copies are the pool itself, and a pickle holds only what the maps are made from.
+    A seed selects the map with the number ``episode_seed(seed, 1) % len(pool)``, a hash of the seed. Any number of
+    environments and threads can share a pool. A kept map takes size x size x height bytes (200 kB by default), and
+    size x size x 12 (120 kB) more for each of the latest material catalogues that battles on it have used. A copy is
+    the pool itself. A pickle holds only what the maps are generated from.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ class MapPool:
     seeds
         Seeds of the maps, all different, at least one.
     hashes
-        The content hashes that the maps must have, by seed; those that are not named may have any.
+        The content hashes that the maps must have, by seed. Maps without an entry may have any.
 
     Raises
     ------
     ConfigError
-        For an impossible scenario, no seeds, or twice the same.
+        For an invalid scenario, no seeds, or a repeated seed.
     ValueError
-        For a seed that is no integer in [0, 2**64).
+        For a seed that is not an integer in [0, 2**64).
     """
 
     def __init__(
@@ -64,31 +64,31 @@ class MapPool:
         if not isinstance(seeds, Sequence):
             raise ConfigError(f"maps: expected a sequence of seeds, got {seeds!r}; MapPool.generate takes a number")
         self.seeds = tuple(check_seed(seed) for seed in seeds)
-        if not 1 <= len(self.seeds) <= MOST_MAPS:
-            raise ConfigError(f"maps: expected 1 to {MOST_MAPS} maps, got {len(self.seeds)}")
+        if not 1 <= len(self.seeds) <= MAX_MAPS:
+            raise ConfigError(f"maps: expected 1 to {MAX_MAPS} maps, got {len(self.seeds)}")
         if len(set(self.seeds)) < len(self.seeds):
             raise ConfigError("maps: expected different seeds, got some of them twice")
         self._hashes = dict(hashes or {})
         self._kept: dict[int, Terrain] = {}
         self._recalled: dict[int, str] = {}
-        self._packed: dict[bytes, dict[int, Packed]] = {}  # by table of materials, the newest last, and by seed
+        self._packed: dict[bytes, dict[int, Packed]] = {}  # by table of materials (newest last), then by seed
 
     @classmethod
     def generate(cls, scenario: ScenarioLike | MapConfig, count: int, seed: int = 0) -> MapPool:
-        """A pool of `count` maps whose seeds follow from `seed`. Raises `ConfigError` and ValueError."""
+        """A pool of `count` maps whose seeds are derived from `seed`. Raises `ConfigError` and ValueError."""
         check_seed(seed)
         count = check_integer("maps", count)
-        if count > MOST_MAPS:
-            raise ConfigError(f"maps: expected 1 to {MOST_MAPS} maps, got {count}")
+        if count > MAX_MAPS:
+            raise ConfigError(f"maps: expected 1 to {MAX_MAPS} maps, got {count}")
         return cls(scenario, [episode_seed(seed, number + 1) for number in range(count)])
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> MapPool:
-        """The pool of the maps whose recipes are the JSON files of a directory, in the order of their names.
+        """The pool of the recipes in a directory (its JSON files, in the order of their names).
 
-        Raises `ConfigError`, naming the file, for a directory without recipes, a file that is no recipe, recipes of
-        another version of the generator, and recipes whose configurations differ. That a map still is the recipe's is
-        checked when it is first made: `RecipeError`.
+        Raises `ConfigError`, naming the file, for a directory without recipes, an invalid recipe, recipes of another
+        version of the generator, and recipes with different configurations. Whether a generated map matches its recipe
+        is checked on first use: `RecipeError`.
         """
         files = sorted(Path(directory).glob("*.json"))
         if not files:
@@ -108,7 +108,7 @@ class MapPool:
         return len(self.seeds)
 
     def __getitem__(self, number: int) -> Terrain:
-        """Map `number`. Raises IndexError, and `RecipeError` if it is not what its recipe says."""
+        """Map `number`. Raises IndexError, and `RecipeError` if the map does not match its recipe."""
         seed = self.seeds[operator.index(number)]
         if seed not in self._kept:
             terrain = generate(self.config, seed)
@@ -119,20 +119,20 @@ class MapPool:
 
     @property
     def content_hashes(self) -> frozenset[str]:
-        """Content hashes of the maps that have been made so far."""
+        """Content hashes of the maps that have been generated so far."""
         return frozenset(self.made.values())
 
     @property
     def made(self) -> dict[int, str]:
-        """Content hashes by seed of the maps that have been made so far, here or in the past that it `recall`s."""
+        """Content hashes by seed of the maps that have been generated so far, including those passed to `recall`."""
         kept = {seed: terrain.content_hash for seed, terrain in list(self._kept.items())}
         return self._recalled | kept
 
     def recall(self, made: Mapping[int, str]) -> None:
-        """Count maps, content hashes by seed, as made; when they are made again, they must have these hashes.
+        """Count maps (content hashes by seed) as generated. When they are generated again they must have these hashes.
 
-        Raises `ConfigError`, with nothing changed, for a seed that is none of the pool's, and `RecipeError` where it is
-        known that the map has another hash.
+        Raises `ConfigError`, with nothing changed, for a seed that is not in the pool, and `RecipeError` if the map is
+        known to have another hash.
         """
         known = self._hashes | self.made
         seeds = set(self.seeds)
@@ -147,22 +147,22 @@ class MapPool:
         self._recalled |= made
 
     def number_of(self, seed: int) -> int:
-        """The number of the map that a seed chooses."""
+        """The number of the map that a seed selects."""
         return episode_seed(seed, 1) % len(self.seeds)
 
     def packed(self, materials: bytes, seed: int) -> Packed | None:
-        """What an engine with a table of materials has kept of the map of a seed; None where none has."""
+        """What has been kept for a table of materials and the map of a seed, or None."""
         return self._packed.get(materials, {}).get(seed)
 
     def keep_packed(self, materials: bytes, seed: int, packed: Packed) -> None:
-        """Keep, for engines with a table of materials, what one of them has made of the map of a seed."""
+        """Keep what an engine with a table of materials has computed from the map of a seed."""
         packed.columns.setflags(write=False)
         self._packed.setdefault(materials, {})[seed] = packed
-        for oldest in list(self._packed)[:-MOST_TABLES]:  # a list, as other threads may keep something meanwhile
+        for oldest in list(self._packed)[:-MAX_TABLES]:  # a copy: other threads may add tables meanwhile
             self._packed.pop(oldest, None)
 
     def check_fits(self, config: BattleConfig) -> None:
-        """Raise `ConfigError` unless battles of a configuration can be fought on the pool's maps."""
+        """Raise `ConfigError` unless the pool's maps suit battles of a configuration."""
         if self.config != config.map_config:
             difference = _difference(config.map_config, self.config)
             raise ConfigError(f"maps: the pool's maps are not for this battle: {difference}")
@@ -181,16 +181,16 @@ class MapPool:
 
 
 Maps = int | str | os.PathLike[str] | MapPool | None
-"""What names the maps of battles: how many, a directory of recipes, a pool; None for a new map in every battle."""
+"""Which maps battles use: a number of maps, a directory of recipes, a pool, or None for a new map in every battle."""
 
 
 def map_seed(seed: int, episode: int, regenerate: int) -> int:
-    """Map seed of a place's k-th battle where every `regenerate`-th brings a new map: that of the battle that did."""
+    """Map seed of a slot's battle number `episode`, if every `regenerate`-th battle brings a new map."""
     return episode_seed(seed, episode - episode % regenerate)
 
 
 def map_pool(maps: Maps, config: BattleConfig) -> MapPool | None:
-    """The pool that `maps` stands for. Raises `ConfigError` if it is none, or does not fit the battle."""
+    """The pool for a `maps` argument, or None. Raises `ConfigError` if it is invalid or does not suit the battle."""
     if maps is None:
         return None
     if isinstance(maps, MapPool):

@@ -1,4 +1,4 @@
-"""How mechs move: axis by axis, stepping up, stopping at terrain, at each other and at the map's bounds."""
+"""Movement of mechs: axis by axis, with steps up, stopped by terrain, other mechs and the map's bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from echelon_env.config.map import MAX_HEIGHT
 from echelon_env.engine import rng
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
-from echelon_env.engine.footprint import body_mask, covers_the_same, solid_under, survey
+from echelon_env.engine.footprint import body_mask, covers_same_cells, solid_under, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
 from echelon_env.engine.raycast import ceiling_above, surface_below
 from echelon_env.engine.state import State
@@ -24,9 +24,9 @@ def _add_near(near: Any, o: int) -> None:
 
 @kernel
 def list_near(tables: Tables, state: State, b: int) -> None:
-    """Forget what is known of a battle's ground, and list the mechs that each living mech may touch in this decision.
+    """Mark the stored ground as out of date, and list the mechs that each living mech may touch in this decision.
 
-    All mechs are inside the map, as movement keeps them.
+    All mechs are inside the map; movement keeps them there.
     """
     rules, mechs, walks, near = tables.rules[0], state.mechs[b], state.walks[b], state.near[b]
     for m in range(mechs.shape[0]):
@@ -55,7 +55,7 @@ def list_near(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def draw_move_order(battle: Row, order: Any, move_order: Any) -> None:
-    """Shuffle the mechs (Fisher-Yates over the spawn places) into this tick's order of movement."""
+    """Shuffle the mechs (Fisher-Yates over the spawn places) into this tick's movement order."""
     count = order.shape[0]
     for place in range(count):
         move_order[place] = order[place]
@@ -94,12 +94,12 @@ def hits_mech(tables: Tables, mechs: Any, near: Any, mech: Row, x: float, y: flo
 
 
 @kernel
-def _steps_up(
+def _try_step_up(
     tables: Tables, mechs: Any, near: Any, m: int, x: float, y: float, here: int, there: int
 ) -> bool:  # fmt: skip
-    """Lift a standing mech by one voxel onto (x, y) if there is room; say whether it did.
+    """Lift a standing mech by one voxel onto (x, y) if there is room; return whether it was lifted.
 
-    `here` and `there` are what is solid under its place and under (x, y).
+    `here` and `there` are the solid heights under its position and under (x, y), see `solid_under`.
     """
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
@@ -118,7 +118,7 @@ def _steps_up(
 
 @kernel
 def _stop(position: float, moved: float, face: float) -> float:
-    """Where a move from `position` to `moved` ends that may not pass `face`; never behind where it began."""
+    """End of a move from `position` towards `moved` that must not pass `face`. It never ends behind `position`."""
     if moved > position:
         return max(position, min(moved, face))
     return min(position, max(moved, face))
@@ -126,7 +126,7 @@ def _stop(position: float, moved: float, face: float) -> float:
 
 @kernel
 def _stop_at_mechs(tables: Tables, mechs: Any, near: Any, m: int, x: float, y: float) -> tuple[float, float]:
-    """How far mech m gets towards (x, y), one of which differs from its place, before it touches another mech."""
+    """Where mech m stops on its way to (x, y), along one axis, when it touches another mech."""
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
     for i in range(1, near[0] + 1):
@@ -161,9 +161,9 @@ def _terrain_face(position: float, moved: float, half: float) -> float:
 def move_along(
     tables: Tables, columns: Any, mechs: Any, near: Any, m: int, dx: float, dy: float, here: int
 ) -> int:  # fmt: skip
-    """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge let it.
+    """Move mech m by (dx, dy), one of which is 0, as far as terrain, mechs and the map's edge allow.
 
-    Takes what is solid under it (see `solid_under`) and returns what is afterwards.
+    `here` are the solid heights under it, see `solid_under`; returns those at its new position.
     """
     mech = mechs[m]
     mech_class = tables.classes[mech.mech_class]
@@ -172,9 +172,9 @@ def move_along(
     y = min(max(mech.y + dy, mech_class.half_width), size - mech_class.half_width)
     if x == mech.x and y == mech.y:
         return here
-    there = here if covers_the_same(mech_class, mech, x, y) else solid_under(columns, mech_class, x, y)
+    there = here if covers_same_cells(mech_class, mech, x, y) else solid_under(columns, mech_class, x, y)
     if there & body_mask(mech_class, mech.z):
-        if _steps_up(tables, mechs, near, m, x, y, here, there):
+        if _try_step_up(tables, mechs, near, m, x, y, here, there):
             return there
         if x != mech.x:
             x = _stop(mech.x, x, _terrain_face(mech.x, x, mech_class.half_length))
@@ -190,7 +190,7 @@ def move_along(
 
 @kernel
 def move_vertically(tables: Tables, mechs: Any, near: Any, m: int, here: int) -> None:
-    """Apply gravity and jets to mech m, and let it fall or rise as far as what is solid `here` leaves room."""
+    """Apply gravity and jets to mech m. It falls or rises up to the nearest solid height of `here` or mech."""
     rules, mech = tables.rules[0], mechs[m]
     mech_class = tables.classes[mech.mech_class]
     thrust = mech.jet * mech_class.jet_acceleration if in_control(mech) else 0.0
@@ -244,7 +244,7 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
         dy = reach * (mech.throttle * mech.facing_y + mech.strafe * mech.facing_x)
         here = move_along(tables, columns, mechs, near, m, dx, 0.0, here)
         here = move_along(tables, columns, mechs, near, m, 0.0, dy, here)
-        if not covers_the_same(mech_class, mech, x, y):
+        if not covers_same_cells(mech_class, mech, x, y):
             walk.surveyed = 0
         if mech.jet > 0.0 and mech_class.jet_acceleration > 0.0:
             add_heat(rules, mech_class, mech, rules.jet_heat * mech.jet * rules.dt)
@@ -255,7 +255,7 @@ def move_mech(tables: Tables, state: State, b: int, m: int) -> None:
 
 @kernel
 def move_all(tables: Tables, state: State, b: int) -> None:
-    """One tick of movement of a battle's living mechs, in a drawn order."""
+    """One tick of movement of a battle's living mechs, in random order."""
     mechs, move_order = state.mechs[b], state.move_order[b]
     draw_move_order(state.battles[b], state.order[b], move_order)
     for place in range(move_order.shape[0]):

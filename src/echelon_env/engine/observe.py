@@ -1,4 +1,4 @@
-"""Writing observations: one function per stream, into a row (D,) float32 that begins as zeros."""
+"""Observations: one function per stream, each of which writes into a row (D,) float32 of zeros."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ BATTLE_MAP_AT = STREAMS["battle_map"].start
 
 @kernel
 def forward_left(mech: Row, dx: float, dy: float) -> tuple[float, float]:
-    """A vector of the plane in a mech's own frame."""
+    """A planar vector in a mech's own frame."""
     return dx * mech.facing_x + dy * mech.facing_y, dy * mech.facing_x - dx * mech.facing_y
 
 
@@ -62,7 +62,7 @@ def _turn(x: float, y: float, quarter_turns: int) -> tuple[float, float]:
 
 @kernel
 def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The mech's own body, weapons, motion and place."""
+    """The mech's own body, weapons, motion and position."""
     rules, mech = tables.rules[0], state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     at = SELF_AT
@@ -102,7 +102,7 @@ def write_self(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """What the mech hears, its suite and electronics, what it is warned of, and what it last chose."""
+    """Hearing, sensors, electronics and warnings of the mech, and what its last action chose."""
     rules, mech = tables.rules[0], state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     at = SELF_AT
@@ -127,7 +127,7 @@ def _write_senses(tables: Tables, state: State, b: int, m: int, row: Any) -> Non
 
 @kernel
 def write_objective(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The zone as the mech sees it, the scores and the clock."""
+    """The zone relative to the mech, the scores and the clock."""
     rules, battle, mech = tables.rules[0], state.battles[b], state.mechs[b, m]
     own, enemy = state.teams[b, mech.team], state.teams[b, 1 - mech.team]
     at = OBJECTIVE_AT
@@ -212,7 +212,7 @@ def _write_mate(tables: Tables, state: State, b: int, m: int, o: int, slot: int,
 
 @kernel
 def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """Living team-mates: the own pack's, then the other packs', each in the order of the roster."""
+    """Living team-mates: those of the own pack, then those of the other packs, each in roster order."""
     slot = 0
     for i in range(tables.mates.shape[1]):
         o = integer(tables.mates[m, i])
@@ -225,7 +225,7 @@ def write_squad(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def write_intel(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The enemies that the pack knows of and no contact row holds."""
+    """Enemies that the pack remembers and that are in no contact row."""
     rules, mech = tables.rules[0], state.mechs[b, m]
     pack = integer(mech.pack)
     for slot in range(mech.intel.shape[0]):
@@ -267,7 +267,7 @@ def _write_message(tables: Tables, sender: Row, slot: int, row: Any) -> None:
 
 @kernel
 def write_comm(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
-    """The pack's messages of the last decision: the own one, then the others' in the order of the roster."""
+    """The pack's messages of the last decision: the own one, then the others in roster order."""
     mechs = state.mechs[b]
     if mechs[m].transmits:
         _write_message(tables, mechs[m], 0, row)
@@ -281,7 +281,7 @@ def write_comm(tables: Tables, state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
-    """The battlefield as the mech's team sees it."""
+    """The battlefield map, rotated for the mech's team."""
     cells = state.battle_maps[b, state.mechs[b, m].team]
     for cell in range(cells.shape[0]):
         row[BATTLE_MAP_AT + cell] = cells[cell]
@@ -289,7 +289,7 @@ def write_battle_map(state: State, b: int, m: int, row: Any) -> None:
 
 @kernel
 def observe_all(tables: Tables, state: State, b: int, observations: Any) -> None:
-    """Write the observations (M, D) of a battle's mechs; the dead observe the objective alone."""
+    """Write the observations (M, D) of a battle's mechs. Dead mechs observe only the objective."""
     for m in range(state.mechs.shape[1]):
         row = observations[m]
         row[: EGO_MAP_AT if state.mechs[b, m].alive else row.shape[0]] = 0.0

@@ -1,4 +1,4 @@
-"""How a battle ends, and which rows of the batch that terminates or truncates."""
+"""The end of a battle, and the mechs that it terminates or truncates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _higher(blue: float, red: float) -> int:
 
 @kernel
 def armour_share(tables: Tables, state: State, b: int, team: int) -> float:
-    """Armour that a team has left, as a share of what it began with."""
+    """A team's remaining armour as a share of its initial armour."""
     left, full = 0.0, 0.0
     mechs, order = state.mechs[b], state.order[b]
     for place in range(order.shape[0]):
@@ -36,7 +36,7 @@ def _finish(battle: Row, reason: int, winner: int) -> None:
 
 @kernel
 def decide_outcome(tables: Tables, state: State, b: int) -> None:
-    """End the battle if zone control, elimination or time say so, in this order."""
+    """End the battle by zone control, elimination or the time limit, checked in this order."""
     rules, battle = tables.rules[0], state.battles[b]
     blue, red = state.teams[b, BLUE], state.teams[b, RED]
     if blue.score >= rules.score_to_win or red.score >= rules.score_to_win:
@@ -52,13 +52,13 @@ def decide_outcome(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def is_terminal(rules: Row, battle: Row) -> bool:
-    """Whether the battle is over by the game's rules, not cut off by a clock outside the game."""
+    """Whether the battle ended by the game's rules; a time limit that only truncates does not count."""
     return bool(battle.over and (battle.reason != TIME_LIMIT or rules.clock_terminates))
 
 
 @kernel
 def flag_rows(tables: Tables, state: State, b: int, terminated: Any, truncated: Any) -> None:
-    """Write which mechs' episodes end in this decision into (M,) bool arrays; never both for one mech."""
+    """Write the (M,) bool flags of mechs whose episodes end in this decision; never both for one mech."""
     rules, battle, mechs = tables.rules[0], state.battles[b], state.mechs[b]
     terminal = is_terminal(rules, battle)
     for m in range(mechs.shape[0]):

@@ -1,4 +1,4 @@
-"""Paint: what each pack has marked, and which mech marked it."""
+"""Paint: which mechs each pack has painted, and which mech painted them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from echelon_env.engine.state import State
 
 @kernel
 def is_painted(state: State, b: int, pack: int, o: int) -> bool:
-    """Whether a pack has a mech painted."""
+    """Whether a pack has painted a mech."""
     return bool(state.paint[b, pack, o].ticks > 0)
 
 
 @kernel
 def is_painted_by_enemies(state: State, b: int, m: int) -> bool:
-    """Whether any pack has a mech painted: packs paint enemies only."""
+    """Whether any pack has painted a mech; packs paint enemies only."""
     painted = False
     for pack in range(state.paint.shape[1]):
         painted |= is_painted(state, b, pack, m)

@@ -1,4 +1,4 @@
-"""The flight of projectiles, what they hit and what shoots them down."""
+"""Flight, hits and interception of projectiles."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from echelon_env.engine.guidance import next_step
 from echelon_env.engine.hits import hit, splash
 from echelon_env.engine.raycast import BEDROCK, NEVER, OUTSIDE, first_obstacle
 from echelon_env.engine.rosters import places_of
-from echelon_env.engine.smoke import leave_smoke
+from echelon_env.engine.smoke import release_smoke
 from echelon_env.engine.state import IMPACT, INTERCEPTION, NO_MECH, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height
 
 BURST_SETBACK = 0.05
-"""m before the terrain that it struck at which a projectile bursts."""
+"""m; a projectile bursts this far before the terrain that it strikes."""
 
 
 @kernel
@@ -35,7 +35,7 @@ def _slab(start: float, delta: float, low: float, high: float) -> tuple[float, f
 def enters_box(
     tables: Tables, mech: Row, x: float, y: float, z: float, dx: float, dy: float, dz: float
 ) -> float:  # fmt: skip
-    """Parameter in [0, 1] at which the segment from (x, y, z) by (dx, dy, dz) enters a mech's box; else NEVER."""
+    """Parameter in [0, 1] at which the segment from (x, y, z) by (dx, dy, dz) enters a mech's box, or NEVER."""
     mech_class = tables.classes[mech.mech_class]
     in_x, out_x = _slab(x, dx, mech.x - mech_class.half_length, mech.x + mech_class.half_length)
     in_y, out_y = _slab(y, dy, mech.y - mech_class.half_width, mech.y + mech_class.half_width)
@@ -49,7 +49,7 @@ def first_enemy(
     tables: Tables, battle: Row, mechs: Any, order: Any, team: int,
     x: float, y: float, z: float, dx: float, dy: float, dz: float,
 ) -> tuple[int, float]:  # fmt: skip
-    """The first living mech of another team whose box the segment enters, and where; (NO_MECH, NEVER) for none."""
+    """The first living mech of another team whose box the segment enters, and the parameter; else (NO_MECH, NEVER)."""
     first, least = NO_MECH, NEVER
     first_place, stop = places_of(tables.rules[0], battle, order.shape[0], 1 - team)
     for place in range(first_place, stop):
@@ -65,7 +65,7 @@ def first_enemy(
 def burst(
     tables: Tables, state: State, b: int, projectile: Row, struck: int, voxel: int, x: float, y: float, z: float
 ) -> None:  # fmt: skip
-    """Let a projectile end at (x, y, z) on a mech (`struck`, else NO_MECH) or on a voxel (its index, else BEDROCK)."""
+    """End a projectile at (x, y, z), on a mech (`struck`, else NO_MECH) or a voxel (its index, else BEDROCK)."""
     rules, battle, w = tables.rules[0], state.battles[b], integer(projectile.weapon)
     weapon, owner = tables.weapons[w], integer(projectile.owner)
     x = clip(x, 0.0, rules.map_size - CONTACT_TOLERANCE)
@@ -82,8 +82,8 @@ def burst(
 
 
 @kernel
-def shot_down(tables: Tables, state: State, b: int, projectile: Row) -> bool:
-    """Let the nearest ready anti-missile system in reach try; say whether it shot the projectile down."""
+def try_interception(tables: Tables, state: State, b: int, projectile: Row) -> bool:
+    """Let the nearest ready anti-missile system in reach fire; return whether it shot the projectile down."""
     rules, battle, mechs, order = tables.rules[0], state.battles[b], state.mechs[b], state.order[b]
     team = mechs[projectile.target].team
     nearest, least = NO_MECH, rules.anti_missile_range**2
@@ -114,9 +114,9 @@ def shot_down(tables: Tables, state: State, b: int, projectile: Row) -> bool:
 
 @kernel
 def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
-    """Move a projectile by one tick; say whether it flies on."""
+    """Move a projectile by one tick; return whether it is still in flight."""
     rules, mechs = tables.rules[0], state.mechs[b]
-    if tables.weapons[projectile.weapon].guided and shot_down(tables, state, b, projectile):
+    if tables.weapons[projectile.weapon].guided and try_interception(tables, state, b, projectile):
         return False
     dx, dy, dz, arrives = next_step(tables, state, b, projectile)
     x, y, z = projectile.x, projectile.y, projectile.z
@@ -137,13 +137,13 @@ def fly(tables: Tables, state: State, b: int, projectile: Row) -> bool:
     elif projectile.reach > TINY:
         projectile.x, projectile.y, projectile.z = x + dx, y + dy, z + dz
         return True
-    leave_smoke(tables, state, b, projectile, x + dx * t, y + dy * t, z + dz * t)
+    release_smoke(tables, state, b, projectile, x + dx * t, y + dy * t, z + dz * t)
     return False
 
 
 @kernel
 def fly_all(tables: Tables, state: State, b: int) -> None:
-    """One tick of all projectiles of a battle; those that fly on keep their order."""
+    """One tick of all projectiles of a battle. Those still in flight keep their order."""
     battle, projectiles = state.battles[b], state.projectiles[b]
     kept = 0
     for p in range(battle.num_projectiles):

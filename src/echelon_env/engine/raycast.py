@@ -1,7 +1,7 @@
-"""Rays through voxels, on columns whose voxels are bits.
+"""Rays through voxels. A column's voxels are bits by height.
 
-Traversal: Amanatides and Woo, "A fast voxel traversal algorithm for ray tracing", Eurographics 1987; lines of sight
-test all voxels that the ray crosses within a column at once.
+Traversal: Amanatides and Woo, "A fast voxel traversal algorithm for ray tracing", Eurographics 1987. Lines of sight
+test all voxels of a column at once.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 from echelon_env.engine._jit import Row, bit_length, integer, kernel
 
 NEVER = 2.0
-"""Parameter of a crossing that lies beyond the segment, whose parameters are 0 to 1."""
+"""Parameter of a crossing beyond the segment. Parameters on the segment are 0 to 1."""
 
 
-ONE = integer(1 << 32)  # of the fixed-point numbers that follow a line of sight
-SLACK = integer(1 << 12)  # more than their errors, at most one unit a layer, add up to on maps below 4,000 m
+ONE = integer(1 << 32)  # 1.0 as a fixed-point number
+SLACK = integer(1 << 12)  # exceeds the sum of their errors, at most one unit per layer, on maps below 4,000 m
 
 BEDROCK, OUTSIDE = integer(-1), integer(-2)
-"""What a segment runs into where it leaves the map: the ground under it, or its sides and top."""
+"""What a segment reaches where it leaves the map: the ground below, or the sides and the top."""
 
 
 @kernel
@@ -42,14 +42,14 @@ def _blocking(column: Row, by_sight: bool) -> Any:
 
 @kernel
 def _heights_between(z0: float, z1: float) -> int:
-    """The heights, as bits, at which a segment may be: z0 + t (z1 - z0) can round to just beyond z1."""
+    """Heights, as bits, at which a segment may be. z0 + t (z1 - z0) can round to just beyond z1."""
     end = z0 + (z1 - z0)
     return height_mask(math.floor(min(z0, z1, end)), math.floor(max(z0, z1, end)))
 
 
 @kernel
 def _crossing(start: float, delta: float, cell: int, last: int) -> float:
-    """Parameter at which a ray leaves a cell along one axis; NEVER when it ends in this cell's slab."""
+    """Parameter at which a ray leaves a cell along one axis; NEVER if it ends in this layer of cells."""
     if cell == last:
         return NEVER
     return ((cell + 1 if delta > 0.0 else cell) - start) / delta
@@ -57,13 +57,13 @@ def _crossing(start: float, delta: float, cell: int, last: int) -> float:
 
 @kernel
 def surface_below(solid: int, level: int) -> int:
-    """Height of the highest surface of solid voxels, bits by height, at or below a level."""
+    """Height of the highest surface of solid voxels (bits by height) at or below a level."""
     return bit_length(solid & ((1 << level) - 1))
 
 
 @kernel
 def ceiling_above(solid: int, level: int, height: int) -> int:
-    """Height of the lowest of solid voxels, bits by height, at or above a level; `height` where there is none."""
+    """Height of the lowest solid voxel (bits by height) at or above a level; `height` if there is none."""
     above = solid >> level
     return level + bit_length(above & -above) - 1 if above else height
 
@@ -72,10 +72,10 @@ def ceiling_above(solid: int, level: int, height: int) -> int:
 def _blocks(
     bits: int, ix: int, iy: int, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> bool:  # fmt: skip
-    """Whether one of a column's blocking voxels, bits by height, lies on a segment, which need not cross the column.
+    """Whether one of a column's blocking voxels (bits by height) lies on a segment, which need not cross the column.
 
-    The traversal enters the column by the later of the crossings that lead to it along x and along y, if neither axis
-    has been crossed further by then; of two crossings at once that along y comes first.
+    The segment crosses the column if it enters along x before it leaves along y, and enters along y before it leaves
+    along x. If it crosses both axes at once, the crossing along y counts as the first.
     """
     dx, dy, dz = x1 - x0, y1 - y0, z1 - z0
     first_x, first_y, last_x, last_y = math.floor(x0), math.floor(y0), math.floor(x1), math.floor(y1)
@@ -98,11 +98,12 @@ def _blocks(
 def blocking_column(
     columns: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> tuple[int, int]:
-    """A column with a voxel that blocks sight (or else movement) on the segment between two points inside the map.
+    """A column with a voxel that blocks sight (or movement) on the segment between two points inside the map.
 
-    Returns its indices (iy, ix), or (-1, -1) where the line is clear. The voxels that hold the two points do not count.
-    In each layer of columns across the longer axis those that the segment may cross are looked up without a branch, by
-    fixed-point numbers; what may block it there is tested exactly.
+    Returns its indices (iy, ix), or (-1, -1) if the line is clear. The voxels that contain the two points do not count.
+
+    The loop visits the layers of columns across the longer axis. Fixed-point numbers bound the columns that the segment
+    may cross in a layer; these are looked up without a branch. Only columns that may block are tested exactly.
     """
     along_x = abs(x1 - x0) >= abs(y1 - y0)
     if along_x:
@@ -139,9 +140,9 @@ def blocking_column(
 def line_is_clear(
     columns: Any, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> bool:
-    """Whether no voxel that blocks sight (or else movement) lies on the segment between two points inside the map.
+    """Whether no voxel blocks sight (or movement) on the segment between two points inside the map.
 
-    The voxels that hold the two points do not count.
+    The voxels that contain the two points do not count.
     """
     return blocking_column(columns, by_sight, x0, y0, z0, x1, y1, z1)[0] < 0
 
@@ -150,7 +151,7 @@ def line_is_clear(
 def blocks(
     column: Row, ix: int, iy: int, by_sight: bool, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> bool:
-    """Whether a column, which the segment need not cross, blocks a line as in `blocking_column`."""
+    """Whether a column blocks a line as in `blocking_column`. The segment need not cross the column."""
     bits = _blocking(column, by_sight) & _heights_between(z0, z1)
     return (
         bits != 0
@@ -164,11 +165,11 @@ def blocks(
 def first_obstacle(
     columns: Any, rules: Row, x0: float, y0: float, z0: float, x1: float, y1: float, z1: float
 ) -> tuple[float, int]:
-    """Where a segment enters a voxel that is solid or opaque, or leaves the map.
+    """Where a segment enters a solid or opaque voxel, or leaves the map.
 
-    The voxel that it starts in does not count: a mech that stands in a bush fires out of it.
+    The voxel that it starts in does not count: a mech that stands in foliage fires out of it.
 
-    Returns the parameter in [0, 1], else NEVER, and what is there: the voxel's flat index, or BEDROCK or OUTSIDE.
+    Returns the parameter in [0, 1], else NEVER, and what is there: the voxel's flat index, BEDROCK or OUTSIDE.
     """
     ix, iy, iz = math.floor(x0), math.floor(y0), math.floor(z0)
     last_x, last_y, last_z = math.floor(x1), math.floor(y1), math.floor(z1)

@@ -18,7 +18,7 @@ NUM_COMPONENTS = len(REWARD_COMPONENTS)
 
 @kernel
 def potential(rules: Row, battle: Row, mech: Row) -> float:
-    """Approach potential: 1 inside the zone, falling with the distance to its edge; 0 once dead or terminated."""
+    """Approach potential: 1 inside the zone, less with distance to its edge; 0 when dead or terminated."""
     if not mech.alive or is_terminal(rules, battle):
         return 0.0
     return float(1.0 - max(0.0, distance_to_centre(battle, mech) - battle.zone_radius) / rules.map_size)
@@ -26,9 +26,10 @@ def potential(rules: Row, battle: Row, mech: Row) -> float:
 
 @kernel
 def approach(rules: Row, battle: Row, mech: Row) -> float:
-    """Potential-based shaping towards the zone (Ng, Harada and Russell, ICML 1999); moves the potential on.
+    """Potential-based shaping towards the zone (Ng, Harada and Russell, ICML 1999); updates the stored potential.
 
-    It is that if nothing is kept of the potential where a death or the end sets it to 0.
+    A death or a terminal end sets the potential to 0. The mech then keeps the share `approach_kept` of the last
+    potential; only with a share of 0 is the shaping potential-based.
     """
     before = mech.potential
     mech.potential = potential(rules, battle, mech)
@@ -39,7 +40,7 @@ def approach(rules: Row, battle: Row, mech: Row) -> float:
 
 @kernel
 def zone_control(rules: Row, battle: Row, mech: Row, own_share: float, enemy_share: float) -> float:
-    """Seconds of the zone that a mech inside it won for its team in this decision."""
+    """The team's share of the zone minus the enemy's, times the decision's seconds, for a mech inside the zone."""
     if not is_inside(rules, battle, mech):
         return 0.0
     return float((own_share - enemy_share) * rules.decision_seconds)
@@ -47,19 +48,19 @@ def zone_control(rules: Row, battle: Row, mech: Row, own_share: float, enemy_sha
 
 @kernel
 def damage(mech: Row) -> float:
-    """Hit points dealt to enemies in this decision, less those dealt to friends and to itself."""
+    """Hit points dealt to enemies in this decision, minus those dealt to team-mates and to itself."""
     return float(mech.damage_dealt - mech.friendly_damage)
 
 
 @kernel
 def kill(mech: Row) -> float:
-    """Shares in this decision's kills, more of those made inside a contested zone."""
+    """Shares of this decision's kills; those made inside a contested zone count more."""
     return float(mech.kills)
 
 
 @kernel
 def assist(mech: Row) -> float:
-    """Shares in kills of mechs that it had painted, more of those inside a contested zone."""
+    """Shares of kills of mechs that it had painted; those inside a contested zone count more."""
     return float(mech.assists)
 
 
@@ -77,7 +78,7 @@ def overheat(rules: Row, mech: Row) -> float:
 
 @kernel
 def outcome(rules: Row, battle: Row, mech: Row) -> float:
-    """1 for a win, -1 for a loss, 0 for a draw, at a terminated end."""
+    """1 for a win, -1 for a loss, 0 for a draw, when the battle terminates."""
     if not is_terminal(rules, battle) or battle.winner == DRAW:
         return 0.0
     return 1.0 if battle.winner == mech.team else -1.0
@@ -85,13 +86,13 @@ def outcome(rules: Row, battle: Row, mech: Row) -> float:
 
 @kernel
 def takes_part(rules: Row, mech: Row) -> bool:
-    """Whether a mech has a place in the environment in this decision: it earns nothing after."""
+    """Whether a mech is an agent of the environment in this decision. Afterwards it gets no rewards."""
     return bool(mech.alive or mech.died or rules.dead_persist)
 
 
 @kernel
-def weigh(rules: Row, battle: Row, teams: Any, mech: Row, row: Any) -> None:
-    """Write the weighted components (K,) of a mech that takes part, in the order of the weights in `RewardConfig`."""
+def write_components(rules: Row, battle: Row, teams: Any, mech: Row, row: Any) -> None:
+    """Write the weighted components (K,) of a mech that takes part, in the order of `RewardConfig`."""
     own, enemy = teams[mech.team], teams[1 - mech.team]
     components = (
         rules.weight_approach * approach(rules, battle, mech),
@@ -108,8 +109,8 @@ def weigh(rules: Row, battle: Row, teams: Any, mech: Row, row: Any) -> None:
 
 
 @kernel
-def share_spirit(rules: Row, mechs: Any, components: Any) -> None:
-    """Blend each component (M, K) of the mechs that take part with its mean over the whole team, the dead included."""
+def apply_team_spirit(rules: Row, mechs: Any, components: Any) -> None:
+    """Blend each component (M, K) of the mechs that take part with its mean over the team, dead mechs included."""
     for team in range(2):
         for k in range(NUM_COMPONENTS):
             total, count = 0.0, 0
@@ -130,9 +131,9 @@ def reward_all(tables: Tables, state: State, b: int, components: Any, rewards: A
     components[:, :] = 0.0
     for m in range(mechs.shape[0]):
         if takes_part(rules, mechs[m]):
-            weigh(rules, state.battles[b], state.teams[b], mechs[m], components[m])
+            write_components(rules, state.battles[b], state.teams[b], mechs[m], components[m])
     if rules.team_spirit > 0.0:
-        share_spirit(rules, mechs, components)
+        apply_team_spirit(rules, mechs, components)
     for m in range(mechs.shape[0]):
         total = components[m, 0]
         for k in range(1, NUM_COMPONENTS):

@@ -1,8 +1,8 @@
-"""Counter-based random numbers: every draw is a function of the battle's seed and of what it is for.
+"""Counter-based random numbers: every draw is a function of the battle's seed and of its purpose.
 
-There is no stream to share or to advance, so a draw does not depend on which other draws were made, on the mech's
-colour or on its place in an array. The function is two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood,
-"Fast splittable pseudorandom number generators", OOPSLA 2014): ``mix(seed + mix((key + 1) * GOLDEN))``.
+There is no stream to advance. So a draw depends neither on other draws nor on the mech's team or its index in an array.
+The function is two rounds of the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+generators", OOPSLA 2014): ``mix(seed + mix((key + 1) * GOLDEN))``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT_30, _SHIFT_27, _SHIFT_31, _SHIFT_11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TICK_SHIFT, _PLACE_SHIFT = np.uint64(24), np.uint64(8)
 
-# What a number is drawn for. AIM is the first of four, one per mount.
+# Purposes of draws. AIM is the first of four, one per mount.
 MOVE_ORDER, FIRST_TEAM, AIM = map(integer, range(3))
 INTERCEPTION, WRECKAGE, RUBBLE = map(integer, range(6, 9))
 
@@ -52,12 +52,12 @@ def random_below(seed: Any, tick: int, place: int, purpose: int, limit: int) -> 
 
 @kernel
 def random_unit_of_voxel(seed: Any, tick: int, voxel: int, purpose: int) -> float:
-    """A uniform float64 in [0, 1) for a voxel's flat index, which may be larger than a place can be."""
+    """A uniform float64 in [0, 1) for a voxel's flat index, which may be too large for a spawn place."""
     return random_unit(random_bits(seed, tick, 0, purpose), voxel >> 16, voxel & 0xFFFF, purpose)
 
 
 def episode_seed(seed: int, episode: int) -> int:
-    """Seed of a place's k-th battle: the place's own seed for k = 0, then a hash of both, below 2**63."""
+    """Seed of a slot's battle number `episode`: the slot's own seed for 0, else a hash of both, below 2**63."""
     if episode == 0:
         return seed
     mask = 0xFFFFFFFFFFFFFFFF

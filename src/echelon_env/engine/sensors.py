@@ -16,7 +16,10 @@ from echelon_env.engine.targeting import has_paint_lock, smoke_between, squared_
 
 @kernel
 def perceives(tables: Tables, state: State, b: int, m: int, o: int, smoke: bool, clear: bool) -> int:
-    """How a living mech sees a living enemy, UNSEEN, SEEN or IN_SIGHT, with smoke between or clear terrain."""
+    """How a living mech sees a living enemy: UNSEEN, SEEN or IN_SIGHT.
+
+    `smoke`: smoke lies on the line between them. `clear`: no terrain does.
+    """
     rules, mech, other = tables.rules[0], state.mechs[b, m], state.mechs[b, o]
     if mech.shutdown:
         return UNSEEN
@@ -37,8 +40,8 @@ def perceives(tables: Tables, state: State, b: int, m: int, o: int, smoke: bool,
 
 
 @kernel
-def look_around(tables: Tables, state: State, b: int) -> None:
-    """Measure sensor quality and fill a battle's `visible` matrix and what its mechs hear.
+def update_visibility(tables: Tables, state: State, b: int) -> None:
+    """Update sensor quality, the `visible` matrix and the sounds of a battle's mechs.
 
     Entries of `visible` between team-mates and with the dead are UNSEEN.
     """
@@ -67,7 +70,7 @@ def look_around(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def danger(tables: Tables, mech: Row, other: Row) -> float:
-    """Hit points per second that an enemy's weapons could do from where it stands, by their ranges alone."""
+    """Hit points per second that an enemy's weapons could deal at its distance, by their ranges alone."""
     if other.shutdown or other.fallen > 0:
         return 0.0
     distance, rate = squared_distance(tables, mech, other), 0.0
@@ -80,7 +83,7 @@ def danger(tables: Tables, mech: Row, other: Row) -> float:
 
 @kernel
 def comes_before(tables: Tables, mech: Row, other: Row, listed: Row) -> bool:
-    """Whether an enemy belongs above another in a mech's contact table, sorted as its display says."""
+    """Whether an enemy precedes another in a mech's contact table, in the order that its display selects."""
     if mech.display == BY_DANGER:
         first, second = danger(tables, mech, other), danger(tables, mech, listed)
         if first != second:
@@ -95,7 +98,7 @@ def comes_before(tables: Tables, mech: Row, other: Row, listed: Row) -> bool:
 
 @kernel
 def list_contacts(tables: Tables, battle: Row, mechs: Any, order: Any, visible: Any, m: int) -> None:
-    """Fill mech m's contact rows with the enemies it sees, as its display sorts them and its suite has slots."""
+    """Fill mech m's contact rows with visible enemies in the order of its display, up to its suite's slots."""
     mech = mechs[m]
     contacts = mech.contacts
     contacts[:] = NO_MECH

@@ -1,4 +1,4 @@
-"""The beginning of a battle: columns from voxels, mechs on their spawn places."""
+"""The start of a battle: voxels are packed into columns and mechs are placed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MAP_CELL_WIDTH = len(MapCell)
 
 @kernel
 def fill_columns(tables: Tables, battle: Row, voxels: Any, top: int, columns: Any) -> None:
-    """Pack voxels (Z, Y, X) into empty columns (Y, X) and count the hazards; from `top` on there is nothing to pack."""
+    """Pack voxels (Z, Y, X) below `top` into zeroed columns (Y, X) and count the hazards."""
     for iz in range(top):
         bit = np.uint32(1 << iz)
         for iy in range(voxels.shape[1]):
             for ix in range(voxels.shape[2]):
                 code = voxels[iz, iy, ix]
-                if code == AIR:  # most are, and looking them up would take longest
+                if code == AIR:  # the most frequent material: skip the lookup
                     continue
                 material = tables.materials[code]
                 if material.blocks_sight:
@@ -42,7 +42,7 @@ def fill_columns(tables: Tables, battle: Row, voxels: Any, top: int, columns: An
 
 @kernel
 def _place(tables: Tables, battle: Row, mech: Row, x: float, y: float) -> None:
-    """A fresh mech on its spawn place, facing the zone."""
+    """Initialize a mech at its spawn place, facing the zone."""
     mech.x, mech.y = x, y
     mech.yaw = wrap_angle(arc_tangent2(battle.zone_y - y, battle.zone_x - x))
     mech.facing_x, mech.facing_y = cosine_sine(mech.yaw)
@@ -59,7 +59,7 @@ def _place(tables: Tables, battle: Row, mech: Row, x: float, y: float) -> None:
 
 @kernel
 def _quarter_turns(half_size: float, x: float, y: float) -> int:
-    """Counter-clockwise quarter turns of the map that bring the corner nearest to (x, y) to the corner (0, 0)."""
+    """Counter-clockwise quarter turns of the map that move the corner nearest to (x, y) to the corner (0, 0)."""
     if x < half_size:
         return 0 if y < half_size else 1
     return 3 if y < half_size else 2
@@ -67,7 +67,7 @@ def _quarter_turns(half_size: float, x: float, y: float) -> int:
 
 @kernel
 def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int, area: int, team: int) -> None:
-    """Put a team on the spawn places of an area."""
+    """Put a team's mechs on the spawn places of an area."""
     battle, mechs, teams = state.battles[b], state.mechs[b], state.teams[b]
     count = teams[team].mechs_alive
     first = 0 if team == BLUE else teams[BLUE].mechs_alive
@@ -87,13 +87,13 @@ def _place_team(tables: Tables, state: State, spawns: Any, classes: Any, b: int,
 
 @kernel
 def _touched(cell: int, size: int) -> int:
-    """One after the last column that cells before `cell` of the battlefield map touch; neighbours may share one."""
+    """The column after the last one that map cells before `cell` touch. Neighbouring cells may share a column."""
     return (cell * size + MAP_SIDE - 1) // MAP_SIDE
 
 
 @kernel
-def draw_battle_maps(tables: Tables, state: State, b: int) -> None:
-    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, turned for each team so that its spawn is in cell (0, 0)."""
+def write_battle_maps(tables: Tables, state: State, b: int) -> None:
+    """Summarise the terrain in MAP_SIDE x MAP_SIDE cells, rotated so that a team's spawn is in cell (0, 0)."""
     size, battle, columns = tables.rules[0].map_size, state.battles[b], state.columns[b]
     for cy in range(MAP_SIDE):
         for cx in range(MAP_SIDE):
@@ -117,9 +117,9 @@ def draw_battle_maps(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
-    """Begin a battle of zeroed arrays whose voxels, seed, zone and numbers of mechs (`mechs_alive`) are set.
+    """Start a battle whose arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
-    With `top` 0 the columns and the number of hazards are set, too.
+    With `top` 0 the columns and the number of hazards are already set, too.
     """
     battle = state.battles[b]
     fill_columns(tables, battle, state.voxels[b], top, state.columns[b])
@@ -127,4 +127,4 @@ def place_all(tables: Tables, state: State, spawns: Any, classes: Any, top: int,
     for area in range(2):
         team = battle.first_team if area == 0 else 1 - battle.first_team
         _place_team(tables, state, spawns, classes, b, area, team)
-    draw_battle_maps(tables, state, b)
+    write_battle_maps(tables, state, b)

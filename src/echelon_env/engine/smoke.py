@@ -1,4 +1,4 @@
-"""Smoke: clouds that no line of sight crosses."""
+"""Smoke clouds, which block lines of sight."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def crosses_smoke(clouds: Any, count: int, x0: float, y0: float, z0: float, x1: 
 
 
 @kernel
-def leave_smoke(tables: Tables, state: State, b: int, projectile: Row, x: float, y: float, z: float) -> None:
-    """Hang a cloud where a smoke shell's flight ends; other projectiles leave none."""
+def release_smoke(tables: Tables, state: State, b: int, projectile: Row, x: float, y: float, z: float) -> None:
+    """Add a cloud where a smoke shell's flight ends. Other projectiles leave none."""
     battle, w = state.battles[b], integer(projectile.weapon)
     weapon = tables.weapons[w]
     if weapon.smoke_radius <= 0.0:
         return
     if battle.num_clouds == state.clouds.shape[1]:
-        battle.lost_events += 1  # only in a state that no battle comes to by itself
+        battle.lost_events += 1  # cannot happen in a battle that started with a reset
         return
     cloud = state.clouds[b, battle.num_clouds]
     battle.num_clouds += 1
@@ -40,7 +40,7 @@ def leave_smoke(tables: Tables, state: State, b: int, projectile: Row, x: float,
 
 @kernel
 def age_clouds(state: State, b: int) -> None:
-    """One tick of all clouds of a battle; those that stay keep their order."""
+    """One tick of all clouds of a battle. The remaining ones keep their order."""
     battle, clouds = state.battles[b], state.clouds[b]
     kept = 0
     for c in range(battle.num_clouds):

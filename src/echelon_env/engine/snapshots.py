@@ -1,4 +1,4 @@
-"""An engine's state as plain arrays that can be kept in a file: battles' maps by their seeds and what has changed."""
+"""An engine's state as plain arrays for files. A map is stored as its seed and the bytes that have changed."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from echelon_env.storage.arrays import Arrays, Kind, as_bytes, bytes_kind, check
 from echelon_env.terrain import RecipeError, Terrain, generate
 
 _SPARSE = ("voxels", "voxel_damage", "events")
-"""Arrays of which only the bytes are kept that differ from the map's, or from 0."""
+"""Arrays of which only the bytes are stored that differ from the map, or from 0."""
 
-_FOLLOWING = ("columns", "started")
-"""Arrays that follow from others, or from there being a state at all."""
+_DERIVED = ("columns", "started")
+"""Arrays that are derived from others, or that are the same in every saved state."""
 
 _BITS = {"opaque": "blocks_sight", "solid": "blocks_movement", "hazard": "hazard"}
-"""Fields of a column, and the materials' properties that they tell of."""
+"""Fields of a column, and the material properties that they record."""
 
 _REWARDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
 
 
 def engine_arrays(engine: BattleEngine) -> Arrays:
-    """Everything that the future of an engine's battles depends on; `restore_engine` takes it.
+    """Everything that later steps of an engine's battles depend on; the argument of `restore_engine`.
 
-    The reward weights that hold and the content hashes of the maps that its pool has made so far are part of it.
+    The current reward weights and the content hashes of the maps that its pool has generated are part of it.
 
-    Raises `NotResetError` where a battle has never been reset.
+    Raises `NotResetError` if a battle has never been reset.
     """
     snapshot = engine.snapshot()
     if not snapshot["started"].all():
@@ -55,25 +55,25 @@ def engine_arrays(engine: BattleEngine) -> Arrays:
                 changed = data
             arrays[f"{name}_at"] = np.flatnonzero(changed).astype(np.int64)
             arrays[f"{name}_bytes"] = data[arrays[f"{name}_at"]]
-        elif name not in _FOLLOWING:
+        elif name not in _DERIVED:
             arrays[name] = as_bytes(array)
     return arrays
 
 
 def restore_engine(engine: BattleEngine, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Restore the `engine_arrays` of an engine of the same configuration, maps and batch size.
+    """Restore the `engine_arrays` of an engine with the same configuration, maps and batch size.
 
-    Raises ValueError, with nothing changed, where they are not of such an engine or cannot be of any: for another
-    configuration but for the rewards (`ConfigError`), another pool, maps that are made otherwise here (`RecipeError`),
-    and for values that no battle can have.
+    Raises ValueError, with nothing changed, for arrays of another engine or of none: for a configuration that differs
+    in more than the reward weights (`ConfigError`), another pool, maps that are generated differently here
+    (`RecipeError`), and values that no battle can have.
     """
     snapshot = engine.snapshot()
     _check(engine, snapshot, arrays)
     rewards = RewardConfig(**dict(zip(_REWARDS, arrays["reward_weights"].tolist(), strict=True)))
-    dataclasses.replace(engine.config, rewards=rewards)  # raises where they are impossible
+    dataclasses.replace(engine.config, rewards=rewards)  # raises if they are invalid
     check_same("the battles", "rewards.gamma", engine.config.rewards.gamma, rewards.gamma)
     for name, array in snapshot.items():
-        if name not in (*_SPARSE, *_FOLLOWING):
+        if name not in (*_SPARSE, *_DERIVED):
             snapshot[name] = from_bytes(arrays[name], array)
     hashes = [digest.tobytes().hex() for digest in arrays["map_hashes"]]
     terrains = _make_maps(engine, snapshot["battles"]["map_seed"].tolist(), hashes)
@@ -94,7 +94,7 @@ def restore_engine(engine: BattleEngine, arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _identity(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]]) -> Arrays:
-    """What must be the same where a state is restored: the configuration, the maps, and the arrays' layout."""
+    """What must be equal where a state is restored: the configuration, the maps, and the arrays' layout."""
     layout = [(name, array.shape, array.dtype.descr) for name, array in snapshot.items()]
     return {
         "config": np.frombuffer(_config_text(engine.config).encode(), np.uint8),
@@ -104,7 +104,7 @@ def _identity(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]]) -> Arr
 
 
 def _config_text(config: BattleConfig) -> str:
-    """A configuration as JSON, but for the rewards that can change in the course of a battle."""
+    """A configuration as JSON, without the reward weights, which can change during a battle."""
     return json.dumps(config.to_dict() | {"rewards": {"gamma": config.rewards.gamma}}, sort_keys=True)
 
 
@@ -114,7 +114,7 @@ def _digests(hashes: list[str]) -> NDArray[np.uint8]:
 
 
 def _check(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise ValueError unless arrays are of an engine with the same identity."""
+    """Raise ValueError unless the arrays come from an engine with the same identity."""
     battles = engine.num_battles
     expected: dict[str, Kind] = {
         "config": ((None,), np.uint8),
@@ -128,9 +128,9 @@ def _check(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]], arrays: M
     for name, array in snapshot.items():
         if name in _SPARSE:
             expected |= {f"{name}_at": ((None,), np.int64), f"{name}_bytes": ((None,), np.uint8)}
-        elif name not in _FOLLOWING:
+        elif name not in _DERIVED:
             expected[name] = bytes_kind(array, battles)
-    _check_config(engine.config, arrays.get("config"))  # before shapes, most of which follow from it
+    _check_config(engine.config, arrays.get("config"))  # before the shapes, most of which depend on it
     check_arrays("the battles", arrays, expected)
     identity = _identity(engine, snapshot)
     if not np.array_equal(arrays["pool_seeds"], identity["pool_seeds"]):
@@ -184,14 +184,16 @@ def _pool(maps: MapPool | None) -> str:
 
 
 def _make_maps(engine: BattleEngine, seeds: list[int], hashes: list[str]) -> list[Terrain]:
-    """The battles' maps. Raises ValueError for one that is none of the pool's, or that has another content hash."""
+    """The battles' maps. Raises ValueError for one that is not in the pool or has another content hash."""
     pool = None if engine.maps is None else set(engine.maps.seeds)
     made: dict[int, Terrain] = {}
     for battle, (seed, content_hash) in enumerate(zip(seeds, hashes, strict=True)):
         if pool is not None and seed not in pool:
             raise ValueError(f"state of the battles: map seed {seed} of battle {battle} is none of {engine.maps!r}")
         if seed not in made:
-            made[seed] = generate(engine.config, seed)  # a pool would count it as made, even if the state is refused
+            made[seed] = generate(
+                engine.config, seed
+            )  # not through the pool, which would count it as generated even if the state is refused
         try:
             made[seed].check_content(content_hash)
         except RecipeError as error:
@@ -200,7 +202,7 @@ def _make_maps(engine: BattleEngine, seeds: list[int], hashes: list[str]) -> lis
 
 
 def _pack_columns(engine: BattleEngine, voxels: NDArray[np.uint8], columns: NDArray[Any]) -> None:
-    """Write the columns (B, Y, X) that follow from voxels (B, Z, Y, X)."""
+    """Write the columns (B, Y, X) of voxels (B, Z, Y, X)."""
     heights = np.arange(voxels.shape[1], dtype=np.uint32)[:, None, None]
     for name, of in _BITS.items():
         bit = engine.tables.materials[of].astype(np.uint32)
@@ -209,7 +211,7 @@ def _pack_columns(engine: BattleEngine, voxels: NDArray[np.uint8], columns: NDAr
 
 
 def _check_values(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]]) -> None:
-    """Raise ValueError for values with which a kernel would read or write beyond an array."""
+    """Raise ValueError for values that would make a kernel read or write outside an array."""
     mechs, tables, size = engine.num_mechs, engine.tables, engine.config.terrain.size
     classes, weapons, height = len(tables.classes), len(tables.weapons), engine.config.terrain.height
     packs = snapshot["paint"].shape[1]

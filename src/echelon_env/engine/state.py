@@ -23,7 +23,7 @@ BLUE, RED = 0, 1
 """The teams' numbers."""
 
 DRAW = -1
-"""The field `winner` of BATTLE where neither team won."""
+"""The value of `winner` in BATTLE if neither team won."""
 
 # How a mech sees another: not, by radar or heat only, or with a clear line between their centres.
 UNSEEN, SEEN, IN_SIGHT = range(3)
@@ -46,19 +46,19 @@ EVENT_MEANINGS = {
     "shot": ("shooter", "mech aimed at, or none", "-"),
     "hit": ("shooter", "mech hit", "hit points that its body lost"),
     "splash": ("shooter", "mech in the splash", "hit points that its body lost"),
-    "impact": ("shooter", "-", "voxels destroyed; a projectile struck terrain, burst, or came to its aimed point"),
+    "impact": ("shooter", "-", "voxels destroyed; a projectile struck terrain, burst, or reached its aim point"),
     "smoke": ("shooter", "-", "-"),
     "hazard": ("-", "mech burnt", "hit points that its body lost"),
     "paint": ("painter", "mech painted", "-"),
     "interception": ("mech that shot a missile down", "shooter of the missile", "-"),
     "fall": ("mech that fell", "-", "-"),
     "rise": ("mech that stood up", "-", "-"),
-    "legged": ("mech whose legs went", "-", "-"),
+    "legged": ("mech that lost its legs", "-", "-"),
     "shutdown": ("mech that shut down", "-", "-"),
     "restart": ("mech that restarted", "-", "-"),
     "death": ("mech that died", "-", "-"),
 }
-"""Kinds of events with what their actor, target and amount are; "-" is NO_MECH or 0."""
+"""Kinds of events with the meanings of their actor, target and amount; "-" is NO_MECH or 0."""
 
 EVENT_KINDS = tuple(EVENT_MEANINGS)
 """Names by code (field `kind` of EVENT)."""
@@ -67,15 +67,15 @@ EVENT_KINDS = tuple(EVENT_MEANINGS)
     SHOT, HIT, SPLASH, IMPACT, SMOKE, HAZARD, PAINT, INTERCEPTION, FALL, RISE, LEGGED, SHUTDOWN, RESTART, DEATH
 ) = map(integer, range(len(EVENT_KINDS)))  # fmt: skip
 
-# What is looked up of each cell of an ego map (second axis of `ego`).
+# Values of each cell of an ego map (second axis of `ego`).
 EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD = range(5)
 
-# What is on its way to a mech in a tick (last axis of `pending`).
+# Pending effects on a mech in a tick (last axis of `pending`).
 BODY, LEGS, HEAT, STABILITY = range(4)
 
 
 def record_dtype(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
-    """An aligned record whose gaps are fields: copies of a record skip its padding, and bytes must not differ."""
+    """An aligned record type whose padding is named fields, because copies of a record skip unnamed padding."""
     aligned = np.dtype(fields, align=True)
     complete: list[tuple[Any, ...]] = []
     end = 0
@@ -104,7 +104,7 @@ MECH = record_dtype(
         ("legs", "f8"),  # leg hit points left
         ("stability", "f8"),  # points left
         ("heat", "f8"),  # heat points
-        ("speed_factor", "f8"),  # of this tick: what the ground leaves of the top speed
+        ("speed_factor", "f8"),  # share of the top speed that the ground allows in this tick
         ("quality", "f8"),  # sensor quality at the last decision
         ("jam", "f8"),  # strength of the enemy's ECM at the last decision, 0..1
         ("sounds", "f8", (4,)),  # noise of enemies ahead, left, behind, right at the last decision, 0..1
@@ -118,9 +118,9 @@ MECH = record_dtype(
         ("message", "f8", (COMM_DIM,)),  # command of this decision, to the pack
         ("damage_dealt", "f8"),  # hit points taken from enemies' bodies in this decision
         ("friendly_damage", "f8"),  # hit points taken from team-mates' and the own body in this decision
-        ("kills", "f8"),  # kills in this decision; shared kills count in parts, all in a contested zone more
+        ("kills", "f8"),  # kills in this decision; shared kills count in parts, kills in a contested zone more
         ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision, likewise
-        ("loss", "f8"),  # what its death in this decision counts; 0 if it did not die
+        ("loss", "f8"),  # weight of its death in this decision; 0 if it did not die
         ("shutdown_ticks", "i4"),  # ticks shut down in this decision
         ("bad_actions", "i4"),  # non-finite action entries in this decision
         ("cooldown", "i4", (len(MOUNTS),)),  # ticks until each mount is ready
@@ -129,7 +129,7 @@ MECH = record_dtype(
         ("suppressed", "i4"),  # ticks left
         ("fallen", "i4"),  # ticks until it stands up, 0 while standing
         ("wreck_ticks", "i4"),  # ticks until its hard wreck softens
-        ("wreck_low", "i2"),  # heights that its wreck takes up: lowest voxel
+        ("wreck_low", "i2"),  # heights that its wreck occupies: lowest voxel
         ("wreck_high", "i2"),  # and the one above the highest
         ("target", "i2"),  # mech chosen as target, or NO_MECH
         ("contacts", "i2", (CONTACT_ROWS,)),  # mechs in the contact rows of the last observation, then NO_MECH
@@ -152,10 +152,10 @@ MECH = record_dtype(
 
 WALK = record_dtype(
     [
-        ("reach", "f8"),  # m: how far a mech may walk along an axis in this decision, and a little more
+        ("reach", "f8"),  # m, upper bound of its walk along an axis in this decision
         ("solid", "u4"),  # heights, as bits, at which columns under its footprint are solid
-        ("hazard", "u4"),  # and at which they are hazardous,
-        ("surveyed", "i4"),  # the battle's terrain_changes + 1 when these were looked up; 0: not yet
+        ("hazard", "u4"),  # and at which they are hazardous
+        ("surveyed", "i4"),  # terrain_changes + 1 of the battle at the lookup; 0: not looked up yet
     ]
 )
 
@@ -250,7 +250,7 @@ TEAM = record_dtype(
 BATTLE = record_dtype(
     [
         ("seed", "u8"),
-        ("map_seed", "u8"),  # that the map was made from
+        ("map_seed", "u8"),  # of the generated map
         ("zone_x", "f8"),  # m
         ("zone_y", "f8"),
         ("zone_radius", "f8"),  # m
@@ -262,11 +262,11 @@ BATTLE = record_dtype(
         ("num_hazards", "i4"),  # hazardous voxels on the map
         ("terrain_changes", "i4"),  # times that a voxel has changed
         ("num_events", "i4"),  # events of the last decision
-        ("lost_events", "i4"),  # events, clouds and projectiles that did not fit; capacities are such that it stays 0
+        ("lost_events", "i4"),  # events, clouds and projectiles without room; capacities are large enough to keep it 0
         ("over", "i1"),
         ("winner", "i1"),  # BLUE, RED or DRAW, once over
         ("reason", "i1"),  # RUNNING, ZONE_CONTROL, ELIMINATION or TIME_LIMIT
-        ("contested", "i1"),  # whether the zone was at the last death
+        ("contested", "i1"),  # whether the zone was contested at the last death
         ("first_team", "i1"),  # the team that holds the first spawn area
     ]
 )
@@ -297,7 +297,7 @@ COLUMN = record_dtype(
 
 
 class State(NamedTuple):
-    """Arrays of B battles with M mechs each; what kernels read and write."""
+    """Arrays of B battles with M mechs each. Kernels read and write them."""
 
     mechs: NDArray[Any]  # (B, M) MECH: team blue's mechs first, then red's
     teams: NDArray[Any]  # (B, 2) TEAM
@@ -316,17 +316,17 @@ class State(NamedTuple):
     voxel_damage: NDArray[np.uint16]  # (B, Z, Y, X) hit points that each voxel has lost
     columns: NDArray[Any]  # (B, Y, X) COLUMN
     battle_maps: NDArray[np.float32]  # (B, 2, F) the battlefield map as each team sees it
-    # What follows is scratch, on which the future does not depend: see SCRATCH.
+    # Scratch arrays, on which later steps do not depend: see SCRATCH.
     bursts: NDArray[Any]  # (B, P) BURST: the first num_bursts ended in this tick
     move_order: NDArray[np.int16]  # (B, M) the order in which mechs move in a tick
-    walks: NDArray[Any]  # (B, M) WALK: what a mech walks on and how far
-    near: NDArray[np.int16]  # (B, M, M) how many mechs each may touch in this decision, and then which
-    pending: NDArray[np.float64]  # (B, M, 4) BODY, LEGS, HEAT, STABILITY on their way to each mech in a tick
+    walks: NDArray[Any]  # (B, M) WALK: the ground under a mech and how far it may walk
+    near: NDArray[np.int16]  # (B, M, M) number of mechs that each may touch in this decision, then their indices
+    pending: NDArray[np.float64]  # (B, M, 4) BODY, LEGS, HEAT, STABILITY pending for each mech in a tick
     ego: NDArray[np.uint32]  # (B, 5, cells) EGO_X, EGO_Y, EGO_INSIDE, EGO_SOLID, EGO_HAZARD of an ego map's cells
-    blockers: NDArray[np.int16]  # (B, M, M, 2) the column (iy, ix) that last stood between two mechs
+    blockers: NDArray[np.int16]  # (B, M, M, 2) column (iy, ix) that last blocked the line between two mechs
 
 
 SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers")
-"""Arrays of the state that are written before they are read in every decision (`list_near` begins `walks` and `near`;
-nothing may survey the ground before), but for `pending`, all zeros between decisions, and `blockers`, columns of the
-map that are only guesses, tested again each time."""
+"""Arrays of the state that every decision writes before it reads them, with two exceptions. `list_near` initializes
+`walks` and `near`; no kernel may survey the ground before. Exceptions: `pending` is all zeros between decisions, and
+`blockers` holds columns that are only guesses and are tested again each time."""

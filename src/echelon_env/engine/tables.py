@@ -73,7 +73,7 @@ RULES = np.dtype(
         ("hearing_range", "f8"),  # m
         ("muffled", "f8"),  # factor
         ("terrain_cell", "f8"),  # m
-        ("intel_ticks", "i8"),  # that sightings are remembered
+        ("intel_ticks", "i8"),  # memory of sightings
         ("zone_max_feet", "f8"),  # m
         ("contested_share", "f8"),
         ("contested_kill", "f8"),  # factor
@@ -143,7 +143,7 @@ WEAPON = np.dtype(
         ("paint", "i8"),  # ticks
         ("smoke_radius", "f8"),  # m
         ("smoke_ticks", "i8"),
-        ("charges", "i8"),  # 0: any number
+        ("charges", "i8"),  # 0: unlimited
     ],
     align=True,
 )
@@ -164,18 +164,18 @@ MATERIAL = np.dtype(
 )
 
 CEILING_CLEARANCE = 0.5
-"""m below the map's height at which homing projectiles cruise."""
+"""m; homing projectiles cruise this far below the map's height."""
 
 
 class Tables(NamedTuple):
-    """What kernels need to know and never change."""
+    """Constants that kernels read."""
 
     rules: NDArray[Any]  # (1,) RULES
     classes: NDArray[Any]  # (K,) MECH_CLASS
     weapons: NDArray[Any]  # (W,) WEAPON
     materials: NDArray[Any]  # (N,) MATERIAL, by the codes that voxels hold
     mates: NDArray[np.int16]  # (M, M) each mech's team-mates, its pack's first, in the roster's order, then NO_MECH
-    ego_grid: NDArray[np.float64]  # (2, cells) how many cells forward and left the cells of an ego map are
+    ego_grid: NDArray[np.float64]  # (2, cells) cells forward and left of the mech, for each cell of an ego map
 
 
 def build_tables(config: BattleConfig) -> Tables:
@@ -284,7 +284,7 @@ def _materials(config: BattleConfig) -> NDArray[Any]:
 
 
 def _harm(material: Material, materials: tuple[Material, ...]) -> float:
-    """How much a material heats or damages, or else cools (below 0), as a share of what the worst one does."""
+    """A material's heating or damage, else its cooling (below 0), as a share of that of the worst material."""
     hottest, coldest = max(m.heat for m in materials), min(m.heat for m in materials)
     heat = material.heat / hottest if material.heat > 0 else 0.0
     damage = material.damage / max(m.damage for m in materials) if material.damage > 0 else 0.0
@@ -306,7 +306,7 @@ def _mates(config: BattleConfig) -> NDArray[np.int16]:
 
 
 def _sound_scale(config: BattleConfig) -> float:
-    """Logarithm of one plus the noise of the noisier roster at full speed."""
+    """Logarithm of 1 plus the noise of the noisier roster at full speed."""
     catalog = config.catalog
     loudest = 0.0
     for roster in config.rosters:
@@ -316,7 +316,7 @@ def _sound_scale(config: BattleConfig) -> float:
 
 
 def _half_arc_cos(arc_degrees: float) -> float:
-    """Cosine of half an arc; for the full circle less than any cosine, so that rounding excludes nothing."""
+    """Cosine of half an arc. For the full circle -2, below every cosine, so that rounding excludes nothing."""
     if arc_degrees >= 360.0:
         return -2.0
     return float(cosine_sine(arc_degrees / 2 * PI / 180)[0])

@@ -29,7 +29,7 @@ def squared_distance(tables: Tables, a: Row, b: Row) -> float:
 
 @kernel
 def _by_place(mechs: Any, m: int, o: int) -> tuple[int, int]:
-    """Two mechs, the one of the lower spawn place first: lines between them are measured the same from both ends."""
+    """Two mechs in the order of their spawn places, so that a line between them is the same from both ends."""
     return (o, m) if mechs[o].place < mechs[m].place else (m, o)
 
 
@@ -48,7 +48,7 @@ def smoke_between(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
 
 @kernel
 def terrain_is_clear(tables: Tables, state: State, b: int, m: int, o: int) -> bool:
-    """Whether no terrain blocks the line between two mechs' centres; what blocked it last is asked first."""
+    """Whether no terrain blocks the line between two mechs' centres. The last blocker is tested first."""
     m, o = _by_place(state.mechs[b], m, o)
     columns, blocker, one, two = state.columns[b], state.blockers[b, m, o], state.mechs[b, m], state.mechs[b, o]
     z0, z1 = centre_height(tables, one), centre_height(tables, two)
@@ -100,7 +100,7 @@ def is_valid_target(tables: Tables, state: State, b: int, m: int, o: int, weapon
 
 @kernel
 def choose_target(tables: Tables, state: State, b: int, m: int, weapon: Row) -> int:
-    """The target that the action chose if it is valid, else the nearest valid one, else NO_MECH."""
+    """The target that the action chose if it is valid, else the nearest valid enemy, else NO_MECH."""
     mechs, order = state.mechs[b], state.order[b]
     mech = mechs[m]
     chosen: int = integer(mech.target)

@@ -1,4 +1,4 @@
-"""The order of things: a physics tick, a decision, a range of battles."""
+"""The order of phases in a physics tick and in a decision, and the step of a range of battles."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.engine._jit import entry_point, kernel
-from echelon_env.engine.body import age_all
-from echelon_env.engine.commands import forget_decision, read_commands
+from echelon_env.engine.body import update_bodies
+from echelon_env.engine.commands import clear_decision, read_commands
 from echelon_env.engine.damage import settle
 from echelon_env.engine.intel import share_intel
 from echelon_env.engine.movement import list_near, move_all
@@ -18,7 +18,7 @@ from echelon_env.engine.outcome import decide_outcome, flag_rows
 from echelon_env.engine.paint import age_paint
 from echelon_env.engine.projectiles import fly_all
 from echelon_env.engine.reward import reward_all
-from echelon_env.engine.sensors import list_all_contacts, look_around
+from echelon_env.engine.sensors import list_all_contacts, update_visibility
 from echelon_env.engine.setup import place_all
 from echelon_env.engine.smoke import age_clouds
 from echelon_env.engine.state import State
@@ -43,7 +43,7 @@ def tick(tables: Tables, state: State, b: int) -> None:
     first_event = state.battles[b].num_events
     age_clouds(state, b)
     age_paint(state, b)
-    age_all(tables, state, b)
+    update_bodies(tables, state, b)
     move_all(tables, state, b)
     fire_all(tables, state, b)
     fly_all(tables, state, b)
@@ -53,8 +53,8 @@ def tick(tables: Tables, state: State, b: int) -> None:
 
 @kernel
 def perceive(tables: Tables, state: State, out: Outputs, b: int) -> None:
-    """What a battle's mechs see, as contact tables and observations."""
-    look_around(tables, state, b)
+    """Update what a battle's mechs perceive: visibility, contacts, intel and observations."""
+    update_visibility(tables, state, b)
     list_all_contacts(tables, state, b)
     share_intel(tables, state, b)
     observe_all(tables, state, b, out.observations[b])
@@ -62,8 +62,8 @@ def perceive(tables: Tables, state: State, out: Outputs, b: int) -> None:
 
 @kernel
 def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> None:
-    """One decision of a battle that is not over, save for what its mechs then perceive."""
-    forget_decision(state, b)
+    """One decision of a battle that is not over, without the perception that follows it."""
+    clear_decision(state, b)
     read_commands(tables, state, actions[b], b)
     list_near(tables, state, b)
     for _ in range(tables.rules[0].decision_repeat):
@@ -76,9 +76,9 @@ def decide(tables: Tables, state: State, actions: Any, out: Outputs, b: int) -> 
 
 
 @kernel
-def _stand_still(state: State, out: Outputs, b: int) -> None:
-    """What a step returns of a battle that was over before."""
-    forget_decision(state, b)
+def _write_idle_outputs(state: State, out: Outputs, b: int) -> None:
+    """Write the outputs of a battle that was over before the step."""
+    clear_decision(state, b)
     out.rewards[b, :] = 0.0
     out.components[b, :, :] = 0.0
     out.terminated[b, :] = False
@@ -89,13 +89,14 @@ def _stand_still(state: State, out: Outputs, b: int) -> None:
 def step_range(
     tables: Tables, state: State, actions: Any, out: Outputs, first: int, last: int, only_perceive: bool
 ) -> None:  # fmt: skip
-    """One decision of battles first to last - 1; those that are over stand still.
+    """One decision of the battles from `first` to `last` - 1; those that are over do not change.
 
-    With `only_perceive` nothing is decided: so battles begin, and what mechs perceive with is compiled once.
+    With `only_perceive` a battle's mechs only perceive. Battles start with such a step, so that this code is compiled
+    once.
     """
     for b in range(first, last):
         if state.battles[b].over:
-            _stand_still(state, out, b)
+            _write_idle_outputs(state, out, b)
             continue
         if not only_perceive:
             decide(tables, state, actions, out, b)
@@ -104,9 +105,9 @@ def step_range(
 
 @entry_point
 def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, top: int, b: int) -> None:
-    """Begin battle b, its arrays zeroed and its voxels, seed, zone and `mechs_alive` set.
+    """Start battle b, whose arrays are zeroed and whose voxels, seed, zone and `mechs_alive` are set.
 
-    `spawns` (2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes;
-    above `top` metres there is nothing but air. With `top` 0 the columns and the number of hazards are set, too.
+    `spawns` (2, K, 2) float64 are the spawn places in metres, `classes` (M,) int64 the mechs' classes. All voxels above
+    `top` metres are air. With `top` 0 the columns and the number of hazards are already set, too.
     """
     place_all(tables, state, spawns, classes, top, b)

@@ -1,4 +1,4 @@
-"""Changing the terrain: every write to a voxel keeps its column and the count of hazards true."""
+"""Changes of the terrain. Every write to a voxel also updates its column and the number of hazards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _with_bit(bits: Any, iz: int, on: bool) -> int:
 
 @kernel
 def set_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, code: int) -> None:
-    """Make a voxel a whole one of a material."""
+    """Replace a voxel by an undamaged one of a material."""
     voxels, column = state.voxels[b], state.columns[b, iy, ix]
     before, material = tables.materials[voxels[iz, iy, ix]], tables.materials[code]
     state.battles[b].num_hazards += material.hazard - before.hazard
@@ -36,8 +36,8 @@ def set_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, c
 
 
 @kernel
-def _wear(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, hit_points: float) -> None:
-    """Take hit points, rounded to whole ones, from a voxel that can be destroyed."""
+def _damage_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, hit_points: float) -> None:
+    """Take hit points, rounded to integers, from a voxel that can be destroyed."""
     whole = tables.materials[state.voxels[b, iz, iy, ix]].hit_points
     if whole > 0:
         lost = int(state.voxel_damage[b, iz, iy, ix]) + math.floor(hit_points + 0.5)
@@ -45,8 +45,8 @@ def _wear(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int, hit_p
 
 
 @kernel
-def _break(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int) -> int:
-    """Replace a voxel that has lost all its hit points; say how many broke."""
+def _destroy_voxel(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int) -> int:
+    """Replace a voxel that has lost all its hit points; return 1 if it did, else 0."""
     material = tables.materials[state.voxels[b, iz, iy, ix]]
     if material.hit_points == 0 or state.voxel_damage[b, iz, iy, ix] < material.hit_points:
         return 0
@@ -62,13 +62,13 @@ def _break(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int) -> i
 
 @kernel
 def _reach(centre: float, radius: float, limit: int) -> tuple[int, int]:
-    """First cell along an axis whose middle can lie within the radius, and the one after the last; on the map."""
+    """Cells of an axis, on the map, whose middles may lie within the radius: the first, and the one after the last."""
     return max(0, math.ceil(centre - radius - 0.5)), min(limit, math.floor(centre + radius - 0.5) + 1)
 
 
 @kernel
-def _visit(tables: Tables, state: State, b: int, burst: Row, breaking: bool) -> int:
-    """Wear or break every voxel that a burst reaches; returns how many broke."""
+def _apply_burst(tables: Tables, state: State, b: int, burst: Row, breaking: bool) -> int:
+    """Damage the voxels that a burst reaches, or destroy the worn ones (`breaking`); return how many broke."""
     weapon = tables.weapons[burst.weapon]
     height, size = state.voxels.shape[1], state.voxels.shape[2]
     broken = 0
@@ -76,9 +76,9 @@ def _visit(tables: Tables, state: State, b: int, burst: Row, breaking: bool) -> 
     if struck >= 0:
         sx, sy, sz = struck % size, struck // size % size, struck // (size * size)
         if breaking:
-            broken += _break(tables, state, b, sx, sy, sz)
+            broken += _destroy_voxel(tables, state, b, sx, sy, sz)
         else:
-            _wear(tables, state, b, sx, sy, sz, weapon.damage)
+            _damage_voxel(tables, state, b, sx, sy, sz, weapon.damage)
     radius = weapon.splash_radius
     if radius <= 0.0:
         return broken
@@ -92,20 +92,20 @@ def _visit(tables: Tables, state: State, b: int, burst: Row, breaking: bool) -> 
                 if distance > radius * radius or flat_index(size, ix, iy, iz) == struck:
                     continue
                 if breaking:
-                    broken += _break(tables, state, b, ix, iy, iz)
+                    broken += _destroy_voxel(tables, state, b, ix, iy, iz)
                 else:
-                    _wear(tables, state, b, ix, iy, iz, weapon.damage * weapon.splash_share)
+                    _damage_voxel(tables, state, b, ix, iy, iz, weapon.damage * weapon.splash_share)
     return broken
 
 
 @kernel
 def settle_bursts(tables: Tables, state: State, b: int) -> None:
-    """Let the terrain take this tick's bursts: all wear first, then what is worn through breaks, in any order."""
+    """Apply this tick's bursts to the terrain: first all damage, then all destruction, so their order is irrelevant."""
     battle, bursts = state.battles[b], state.bursts[b]
     for i in range(battle.num_bursts):
-        _visit(tables, state, b, bursts[i], False)
+        _apply_burst(tables, state, b, bursts[i], False)
     for i in range(battle.num_bursts):
-        broken = _visit(tables, state, b, bursts[i], True)
+        broken = _apply_burst(tables, state, b, bursts[i], True)
         if bursts[i].event >= 0:
             state.events[b, bursts[i].event].amount = broken
     battle.num_bursts = 0

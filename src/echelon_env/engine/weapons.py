@@ -16,15 +16,15 @@ from echelon_env.engine.targeting import centre_height, choose_target, has_direc
 
 
 @kernel
-def drawn_aim(rules: Row, battle: Row, place: int, mount: int) -> float:
-    """Where a shot aims, as a share of its target's height."""
+def random_aim(rules: Row, battle: Row, place: int, mount: int) -> float:
+    """The height at which a shot aims, a random share of its target's height."""
     draw = rng.random_unit(battle.seed, integer(battle.tick), place, rng.AIM + mount)
     return float(rules.aim_low + (rules.aim_high - rules.aim_low) * draw)
 
 
 @kernel
 def launch(tables: Tables, state: State, b: int, m: int, w: int, target: int, aim: float) -> None:
-    """Put a projectile at the shooter's centre, on its way to the aimed point or level and straight ahead."""
+    """Launch a projectile from the shooter's centre to the aim point, without a target level and straight ahead."""
     battle, mech, weapon = state.battles[b], state.mechs[b, m], tables.weapons[w]
     dx, dy, dz = mech.facing_x, mech.facing_y, 0.0
     x, y, z = mech.x, mech.y, centre_height(tables, mech)
@@ -35,7 +35,7 @@ def launch(tables: Tables, state: State, b: int, m: int, w: int, target: int, ai
         dx, dy, dz = lead(tables.rules[0].gravity, weapon, dx, dy, dz, enemy.vx, enemy.vy)
     length = math.sqrt(dx * dx + dy * dy + dz * dz)
     if battle.num_projectiles == state.projectiles.shape[1]:
-        battle.lost_events += 1  # only in a state that no battle comes to by itself
+        battle.lost_events += 1  # cannot happen in a battle that started with a reset
         return
     projectile = state.projectiles[b, battle.num_projectiles]
     battle.num_projectiles += 1
@@ -54,14 +54,14 @@ def launch(tables: Tables, state: State, b: int, m: int, w: int, target: int, ai
 
 @kernel
 def has_shots(tables: Tables, mech: Row, mount: int) -> bool:
-    """Whether a weapon is on a mount and has charges left or needs none."""
+    """Whether a mount has a weapon with charges left or without a limit."""
     w = tables.classes[mech.mech_class].weapon[mount]
     return bool(w >= 0 and (tables.weapons[w].charges == 0 or mech.charges[mount] > 0))
 
 
 @kernel
 def fire(tables: Tables, state: State, b: int, m: int, mount: int) -> None:
-    """Fire a mount whose weapon is ready, if its weapon needs no target or has one."""
+    """Fire a mount that is ready, if its weapon needs no target or has one."""
     mech = state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     w = integer(mech_class.weapon[mount])
@@ -75,7 +75,7 @@ def fire(tables: Tables, state: State, b: int, m: int, mount: int) -> None:
     add_heat(tables.rules[0], mech_class, mech, weapon.heat)
     state.shots[b, m, w] += 1
     record(state, b, SHOT, m, target, w, mech.x, mech.y, centre_height(tables, mech), 0.0, 0.0, 0.0)
-    aim = drawn_aim(tables.rules[0], state.battles[b], integer(mech.place), mount)
+    aim = random_aim(tables.rules[0], state.battles[b], integer(mech.place), mount)
     if weapon.projectile:
         launch(tables, state, b, m, w, target, aim)
     else:
@@ -86,7 +86,7 @@ def fire(tables: Tables, state: State, b: int, m: int, mount: int) -> None:
 
 @kernel
 def fire_all(tables: Tables, state: State, b: int) -> None:
-    """All shots of a tick."""
+    """Fire all shots of a tick."""
     order = state.order[b]
     for place in range(order.shape[0]):
         m = integer(order[place])

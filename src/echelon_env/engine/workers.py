@@ -1,4 +1,4 @@
-"""Threads that share work."""
+"""A thread pool."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ Arguments = tuple[Any, ...]
 
 
 class Workers:
-    """The calling thread and `num_threads` - 1 others; copies and pickles have other threads."""
+    """The calling thread and `num_threads` - 1 others. Copies and pickles get threads of their own."""
 
     def __init__(self, num_threads: int) -> None:
         self.num_threads = num_threads
         self._others = ThreadPoolExecutor(num_threads - 1) if num_threads > 1 else None
 
     def for_all(self, function: Callable[..., None], arguments: Sequence[Arguments]) -> None:
-        """Call a function with each tuple of arguments; every thread takes the next that is left, until none is.
+        """Call a function with each tuple of arguments. Every thread takes the next one until none is left.
 
-        Raises what a call raised, when no thread is at work any more.
+        Raises the exception of a call after all threads have stopped.
         """
-        left = iter(arguments)  # a list's iterator gives each entry once, whichever threads ask
+        left = iter(arguments)  # threads share it: a list's iterator yields each entry once
         if self._others is None:
-            _take(function, left)
+            _work(function, left)
             return
-        shares = [self._others.submit(_take, function, left) for _ in range(min(self.num_threads, len(arguments)) - 1)]
+        shares = [self._others.submit(_work, function, left) for _ in range(min(self.num_threads, len(arguments)) - 1)]
         try:
-            _take(function, left)
+            _work(function, left)
         finally:
-            shares = [share for share in shares if not share.cancel()]  # those that have not started
+            shares = [share for share in shares if not share.cancel()]  # cancels those that have not started
             wait(shares)
         for share in shares:
             share.result()
 
     def close(self) -> None:
-        """Stop the other threads; what is called afterwards runs on the caller's."""
+        """Stop the other threads. Later calls run in the caller's thread."""
         if self._others is not None:
             self._others.shutdown()
             self._others = None
@@ -44,6 +44,6 @@ class Workers:
         return Workers, (self.num_threads,)
 
 
-def _take(function: Callable[..., None], arguments: Iterator[Arguments]) -> None:
+def _work(function: Callable[..., None], arguments: Iterator[Arguments]) -> None:
     for each in arguments:
         function(*each)

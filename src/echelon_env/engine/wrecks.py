@@ -1,4 +1,4 @@
-"""What is left of the dead."""
+"""Wrecks of dead mechs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from echelon_env.engine.voxels import set_voxel
 
 @kernel
 def inner_cells(centre: float, half: float) -> tuple[int, int]:
-    """First cell that a box covers wholly along an axis, and the one after the last; else the one of its centre."""
+    """The cells that a box covers completely along an axis: the first, and the one after the last.
+
+    If there are none, the cell of the box's centre.
+    """
     first = math.ceil(centre - half - CONTACT_TOLERANCE)
     stop = math.floor(centre + half + CONTACT_TOLERANCE)
     if first >= stop:
@@ -26,7 +29,7 @@ def inner_cells(centre: float, half: float) -> tuple[int, int]:
 
 
 @kernel
-def _holds_a_mech(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int) -> bool:
+def _overlaps_mech(tables: Tables, state: State, b: int, ix: int, iy: int, iz: int) -> bool:
     """Whether a voxel overlaps a living mech's box."""
     mechs = state.mechs[b]
     for m in range(mechs.shape[0]):
@@ -47,16 +50,16 @@ def _holds_a_mech(tables: Tables, state: State, b: int, ix: int, iy: int, iz: in
 
 
 @kernel
-def _heap(tables: Tables, state: State, b: int, ix: int, iy: int, low: int, high: int, code: int) -> None:
-    """Fill a column from low to high - 1 where there is room."""
+def _fill_column(tables: Tables, state: State, b: int, ix: int, iy: int, low: int, high: int, code: int) -> None:
+    """Fill a column from `low` to `high` - 1 where there is room."""
     for iz in range(low, high):
         present = state.voxels[b, iz, iy, ix]
-        if present in (AIR, DIRT, FOLIAGE, DEBRIS) and not _holds_a_mech(tables, state, b, ix, iy, iz):
+        if present in (AIR, DIRT, FOLIAGE, DEBRIS) and not _overlaps_mech(tables, state, b, ix, iy, iz):
             set_voxel(tables, state, b, ix, iy, iz, code)
 
 
 @kernel
-def leave_wreck(tables: Tables, state: State, b: int, m: int) -> None:
+def place_wreck(tables: Tables, state: State, b: int, m: int) -> None:
     """Put the wreck of a mech that has just died into the terrain."""
     rules, battle, mech = tables.rules[0], state.battles[b], state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
@@ -74,13 +77,13 @@ def leave_wreck(tables: Tables, state: State, b: int, m: int) -> None:
         for ix in range(first_x, stop_x):
             low = surface_below(integer(state.columns[b, iy, ix].solid), level)
             high = min(low + height, rules.map_height)
-            _heap(tables, state, b, ix, iy, low, high, WRECK if hard else DEBRIS)
+            _fill_column(tables, state, b, ix, iy, low, high, WRECK if hard else DEBRIS)
             mech.wreck_low, mech.wreck_high = min(mech.wreck_low, low), max(mech.wreck_high, high)
 
 
 @kernel
 def age_wreck(tables: Tables, state: State, b: int, m: int) -> None:
-    """One tick of a dead mech's hard wreck; when its time comes it softens."""
+    """One tick of a dead mech's hard wreck, which turns to debris at its end."""
     mech = state.mechs[b, m]
     if mech.wreck_ticks == 0:
         return

@@ -34,7 +34,7 @@ def is_contested(rules: Row, state: State, b: int) -> bool:
 
 @kernel
 def share_of(own: float, enemy: float, contested_share: float) -> float:
-    """A team's share of the zone, from the tonnage that each side has inside."""
+    """A team's share of the zone, from the tonnage that each team has inside."""
     if own == 0.0:
         return 0.0
     if enemy == 0.0:
@@ -45,7 +45,7 @@ def share_of(own: float, enemy: float, contested_share: float) -> float:
 
 @kernel
 def score_all(tables: Tables, state: State, b: int) -> None:
-    """Weigh the teams inside the zone and add a decision's worth of score."""
+    """Update the teams' tonnage inside the zone, their shares and their scores for one decision."""
     rules, battle, teams, mechs = tables.rules[0], state.battles[b], state.teams[b], state.mechs[b]
     teams[BLUE].tonnage = teams[RED].tonnage = 0.0
     for m in range(mechs.shape[0]):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import IntEnum
 
 TARGET_CHOICES = 5
-"""Contact rows that an action can name as its target."""
+"""Contact rows that an action can choose as target."""
 
 COMM_DIM = 8
-"""Numbers of a message to pack-mates."""
+"""Numbers in a message to pack-mates."""
 
 
 class Action(IntEnum):

@@ -1,10 +1,10 @@
 """The layout of an observation: every feature's stream, name, unit, bounds and meaning.
 
-The flat observation is the streams' rows one after the other. Kernels index with the enums of this module, spaces take
-their bounds from it, and `describe` reports it. No width or index is written down elsewhere.
+The flat observation is the concatenation of the streams' rows. Kernels index with the enums of this module, spaces take
+their bounds from it, and `describe` reports it. Widths and indices are defined nowhere else.
 
 Positions and velocities are in the mech's own frame: forward and left. Widths are the same for every class and
-scenario, so that one policy can play them all; rows that a class's suite or a roster does not fill are zero and masked.
+scenario, so that one policy can play them all. Rows that a class's suite or a roster does not fill are zero and masked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CLASS_NAMES = ("scout", "light", "medium", "heavy")
-"""Mech classes that have a column in rows about mechs. Other classes have zeros in all of them."""
+"""Mech classes with a column in rows about mechs. Other classes have zeros in all of these columns."""
 
 
 class Feature(IntEnum):
@@ -254,7 +254,7 @@ class Unit(Feature):
 
 
 def class_columns(features: type[Feature]) -> slice:
-    """The columns of a row that tell the mech's class, in the order of `CLASS_NAMES`."""
+    """The columns of a row that hold the mech's class as a one-hot, in the order of `CLASS_NAMES`."""
     first = features[f"IS_{CLASS_NAMES[0].upper()}"]
     return slice(int(first), first + len(CLASS_NAMES))
 
@@ -274,7 +274,7 @@ MAP_SIDE = 8
 
 @dataclass(frozen=True)
 class Stream:
-    """A table of an observation: `rows` rows of the same features, starting at `start` in the flat vector."""
+    """A table of an observation: `rows` rows of the same features, from index `start` of the flat vector."""
 
     name: str
     features: type[Feature]
@@ -309,7 +309,7 @@ def _lay_out(*tables: tuple[str, type[Feature], int]) -> dict[str, Stream]:
 
 
 def _shape(name: str, features: type[Feature], rows: int) -> tuple[int, ...]:
-    """A map is a square of cells, a mask a vector, a table rows of features, and a single row a vector."""
+    """Shape of a stream: a map is a square of cells, a mask or a single row a vector, a table rows of features."""
     if name.endswith("_map"):
         return (math.isqrt(rows), math.isqrt(rows), len(features))
     if features is Mask:

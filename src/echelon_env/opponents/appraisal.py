@@ -1,4 +1,4 @@
-"""Assessment of the situation: near mechs, relative strength, and imminent victories."""
+"""Assessment of the situation: nearby mechs, relative strength, and imminent victories."""
 
 from __future__ import annotations
 
@@ -31,46 +31,47 @@ SPARE_SECONDS = 10.0  # margin for arriving in the zone before the enemy wins by
 
 
 @kernel
-def force(knowledge: Knowledge, mech_class: int, armour: float) -> float:
+def strength(knowledge: Knowledge, mech_class: int, armour: float) -> float:
     """Strength of a mech with a share of its armour: damage rate times remaining armour."""
     return float(knowledge.styles[mech_class].threat * knowledge.classes[mech_class].armour * armour)
 
 
 @kernel
-def add_enemies(knowledge: Knowledge, observation: Any, within: float) -> float:
+def enemy_strength(knowledge: Knowledge, observation: Any, within: float) -> float:
     """Total strength of the visible and remembered enemies within a distance in metres."""
     total = 0.0
     for row in range(CONTACT_ROWS):
         if is_contact(observation, row) and contact_distance(knowledge, observation, row) < within:
-            total += force(knowledge, contact_class(observation, row), contact(observation, row, Contact.ARMOUR))
+            total += strength(knowledge, contact_class(observation, row), contact(observation, row, Contact.ARMOUR))
     for row in range(INTEL_ROWS):
         near = intel(observation, row, Intel.DISTANCE) * knowledge.rules[0].map_diagonal < within
         if is_intel(observation, row) and near:
-            total += force(knowledge, intel_class(observation, row), intel(observation, row, Intel.ARMOUR))
+            total += strength(knowledge, intel_class(observation, row), intel(observation, row, Intel.ARMOUR))
     return total
 
 
 @kernel
-def add_mates(knowledge: Knowledge, observation: Any, within: float) -> float:
+def friendly_strength(knowledge: Knowledge, observation: Any, within: float) -> float:
     """Total strength of the mech and its team-mates within a distance in metres."""
-    total = force(knowledge, own_class(observation), own(observation, Self.ARMOUR))
+    total = strength(knowledge, own_class(observation), own(observation, Self.ARMOUR))
     for row in range(SQUAD_ROWS):
         near = squad(observation, row, Squad.DISTANCE) * knowledge.rules[0].map_diagonal < within
         if is_mate(observation, row) and near:
-            total += force(knowledge, mate_class(observation, row), squad(observation, row, Squad.ARMOUR))
+            total += strength(knowledge, mate_class(observation, row), squad(observation, row, Squad.ARMOUR))
     return total
 
 
 @kernel
-def outmatched(knowledge: Knowledge, observation: Any) -> bool:
-    """Whether near enemies are stronger than the mech and its near team-mates, and all known ones than its team."""
+def is_outmatched(knowledge: Knowledge, observation: Any) -> bool:
+    """Whether nearby enemies are stronger than nearby team-mates, and all known enemies stronger than the team."""
     everywhere = 2.0 * knowledge.rules[0].map_diagonal
-    if add_mates(knowledge, observation, NEAR_METRES) >= add_enemies(
+    if friendly_strength(knowledge, observation, NEAR_METRES) >= enemy_strength(
         knowledge, observation, NEAR_METRES + MARCH_METRES
     ):
         return False
     return bool(
-        add_mates(knowledge, observation, everywhere) < SUPERIOR * add_enemies(knowledge, observation, everywhere)
+        friendly_strength(knowledge, observation, everywhere)
+        < SUPERIOR * enemy_strength(knowledge, observation, everywhere)
     )
 
 
@@ -97,7 +98,7 @@ def nearest_enemy(knowledge: Knowledge, observation: Any) -> tuple[float, float,
 
 @kernel
 def is_alone(observation: Any) -> bool:
-    """Whether no team-mate lives."""
+    """Whether all team-mates are dead."""
     mates = 0
     for row in range(SQUAD_ROWS):
         mates += is_mate(observation, row)
@@ -105,8 +106,8 @@ def is_alone(observation: Any) -> bool:
 
 
 @kernel
-def zone_slips_away(knowledge: Knowledge, observation: Any, plan: Row) -> bool:
-    """Whether the enemy will win by the zone, by score or at the time limit, unless the mech goes there now."""
+def zone_loss_imminent(knowledge: Knowledge, observation: Any, plan: Row) -> bool:
+    """Whether the enemy wins by the zone, by score or at the time limit, unless the mech goes there now."""
     rules = knowledge.rules[0]
     ahead = objective(observation, Objective.ENEMY_SCORE) - objective(observation, Objective.OWN_SCORE)
     left = rules.max_steps * rules.decision_seconds * objective(observation, Objective.TIME_LEFT)

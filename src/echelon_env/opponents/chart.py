@@ -1,12 +1,11 @@
-"""A mech's remembered terrain, and shortest paths through it.
+"""The terrain that a mech remembers, and shortest paths through it.
 
-The chart is a window of SIDE x SIDE columns of 1 m of the map rotated to the own spawn. A column is a bit in the words
+The chart is a window of SIDE x SIDE columns of 1 m, on the map rotated to the own spawn. A column is a bit in the words
 of its row, so that the search handles all columns of a row at once. Unseen terrain counts as open ground, as in D*
-(Stentz, "Optimal and Efficient Path Planning for Partially-Known Environments", ICRA 1994): walking there shows whether
-it is.
+(Stentz, "Optimal and Efficient Path Planning for Partially-Known Environments", ICRA 1994): the mech finds out when it
+walks there.
 
-The place of a mech with a footprint of n x n columns is its column of lowest x and y, as in
-`terrain.connectivity`.
+The place of a mech with a footprint of n x n columns is its column of lowest x and y, as in `terrain.connectivity`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from echelon_env.engine.ego_map import EGO_CELL_WIDTH, EGO_MAP_AT
 from echelon_env.engine.geometry import TINY
 from echelon_env.layout.observations import EGO_SIDE, EgoCell, Self
 from echelon_env.opponents.knowledge import Knowledge
-from echelon_env.opponents.memory import HIGHEST, LONGEST_WAY, SIDE, WALL, WAVES, Scratch
+from echelon_env.opponents.memory import HIGHEST, LONGEST_PATH, SIDE, WALL, WAVES, Scratch
 from echelon_env.opponents.senses import own, value
 
 BURNS, SLOWS, SEEN, STANDING = range(3, 7)  # planes of the chart after the three of the heights' bits
@@ -32,8 +31,8 @@ BURN_PERIOD = 8  # likewise for a metre of burning ground
 
 
 @kernel
-def follow(memory: Row, map_size: int) -> None:
-    """Move the window when the mech is too far from its centre, but not beyond the map."""
+def shift_window(memory: Row, map_size: int) -> None:
+    """Move the window within the map when the mech is too far from its centre."""
     last = max(0, map_size - SIDE)
     to_x, to_y = math.floor(memory.x) - SIDE // 2, math.floor(memory.y) - SIDE // 2
     x, y = memory.origin_x, memory.origin_y
@@ -56,7 +55,7 @@ def follow(memory: Row, map_size: int) -> None:
 
 
 @kernel
-def note_terrain(knowledge: Knowledge, observation: Any, memory: Row) -> None:
+def store_terrain(knowledge: Knowledge, observation: Any, memory: Row) -> None:
     """Store the ego map in the chart."""
     rules, chart = knowledge.rules[0], memory.chart
     feet = own(observation, Self.HEIGHT) * rules.map_height
@@ -85,7 +84,7 @@ def enter(chart: Any, column: int, row: int, level: int, hazard: float) -> None:
     bit = 1 << column
     ones, twos, fours = chart[row, 0], chart[row, 1], chart[row, 2]
     if ones & twos & fours & bit:
-        return  # marked as a wall by `bump`, and it looks the same
+        return  # marked as a wall by `mark_walls`, and it looks the same
     code = level | (1 << BURNS if hazard > 0.0 else 0) | (1 << SLOWS if hazard < 0.0 else 0)
     if code == 0 and not (ones | twos | fours | chart[row, BURNS] | chart[row, SLOWS]) & bit:
         return  # the most frequent case: open ground, already stored
@@ -95,7 +94,7 @@ def enter(chart: Any, column: int, row: int, level: int, hazard: float) -> None:
 
 @kernel
 def at_least(chart: Any, row: int, level: int) -> int:
-    """The columns of a row with a height of at least `level` metres, 1 to WALL."""
+    """The columns of a row with a height of at least `level` metres, from 1 to WALL."""
     ones, twos, fours = chart[row, 0], chart[row, 1], chart[row, 2]
     low = ones & twos
     if level & 3 == 1:
@@ -115,7 +114,7 @@ def span(low: float, high: float) -> int:
 
 
 @kernel
-def open_way(blocked: Any, memory: Row, half: float, dx: float, dy: float) -> bool:
+def is_free(blocked: Any, memory: Row, half: float, dx: float, dy: float) -> bool:
     """Whether a box of half edge `half` can move from the mech's position by (dx, dy) past all blocked columns."""
     x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
     first, last = max(0, math.floor(min(y, y + dy) - half)), min(SIDE - 1, math.floor(max(y, y + dy) + half))
@@ -131,8 +130,8 @@ def open_way(blocked: Any, memory: Row, half: float, dx: float, dy: float) -> bo
 
 
 @kernel
-def widen(rows: Any, size: int) -> None:
-    """Turn columns (SIDE + 2,) into the places whose size x size footprint contains one of them."""
+def dilate_footprint(rows: Any, size: int) -> None:
+    """Replace columns (SIDE + 2,) by the places whose size x size footprint contains one of them."""
     for row in range(1, SIDE + 1):
         word = rows[row]
         for _ in range(size - 1):
@@ -144,11 +143,11 @@ def widen(rows: Any, size: int) -> None:
 
 
 @kernel
-def lay_out(memory: Row, scratch: Scratch, map_size: int, size: int, climbs: bool) -> int:
+def build_moves(memory: Row, scratch: Scratch, map_size: int, size: int, climbs: bool) -> int:
     """Write which moves between places are possible and which are slow; return the number of kinds of moves.
 
-    A move of kind k leads to a place at most k + 1 m high, from one at least k m high. Without `climbs` all places are
-    below 2 m. After the last kind come jumps, onto places at most 3 m high.
+    A move of kind k leads from a place at least k m high to one at most k + 1 m high. Without `climbs` all places are
+    below 2 m. The kind after the last is a jump, onto places at most 3 m high.
     """
     chart, planes = memory.chart, scratch.planes
     columns, rows = min(SIDE, map_size - memory.origin_x), min(SIDE, map_size - memory.origin_y)
@@ -156,12 +155,12 @@ def lay_out(memory: Row, scratch: Scratch, map_size: int, size: int, climbs: boo
     for level in range(1 if climbs else 2, WALL + 1 if climbs else 3):
         for row in range(SIDE):
             planes[level, row + 1] = at_least(chart, row, level) | scratch.bodies[row]
-        widen(planes[level], size)
+        dilate_footprint(planes[level], size)
     for row in range(SIDE):
         scratch.held[1, row + 1] = chart[row, BURNS]
         scratch.held[2, row + 1] = chart[row, BURNS] | chart[row, SLOWS]
     for kind in range(1, 3):
-        widen(scratch.held[kind], size)
+        dilate_footprint(scratch.held[kind], size)
     kinds = WALL - 1 if climbs else 1
     for row in range(1, SIDE + 1):
         within = inside if row <= rows - size + 1 else 0
@@ -174,23 +173,23 @@ def lay_out(memory: Row, scratch: Scratch, map_size: int, size: int, climbs: boo
 
 
 @kernel
-def holds(wave: int) -> int:
-    """The index in `Scratch.held` of the places that a wave does not expand, as slow and burning ones cost more."""
+def held_index(wave: int) -> int:
+    """Index in `Scratch.held` of the places that a wave does not expand, because slow and burning ones cost more."""
     if wave % BURN_PERIOD == 0:
         return 0
     return 2 if wave % 5 == 1 or wave % 5 == 3 else 1
 
 
 @kernel
-def spread(scratch: Scratch, wave: int, kinds: int, first: int, last: int) -> bool:
+def expand_wave(scratch: Scratch, wave: int, kinds: int, first: int, last: int) -> bool:
     """Expand the places within wave - 1 metres of the goal by one metre; return whether there are new ones.
 
     They lie in the rows from `first` to `last`. Odd waves expand to all eight neighbours, by steps along x and then y,
-    even waves to four: so the length of diagonal paths is correct within 6 %.
+    even waves to four. So the length of diagonal paths is correct within 6 %.
     """
     rows = last - first + 1
     old, new = scratch.waves[wave - 1, first : last + 1], scratch.waves[wave, first : last + 1]
-    held, across = scratch.held[holds(wave), first : last + 1], scratch.across[first : last + 1]
+    held, across = scratch.held[held_index(wave), first : last + 1], scratch.across[first : last + 1]
     active = scratch.active[first - 1 : last + 2]
     active[0] = active[rows + 1] = 0
     for i in range(rows):
@@ -216,14 +215,14 @@ def spread(scratch: Scratch, wave: int, kinds: int, first: int, last: int) -> bo
 
 
 @kernel
-def grow(old: Any, new: Any, first: int, last: int) -> None:
+def dilate(old: Any, new: Any, first: int, last: int) -> None:
     """Write the places of rows and their four neighbours, regardless of obstacles."""
     for row in range(first, last + 1):
         new[row] = (old[row] | (old[row] << 1) | (old[row] >> 1) | old[row + 1] | old[row - 1]) & ((1 << SIDE) - 1)
 
 
 @kernel
-def plant(scratch: Scratch, column: int, row: int, kinds: int) -> int:
+def seed_search(scratch: Scratch, column: int, row: int, kinds: int) -> int:
     """Start a search at the enterable places nearest to (column, row); return their distance in metres."""
     seed = scratch.waves[0]
     seed[:] = 0
@@ -237,7 +236,7 @@ def plant(scratch: Scratch, column: int, row: int, kinds: int) -> int:
             break
         for r in range(1, SIDE + 1):
             scratch.across[r] = seed[r]
-        grow(scratch.across, seed, 1, SIDE)
+        dilate(scratch.across, seed, 1, SIDE)
         metres += 1
     for r in range(1, SIDE + 1):
         seed[r] &= scratch.enter[kinds - 1, r]
@@ -250,10 +249,10 @@ def search(
 ) -> tuple[int, int]:
     """Length in metres of the shortest path from one place to another, and how many of them lead through obstacles.
 
-    If the goal is unreachable, the path leads to the nearest reachable place. 0 if there is no path at all.
-    `scratch.waves` holds the search: of each wave the rows that it can have reached, and two empty ones on either side.
+    If the goal is unreachable, the path leads to the nearest reachable place. The length is 0 if there is no path.
+    `scratch.waves` holds the search: the rows that each wave can have reached, and two empty rows on either side.
     """
-    metres = plant(scratch, to_column, to_row, kinds)
+    metres = seed_search(scratch, to_column, to_row, kinds)
     first, last = to_row + 1 - metres, to_row + 1 + metres
     idle = blind = 0
     for wave in range(1, WAVES):
@@ -262,10 +261,10 @@ def search(
         new[first - 1] = new[last + 1] = new[max(0, first - 2)] = new[min(SIDE + 1, last + 2)] = 0
         scratch.blind[wave] = idle > IDLE_WAVES
         if idle > IDLE_WAVES:
-            grow(scratch.waves[wave - 1], new, first, last)
+            dilate(scratch.waves[wave - 1], new, first, last)
             blind += 1
             idle = IDLE_WAVES - 2
-        elif spread(scratch, wave, kinds + 1 if jumps and wave % JUMP_PERIOD == 0 else kinds, first, last):
+        elif expand_wave(scratch, wave, kinds + 1 if jumps and wave % JUMP_PERIOD == 0 else kinds, first, last):
             idle = 0
         else:
             idle += 1
@@ -277,7 +276,7 @@ def search(
 
 
 @kernel
-def leads(scratch: Scratch, column: int, row: int, to_column: int, to_row: int, kinds: int) -> bool:
+def is_move(scratch: Scratch, column: int, row: int, to_column: int, to_row: int, kinds: int) -> bool:
     """Whether a move of one of the first `kinds` kinds leads from a place to its neighbour."""
     for kind in range(kinds):
         if (scratch.leave[kind, row + 1] >> column) & (scratch.enter[kind, to_row + 1] >> to_column) & 1:
@@ -287,9 +286,9 @@ def leads(scratch: Scratch, column: int, row: int, to_column: int, to_row: int, 
 
 @kernel
 def step_along(scratch: Scratch, wave: int, column: int, row: int, kinds: int, to_column: int, to_row: int) -> int:
-    """The step, 0 to 8, to a place one metre nearer to the goal by moves of the first `kinds` kinds; 4 if none.
+    """The step (0 to 8) to a place one metre nearer to the goal by moves of the first `kinds` kinds; 4 if none.
 
-    Of several the one nearest to (to_column, to_row) in a straight line.
+    Of several steps it is the one nearest to (to_column, to_row) in a straight line.
     """
     best, chosen = 4 * SIDE * SIDE, 4
     for step in range(9):
@@ -301,26 +300,26 @@ def step_along(scratch: Scratch, wave: int, column: int, row: int, kinds: int, t
         distance = (x - to_column) ** 2 + (y - to_row) ** 2
         reached = scratch.waves[wave - 1, y + 1] >> x
         if not scratch.blind[wave]:
-            reached &= ~scratch.held[holds(wave), y + 1] >> x
+            reached &= ~scratch.held[held_index(wave), y + 1] >> x
         if distance >= best or not reached & 1:
             continue
         if slants:
-            free = not (scratch.held[holds(wave), y + 1] >> column) & 1
-            free = free and leads(scratch, column, row, column, y, kinds) and leads(scratch, column, y, x, y, kinds)
+            free = not (scratch.held[held_index(wave), y + 1] >> column) & 1
+            free = free and is_move(scratch, column, row, column, y, kinds) and is_move(scratch, column, y, x, y, kinds)
         else:
-            free = leads(scratch, column, row, x, y, kinds)
+            free = is_move(scratch, column, row, x, y, kinds)
         if free or (scratch.blind[wave] and not slants):
             best, chosen = distance, step
     return chosen
 
 
 @kernel
-def trace(
+def trace_path(
     scratch: Scratch, wave: int, column: int, row: int, to_column: int, to_row: int, kinds: int, jumps: bool
 ) -> tuple[int, bool]:
-    """Write the first places of the path of a search; return their number, and whether a jump leads to the last."""
+    """Write the first places of a search's path; return their number, and whether a jump leads to the last one."""
     count = 0
-    while wave > 0 and count < LONGEST_WAY:
+    while wave > 0 and count < LONGEST_PATH:
         if not (scratch.waves[wave - 1, row + 1] >> column) & 1:
             step = step_along(scratch, wave, column, row, kinds, to_column, to_row)
             jumped = step == 4 and jumps
@@ -329,7 +328,7 @@ def trace(
             if step == 4:
                 break
             column, row = column + step % 3 - 1, row + step // 3 - 1
-            scratch.way[count, 0], scratch.way[count, 1] = column, row
+            scratch.path[count, 0], scratch.path[count, 1] = column, row
             count += 1
             if jumped:
                 return count, True

@@ -1,4 +1,4 @@
-"""Avoidance of other mechs: predicted collisions, and passing."""
+"""Collision avoidance: predicted collisions with other mechs, and passing them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import TINY
 from echelon_env.layout.observations import CONTACT_ROWS, SQUAD_ROWS, Contact, Self, Squad
-from echelon_env.opponents.chart import SEEN, STANDING, open_way, span
+from echelon_env.opponents.chart import SEEN, STANDING, is_free, span
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import SIDE, Scratch
 from echelon_env.opponents.senses import (
@@ -24,24 +24,24 @@ from echelon_env.opponents.senses import (
 )
 
 BODY_METRES = 12.0  # farther mechs are ignored
-TOUCH = 0.02  # m by which the contact distance is reduced
-STANDING_SECONDS = 2.0  # a mech in the same column after this time counts as standing
+TOUCH = 0.02  # m by which contact distances are reduced
+STANDING_SECONDS = 2.0  # a mech that is still in the same column after this time counts as standing
 AHEAD_SECONDS = 0.3  # look-ahead for predicted collisions
-PASSING_SECONDS, PASSING_REACH = 0.75, 2.0  # after a sidestep, for this long, the look-ahead has this factor
-TURN_COSINE, TURN_SINE = 0.9238795325112867, 0.3826834323650898  # of 22.5 degrees, the angle between tried directions
+PASSING_SECONDS, PASSING_REACH = 0.75, 2.0  # duration and factor of a longer look-ahead after a sidestep
+TURN_COSINE, TURN_SINE = 0.9238795325112867, 0.3826834323650898  # of 22.5 degrees, the angle between directions to try
 SIDEWARDS = 4  # directions tried on either side
 
 
 @kernel
-def meet(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float) -> int:
-    """Write the nearby living mechs that can be collided with; return their number."""
+def list_others(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float) -> int:
+    """Write the nearby living mechs with which the mech can collide; return their number."""
     rules, height = knowledge.rules[0], knowledge.classes[plan.mech_class].height
     cosine, sine = own(observation, Self.HEADING_COS), own(observation, Self.HEADING_SIN)
     mates = 0
     while mates < SQUAD_ROWS and is_mate(observation, mates):
         mates += 1
     since = memory.clock - memory.mates_seen
-    same = mates == memory.num_mates and 0.0 < since < 1.5 * rules.decision_seconds  # rows move up when a mate dies
+    same = mates == memory.num_mates and 0.0 < since < 1.5 * rules.decision_seconds  # rows shift when a team-mate dies
     memory.num_mates, memory.mates_seen = mates, memory.clock
     count = 0
     for i in range(mates + CONTACT_ROWS):
@@ -73,7 +73,7 @@ def meet(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, 
 
 @kernel
 def mark(memory: Row, scratch: Scratch, half: float, count: int, all_of_them: bool) -> None:
-    """Write the chart columns of `count` other mechs, standing or all; without the own ones."""
+    """Write the chart columns of `count` other mechs, all or only standing ones, without the mech's own columns."""
     bodies, chart = scratch.bodies, memory.chart
     bodies[:] = 0
     x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
@@ -86,8 +86,8 @@ def mark(memory: Row, scratch: Scratch, half: float, count: int, all_of_them: bo
     columns = span(x - half + TOUCH, x + half - TOUCH)
     for row in range(max(0, math.floor(y - half + TOUCH)), min(SIDE - 1, math.floor(y + half - TOUCH)) + 1):
         bodies[row] &= ~columns
-    if memory.clock - memory.met >= STANDING_SECONDS:
-        memory.met = memory.clock
+    if memory.clock - memory.mechs_noted >= STANDING_SECONDS:
+        memory.mechs_noted = memory.clock
         for row in range(SIDE):
             chart[row, STANDING] = bodies[row] & chart[row, SEEN]
             chart[row, SEEN] = bodies[row]
@@ -97,7 +97,7 @@ def mark(memory: Row, scratch: Scratch, half: float, count: int, all_of_them: bo
 
 
 @kernel
-def meets(scratch: Scratch, count: int, dx: float, dy: float, seconds: float) -> bool:
+def collides(scratch: Scratch, count: int, dx: float, dy: float, seconds: float) -> bool:
     """Whether moving by (dx, dy) in `seconds` collides with another mech, at constant velocities."""
     for i in range(count):
         other = scratch.others[i]
@@ -125,7 +125,7 @@ def turned(dx: float, dy: float, steps: int) -> tuple[float, float]:
 
 
 @kernel
-def pass_by(
+def choose_direction(
     knowledge: Knowledge,
     memory: Row,
     scratch: Scratch,
@@ -149,9 +149,9 @@ def pass_by(
     reach = min(reach, distance)
     for i in range(2 * SIDEWARDS + 1):
         to_x, to_y = turned(dx, dy, integer((i if i <= SIDEWARDS else SIDEWARDS - i) * memory.side))
-        if meets(scratch, count, reach * to_x, reach * to_y, reach / speed):
+        if collides(scratch, count, reach * to_x, reach * to_y, reach / speed):
             continue
-        if (i == 0 and trusted) or open_way(scratch.rough, memory, half, reach * to_x, reach * to_y):
+        if (i == 0 and trusted) or is_free(scratch.rough, memory, half, reach * to_x, reach * to_y):
             if i > 0:
                 memory.passing = memory.clock + PASSING_SECONDS
             if i > SIDEWARDS:

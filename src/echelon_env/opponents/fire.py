@@ -16,7 +16,7 @@ from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import contact, contact_place, is_contact, on_map, own
 from echelon_env.opponents.targets import NO_TARGET, reaches
 
-BURST_SECONDS, BURST_PERIOD = 1.0, 8.0  # how long and how often the trivial level pulls its triggers
+BURST_SECONDS, BURST_PERIOD = 1.0, 8.0  # s, duration and period of the trivial level's fire
 PHASE = 2  # stream of the random numbers
 HOTTEST = 0.98  # share of the heat capacity that own shots may reach
 WARM = 0.3  # share of the heat capacity above which a mech that does not fire vents
@@ -50,20 +50,20 @@ def fight(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan:
     if skill.talks:
         action[Action.DISPLAY_DANGEROUS] = 1.0
         if in_sight:
-            tell_target(knowledge, observation, plan, action)
+            send_target(knowledge, observation, plan, action)
 
 
 @kernel
 def pull_all(knowledge: Knowledge, plan: Row, action: Any) -> None:
-    """Pull every trigger but that of the smoke."""
+    """Pull all triggers except that of the smoke."""
     for mount in range(MOUNT_COUNT):
         if mount != knowledge.styles[plan.mech_class].smoke:
             action[integer(Action.PRIMARY) + mount] = 1.0
 
 
 @kernel
-def tell_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) -> None:
-    """Send the pack the target's position, in half map sizes from the map's centre, and that there is a target."""
+def send_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) -> None:
+    """Send the target's position to the pack, in half map sizes from the map's centre, with a flag that it is valid."""
     forward, left = contact_place(knowledge, observation, plan.target)
     x, y = on_map(knowledge, observation, forward, left)
     half = 0.5 * knowledge.rules[0].map_size
@@ -72,8 +72,8 @@ def tell_target(knowledge: Knowledge, observation: Any, plan: Row, action: Any) 
 
 
 @kernel
-def reaches_anybody(knowledge: Knowledge, observation: Any, plan: Row, mount: int) -> bool:
-    """Whether a mount's weapon reaches any enemy that the mech sees."""
+def reaches_any_contact(knowledge: Knowledge, observation: Any, plan: Row, mount: int) -> bool:
+    """Whether a mount's weapon reaches any visible enemy."""
     for row in range(CONTACT_ROWS):
         if is_contact(observation, row) and reaches(knowledge, observation, plan, mount, row):
             return True
@@ -82,7 +82,7 @@ def reaches_anybody(knowledge: Knowledge, observation: Any, plan: Row, mount: in
 
 @kernel
 def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
-    """Pull the triggers of weapons that reach an enemy, within the heat limit, most damage per heat first; and vent."""
+    """Fire weapons that reach an enemy, most damage per heat first, within the heat limit; vent if none fires."""
     rules, mech_class, style = knowledge.rules[0], knowledge.classes[plan.mech_class], knowledge.styles[plan.mech_class]
     seconds = rules.decision_seconds
     heat = own(observation, Self.HEAT) * mech_class.heat_capacity
@@ -90,7 +90,7 @@ def fire(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: 
     fires = False
     for i in range(MOUNT_COUNT):
         mount = integer(style.order[i])
-        if mount < 0 or not reaches_anybody(knowledge, observation, plan, mount):
+        if mount < 0 or not reaches_any_contact(knowledge, observation, plan, mount):
             continue
         trigger = integer(Action.PRIMARY) + mount
         if not skill.cools:

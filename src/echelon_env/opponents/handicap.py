@@ -1,4 +1,4 @@
-"""Handicaps that weaken any player gradually: slow reactions, bad aim, a low rate of fire."""
+"""Handicaps that weaken a policy gradually: slow reactions, bad aim, a low rate of fire."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
 from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self, class_columns
-from echelon_env.opponents.knowledge import UNKNOWN, know
+from echelon_env.opponents.knowledge import UNKNOWN, make_knowledge
 from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable
 from echelon_env.opponents.senses import is_contact, value
 from echelon_env.storage.arrays import Kind, check_arrays, check_same, named, part_of, without
 
 Floats = NDArray[np.float32]
 
-MOST_DELAY = 10.0
+MAX_DELAY = 10.0
 """s, the longest reaction delay."""
 
-MOST_AIM_ERROR = math.pi
-"""Radians, the largest standard deviation of the aim: directions are then as good as random."""
+MAX_AIM_ERROR = math.pi
+"""Radians, the largest standard deviation of the aim. Directions are then as good as random."""
 
 _TRIGGERS = slice(Action.PRIMARY, Action.PRIMARY + len(MOUNTS))
 _COOLDOWNS = slice(Self.COOLDOWN_PRIMARY, Self.COOLDOWN_PRIMARY + len(MOUNTS))
@@ -41,15 +41,15 @@ _ROUNDING = 1e-9  # s
 
 @kernel
 def random_normal(key: Any, number: int) -> float:
-    """A standard normal number (Box and Muller 1958) for a key and a number."""
+    """A standard normal number (Box and Muller 1958) for a key and an index."""
     share = 1.0 - rng.random_unit(key, number, 0, 0)  # in (0, 1]
     cosine, _ = cosine_sine(2.0 * PI * rng.random_unit(key, number, 1, 0))
     return math.sqrt(2.0 * log1p(1.0 / share - 1.0)) * cosine
 
 
 @entry_point
-def misjudge(observations: Any, keys: Any, seconds: Any, aim_error: float) -> None:
-    """Turn the directions of all contacts of a row (R, D) by one angle, which follows from its key and its second."""
+def rotate_directions(observations: Any, keys: Any, seconds: Any, aim_error: float) -> None:
+    """Rotate the directions of each row's contacts (R, D) by one random angle, a function of its key and second."""
     for r in range(observations.shape[0]):
         cosine, sine = cosine_sine(aim_error * random_normal(keys[r], seconds[r]))
         for row in range(CONTACT_ROWS):
@@ -124,7 +124,7 @@ class Handicap:
         self.fire_rate = fire_rate
         self._decision_seconds = config.decision_seconds
         self._cooldowns_of = _cooldowns(config)
-        self._forget_all(0)
+        self._allocate(0)
 
     def __repr__(self) -> str:
         numbers = f"reaction_delay={self.reaction_delay}, aim_error={self.aim_error}, fire_rate={self.fire_rate}"
@@ -137,7 +137,7 @@ class Handicap:
 
     @reaction_delay.setter
     def reaction_delay(self, seconds: float) -> None:
-        self._reaction_delay = _check_number("reaction_delay", seconds, MOST_DELAY, "s")
+        self._reaction_delay = _check_number("reaction_delay", seconds, MAX_DELAY, "s")
 
     @property
     def aim_error(self) -> float:
@@ -146,7 +146,7 @@ class Handicap:
 
     @aim_error.setter
     def aim_error(self, radians: float) -> None:
-        self._aim_error = _check_number("aim_error", radians, MOST_AIM_ERROR, "radians")
+        self._aim_error = _check_number("aim_error", radians, MAX_AIM_ERROR, "radians")
 
     @property
     def fire_rate(self) -> float:
@@ -160,26 +160,27 @@ class Handicap:
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """Reset the rows (R,) where the mask is true, also in the wrapped policy.
 
-        Raises ValueError for anything else, see `check_mask`.
+        Raises ValueError for an invalid mask, see `check_mask`.
         """
         mask = check_mask(mask, len(self._fresh))
         self.policy.reset(mask)
         if len(mask) != len(self._fresh):
-            self._forget_all(len(mask))
+            self._allocate(len(mask))
         self._fresh[mask] = True
-        for actions in self._underway:
+        for actions in self._pending:
             actions[mask] = 0.0
 
     def act(self, observations: Floats) -> Floats:
         """Actions (R, A) float32 for observations (R, D) float32.
 
-        Raises ValueError for others and other rows, and for another shape of the wrapped policy's actions.
+        Raises ValueError for another shape, dtype or number of rows, and for a wrong shape of the wrapped policy's
+        actions.
         """
         check_observations(observations, len(self._fresh))
         if len(observations) != len(self._fresh):
-            self._forget_all(len(observations))
+            self._allocate(len(observations))
         self._begin(observations)
-        seen = self._misjudge(observations) if self._aim_error > 0.0 else observations
+        seen = self._apply_aim_error(observations) if self._aim_error > 0.0 else observations
         actions = self.policy.act(seen)
         if np.shape(actions) != (len(observations), ACTION_DIM):
             raise ValueError(
@@ -189,17 +190,17 @@ class Handicap:
         if self._fire_rate < 1.0:
             actions = self._hold_fire(observations, actions)
         else:
-            self._owed[:] = 0.0
+            self._wait[:] = 0.0
         self._decisions += 1
         return actions
 
-    def _forget_all(self, rows: int) -> None:
-        self._fresh = np.ones(rows, np.bool_)  # (R,) whose battle's first decision is to come
+    def _allocate(self, rows: int) -> None:
+        self._fresh = np.ones(rows, np.bool_)  # (R,) before their battle's first decision
         self._keys = np.zeros(rows, np.uint64)  # (R,) of the errors in this battle
         self._decisions = np.zeros(rows, np.int64)  # (R,) since the battle began
         self._cooldowns = np.zeros((rows, len(MOUNTS)))  # (R, 4) s, of the mech's weapons
-        self._owed = np.zeros((rows, len(MOUNTS)))  # (R, 4) s times the rate of fire, still to be waited
-        self._underway: deque[Floats] = deque()  # (R, A) each: decisions that are not yet carried out, the oldest first
+        self._wait = np.zeros((rows, len(MOUNTS)))  # (R, 4) s times the rate of fire, until the trigger works
+        self._pending: deque[Floats] = deque()  # (R, A) each: delayed actions, oldest first
 
     def _begin(self, observations: Floats) -> None:
         """Draw the keys of a battle's errors from the seed and the mech's first observation."""
@@ -212,36 +213,36 @@ class Handicap:
             named = seen[_CLASS] > 0.0
             self._keys[r] = key
             self._cooldowns[r] = self._cooldowns_of[int(named.argmax()) if named.any() else UNKNOWN]
-            self._owed[r] = np.maximum(0.0, np.array(draws) / 2.0**64 - self._fire_rate) * self._cooldowns[r]
+            self._wait[r] = np.maximum(0.0, np.array(draws) / 2.0**64 - self._fire_rate) * self._cooldowns[r]
             self._decisions[r] = 0
             self._fresh[r] = False
 
-    def _misjudge(self, observations: Floats) -> Floats:
+    def _apply_aim_error(self, observations: Floats) -> Floats:
         seen = np.array(observations, np.float32, order="C")
         seconds = np.floor(self._decisions * self._decision_seconds + _ROUNDING).astype(np.int64)
-        misjudge(seen, self._keys, seconds, self._aim_error)
+        rotate_directions(seen, self._keys, seconds, self._aim_error)
         return seen
 
     def _delay(self, actions: Floats) -> Floats:
         """The actions (R, A) that were decided `reaction_delay` ago."""
         decisions = math.floor(self._reaction_delay / self._decision_seconds + 0.5)
-        while len(self._underway) > decisions:
-            self._underway.popleft()
-        while len(self._underway) < decisions:
-            self._underway.appendleft(self._underway[0].copy() if self._underway else np.zeros_like(actions))
+        while len(self._pending) > decisions:
+            self._pending.popleft()
+        while len(self._pending) < decisions:
+            self._pending.appendleft(self._pending[0].copy() if self._pending else np.zeros_like(actions))
         if decisions == 0:
             return actions
-        self._underway.append(np.array(actions, np.float32))
-        return self._underway.popleft()
+        self._pending.append(np.array(actions, np.float32))
+        return self._pending.popleft()
 
     def _hold_fire(self, observations: Floats, actions: Floats) -> Floats:
         """The actions (R, A) without the triggers that do not work now."""
         seconds, share = self._decision_seconds, self._fire_rate
         pulled = actions[:, _TRIGGERS] > 0.0
-        works = self._owed < share * seconds - _ROUNDING
+        works = self._wait < share * seconds - _ROUNDING
         cooling = np.minimum(seconds, observations[:, _COOLDOWNS] * self._cooldowns)
         used = np.where(pulled & works, seconds, cooling)
-        self._owed = np.maximum(0.0, self._owed + used - share * seconds)
+        self._wait = np.maximum(0.0, self._wait + used - share * seconds)
         held = np.array(actions, np.float32)
         held[:, _TRIGGERS][pulled & ~works] = 0.0
         return held
@@ -251,48 +252,48 @@ class Handicap:
 
         Raises `ConfigError` if the wrapped policy is not resumable.
         """
-        underway = np.zeros((len(self._underway), len(self._fresh), ACTION_DIM), np.float32)
-        for number, actions in enumerate(self._underway):
-            underway[number] = actions
+        pending = np.zeros((len(self._pending), len(self._fresh), ACTION_DIM), np.float32)
+        for number, actions in enumerate(self._pending):
+            pending[number] = actions
         return {
             "seed": np.array([self.seed], np.uint64),
             "handicaps": np.array([self._reaction_delay, self._aim_error, self._fire_rate]),
-            **{name: getattr(self, f"_{name}").copy() for name in _REMEMBERED},
-            "underway": underway,
+            **{name: getattr(self, f"_{name}").copy() for name in _ROW_ARRAYS},
+            "pending": pending,
             **named("policy", check_resumable("policy", self.policy).state_arrays()),
         }
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         """See `Resumable`. Raises ValueError, also for the state of a policy with another seed."""
         own = without(arrays, "policy")
-        remembered: dict[str, Kind] = {name: ((rows, *more), dtype) for name, (more, dtype) in _REMEMBERED.items()}
+        remembered: dict[str, Kind] = {name: ((rows, *more), dtype) for name, (more, dtype) in _ROW_ARRAYS.items()}
         expected: dict[str, Kind] = {"seed": ((1,), np.uint64), "handicaps": ((3,), np.float64), **remembered}
-        check_arrays(repr(self), own, {**expected, "underway": ((None, rows, ACTION_DIM), np.float32)})
+        check_arrays(repr(self), own, {**expected, "pending": ((None, rows, ACTION_DIM), np.float32)})
         check_same(repr(self), "seed", self.seed, int(own["seed"][0]))
         delay, error, rate = own["handicaps"].tolist()
-        _check_number("reaction_delay", delay, MOST_DELAY, "s")
-        _check_number("aim_error", error, MOST_AIM_ERROR, "radians")
+        _check_number("reaction_delay", delay, MAX_DELAY, "s")
+        _check_number("aim_error", error, MAX_AIM_ERROR, "radians")
         _check_number("fire_rate", rate, 1.0, "(a share)")
         check_resumable("policy", self.policy).restore_arrays(part_of(arrays, "policy"), rows)
         self.reaction_delay, self.aim_error, self.fire_rate = delay, error, rate
-        for name in _REMEMBERED:
+        for name in _ROW_ARRAYS:
             setattr(self, f"_{name}", own[name].copy())
-        self._underway = deque(own["underway"].copy())
+        self._pending = deque(own["pending"].copy())
 
 
-_REMEMBERED: dict[str, tuple[tuple[int, ...], type]] = {
+_ROW_ARRAYS: dict[str, tuple[tuple[int, ...], type]] = {
     "fresh": ((), np.bool_),
     "keys": ((), np.uint64),
     "decisions": ((), np.int64),
     "cooldowns": ((len(MOUNTS),), np.float64),
-    "owed": ((len(MOUNTS),), np.float64),
+    "wait": ((len(MOUNTS),), np.float64),
 }
-"""Axes after the first, and dtypes, of the remembered arrays of its rows."""
+"""The state arrays with one entry per row: further axes and dtypes."""
 
 
 def _cooldowns(config: BattleConfig) -> NDArray[np.float64]:
-    """Cooldowns (classes, 4) in seconds of the mounted weapons, in the order of `Knowledge.classes`; 0 without one."""
-    knowledge = know(config)
+    """Cooldowns (classes, 4) in seconds of the mounted weapons, as in `Knowledge.classes`; 0 for an empty mount."""
+    knowledge = make_knowledge(config)
     mounted = knowledge.classes["weapon"][:, : len(MOUNTS)]
     seconds = knowledge.weapons["cooldown"][mounted] * config.dt
     return np.where(mounted >= 0, seconds, 0.0)

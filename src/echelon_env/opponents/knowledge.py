@@ -1,4 +1,4 @@
-"""What players know of the rules: the engine's own tables, and what follows from them for each class."""
+"""What scripted players know of the rules: the engine's tables, and values derived from them for each class."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from echelon_env.engine.tables import build_tables
 from echelon_env.layout.observations import CLASS_NAMES
 
 UNKNOWN = len(CLASS_NAMES)
-"""Row of the classes that the observations' one-hot does not name."""
+"""Row of the classes that the observations' one-hot does not cover."""
 
 STYLE = np.dtype(
     [
-        ("reach", "f8"),  # m, the longest range at which a weapon that harms can be aimed by sight; 0 without any
-        ("best_range", "f8"),  # m, of the weapon that does most harm for its heat; of the painter without any
-        ("threat", "f8"),  # hit points/s that it does for as long as its heat lasts
-        ("order", "i8", (len(MOUNTS),)),  # mounts to fire at enemies, the most damage for its heat first, then -1
-        ("painter", "i8"),  # mount of a weapon that paints, -1 without
-        ("smoke", "i8"),  # mount of a weapon that makes smoke and nothing else, -1 without
+        ("reach", "f8"),  # m, longest range of a weapon with damage, aimed by sight; 0 if there is none
+        ("best_range", "f8"),  # m, range of the weapon with most damage per heat, else of the painter
+        ("threat", "f8"),  # hit points/s over the time that its heat capacity lasts
+        ("order", "i8", (len(MOUNTS),)),  # mounts to fire at enemies, most damage per heat first, then -1
+        ("painter", "i8"),  # mount of a weapon that paints, -1 if none
+        ("smoke", "i8"),  # mount of a weapon that only makes smoke, -1 if none
     ],
     align=True,
 )
-"""How a class fights best, as it follows from its weapons."""
+"""How a class fights best, derived from its weapons."""
 
 
 class Knowledge(NamedTuple):
-    """What kernels of players read besides observations."""
+    """Constants that the kernels of scripted players read besides observations."""
 
     rules: NDArray[Any]  # (1,) RULES of the engine
-    classes: NDArray[Any]  # (5,) MECH_CLASS, in the order of the one-hot, then what no one-hot names
+    classes: NDArray[Any]  # (5,) MECH_CLASS in the order of the one-hot, then the row UNKNOWN
     weapons: NDArray[Any]  # (W,) WEAPON
     styles: NDArray[Any]  # (5,) STYLE of the classes
 
 
-def know(config: BattleConfig) -> Knowledge:
-    """The knowledge of players of a battle. A class that observations cannot name is taken for the first such one."""
+def make_knowledge(config: BattleConfig) -> Knowledge:
+    """The knowledge of players in a battle. All classes without a one-hot share the row of the first one."""
     tables = build_tables(config)
     classes = np.zeros(len(CLASS_NAMES) + 1, tables.classes.dtype)
     classes["weapon"] = -1
@@ -54,25 +54,25 @@ def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]
     mounted = [(mount, weapons[w]) for mount, w in enumerate(mech_class["weapon"]) if w >= 0]
     harmful = [(mount, weapon) for mount, weapon in mounted if weapon["damage"] > 0]
     painter = next((mount for mount, weapon in mounted if weapon["paint"] > 0), -1)
-    smoke = next((mount for mount, weapon in mounted if _is_mere_smoke(weapon)), -1)
+    smoke = next((mount for mount, weapon in mounted if _only_smoke(weapon)), -1)
     reach = max((float(weapon["unaided_range"]) for _, weapon in harmful), default=0.0)
-    guns = [(mount, weapon) for mount, weapon in mounted if not _is_mere_smoke(weapon)]
-    by_thrift = sorted(guns, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), 1e-9))
-    order = [mount for mount, _ in by_thrift] + [-1] * (len(MOUNTS) - len(guns))
+    guns = [(mount, weapon) for mount, weapon in mounted if not _only_smoke(weapon)]
+    by_efficiency = sorted(guns, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), 1e-9))
+    order = [mount for mount, _ in by_efficiency] + [-1] * (len(MOUNTS) - len(guns))
     if harmful:
-        best_range = float(by_thrift[0][1]["unaided_range"])
+        best_range = float(by_efficiency[0][1]["unaided_range"])
     else:
         best_range = float(weapons[mech_class["weapon"][painter]]["range"]) if painter >= 0 else 0.0
-    return reach, best_range, _threat(mech_class, [weapon for _, weapon in by_thrift], dt), order, painter, smoke
+    return reach, best_range, _threat(mech_class, [weapon for _, weapon in by_efficiency], dt), order, painter, smoke
 
 
-def _is_mere_smoke(weapon: Any) -> bool:
-    """Whether a weapon only makes smoke: a gun whose shells also smoke is a gun."""
+def _only_smoke(weapon: Any) -> bool:
+    """Whether a weapon does nothing but make smoke: one whose shells also do damage counts as a gun."""
     return bool(weapon["smoke_radius"] > 0 and weapon["damage"] <= 0 and weapon["paint"] <= 0)
 
 
 def _threat(mech_class: Any, weapons: list[Any], dt: float) -> float:
-    """Hit points/s of weapons, the thriftiest first, over the ten seconds in which the heat is used up."""
+    """Hit points/s of weapons, the most efficient first, over the ten seconds in which the heat is used up."""
     heat, damage = mech_class["heat_dissipation"] + mech_class["heat_capacity"] / 10.0, 0.0
     for weapon in weapons:
         burning = weapon["heat"] / (weapon["cooldown"] * dt)  # heat/s

@@ -1,4 +1,4 @@
-"""A scripted player's memory of one mech between decisions, and its plan within one."""
+"""A scripted player's memory of one mech between decisions, and its plan within a decision."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAVES = 192
 BODIES = SQUAD_ROWS + CONTACT_ROWS
 """Other mechs in an observation."""
 
-LONGEST_WAY = 32
+LONGEST_PATH = 32
 """Places of a path among which its first bend is searched."""
 
 MEMORY = record_dtype(
@@ -50,26 +50,26 @@ MEMORY = record_dtype(
         ("pace_x", "f8"),  # m, intended movement until the next decision
         ("pace_y", "f8"),
         ("stuck", "f8"),  # s of walking without progress
-        ("anchor", "f8"),  # clock since which it is near the anchor
+        ("anchor", "f8"),  # clock since when it is near the anchor
         ("anchor_x", "f8"),
         ("anchor_y", "f8"),
-        ("way", "i1"),  # 1 while it walks to the next bend of a path
-        ("way_x", "f8"),  # the bend
-        ("way_y", "f8"),
+        ("has_bend", "i1"),  # 1 while it walks to the next bend of a path
+        ("bend_x", "f8"),  # the bend
+        ("bend_y", "f8"),
         ("end_x", "f8"),  # the goal at its last large change
         ("end_y", "f8"),
         ("settled", "f8"),  # clock of that change
         ("jump", "f8"),  # m, target height of the jump, 0 without a jump
         ("until", "f8"),  # clock at which the current jump or random walk ends
-        ("earthbound", "f8"),  # clock until which it does not jump
-        ("mates", "f8", (SQUAD_ROWS, 2)),  # positions of the mechs of the squad table
+        ("no_jump_until", "f8"),  # clock until which it does not jump
+        ("mates", "f8", (SQUAD_ROWS, 2)),  # positions of the mechs in the squad table
         ("mates_seen", "f8"),  # clock at that time
         ("num_mates", "i8"),
-        ("met", "f8"),  # clock at which other mechs were last written to the chart
+        ("mechs_noted", "f8"),  # clock at which other mechs were last written to the chart
         ("tries", "i8"),  # number of random walks
-        ("straying", "i1"),  # 1 during a random walk
-        ("stray_x", "f8"),  # its direction
-        ("stray_y", "f8"),
+        ("walking_randomly", "i1"),  # 1 during a random walk
+        ("random_x", "f8"),  # its direction
+        ("random_y", "f8"),
         ("passing", "f8"),  # clock until which it passes another mech
         ("side", "f8"),  # -1 or 1, the side of the last pass
         # fighting
@@ -77,7 +77,7 @@ MEMORY = record_dtype(
         ("yielding", "i1"),  # 1 while it yields to stronger enemies
         ("sidestep", "f8"),  # -1 or 1, the side of sidesteps
         ("sidestep_until", "f8"),  # clock
-        ("lurking_until", "f8"),  # clock until which it does not paint
+        ("avoiding_until", "f8"),  # clock until which it does not paint
     ]
 )
 
@@ -96,9 +96,9 @@ PLAN = np.dtype(
 
 
 class Scratch(NamedTuple):
-    """Buffers of one decision; their contents are not kept between mechs.
+    """Buffers of one decision. Their contents are not kept between mechs.
 
-    Each row of columns or places is one int64; of SIDE + 2 rows the first and the last are empty.
+    Each row of columns or places is one int64. Of SIDE + 2 rows the first and the last are empty.
     """
 
     walls: NDArray[np.int64]  # (SIDE,) columns impassable from the current height
@@ -114,7 +114,7 @@ class Scratch(NamedTuple):
     active: NDArray[np.int64]  # (SIDE + 2,)
     blind: NDArray[np.int64]  # (WAVES,) 1 if a wave passed through obstacles
     waves: NDArray[np.int64]  # (WAVES, SIDE + 2) places within this many metres of the goal
-    way: NDArray[np.int64]  # (LONGEST_WAY, 2) columns and rows of places
+    path: NDArray[np.int64]  # (LONGEST_PATH, 2) columns and rows of places
 
 
 def allocate_scratch() -> Scratch:
@@ -133,5 +133,5 @@ def allocate_scratch() -> Scratch:
         active=np.zeros(places, np.int64),
         blind=np.zeros(WAVES, np.int64),
         waves=np.zeros((WAVES, places), np.int64),
-        way=np.zeros((LONGEST_WAY, 2), np.int64),
+        path=np.zeros((LONGEST_PATH, 2), np.int64),
     )

@@ -15,7 +15,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.layout.observations import STREAMS, Objective, Self
 from echelon_env.opponents.policy import check_mask, check_observations
-from echelon_env.opponents.scripted import Minds
+from echelon_env.opponents.scripted import ScriptedRows
 from echelon_env.opponents.skill import LEVELS
 from echelon_env.storage.arrays import Kind
 
@@ -56,8 +56,8 @@ class Mixture:
     def __init__(self, weights: Mapping[str, float], seed: int, config: BattleConfig) -> None:
         self.weights = weights
         self.seed = check_seed(seed)
-        self._minds = Minds(self.seed, config)
-        self._forget_all(0)
+        self._rows = ScriptedRows(self.seed, config)
+        self._allocate(0)
 
     def __repr__(self) -> str:
         return f"Mixture({dict(self.weights)}, seed={self.seed})"
@@ -76,18 +76,18 @@ class Mixture:
 
     @property
     def levels(self) -> NDArray[np.str_]:
-        """(R,): the level of each row's battle, empty before its first decision."""
+        """(R,): the level of each row's battle; empty before its first decision."""
         names: NDArray[np.str_] = _NAMES[self._level]
         return names
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
         """Reset the rows (R,) where the mask is true, except for their number of battles.
 
-        Raises ValueError for anything else, see `check_mask`.
+        Raises ValueError for an invalid mask, see `check_mask`.
         """
         mask = check_mask(mask, len(self._level))
         if len(mask) != len(self._level):
-            self._forget_all(len(mask))
+            self._allocate(len(mask))
         self._level[mask] = UNDRAWN
 
     def restart(self, mask: NDArray[np.bool_]) -> None:
@@ -99,18 +99,21 @@ class Mixture:
         self._begun[mask] = 0
 
     def act(self, observations: Floats) -> Floats:
-        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for others and other rows."""
+        """Actions (R, A) float32 for observations (R, D) float32.
+
+        Raises ValueError for another shape, dtype or number of rows.
+        """
         check_observations(observations, len(self._level))
         if len(observations) != len(self._level):
-            self._forget_all(len(observations))
+            self._allocate(len(observations))
         rows = np.ascontiguousarray(observations, np.float32)
         self._draw_levels(rows)
-        return self._minds.act(rows, self._level)
+        return self._rows.act(rows, self._level)
 
-    def _forget_all(self, rows: int) -> None:
+    def _allocate(self, rows: int) -> None:
         self._level = np.full(rows, UNDRAWN, np.int64)  # (R,) index of `LEVELS`
         self._begun = np.zeros(rows, np.int64)  # (R,) battles
-        self._minds.forget_all(rows)
+        self._rows.allocate(rows)
 
     def _draw_levels(self, observations: Floats) -> None:
         begins = (observations[:, Self.ALIVE] > 0.0) & (self._level == UNDRAWN)
@@ -120,7 +123,7 @@ class Mixture:
             key = self.seed.to_bytes(8, "little") + int(self._begun[r]).to_bytes(8, "little")
             bits = int.from_bytes(hashlib.blake2b(key + shared, digest_size=8).digest(), "little")
             self._level[r] = np.searchsorted(self._shares, (bits >> 11) / 2.0**53, side="right")
-        self._minds.forget(begins)
+        self._rows.clear(begins)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """See `Resumable`; the current weights are part of the state."""
@@ -128,7 +131,7 @@ class Mixture:
             "weights": np.array([self._weights.get(level, 0.0) for level in LEVELS]),
             "level": self._level.copy(),
             "begun": self._begun.copy(),
-            **self._minds.state_arrays(),
+            **self._rows.state_arrays(),
         }
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
@@ -138,7 +141,7 @@ class Mixture:
             "level": ((rows,), np.int64),
             "begun": ((rows,), np.int64),
         }
-        self._minds.check_state(repr(self), arrays, rows, further)
+        self._rows.check_state(repr(self), arrays, rows, further)
         level, begun = arrays["level"], arrays["begun"]
         if ((level < UNDRAWN) | (level >= len(LEVELS))).any() or (begun < 0).any():
             raise ValueError(
@@ -148,7 +151,7 @@ class Mixture:
         weights = dict(zip(LEVELS, arrays["weights"].tolist(), strict=True))
         self.weights = {level: weight for level, weight in weights.items() if weight != 0.0}
         self._level, self._begun = level.copy(), begun.copy()
-        self._minds.restore_arrays(arrays)
+        self._rows.restore_arrays(arrays)
 
 
 def _check_weights(weights: Any) -> dict[str, float]:

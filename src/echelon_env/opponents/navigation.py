@@ -1,4 +1,4 @@
-"""Navigation from observations: towards a point, around obstacles and other mechs, out of dead ends.
+"""Navigation from observations: to a point, around obstacles and other mechs, and out of dead ends.
 
 A mech walks straight to its goal if the remembered terrain (`chart`) leaves the straight path free, else to the first
 bend of the shortest path. It avoids moving mechs (`crowd`); paths lead around standing ones. Positions are in metres on
@@ -20,14 +20,14 @@ from echelon_env.opponents.chart import (
     JUMP,
     SLOWS,
     at_least,
-    follow,
-    lay_out,
-    note_terrain,
-    open_way,
+    build_moves,
+    is_free,
     search,
-    trace,
+    shift_window,
+    store_terrain,
+    trace_path,
 )
-from echelon_env.opponents.crowd import mark, meet, pass_by, turned
+from echelon_env.opponents.crowd import choose_direction, list_others, mark, turned
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import SIDE, WALL, Scratch
 from echelon_env.opponents.senses import own, value
@@ -37,19 +37,22 @@ ROOM = 0.1  # m of clearance to walls on straight paths
 SLACK = 0.01  # m of overlap with walls that is tolerated on the way to a bend
 NEAR, SLIDE_SECONDS = 4.0, 1.0  # m, s: no path is searched to goals this near that moved this recently
 NOTE_METRES, NOTE_SECONDS = 1.25, 0.5  # the chart is updated after this distance or time
-STUCK_SHARE = 0.2  # of the intended distance: a mech that moves less is stuck
+STUCK_SHARE = 0.2  # share of the intended distance: a mech that moves less is stuck
 CROWD_SECONDS = 0.5  # a mech stuck this long plans around all other mechs
 BUMP_SECONDS = 0.75  # stuck this long with no mech near, it marks what is ahead as a wall
 LOST_SECONDS, LOST_METRES = 5.0, 2.0  # this long within this distance, it clears the chart and walks randomly
-LUCK_SECONDS, MORE_LUCK, MOST_TRIES = 1.0, 0.5, 6  # duration of the first random walk, increase per try, most tries
+WALK_SECONDS, WALK_INCREASE, MAX_TRIES = 1.0, 0.5, 6  # duration of the first random walk, increase per try, most tries
 DIRECTIONS = 16
-LUCK = 2  # stream of the random numbers
+WALK = 2  # stream of the random numbers
 JUMP_MARGIN = 0.25  # m of clearance of jumps above walls
 JUMP_SECONDS = 2.0
-EARTHBOUND_SECONDS = 10.0  # after a jump that failed
-COOL_ENOUGH, TOO_HOT = 0.85, 0.93  # share of the heat capacity: allowed after a jump, and at which a jump is broken off
-DETOUR_WORTH, DETOUR_METRES = 1.3, 12.0  # a path longer than this factor times the distance plus this is worth a jump
-GALLOP, STRIDE = 8, 3  # the first places of a path are all tried as its first bend, later ones with this stride
+NO_JUMP_SECONDS = 10.0  # after a jump that failed
+COOL_ENOUGH, TOO_HOT = 0.85, 0.93  # share of the heat capacity: highest after a jump, and at which a jump is aborted
+DETOUR_WORTH, DETOUR_METRES = (
+    1.3,
+    12.0,
+)  # a jump is worth it if the path is longer than the distance by this factor and length
+DENSE, STRIDE = 8, 3  # places of a path to try as its first bend: the first 8, then every third
 
 
 @kernel
@@ -60,12 +63,12 @@ def steer(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch,
     locate(knowledge, observation, memory, plan, half)
     top_speed = mech_class.top_speed * (rules.legged_speed if own(observation, Self.LEGS) <= 0.0 else 1.0)
     if top_speed * plan.speed <= 0.0 or math.sqrt(plan.goal_forward**2 + plan.goal_left**2) < ARRIVED:
-        rest(memory)
+        reset_stuck(memory)
         return
-    count = meet(knowledge, observation, memory, scratch, plan, half)
-    look_around(knowledge, observation, memory, scratch, half, count)
+    count = list_others(knowledge, observation, memory, scratch, plan, half)
+    update_chart(knowledge, observation, memory, scratch, half, count)
     note_progress(knowledge, observation, memory, half, count)
-    aim_x, aim_y, trusted = choose_aim(knowledge, observation, memory, scratch, plan, half, top_speed)
+    aim_x, aim_y, trusted = choose_waypoint(knowledge, observation, memory, scratch, plan, half, top_speed)
     dx, dy = aim_x - memory.x, aim_y - memory.y
     distance = math.sqrt(dx * dx + dy * dy)
     if distance < SLACK:
@@ -77,7 +80,7 @@ def steer(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch,
         jump(knowledge, observation, memory, action)
         dx, dy = dx / distance, dy / distance
     else:
-        dx, dy = pass_by(knowledge, memory, scratch, half, count, dx, dy, speed * top_speed, trusted)
+        dx, dy = choose_direction(knowledge, memory, scratch, half, count, dx, dy, speed * top_speed, trusted)
     memory.pace_x, memory.pace_y = speed * stride * dx, speed * stride * dy
     cosine, sine = mean_heading(knowledge, observation, plan, action)
     action[Action.THROTTLE] = speed * (dx * cosine + dy * sine)
@@ -108,20 +111,22 @@ def locate(knowledge: Knowledge, observation: Any, memory: Row, plan: Row, half:
 
 
 @kernel
-def rest(memory: Row) -> None:
+def reset_stuck(memory: Row) -> None:
     """Reset the stuck detection of a mech that does not walk."""
     memory.pace_x = memory.pace_y = memory.stuck = 0.0
     memory.anchor, memory.anchor_x, memory.anchor_y = memory.clock, memory.x, memory.y
 
 
 @kernel
-def look_around(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, half: float, count: int) -> None:
-    """Update the chart if due; write the columns that are impassable from here and those to avoid."""
+def update_chart(
+    knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, half: float, count: int
+) -> None:
+    """Update the chart if due. Write the columns that are impassable from here, and those to avoid."""
     moved = abs(memory.x - memory.noted_x) + abs(memory.y - memory.noted_y)
     if moved >= NOTE_METRES or memory.clock - memory.noted >= NOTE_SECONDS:
         memory.noted, memory.noted_x, memory.noted_y = memory.clock, memory.x, memory.y
-        follow(memory, integer(knowledge.rules[0].map_size))
-        note_terrain(knowledge, observation, memory)
+        shift_window(memory, integer(knowledge.rules[0].map_size))
+        store_terrain(knowledge, observation, memory)
     mark(memory, scratch, half, count, memory.stuck >= CROWD_SECONDS)
     chart, level = memory.chart, min(ground_level(knowledge, observation) + 2, WALL)
     for row in range(SIDE):
@@ -147,34 +152,34 @@ def note_progress(knowledge: Knowledge, observation: Any, memory: Row, half: flo
     else:
         memory.stuck += knowledge.rules[0].decision_seconds
     if memory.stuck >= BUMP_SECONDS and count == 0:
-        bump(memory, half)
-    if memory.straying and (helpless or memory.clock >= memory.until):
-        memory.straying = 0
+        mark_walls(memory, half)
+    if memory.walking_randomly and (helpless or memory.clock >= memory.until):
+        memory.walking_randomly = 0
         memory.anchor = memory.clock
     away = max(abs(memory.x - memory.anchor_x), abs(memory.y - memory.anchor_y))
     left = max(abs(memory.goal_x - memory.x), abs(memory.goal_y - memory.y))
     if helpless or away > LOST_METRES or left < NEAR:
         memory.anchor, memory.anchor_x, memory.anchor_y = memory.clock, memory.x, memory.y
     elif memory.clock - memory.anchor > LOST_SECONDS:
-        stray(memory)
+        start_random_walk(memory)
 
 
 @kernel
-def stray(memory: Row) -> None:
+def start_random_walk(memory: Row) -> None:
     """Clear the chart and start to walk in a random direction."""
     memory.tries += 1
-    steps = integer(rng.random_below(memory.seed, memory.tries, 0, LUCK, DIRECTIONS))
-    memory.stray_x, memory.stray_y = turned(1.0, 0.0, steps)
-    memory.straying = 1
-    memory.until = memory.clock + LUCK_SECONDS + MORE_LUCK * min(memory.tries, MOST_TRIES)
-    memory.way, memory.jump = 0, 0.0
+    steps = integer(rng.random_below(memory.seed, memory.tries, 0, WALK, DIRECTIONS))
+    memory.random_x, memory.random_y = turned(1.0, 0.0, steps)
+    memory.walking_randomly = 1
+    memory.until = memory.clock + WALK_SECONDS + WALK_INCREASE * min(memory.tries, MAX_TRIES)
+    memory.has_bend, memory.jump = 0, 0.0
     memory.anchor = memory.clock
     memory.chart[:, :] = 0
     memory.noted = -NOTE_SECONDS
 
 
 @kernel
-def bump(memory: Row, half: float) -> None:
+def mark_walls(memory: Row, half: float) -> None:
     """Mark as walls the columns that blocked the mech."""
     x, y = memory.x - memory.origin_x, memory.y - memory.origin_y
     for axis in range(2):
@@ -193,39 +198,39 @@ def bump(memory: Row, half: float) -> None:
 
 
 @kernel
-def choose_aim(
+def choose_waypoint(
     knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float, top_speed: float
 ) -> tuple[float, float, bool]:
     """The point to walk straight to, and whether the path there is known to be free of walls."""
-    if memory.jump > 0.0 and goes_on_jumping(knowledge, observation, memory):
-        return memory.way_x, memory.way_y, True
-    if memory.straying:
-        return memory.x + NEAR * memory.stray_x, memory.y + NEAR * memory.stray_y, False
+    if memory.jump > 0.0 and continue_jump(knowledge, observation, memory):
+        return memory.bend_x, memory.bend_y, True
+    if memory.walking_randomly:
+        return memory.x + NEAR * memory.random_x, memory.y + NEAR * memory.random_y, False
     dx, dy = memory.goal_x - memory.x, memory.goal_y - memory.y
     distance = math.sqrt(dx * dx + dy * dy)
     if math.sqrt((memory.goal_x - memory.end_x) ** 2 + (memory.goal_y - memory.end_y) ** 2) > 1.0 + 0.25 * distance:
         memory.end_x, memory.end_y, memory.settled = memory.goal_x, memory.goal_y, memory.clock
-        memory.way = 0
-    if open_way(scratch.rough, memory, half + ROOM, dx, dy):
-        memory.way = 0
+        memory.has_bend = 0
+    if is_free(scratch.rough, memory, half + ROOM, dx, dy):
+        memory.has_bend = 0
         return memory.goal_x, memory.goal_y, True
-    if memory.way and memory.stuck < CROWD_SECONDS:
-        to_x, to_y = memory.way_x - memory.x, memory.way_y - memory.y
+    if memory.has_bend and memory.stuck < CROWD_SECONDS:
+        to_x, to_y = memory.bend_x - memory.x, memory.bend_y - memory.y
         left = math.sqrt(to_x * to_x + to_y * to_y)
-        if left > max(2.0 * ARRIVED, 0.5 * top_speed * knowledge.rules[0].decision_seconds) and open_way(
+        if left > max(2.0 * ARRIVED, 0.5 * top_speed * knowledge.rules[0].decision_seconds) and is_free(
             scratch.walls, memory, half - SLACK, to_x, to_y
         ):
-            return memory.way_x, memory.way_y, True
-    memory.way = 0
+            return memory.bend_x, memory.bend_y, True
+    memory.has_bend = 0
     if distance >= NEAR or memory.clock - memory.settled >= SLIDE_SECONDS:
-        find_way(knowledge, observation, memory, scratch, plan, half)
-    if memory.way:
-        return memory.way_x, memory.way_y, True
+        find_path(knowledge, observation, memory, scratch, plan, half)
+    if memory.has_bend:
+        return memory.bend_x, memory.bend_y, True
     return memory.goal_x, memory.goal_y, False
 
 
 @kernel
-def find_way(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float) -> None:
+def find_path(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scratch, plan: Row, half: float) -> None:
     """Find a path to the goal, or to the nearest reachable place, and store its first bend."""
     size = integer(math.ceil(2.0 * half - SLACK))
     column, row = place(memory.x - memory.origin_x, half, size), place(memory.y - memory.origin_y, half, size)
@@ -236,7 +241,7 @@ def find_way(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scrat
     climbs = ground_level(knowledge, observation) > 1
     metres = kinds = 0
     for _ in range(2):
-        kinds = lay_out(memory, scratch, integer(knowledge.rules[0].map_size), size, climbs)
+        kinds = build_moves(memory, scratch, integer(knowledge.rules[0].map_size), size, climbs)
         scratch.leave[0, row + 1] |= 1 << column
         metres, blind = search(scratch, column, row, to_column, to_row, kinds, jumps and climbs)
         found = metres > 0 and blind == 0
@@ -244,8 +249,8 @@ def find_way(knowledge: Knowledge, observation: Any, memory: Row, scratch: Scrat
             break
         climbs = True
     if metres > 0:
-        length, jumped = trace(scratch, metres, column, row, to_column, to_row, kinds, jumps and climbs)
-        take_way(memory, scratch, half, size, length, jumped)
+        length, jumped = trace_path(scratch, metres, column, row, to_column, to_row, kinds, jumps and climbs)
+        store_bend(memory, scratch, half, size, length, jumped)
 
 
 @kernel
@@ -273,23 +278,23 @@ def goal_in_chart(memory: Row, half: float) -> tuple[float, float]:
 
 
 @kernel
-def take_way(memory: Row, scratch: Scratch, half: float, size: int, length: int, jumped: bool) -> None:
-    """Store the farthest place of a path that is reachable in a straight line; start the path's initial jump."""
-    memory.way, memory.way_x, memory.way_y = 1, memory.x, memory.y
+def store_bend(memory: Row, scratch: Scratch, half: float, size: int, length: int, jumped: bool) -> None:
+    """Store the farthest place of a path that is reachable in a straight line; start a jump that begins the path."""
+    memory.has_bend, memory.bend_x, memory.bend_y = 1, memory.x, memory.y
     i = 0
     while i < length:
-        x = memory.origin_x + scratch.way[i, 0] + 0.5 * size
-        y = memory.origin_y + scratch.way[i, 1] + 0.5 * size
-        if i > 1 and not open_way(scratch.rough, memory, half + ROOM, x - memory.x, y - memory.y):
+        x = memory.origin_x + scratch.path[i, 0] + 0.5 * size
+        y = memory.origin_y + scratch.path[i, 1] + 0.5 * size
+        if i > 1 and not is_free(scratch.rough, memory, half + ROOM, x - memory.x, y - memory.y):
             break
-        if i == 1 and not open_way(scratch.walls, memory, half - SLACK, x - memory.x, y - memory.y):
+        if i == 1 and not is_free(scratch.walls, memory, half - SLACK, x - memory.x, y - memory.y):
             break
-        memory.way_x, memory.way_y = x, y
-        i += 1 if i < GALLOP else STRIDE
+        memory.bend_x, memory.bend_y = x, y
+        i += 1 if i < DENSE else STRIDE
     if jumped and length == 1:
         top = 0
         for level in range(1, WALL):
-            top += (scratch.planes[level, scratch.way[0, 1] + 1] >> scratch.way[0, 0]) & 1
+            top += (scratch.planes[level, scratch.path[0, 1] + 1] >> scratch.path[0, 0]) & 1
         memory.jump = float(top)
         memory.until = memory.clock + JUMP_SECONDS
 
@@ -299,23 +304,23 @@ def can_jump(knowledge: Knowledge, observation: Any, memory: Row, plan: Row) -> 
     """Whether the mech can jump JUMP metres high now without overheating."""
     rules, mech_class = knowledge.rules[0], knowledge.classes[plan.mech_class]
     rise = mech_class.jet_acceleration - rules.gravity
-    if rise <= 0.0 or memory.clock < memory.earthbound or own(observation, Self.ON_GROUND) <= 0.0:
+    if rise <= 0.0 or memory.clock < memory.no_jump_until or own(observation, Self.ON_GROUND) <= 0.0:
         return False
     heat = rules.jet_heat * math.sqrt(2.0 * (JUMP + JUMP_MARGIN) / rise)
     return bool(own(observation, Self.HEAT) + heat / mech_class.heat_capacity < COOL_ENOUGH)
 
 
 @kernel
-def goes_on_jumping(knowledge: Knowledge, observation: Any, memory: Row) -> bool:
-    """Whether a jump is still in progress, neither landed nor failed."""
+def continue_jump(knowledge: Knowledge, observation: Any, memory: Row) -> bool:
+    """Whether a jump is still in progress. One that has landed or failed is ended."""
     feet = own(observation, Self.HEIGHT) * knowledge.rules[0].map_height
     landed = own(observation, Self.ON_GROUND) > 0.0 and feet > memory.jump - 0.5
     if not landed and memory.clock < memory.until and own(observation, Self.HEAT) < TOO_HOT:
         return True
     if not landed:
-        memory.earthbound = memory.clock + EARTHBOUND_SECONDS
+        memory.no_jump_until = memory.clock + NO_JUMP_SECONDS
     memory.jump = 0.0
-    memory.way = 0
+    memory.has_bend = 0
     return False
 
 

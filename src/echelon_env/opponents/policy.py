@@ -28,7 +28,7 @@ class Resumable(Policy, Protocol):
     """A policy whose state can be saved and restored in another object made with the same arguments."""
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """Copies of the complete state as plain arrays by name."""
+        """The complete state: copies of plain arrays, by name."""
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         """Continue from the arrays of a policy with this number of rows.
@@ -69,7 +69,7 @@ class FunctionPolicy:
 
 
 def check_resumable(role: str, policy: Policy) -> Resumable:
-    """The policy. Raises `ConfigError`, whose text starts with its `role`, if its state cannot be saved."""
+    """The policy, checked. Raises `ConfigError`, whose text starts with `role`, if its state cannot be saved."""
     if not isinstance(policy, Resumable):
         raise ConfigError(f"{role}: {policy!r} cannot be resumed: it has no state_arrays and restore_arrays")
     return policy
@@ -100,8 +100,8 @@ def check_observations(observations: Any, rows: int) -> None:
 def check_mask(mask: Any, rows: int) -> NDArray[np.bool_]:
     """The argument of `reset`, checked: (R,) bool.
 
-    `rows` as for `check_observations`. Raises ValueError for anything else, and for another length unless all are
-    true.
+    `rows` is as for `check_observations`. Raises ValueError for another shape or dtype, and for another length unless
+    all entries are true.
     """
     array = np.asarray(mask)
     if array.ndim != 1 or array.dtype != np.bool_:

@@ -1,4 +1,4 @@
-"""The scripted levels. Each mech acts from its own observation row and its own memory alone."""
+"""The scripted levels. Each mech's action depends only on its own observations and its own memory."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.engine._jit import entry_point
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import Self
-from echelon_env.opponents.knowledge import Knowledge, know
+from echelon_env.opponents.decision import decide
+from echelon_env.opponents.knowledge import Knowledge, make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, Scratch, allocate_scratch
-from echelon_env.opponents.mind import make_up_mind
 from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.opponents.skill import LEVELS
 from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
@@ -37,11 +37,11 @@ def act_rows(
     """Fill the actions (R, A), zeros at first, for observations (R, D), levels and memories (R,)."""
     for r in range(observations.shape[0]):
         if observations[r, Self.ALIVE] > 0:
-            make_up_mind(knowledge, skills[levels[r]], observations[r], memories[r], scratch, plans[0], actions[r])
+            decide(knowledge, skills[levels[r]], observations[r], memories[r], scratch, plans[0], actions[r])
 
 
-class Minds:
-    """The memories of any number of mechs, each with its own level.
+class ScriptedRows:
+    """Scripted mechs, one per row, each with its own memory and level.
 
     Parameters
     ----------
@@ -53,22 +53,22 @@ class Minds:
 
     def __init__(self, seed: int, config: BattleConfig) -> None:
         self.seed = seed
-        self._knowledge = know(config)
+        self._knowledge = make_knowledge(config)
         self._skills = np.concatenate([skill.record() for skill in LEVELS.values()])
         self._scratch = allocate_scratch()
         self._plans = np.zeros(1, PLAN)
-        self.forget_all(0)
+        self.allocate(0)
 
     def __len__(self) -> int:
         return len(self._memories)
 
-    def forget_all(self, rows: int) -> None:
-        """Start battles in this number of rows."""
+    def allocate(self, rows: int) -> None:
+        """Start with new memories for this number of rows."""
         self._memories = np.zeros(rows, MEMORY)
         self._memories["seed"] = self.seed
 
-    def forget(self, mask: NDArray[np.bool_]) -> None:
-        """Start battles in the rows (R,) where the mask is true."""
+    def clear(self, mask: NDArray[np.bool_]) -> None:
+        """Clear the memories of the rows (R,) where the mask is true; new battles start there."""
         self._memories[mask] = np.zeros((), MEMORY)
         self._memories["seed"][mask] = self.seed
 
@@ -76,7 +76,7 @@ class Minds:
         """Actions (R, A) for observations (R, D) at levels (R,), indices into `LEVELS`; zeros for dead mechs."""
         rows = np.ascontiguousarray(observations, np.float32)
         if not rows.flags.writeable:
-            rows = rows.copy()  # to Numba a read-only array is of another type
+            rows = rows.copy()  # for Numba a read-only array has another type
         actions = np.zeros((len(rows), ACTION_DIM), np.float32)
         act_rows(self._knowledge, self._skills, levels, rows, self._memories, self._scratch, self._plans, actions)
         return actions
@@ -86,13 +86,13 @@ class Minds:
         return {"seed": np.array([self.seed], np.uint64), "memories": as_bytes(self._memories)}
 
     def check_state(self, what: str, arrays: Mapping[str, Any], rows: int, further: Mapping[str, Kind]) -> None:
-        """Raise ValueError unless arrays are the `state_arrays` of so many rows, and `further` ones, with this seed."""
+        """Raise ValueError unless the arrays are `state_arrays` of `rows` rows with this seed, and `further` ones."""
         kinds: dict[str, Kind] = {"seed": ((1,), np.uint64), "memories": bytes_kind(self._memories, rows)}
         check_arrays(what, arrays, {**kinds, **further})
         check_same(what, "seed", self.seed, int(arrays["seed"][0]))
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the memories of checked arrays."""
+        """Restore the memories from checked arrays."""
         self._memories = from_bytes(arrays["memories"], self._memories)
 
 
@@ -119,33 +119,36 @@ class Scripted:
             raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), LEVELS)}")
         self.level = level
         self.seed = check_seed(seed)
-        self._minds = Minds(self.seed, config)
+        self._rows = ScriptedRows(self.seed, config)
 
     def __repr__(self) -> str:
         return f"Scripted({self.level!r}, seed={self.seed})"
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Reset the rows (R,) where the mask is true. Raises ValueError for anything else, see `check_mask`."""
-        mask = check_mask(mask, len(self._minds))
-        if len(mask) != len(self._minds):
-            self._minds.forget_all(len(mask))
-        self._minds.forget(mask)
+        """Reset the rows (R,) where the mask is true. Raises ValueError for an invalid mask, see `check_mask`."""
+        mask = check_mask(mask, len(self._rows))
+        if len(mask) != len(self._rows):
+            self._rows.allocate(len(mask))
+        self._rows.clear(mask)
 
     def act(self, observations: Floats) -> Floats:
-        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for others and other rows."""
-        check_observations(observations, len(self._minds))
-        if len(observations) != len(self._minds):
-            self._minds.forget_all(len(observations))
-        return self._minds.act(observations, np.full(len(observations), [*LEVELS].index(self.level)))
+        """Actions (R, A) float32 for observations (R, D) float32.
+
+        Raises ValueError for another shape, dtype or number of rows.
+        """
+        check_observations(observations, len(self._rows))
+        if len(observations) != len(self._rows):
+            self._rows.allocate(len(observations))
+        return self._rows.act(observations, np.full(len(observations), [*LEVELS].index(self.level)))
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """See `Resumable`."""
-        return {"level": np.array([[*LEVELS].index(self.level)], np.int64), **self._minds.state_arrays()}
+        return {"level": np.array([[*LEVELS].index(self.level)], np.int64), **self._rows.state_arrays()}
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         """See `Resumable`. Raises ValueError, also for the state of a policy with another level or seed."""
-        self._minds.check_state(repr(self), arrays, rows, {"level": ((1,), np.int64)})
+        self._rows.check_state(repr(self), arrays, rows, {"level": ((1,), np.int64)})
         names = dict(enumerate(LEVELS))
         number = int(arrays["level"][0])
         check_same(repr(self), "level", self.level, names.get(number, number))
-        self._minds.restore_arrays(arrays)
+        self._rows.restore_arrays(arrays)

@@ -1,4 +1,4 @@
-"""Reading an observation row (D,) float32 in metres and plain numbers."""
+"""Reads an observation row (D,) float32 in metres and plain numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CLASSES = len(CLASS_NAMES)
 
 @kernel
 def value(observation: Any, index: int) -> float:
-    """An entry as float64, so that nothing is computed in float32."""
+    """An entry as float64: all computations are in float64."""
     return float(np.float64(observation[index]))
 
 
@@ -101,7 +101,7 @@ def is_message(observation: Any, row: int) -> bool:
 
 @kernel
 def class_at(observation: Any, index: int) -> int:
-    """The class that the one-hot at an index names."""
+    """The class of the one-hot at an index."""
     for c in range(CLASSES):
         if observation[index + c] > 0:
             return int(c)
@@ -128,7 +128,7 @@ def contact_distance(knowledge: Knowledge, observation: Any, row: int) -> float:
 
 @kernel
 def contact_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[float, float]:
-    """Where an enemy in the contact table is, metres forward and left in the plane."""
+    """Position of an enemy in the contact table, metres forward and left in the plane."""
     distance = contact_distance(knowledge, observation, row)
     up = contact(observation, row, Contact.ELEVATION) * knowledge.rules[0].map_height
     planar = math.sqrt(max(0.0, distance * distance - up * up))
@@ -158,7 +158,7 @@ def comm(observation: Any, row: int, feature: int) -> float:
 
 @kernel
 def on_map(knowledge: Knowledge, observation: Any, forward: float, left: float) -> tuple[float, float]:
-    """Where a point of the own frame is, metres from the middle of the map turned to the own spawn."""
+    """Position of a point of the own frame, in metres from the centre of the map rotated to the own spawn."""
     half = 0.5 * knowledge.rules[0].map_size
     c, s = own(observation, Self.HEADING_COS), own(observation, Self.HEADING_SIN)
     return (
@@ -169,7 +169,7 @@ def on_map(knowledge: Knowledge, observation: Any, forward: float, left: float) 
 
 @kernel
 def mate_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[float, float]:
-    """Where a team-mate is, metres forward and left in the plane."""
+    """Position of a team-mate, metres forward and left in the plane."""
     distance = squad(observation, row, Squad.DISTANCE) * knowledge.rules[0].map_diagonal
     up = squad(observation, row, Squad.ELEVATION) * knowledge.rules[0].map_height
     planar = math.sqrt(max(0.0, distance * distance - up * up))
@@ -181,7 +181,7 @@ def mate_place(knowledge: Knowledge, observation: Any, row: int) -> tuple[float,
 
 @kernel
 def zone_place(knowledge: Knowledge, observation: Any) -> tuple[float, float, float]:
-    """The zone's centre, metres forward and left, and its radius."""
+    """Position of the zone's centre, metres forward and left, and the zone's radius."""
     rules = knowledge.rules[0]
     radius = objective(observation, Objective.RADIUS) * rules.zone_scale
     edge = objective(observation, Objective.DISTANCE) * rules.map_diagonal
@@ -195,5 +195,5 @@ def zone_place(knowledge: Knowledge, observation: Any) -> tuple[float, float, fl
 
 @kernel
 def arc_covers(arc_cos: float, forward: float, left: float) -> bool:
-    """Whether a direction lies in an arc around the facing, as the engine decides it."""
+    """Whether a direction lies in an arc around the facing, by the engine's rule."""
     return bool(forward >= arc_cos * math.sqrt(forward * forward + left * left))

@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, kw_only=True)
 class Skill:
-    """Abilities of a scripted level. Levels differ only in these; none is weakened by hidden noise."""
+    """Abilities of a scripted level. Levels differ only in these; no level is weakened by hidden noise."""
 
-    aims: bool = False  # turns to the nearest enemy and fires every weapon that reaches one, else one second in eight
-    range_share: float = 0.0  # of its best weapon's range, at which it fights visible enemies; 0: it keeps walking
-    cools: bool = False  # fires no shot that would shut it down, the most damage for its heat first, and vents
-    paints: bool = False  # paints those that are not painted, and only those
+    aims: bool = False  # turns to the nearest enemy and fires weapons that reach one; without: fires 1 s in 8
+    range_share: float = 0.0  # distance to visible enemies, of its best weapon's range; 0: it keeps walking
+    cools: bool = False  # no shots that would shut it down, most damage per heat first; vents
+    paints: bool = False  # paints only enemies that are not painted
     dodges: bool = False  # sidesteps while it fights
-    leaves_at: float = 0.0  # share of its armour below which it leaves a fight that it is not alone in, nor winning
+    leaves_at: float = 0.0  # share of armour below which it retreats, unless it is alone or winning
     screens: bool = False  # fires smoke at enemies that see it retreat
-    yields: bool = False  # retreats from stronger enemies near, unless its team is stronger than all known
+    yields: bool = False  # retreats from stronger enemies nearby, unless its team is stronger than all known ones
     guards: bool = False  # goes to the zone when the enemy is about to win by it
-    scouts: bool = False  # if unarmed, paints enemies one after the other, and keeps away in between
-    jams: bool = False  # radiates ECCM where it is jammed, else ECM while it sees enemies
+    scouts: bool = False  # if unarmed, paints enemies one after the other and keeps its distance in between
+    jams: bool = False  # radiates ECCM when jammed, else ECM while it sees enemies
     talks: bool = False  # sends its target to its pack, and prefers targets of pack-mates
 
     def record(self) -> NDArray[Any]:

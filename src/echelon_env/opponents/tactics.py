@@ -9,7 +9,7 @@ from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import arc_tangent2, clip
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import CONTACT_ROWS, Contact, Objective, Self
-from echelon_env.opponents.appraisal import is_alone, nearest_enemy, outmatched, zone_slips_away
+from echelon_env.opponents.appraisal import is_alone, is_outmatched, nearest_enemy, zone_loss_imminent
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import (
     contact,
@@ -22,10 +22,10 @@ from echelon_env.opponents.senses import (
 )
 from echelon_env.opponents.targets import NO_TARGET
 
-REST = 0.5  # share of the zone's radius: nearer to the centre a mech stands still
+REST = 0.5  # share of the zone's radius within which a mech stands still
 ALERT_METRES = 20.0  # m, distance within which a mech turns to its target
 WATCH_METRES = 30.0  # m, the same for the nearest known enemy, without a target
-TURN_GAIN = 3.0  # of the full turn rate per radian
+TURN_GAIN = 3.0  # share of the full turn rate per radian
 STEP_METRES = 3.0  # distance of the goal of sidesteps and steps back
 
 CHASE_METRES = 4.0  # beyond the longest weapon range: targets up to this distance are engaged
@@ -35,24 +35,24 @@ HOMING_IN = 0.15  # and of moving to the zone
 SIDESTEP_SECONDS = 3.0
 
 CLOSE_METRES = 14.0  # a badly damaged mech retreats from enemies within this distance
-SAFE_METRES = 25.0  # and returns when there are none within this one
+SAFE_METRES = 25.0  # and returns when none is within this distance
 SHADOW_METRES = 22.0  # mechs yield to stronger enemies within this distance
 
 PAINT_SHARE = 0.93  # of the painter's range at which an unarmed mech paints
-LURK_METRES = 20.0  # distance that it keeps while its paint lasts
-LURK_SECONDS = 4.0
-SPY_METRES = 40.0  # it does so when enemies are within this distance
+AVOID_METRES = 20.0  # its distance to enemies while its paint lasts
+AVOID_SECONDS = 4.0
+SCOUT_METRES = 40.0  # it does so when enemies are within this distance
 
 
 @kernel
-def choose_place(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row) -> None:
+def choose_goal(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, plan: Row) -> None:
     """Write the plan's goal and speed: the zone, unless range keeping, scouting or a retreat overrides it."""
     forward, left, radius = zone_place(knowledge, observation)
-    on_top = objective(observation, Objective.IN_ZONE) <= 0.0  # of a block, which does not count as inside the zone
+    on_top = objective(observation, Objective.IN_ZONE) <= 0.0  # of a block: too high to count as inside the zone
     outside = on_top or math.sqrt(forward * forward + left * left) > REST * radius
     go(plan, forward, left, 1.0 if outside else 0.0)
     plan.face_forward, plan.face_left = (forward, left) if outside else (1.0, 0.0)
-    presses = skill.guards and zone_slips_away(knowledge, observation, plan)
+    presses = skill.guards and zone_loss_imminent(knowledge, observation, plan)
     if presses:
         memory.leaving = memory.yielding = 0
         if outside:
@@ -62,17 +62,17 @@ def choose_place(knowledge: Knowledge, skill: Row, observation: Any, memory: Row
     if presses:
         return
     enemy, enemy_forward, enemy_left = nearest_enemy(knowledge, observation)
-    if skill.scouts and knowledge.styles[plan.mech_class].threat <= 0.0 and enemy <= SPY_METRES:
-        spy(knowledge, observation, memory, plan, enemy, enemy_forward, enemy_left)
-    weigh(knowledge, skill, observation, memory, enemy)
+    if skill.scouts and knowledge.styles[plan.mech_class].threat <= 0.0 and enemy <= SCOUT_METRES:
+        scout(knowledge, observation, memory, plan, enemy, enemy_forward, enemy_left)
+    update_retreat(knowledge, skill, observation, memory, enemy)
     if memory.leaving or memory.yielding:
         go(plan, -STEP_METRES * enemy_forward, -STEP_METRES * enemy_left, 1.0)
 
 
 @kernel
-def weigh(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, enemy: float) -> None:
-    """Decide whether to retreat and whether to yield; `enemy` is the distance of the nearest armed enemy in metres."""
-    stronger = skill.yields and outmatched(knowledge, observation)
+def update_retreat(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, enemy: float) -> None:
+    """Decide whether to retreat and whether to yield. `enemy` is the distance in metres of the nearest armed enemy."""
+    stronger = skill.yields and is_outmatched(knowledge, observation)
     if is_alone(observation) or enemy > SAFE_METRES or (skill.yields and not stronger):
         memory.leaving = 0
     elif enemy < CLOSE_METRES and own(observation, Self.ARMOUR) < skill.leaves_at:
@@ -85,7 +85,7 @@ def weigh(knowledge: Knowledge, skill: Row, observation: Any, memory: Row, enemy
 
 @kernel
 def go(plan: Row, forward: float, left: float, speed: float) -> None:
-    """Write the plan's goal, in metres in the own frame, and speed, a share of the top speed."""
+    """Write the plan's goal (metres in the own frame) and its speed (share of the top speed)."""
     plan.goal_forward, plan.goal_left, plan.speed = forward, left, speed
 
 
@@ -100,7 +100,7 @@ def keep_range(
     zone_left: float,
     radius: float,
 ) -> None:
-    """Keep the best range to a visible target, with sidesteps if the skill dodges and a weak pull to the zone."""
+    """Keep the best range to a visible target, with sidesteps if the skill dodges, and with a weak pull to the zone."""
     style = knowledge.styles[plan.mech_class]
     forward, left = contact_place(knowledge, observation, plan.target)
     distance = math.sqrt(forward * forward + left * left)
@@ -126,7 +126,7 @@ def keep_range(
 
 
 @kernel
-def spy(
+def scout(
     knowledge: Knowledge,
     observation: Any,
     memory: Row,
@@ -143,11 +143,11 @@ def spy(
             away = contact_distance(knowledge, observation, row)
             if away < distance:
                 prey, distance = row, away
-    keep, hunting = LURK_METRES, False
-    if painter >= 0 and prey != NO_TARGET and memory.clock >= memory.lurking_until:
+    keep, hunting = AVOID_METRES, False
+    if painter >= 0 and prey != NO_TARGET and memory.clock >= memory.avoiding_until:
         keep, hunting = PAINT_SHARE * knowledge.styles[plan.mech_class].best_range, True
         if own(observation, integer(Self.COOLDOWN_PRIMARY) + painter) > 0.0:
-            memory.lurking_until = memory.clock + LURK_SECONDS
+            memory.avoiding_until = memory.clock + AVOID_SECONDS
     if enemy < keep - 1.0:
         go(plan, -STEP_METRES * enemy_forward, -STEP_METRES * enemy_left, 1.0)
     elif hunting and (distance > keep or contact(observation, prey, Contact.LINE_OF_SIGHT) <= 0.0):
@@ -159,7 +159,7 @@ def spy(
 
 @kernel
 def face(knowledge: Knowledge, skill: Row, observation: Any, plan: Row, action: Any) -> None:
-    """Write the turn: towards the target, else the nearest known enemy, else the goal."""
+    """Write the turn: to the target, else to the nearest known enemy, else to the goal."""
     forward, left = plan.face_forward, plan.face_left
     if skill.aims and plan.target != NO_TARGET and contact_distance(knowledge, observation, plan.target) < ALERT_METRES:
         forward = contact(observation, plan.target, Contact.DIRECTION_FORWARD)

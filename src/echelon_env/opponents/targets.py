@@ -24,7 +24,7 @@ NO_TARGET = -1
 
 # The value of an enemy: 1 at distance 0, half of that at the best range, and
 IN_SIGHT = 1.0  # more in line of sight,
-STAY = 0.05  # more for the last target, against switching back and forth,
+STAY = 0.05  # more for the last target, to avoid switching back and forth,
 VOTE = 0.05  # more for each pack-mate that shoots at it,
 PAINTED = 0.5  # less, for an unarmed mech, if it is painted already
 SAME_METRES = 2.5  # positions within this distance count as the same mech
@@ -32,7 +32,7 @@ SAME_METRES = 2.5  # positions within this distance count as the same mech
 
 @kernel
 def reaches(knowledge: Knowledge, observation: Any, plan: Row, mount: int, row: int) -> bool:
-    """Whether the weapon of a mount can be fired at the enemy of a contact row, as the engine will decide it."""
+    """Whether a mount's weapon can be fired at the enemy of a contact row, by the engine's rule."""
     weapon = knowledge.weapons[integer(knowledge.classes[plan.mech_class].weapon[mount])]
     distance = contact_distance(knowledge, observation, row)
     forward = contact(observation, row, Contact.DIRECTION_FORWARD)
@@ -91,4 +91,4 @@ def choose_target(knowledge: Knowledge, skill: Row, observation: Any, plan: Row)
                 best = score
                 plan.target = row
             if skill.range_share <= 0.0:
-                break  # without range keeping the nearest is the target
+                break  # without range keeping: the nearest enemy

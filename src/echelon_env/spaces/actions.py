@@ -37,7 +37,7 @@ class Block:
     last: Action
     kind: Literal["numbers", "switches", "choice"]
     optional: bool = False
-    """Whether none of the entries is a choice, too."""
+    """Whether choosing none of the entries is possible, too."""
 
     @property
     def entries(self) -> tuple[Action, ...]:
@@ -115,7 +115,7 @@ MASK_SLICES = {
 
 
 def _value_table() -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """For each entry of the vector the part that it follows from (ACTION_DIM,), and its value by that part's choice."""
+    """Per entry of the vector: the part that sets it (ACTION_DIM,), and its value for each choice of that part."""
     part_of = np.zeros(ACTION_DIM, np.intp)
     values = np.zeros((ACTION_DIM, max(MULTI_DISCRETE_SIZES)), np.float32)
     for number, part in enumerate(PARTS):
@@ -144,8 +144,8 @@ def action_space(action_format: ActionFormat, mechs: int | None = None) -> Space
         ``"continuous"``: a Box of (A,) float32 in [-1, 1]. ``"dict"``: a Dict of `BLOCKS`, numbers as Box, switches as
         MultiBinary, a choice as Discrete. ``"multi_discrete"``: a MultiDiscrete of `PARTS`.
     mechs
-        None for one mech. For a team of n mechs as one agent: vectors one after the other, (n * A,) and
-        (n * parts,), and a leading axis in every entry of the dict format.
+        None for one mech. For a team of n mechs as one agent: concatenated vectors, (n * A,) and (n * parts,), and a
+        leading axis in every entry of the dict format.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def _block_space(block: Block, mechs: int | None) -> Space[Any]:
 def read_action(
     action_format: ActionFormat, action: Any, mechs: int | None = None, batch: int | None = None, what: str = "action"
 ) -> NDArray[np.float32]:
-    """The action vectors that an action stands for.
+    """Convert actions of a format to action vectors.
 
     Parameters
     ----------
@@ -180,9 +180,9 @@ def read_action(
         As in `action_space`.
     action
         An element of that space, or a batch of them with a leading axis in every array; only read. Numbers may be out
-        of bounds or not finite: the engine cuts and counts them.
+        of bounds or not finite: the engine clips the former, and zeroes and counts the latter.
     batch
-        Agents of the batch; None for one agent without a leading axis.
+        Number of agents in the batch; None for one agent without a leading axis.
     what
         Name of the action in errors.
 
@@ -262,11 +262,11 @@ def _read_blocks(action: Any, rows: tuple[int, ...], what: str) -> NDArray[np.fl
 
 
 class Possibilities(NamedTuple):
-    """What mechs may be able to do in the coming decision; False only where it is certain that they cannot."""
+    """What mechs may be able to do in the coming decision. False only where it is certain that they cannot."""
 
     present: NDArray[np.bool_]  # (B, M) alive, in a battle that is not over
     awake: NDArray[np.bool_]  # (B, M) present, and not shut down for the whole decision
-    able: NDArray[np.bool_]  # (B, M) awake, and not on the ground for the whole decision
+    able: NDArray[np.bool_]  # (B, M) awake, and not fallen for the whole decision
     walks: NDArray[np.bool_]  # (B, M) has legs that move it
     turns: NDArray[np.bool_]  # (B, M) can turn at all
     jets: NDArray[np.bool_]  # (B, M) has jump jets
@@ -283,7 +283,7 @@ class Possibilities(NamedTuple):
 
 
 _HEAT_TOLERANCE = 1e-6
-"""Heat points by which a sum of ticks may differ from their product."""
+"""Heat points by which a sum over ticks may differ from the product."""
 
 
 def possibilities(engine: BattleEngine) -> Possibilities:
@@ -292,8 +292,8 @@ def possibilities(engine: BattleEngine) -> Possibilities:
     rules, classes = tables.rules[0], tables.classes[mechs["mech_class"]]
     ticks = rules["decision_repeat"]
     present = (mechs["alive"] != 0) & (engine.state.battles["over"] == 0)[:, None]
-    # Where a mech that is shut down may yet fall to, and what may become of the ground, is not followed: every
-    # cooling material counts.
+    # An upper bound of the cooling: where a shut-down mech falls and how the terrain changes is not simulated, so
+    # every cooling material counts.
     cooling = classes["heat_dissipation"] * rules["vent_factor"] + np.maximum(0.0, -tables.materials["heat"]).sum()
     coolest = mechs["heat"] - ticks * rules["dt"] * cooling
     restarts = coolest <= rules["restart_heat"] * classes["heat_capacity"] + _HEAT_TOLERANCE
@@ -315,12 +315,11 @@ def possibilities(engine: BattleEngine) -> Possibilities:
 
 
 def action_masks(engine: BattleEngine) -> NDArray[np.int8]:
-    """The masks of the multi-discrete format, (B, M, MASK_SIZE) int8, a fresh array.
+    """The masks of the multi-discrete format, (B, M, MASK_SIZE) int8, a new array.
 
-    0: certainly without effect in the coming decision, the same as the part's neutral choice, but that the next
-    observation may echo it (`has_target`, `is_target`, `by_...`). 1: may have an effect, or
-    is the neutral choice, which is always there. Dead mechs, and all mechs in a battle that is over, have the
-    neutral choices only.
+    0: the choice certainly has no effect in the coming decision, the same as the part's neutral choice, except that the
+    next observation may echo it (`has_target`, `is_target`, `by_...`). 1: it may have an effect, or it is the neutral
+    choice, which is always allowed. Dead mechs, and all mechs in a battle that is over, have only the neutral choices.
     """
     can = possibilities(engine)
     fires = can.fires
@@ -348,7 +347,7 @@ def action_masks(engine: BattleEngine) -> NDArray[np.int8]:
 def split_mask(mask: NDArray[np.int8]) -> tuple[NDArray[np.int8], ...]:
     """Views of a mask, one for each part, as `gymnasium.spaces.MultiDiscrete.sample` takes them.
 
-    `mask` is (..., MASK_SIZE), or (..., n * MASK_SIZE) of a team of n mechs as one agent, with the parts of the first
+    `mask` is (..., MASK_SIZE), or (..., n * MASK_SIZE) for a team of n mechs as one agent, with the parts of the first
     mech before those of the second.
     """
     mechs, rest = divmod(mask.shape[-1], MASK_SIZE)

@@ -64,15 +64,18 @@ class AgentSpaces:
         if not self.mask_in_observation:
             return observations
         assert masks is not None
-        return {"observation": observations, "action_mask": split_mask(masks.copy())}  # infos have the same
+        return {
+            "observation": observations,
+            "action_mask": split_mask(masks.copy()),
+        }  # a copy, as infos hold the same mask
 
     def read(self, action: Any, batch: int | None = None, what: str = "action") -> NDArray[np.float32]:
-        """Vectors ([B,] [n,] A) that an agent's action, or the actions of B agents, stand for. Raises ValueError."""
+        """Vectors ([B,] [n,] A) of an agent's action, or of the actions of B agents. Raises ValueError."""
         return read_action(self.action, action, self.mechs, batch, what)
 
     @property
     def zeros(self) -> Any:
-        """A new action of zeros, which are in the space of every format."""
+        """A new action of zeros, which is in the space of every format."""
         return _zeros(self.action_space)
 
     def read_all(self, actions: Sequence[Any], agents: Sequence[str]) -> NDArray[np.float32]:
@@ -87,7 +90,7 @@ class AgentSpaces:
             return np.stack([self.read(action, what=f"action of {agent!r}") for agent, action in named])
 
     def read_rows(self, actions: Any, batch: int, mechs: int) -> NDArray[np.float32]:
-        """Vectors (B, M, A) that actions with two leading axes, (B, M, ...), stand for. Raises ValueError."""
+        """Vectors (B, M, A) of actions with two leading axes, (B, M, ...). Raises ValueError."""
         if self.action != "dict":
             width = ACTION_DIM if self.action == "continuous" else len(MULTI_DISCRETE_SIZES)
             actions = np.asarray(actions)
@@ -104,7 +107,7 @@ def _zeros(space: Space[Any]) -> Any:
 
 
 def _stack(actions: Sequence[Any]) -> Any:
-    """Actions as one array or one dict of arrays. Raises ValueError or AttributeError where they differ in shape."""
+    """Actions as one array or one dict of arrays. Raises ValueError or AttributeError if their shapes differ."""
     if not isinstance(actions[0], Mapping):
         return np.array(actions)
     names = actions[0].keys()

@@ -25,7 +25,7 @@ class FeatureDescription:
     high: float
     meaning: str
     filled: bool
-    """False where it is always 0 for the class, which lacks the mount, the electronics or the contact slot."""
+    """False for a class that lacks the mount, the electronics or the contact slot: the entry is always 0."""
 
 
 def describe_observation(mech_class: MechClass | None = None) -> tuple[FeatureDescription, ...]:
@@ -88,7 +88,7 @@ class ActionDescription:
     high: float
     meaning: str
     available: bool
-    """False where it never has an effect for the class, which lacks jets, the weapon, the electronics or the slot."""
+    """False for a class that lacks the jets, weapon, electronics or slot: the entry never has an effect."""
 
 
 def describe_action(mech_class: MechClass | None = None) -> tuple[ActionDescription, ...]:

@@ -34,10 +34,10 @@ class ActionPart:
     """
 
     name: str
-    """Of the part, see `explain_action`."""
+    """Name of the part, see `explain_action`."""
     asked: str
     effect: str
-    """``nothing`` where it is refused."""
+    """``nothing`` if the part is refused."""
     refused: str | None
     """The reason, or None."""
 
@@ -94,7 +94,7 @@ def explain_action(
 
 @entry_point
 def _command_and_aim(tables: Tables, state: State, b: int, m: int, action: Any, targets: Any) -> None:
-    """Read an action (A,) into a mech's command, cleaning both, and choose the target (mounts,) of each mount."""
+    """Convert an action (A,), cleaned in place, to a mech's command; write the target of each mount (mounts,)."""
     mech = state.mechs[b, m]
     mech_class = tables.classes[mech.mech_class]
     clean(mech, action)
@@ -105,7 +105,7 @@ def _command_and_aim(tables: Tables, state: State, b: int, m: int, action: Any, 
 
 
 class _Case:
-    """A mech, an action for it, and the command that the engine reads from that."""
+    """A mech, an action for it, and the command that the engine reads from the action."""
 
     def __init__(
         self, engine: BattleEngine, battle: int, mech: int, asked: NDArray[np.float32], names: Sequence[str]
@@ -136,26 +136,26 @@ class _Case:
 
     @property
     def absent(self) -> str | None:
-        """Why the mech takes no part any more."""
+        """Why the mech no longer takes part."""
         if self.can.present:
             return None
         return "the battle is over" if self.over else "dead"
 
     @property
     def asleep(self) -> str | None:
-        """Why its electronics do not run."""
+        """Why its electronics do not work."""
         return self.absent or (None if self.can.awake else "shut down by heat, for longer than the decision")
 
     @property
     def helpless(self) -> str | None:
-        """Why it has no control."""
+        """Why it cannot be controlled."""
         if self.can.able or self.asleep:
             return self.asleep
         return f"on the ground for {self.seconds(self.mech['fallen'])} yet"
 
     @property
     def later(self) -> str:
-        """What has to happen first, as the end of a sentence."""
+        """What must happen first, as the end of a sentence."""
         if self.mech["shutdown"]:
             return ", if it restarts in time"
         return f", once it stands in {self.seconds(self.mech['fallen'])}" if self.mech["fallen"] else ""

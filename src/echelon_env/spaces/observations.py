@@ -35,8 +35,8 @@ def observation_space(
         ``"flat"``: a Box of (D,) float32. ``"dict"``: a Dict of Boxes, float32, of the streams' shapes
         (`observations.Stream.shape`) in the order of the flat vector, so that `gymnasium.spaces.flatten` gives it.
     mechs
-        None for one mech. For a team of n mechs as one agent: ``"flat"`` has their vectors one after the other,
-        (n * D,), ``"dict"`` has a leading axis in every stream, (n, ...).
+        None for one mech. For a team of n mechs as one agent: ``"flat"`` concatenates their vectors, (n * D,), and
+        ``"dict"`` has a leading axis in every stream, (n, ...).
     masked
         Whether the observation also holds the mask of the agent's multi-discrete actions: then it is a Dict of
         ``"observation"`` and ``"action_mask"``, a Tuple of one MultiBinary for each part of each mech.
@@ -78,7 +78,7 @@ def format_observations(
     vectors
         (..., D) float32; of teams as one agent (..., n, D).
     mechs
-        None for one mech an agent, n for a team of n.
+        None for one mech per agent, n for a team of n mechs as one agent.
 
     Returns
     -------

@@ -1,1 +1,1 @@
-"""Files that appear whole or not at all, and state as plain arrays."""
+"""Atomic file writes, and state as plain arrays."""

@@ -1,4 +1,4 @@
-"""State as flat dictionaries of plain arrays: fit for any file format, and checked before anything is made of them."""
+"""State as flat dictionaries of plain arrays, for any file format, with checks on restore."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 Arrays = dict[str, NDArray[Any]]
-"""Arrays of numbers or booleans by name, never of records or objects. Names of parts have a dot."""
+"""Arrays of numbers or booleans by name, never of records or objects. The names of a part's arrays contain a dot."""
 
 Kind = tuple[tuple[int | None, ...], DTypeLike]
-"""The shape and dtype that an array must have; None for a length that may be any."""
+"""The shape and dtype that an array must have. None allows any length."""
 
 
 def as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -22,17 +22,17 @@ def as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def bytes_kind(array: NDArray[Any], rows: int) -> Kind:
-    """What `as_bytes` makes of an array of as many rows with the shape and dtype of another."""
+    """The kind of `as_bytes` of an array with this shape and dtype, but with `rows` rows."""
     return (rows, array.itemsize * int(np.prod(array.shape[1:]))), np.uint8
 
 
 def from_bytes(data: NDArray[np.uint8], like: NDArray[Any]) -> NDArray[Any]:
-    """The inverse of `as_bytes`, with the dtype and the further axes of an array; a copy."""
+    """The inverse of `as_bytes`, with the dtype and the further axes of `like`; a copy."""
     return np.frombuffer(data.tobytes(), like.dtype).reshape(len(data), *like.shape[1:]).copy()
 
 
 def named(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    """The arrays as a part of a larger state."""
+    """The arrays as a part of a larger state, with prefixed names."""
     return {f"{prefix}.{name}": array for name, array in arrays.items()}
 
 
@@ -43,7 +43,7 @@ def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
 
 
 def without(arrays: Mapping[str, NDArray[Any]], *prefixes: str) -> Arrays:
-    """The arrays that belong to none of the parts."""
+    """The arrays that belong to none of the parts with these prefixes."""
     starts = tuple(f"{prefix}." for prefix in prefixes)
     return {name: array for name, array in arrays.items() if not name.startswith(starts)}
 
@@ -51,11 +51,11 @@ def without(arrays: Mapping[str, NDArray[Any]], *prefixes: str) -> Arrays:
 def check_arrays(what: str, arrays: Mapping[str, Any], expected: Mapping[str, Kind]) -> None:
     """Raise ValueError unless there are exactly the expected arrays, with their shapes and dtypes.
 
-    `what` they are the state of begins the message.
+    `what` names the owner of the state in the message.
     """
     missing, unknown = sorted(expected.keys() - arrays.keys()), sorted(arrays.keys() - expected.keys())
     if missing or unknown:
-        raise ValueError(f"state of {what}: arrays that are missing: {missing}; that are unknown: {unknown}")
+        raise ValueError(f"state of {what}: missing arrays: {missing}; unknown arrays: {unknown}")
     for name, (shape, dtype) in expected.items():
         array = arrays[name]
         if not isinstance(array, np.ndarray):
@@ -71,6 +71,6 @@ def check_arrays(what: str, arrays: Mapping[str, Any], expected: Mapping[str, Ki
 
 
 def check_same(what: str, name: str, expected: Any, got: Any) -> None:
-    """Raise ValueError unless what a state was taken with equals what is there now."""
+    """Raise ValueError unless the saved value `got` equals the `expected` one."""
     if expected != got:
         raise ValueError(f"state of {what}: {name}: expected {expected!r}, got {got!r}")

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, also when the machine stops in the middle."""
+"""Atomic writes of files and folders: they appear whole or not at all, even after a power failure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def free_path(path: Path) -> Path:
-    """The path itself, or the first of ``name-2.end``, ``name-3.end``, ... where there is nothing yet."""
+    """The path itself, or the first of ``name-2.end``, ``name-3.end``, ... that does not exist."""
     number, candidate = 1, path
     while candidate.exists():
         number += 1
@@ -46,10 +46,10 @@ def free_path(path: Path) -> Path:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to fill, renamed to `path` at the end of the block, and removed if the block fails.
+    """A temporary folder to fill. It is renamed to `path` at the end of the block, and removed if the block fails.
 
-    Raises FileExistsError if there is something at `path` already that is no empty folder. An OSError in the block that
-    names a temporary file, or none, is made to name `path`.
+    Raises FileExistsError if `path` exists and is not an empty folder. An OSError in the block that names a temporary
+    file, or none, is changed to name `path`.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(path))
@@ -71,7 +71,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush a folder's entries, where the system can open folders."""
+    """Flush a folder's entries to the disk, on systems that can open folders."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

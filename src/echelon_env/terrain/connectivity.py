@@ -1,8 +1,8 @@
-"""Where mechs can walk: which places a mech reaches, and which of them it cannot leave for the zone.
+"""Where mechs can walk: the places that a mech reaches, and the pockets from which it cannot walk to the zone.
 
-A mech with a square footprint of more than n - 1 and at most n metres always covers n x n columns, and n x n free
-columns always hold it: its places are connected exactly as the windows of n x n columns are, under moves by one column.
-A window is named by its column of lowest x and y.
+A mech with a square footprint of more than n - 1 and at most n metres always covers at least n x n columns, and n x n
+free columns always hold it. So its places are connected exactly as the windows of n x n columns are, under moves by one
+column. A window is named by its column of lowest x and y.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scipy.sparse import csgraph, csr_array
 from echelon_env.config.catalog import MATERIALS
 
 STEP = 1  # m that every mech steps up
-DIGGING = 0.25  # m of walking that digging away a column of obstacles is worth, where a way has to be opened
+DIGGING = 0.25  # m of walking that cost the same as clearing a column of obstacles
 
 _BLOCKS_MOVEMENT = np.array([material.blocks_movement for material in MATERIALS])
 
@@ -26,7 +26,7 @@ _BLOCKS_MOVEMENT = np.array([material.blocks_movement for material in MATERIALS]
 def obstacles(voxels: NDArray[np.uint8], height: float) -> NDArray[np.bool_]:
     """Columns (Y, X) with something solid in the way of a mech of `height` metres that walks on the ground.
 
-    Obstacles of 1 m count too, although a mech steps over them: what is free of obstacles is walkable for sure.
+    Obstacles of 1 m count too, although a mech steps over them. So columns without obstacles are certainly walkable.
     """
     blocked: NDArray[np.bool_] = np.any(_BLOCKS_MOVEMENT[voxels[: math.ceil(height)]], axis=0)
     return blocked
@@ -49,10 +49,10 @@ def connected(blocked: NDArray[np.bool_], points: NDArray[np.float64], width: fl
 def open_pockets(
     voxels: NDArray[np.uint8], home: tuple[float, float], widths: tuple[float, ...], height: float
 ) -> NDArray[np.bool_]:
-    """Columns (Y, X) that have to be cleared so that every mech that walks away from `home` can walk back.
+    """Columns (Y, X) that must be cleared so that every mech that walks away from `home` can walk back.
 
-    Walkers have square footprints of `widths` metres and are at most `height` metres high; they step up 1 m and drop
-    any height. The zone's middle is `home` (x, y). Ways are cut from each pocket, on the ground, where walking and
+    Walkers have square footprints of `widths` metres and are at most `height` metres high. They step up 1 m and drop
+    any height. `home` (x, y) is the zone's centre. A path is cut from each pocket, on the ground, where walking and
     digging cost least.
     """
     cleared = np.zeros(voxels.shape[1:], np.bool_)
@@ -67,12 +67,12 @@ def open_pockets(
             ways = _ways(floor, size, pockets, safe)
             cleared |= ways
             floor[ways], ceiling[ways] = 0, len(voxels) + math.ceil(height)
-            unproven = list(widths)  # a way for one may lead another into a pocket
+            unproven = list(widths)  # a path for one width may lead another into a pocket
     return cleared
 
 
 def standing_heights(voxels: NDArray[np.uint8], width: float, height: float) -> NDArray[np.int64]:
-    """Metres above the ground that a mech of `width` and `height` metres stands at in each window; -1: no room."""
+    """Height in metres at which a mech of `width` and `height` metres stands in each window; -1 without room."""
     floor, ceiling = _storey(voxels, height)
     size = math.ceil(width)
     stand, head = _windows(floor, size, np.maximum), _windows(ceiling, size, np.minimum)
@@ -80,10 +80,10 @@ def standing_heights(voxels: NDArray[np.uint8], width: float, height: float) -> 
 
 
 def _storey(voxels: NDArray[np.uint8], height: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Heights (Y, X) in metres that mechs stand on in a column, and of what is above their heads.
+    """Heights (Y, X) in metres of a column's floor, on which mechs stand, and of the ceiling above it.
 
-    That is the ground, or the top of what stands on it. Where too little room is left under something that hangs above,
-    mechs stand on top of that.
+    The floor is the ground, or the top of what stands on it. If an overhang leaves less room than `height` above it,
+    the floor is the top of the overhang.
     """
     solid = _BLOCKS_MOVEMENT[voxels]
     room = math.ceil(height)
@@ -106,9 +106,9 @@ def _storey(voxels: NDArray[np.uint8], height: float) -> tuple[NDArray[np.int64]
 def _pockets(
     floor: NDArray[np.int64], ceiling: NDArray[np.int64], size: int, height: int, start: tuple[int, ...]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Windows of `size` columns that walkers get into from the window `start` (y, x) but not back out of.
+    """Windows of `size` columns that walkers reach from the window `start` (y, x) but cannot walk back from.
 
-    Also returns the windows on the ground that they do get back from.
+    Also returns the windows on the ground from which they can.
     """
     stand, head = _windows(floor, size, np.maximum), _windows(ceiling, size, np.minimum)
     walkable = (head - stand >= height).ravel()
@@ -123,7 +123,7 @@ def _pockets(
 
 
 def _reached(sources: NDArray[np.int32], targets: NDArray[np.int32], root: int, count: int) -> NDArray[np.bool_]:
-    """Which of `count` windows (count,) are reached from `root` by moves."""
+    """Which of `count` windows (count,) can be reached from `root` by moves."""
     graph = csr_array((np.ones(len(sources), np.int8), (sources, targets)), shape=(count, count))
     order = csgraph.breadth_first_order(graph, root, return_predecessors=False)
     mask = np.zeros(count, np.bool_)
@@ -134,7 +134,7 @@ def _reached(sources: NDArray[np.int32], targets: NDArray[np.int32], root: int, 
 def _ways(
     floor: NDArray[np.int64], size: int, pockets: NDArray[np.bool_], safe: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Columns (Y, X) of the cheapest ways on the ground from each pocket to the nearest safe window."""
+    """Columns (Y, X) of the cheapest paths on the ground from each pocket to the nearest safe window."""
     if not safe.any():
         raise RuntimeError("walkers cannot stand on the ground at home")
     solid = np.pad((floor > 0).astype(np.int32), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
@@ -158,7 +158,7 @@ def _ways(
 
 
 def _windows(grid: NDArray[np.int64], size: int, extreme: np.ufunc) -> NDArray[np.int64]:
-    """The least or the greatest value in each window of `size` x `size` columns."""
+    """The least or the greatest value (`extreme`) in each window of `size` x `size` columns."""
     rows, columns = (length - size + 1 for length in grid.shape)
     along_y = extreme.reduce([grid[k : k + rows] for k in range(size)])
     result: NDArray[np.int64] = extreme.reduce([along_y[:, k : k + columns] for k in range(size)])
@@ -167,7 +167,7 @@ def _windows(grid: NDArray[np.int64], size: int, extreme: np.ufunc) -> NDArray[n
 
 @lru_cache(maxsize=8)
 def _moves(shape: tuple[int, int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The windows that each move by one column begins and ends in, as flat indices."""
+    """Start and end windows of all moves by one column, as flat indices."""
     index = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
     pairs = [(index[1:], index[:-1]), (index[:-1], index[1:]), (index[:, 1:], index[:, :-1])]
     pairs.append((index[:, :-1], index[:, 1:]))

@@ -1,4 +1,4 @@
-"""Maps, and how they are made from seeds."""
+"""Maps, and their generation from seeds."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from echelon_env.terrain.lanes import Point, disc, lanes
 from echelon_env.terrain.placement import place_spawns, place_zone, spawn_areas
 from echelon_env.terrain.recipe import GENERATOR_VERSION, Recipe, RecipeError
 
-COVER_DENSITY = 0.85  # of the grid's cells in the zone and on its ring that hold a block
+COVER_DENSITY = 0.85  # share of the grid's cells in the zone and on its ring with a block
 COVER_EDGES = (2, 3)  # m, drawn for each edge of a block
 COVER_HEIGHTS = (1, 2, 2, 3)  # m; a mech on foot steps up 1 m
-LEAST_ZONE_WITH_COVER = 5.0  # m, radius; in a smaller one there is room for mechs only
+LEAST_ZONE_WITH_COVER = 5.0  # m, radius; a smaller zone has room for mechs only
 LEAST_SKY = 1  # m above the tallest mech on the highest roof
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Lane(IntFlag):
-    """What a column was kept open for."""
+    """Why a column was kept open."""
 
-    DIRECT = 1  # the short way from a spawn area to the zone, bare
-    FLANK = 2  # the long way around, where foliage is left standing
+    DIRECT = 1  # the short path from a spawn area to the zone, bare
+    FLANK = 2  # the long path around, with foliage
     RING = 4  # the zone and what is around it, with some cover
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Terrain:
-    """A generated map; `generate` makes it."""
+    """A generated map. `generate` returns it."""
 
     config: MapConfig
     seed: int
@@ -55,12 +55,12 @@ class Terrain:
 
     @cached_property
     def top(self) -> int:
-        """Metres above the ground of the highest voxel's upper face."""
+        """Height in metres of the highest voxel's upper face above the ground."""
         return 1 + int(np.flatnonzero(self.voxels.any(axis=(1, 2)))[-1])
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 of everything that a battle takes from the map: voxels, spawn places and zone."""
+        """SHA-256 of everything that a battle uses of the map: voxels, spawn places and zone."""
         digest = hashlib.sha256(np.array(self.voxels.shape, "<i8").tobytes())
         digest.update(np.ascontiguousarray(self.voxels).data)
         digest.update(self.spawns.astype("<f8").tobytes())
@@ -69,15 +69,15 @@ class Terrain:
 
     @property
     def recipe(self) -> Recipe:
-        """What the map can be made again from."""
+        """The recipe that generates the map again."""
         return Recipe(config=self.config, seed=self.seed, generator=GENERATOR_VERSION, content_hash=self.content_hash)
 
     @classmethod
     def from_recipe(cls, recipe: Recipe) -> Terrain:
         """The map of a recipe, bit for bit.
 
-        Raises `RecipeError` if it cannot be made again: another version of the generator wrote the recipe, or the map
-        has another content hash.
+        Raises `RecipeError` if another version of the generator wrote the recipe, or if the map has another content
+        hash.
         """
         recipe.check_version()
         terrain = generate(recipe.config, recipe.seed)
@@ -85,7 +85,7 @@ class Terrain:
         return terrain
 
     def check_content(self, expected: str) -> None:
-        """Raise `RecipeError` unless the map has a content hash."""
+        """Raise `RecipeError` unless the map has the expected content hash."""
         if self.content_hash != expected:
             raise RecipeError(
                 f"recipe of seed {self.seed}: the map that it makes here has the content hash {self.content_hash}, "
@@ -96,7 +96,7 @@ class Terrain:
 def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
     """The map of a seed, 0 <= seed < 2**64. The same configuration and seed give the same bytes.
 
-    Its arrays are read-only. Raises ValueError for a seed that is no integer in range.
+    Its arrays are read-only. Raises ValueError for a seed that is not an integer in range.
     """
     seed = check_seed(seed)
     if isinstance(config, BattleConfig):
@@ -114,10 +114,10 @@ def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
     voxels, biomes = _paint(config, bare | flank, max_height, rng)
     thickets = (voxels == FOLIAGE) & (flank & ~bare & (voxels[0] == FOLIAGE))
     _clear(voxels, bare | flank)
-    voxels[thickets] = FOLIAGE  # a mech that takes the long way may hide on it
+    voxels[thickets] = FOLIAGE  # the long path has hiding places
     _add_cover(config, voxels, zone, zone_radius, direct | flank | places, max_height, rng)
     if terrain.mirrored:
-        _mirror(voxels)  # by now only the cover differs
+        _mirror(voxels)  # at this point only the cover is asymmetric
     points = np.concatenate(([zone], *spawns))
     if not connected(obstacles(voxels, config.mech_height), points, config.mech_width):
         raise RuntimeError(f"terrain of seed {seed}: a mech cannot walk from its spawn place to the zone ({terrain})")
@@ -140,7 +140,7 @@ def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
 
 
 def _clear(voxels: NDArray[np.uint8], columns: NDArray[np.bool_]) -> None:
-    """Leave nothing but dirt in columns (Y, X)."""
+    """Leave only dirt in columns (Y, X)."""
     voxels[:, columns] = AIR
     voxels[0, columns] = DIRT
 
@@ -148,10 +148,10 @@ def _clear(voxels: NDArray[np.uint8], columns: NDArray[np.bool_]) -> None:
 def _paint(
     config: MapConfig, open_ground: NDArray[np.bool_], max_height: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
-    """Voxels (Z, Y, X) of four quadrants about a jittered centre, each filled by the brush of a drawn biome.
+    """Voxels (Z, Y, X) of four quadrants about a jittered centre, each painted by the brush of a random biome.
 
-    The brushes paint under a drawn symmetry of the square, so that no brush's habits favour a side. On a mirrored map
-    two of the quadrants are the images of the other two. Also returns the biomes' names.
+    The brushes paint under a random symmetry of the square, so that regularities of a brush favour no side. On a
+    mirrored map two of the quadrants are the images of the other two. Also returns the biomes' names.
     """
     terrain = config.terrain
     size = terrain.size
@@ -160,7 +160,7 @@ def _paint(
     canvas, kept_open = _under_symmetry(voxels, symmetry), _under_symmetry(open_ground, symmetry)
     jitter = terrain.centre_jitter * (2 * rng.random(2) - 1)
     if terrain.mirrored:
-        jitter[0] = 0.0  # plots end where the map's image begins, so that nothing is cut in two
+        jitter[0] = 0.0  # plots end at the axis of symmetry, so that no feature is cut in two
     middle_y, middle_x = (int(middle) for middle in size * (0.5 + jitter))
     drawn = []
     for rows in (slice(0, middle_y), slice(middle_y, size)):
@@ -186,7 +186,7 @@ def _under_symmetry(grid: NDArray[Scalar], symmetry: int) -> NDArray[Scalar]:
 
 
 def _under_symmetry_of_quadrants(drawn: list[str], symmetry: int) -> list[str]:
-    """The quadrants' entries in the order of the map: south-west, south-east, north-west, north-east."""
+    """Entries of the quadrants in the map's order: south-west, south-east, north-west, north-east."""
     places = np.arange(4).reshape(2, 2)
     entries = np.empty(4, object)
     entries[_under_symmetry(places, symmetry).ravel()] = drawn
@@ -194,7 +194,7 @@ def _under_symmetry_of_quadrants(drawn: list[str], symmetry: int) -> list[str]:
 
 
 def _mirror(grid: NDArray[Scalar]) -> None:
-    """Make the last two axes (Y, X) their own image under half a turn: the rows of low y decide."""
+    """Make the last two axes (Y, X) symmetric under half a turn, by copying the rows of low y."""
     rows, columns = (length // 2 for length in grid.shape[-2:])
     grid[..., grid.shape[-2] - rows :, :] = grid[..., :rows, :][..., ::-1, ::-1]
     if grid.shape[-2] % 2:
@@ -210,9 +210,9 @@ def _add_cover(
     max_height: int,
     rng: np.random.Generator,
 ) -> None:
-    """Blocks in the zone and on its ring: mechs that take the zone and mechs that hold it have cover.
+    """Put blocks in the zone and on its ring, as cover for mechs that attack and hold the zone.
 
-    They stand in the cells of a grid about the zone's middle, so far apart that the widest mech passes between any two.
+    They stand in the cells of a grid about the zone's centre, so far apart that the widest mech passes between any two.
     """
     size, ring_width = config.terrain.size, config.terrain.ring_width
     margin = math.ceil(math.ceil(config.mech_width) / 2)  # m, from the edge of a cell

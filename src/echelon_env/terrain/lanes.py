@@ -1,4 +1,4 @@
-"""Open ground: the lanes between the spawn areas and the zone, and discs around it."""
+"""Open ground: the lanes between the spawn areas and the zone, and discs around the zone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from echelon_env.config.map import MapConfig
 
 HALF_DIAGONAL = math.sqrt(0.5)  # m, from the middle of a column to its corner
-STRAIGHT_SHARE = 0.4  # of the permitted difference of the teams' walking distances that the zone's place takes up
-BENT_SHARE = 0.75  # of it that the direct lanes' bends may add up to; the rest is for ways around the zone's cover
-BEND = (0.6, 1.0)  # lane widths that a direct lane's middle lies off the straight way, where the difference permits
-FLANK_OFFSET = (0.25, 0.4)  # map sizes that a flanking lane's waypoint lies beside the straight way
+STRAIGHT_SHARE = 0.4  # share of the permitted difference of walking distances that the zone's position uses
+BENT_SHARE = 0.75  # share for position and bends together; the rest is for detours around the zone's cover
+BEND = (0.6, 1.0)  # lane widths from the straight line to a direct lane's bend, if the difference permits it
+FLANK_OFFSET = (0.25, 0.4)  # map sizes from the straight line to a flanking lane's waypoint
 
 Point = tuple[float, float]
 Columns = NDArray[np.bool_]
@@ -23,11 +23,11 @@ Columns = NDArray[np.bool_]
 def lanes(
     config: MapConfig, spawns: NDArray[np.float64], zone: Point, rng: np.random.Generator
 ) -> tuple[Columns, Columns]:
-    """Columns (Y, X) of the direct and of the flanking lanes from the spawn areas' middles to the zone (x, y).
+    """Columns (Y, X) of the direct and of the flanking lanes from the spawn areas' centres to the zone (x, y).
 
     Each team gets one of each; on a mirrored map the second team's are the images of the first's. A direct lane bends
-    once, so that no mech sees from the spawn area into the zone, and so little that the teams' walking distances stay
-    within `max_distance_difference`. Lanes are as wide as configured, and every mech can walk along them.
+    once, so that no mech sees from the spawn area into the zone. The bend is small enough to keep the teams' walking
+    distances within `max_distance_difference`. Lanes have the configured widths, or more if the widest mech needs it.
     """
     size, mirrored = config.terrain.size, config.terrain.mirrored
     direct_width = max(config.terrain.direct_lane_width, config.walking_width)
@@ -52,7 +52,7 @@ def disc(size: int, centre: Point, radius: float) -> NDArray[np.bool_]:
 
 
 def distance_to_segment(shape: tuple[int, int], start: Point, end: Point) -> NDArray[np.float64]:
-    """Distance in metres (H, W) of the middles of columns from the segment between two points (x, y)."""
+    """Distance in metres (H, W) of column centres from the segment between two points (x, y)."""
     x, y = np.arange(shape[1]) + 0.5 - start[0], (np.arange(shape[0]) + 0.5 - start[1])[:, None]
     dx, dy = end[0] - start[0], end[1] - start[1]
     share = np.clip((x * dx + y * dy) / max(dx * dx + dy * dy, 1e-9), 0.0, 1.0)
@@ -69,9 +69,9 @@ def _lane(size: int, points: list[Point], width: float) -> NDArray[np.bool_]:
 
 
 def _bend(config: MapConfig, spawn: Point, zone: Point, width: float, rng: np.random.Generator) -> Point:
-    """The middle of a direct lane: beside the middle of the straight way, on a drawn side, inside the map."""
+    """The bend of a direct lane: beside the middle of the straight line, on a random side, inside the map."""
     difference = config.terrain.max_distance_difference
-    longer = (1 + BENT_SHARE * difference) / (1 + STRAIGHT_SHARE * difference)  # than the straight way, at most
+    longer = (1 + BENT_SHARE * difference) / (1 + STRAIGHT_SHARE * difference)  # greatest ratio to the straight line
     offset, side = rng.random(2)
     dx, dy = zone[0] - spawn[0], zone[1] - spawn[1]
     least, most = BEND
@@ -86,7 +86,7 @@ def _bend(config: MapConfig, spawn: Point, zone: Point, width: float, rng: np.ra
 
 
 def _flank_waypoint(size: int, spawn: Point, zone: Point, margin: float, rng: np.random.Generator) -> Point:
-    """A point beside the middle of the way from a spawn area to the zone, `margin` metres or more inside the map."""
+    """A point beside the middle of the line from a spawn area to the zone, at least `margin` metres inside the map."""
     dx, dy = zone[0] - spawn[0], zone[1] - spawn[1]
     offset, side = rng.random(2)
     least, most = FLANK_OFFSET

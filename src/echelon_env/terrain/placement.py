@@ -1,4 +1,4 @@
-"""Where teams start and what they fight for: the spawn places, the spawn areas and the zone."""
+"""Placement of the spawn places, the spawn areas and the zone."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from echelon_env.config.map import MapConfig
 from echelon_env.terrain.lanes import STRAIGHT_SHARE, Point
 
-ZONE_SPREAD = 0.22  # map sizes that the zone may lie off the map's centre, along each axis
+ZONE_SPREAD = 0.22  # map sizes from the map's centre to the zone's, at most, along each axis
 ZONE_CANDIDATES = 64
 
 
 def place_spawns(config: MapConfig, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Spawn places (2, K, 2), the centres (x, y) in metres, K of the larger team.
+    """Spawn places (2, K, 2): centres (x, y) in metres, where K is the size of the larger team.
 
-    The first area lies in a drawn corner, or nearer to the centre where `max_spawn_distance` wants that; the second is
-    the first turned by half a turn about the map's centre. The places that are nearest to the enemy come first.
+    The first area lies in a random corner, or nearer to the centre if `max_spawn_distance` requires it. The second is
+    its image under half a turn about the map's centre. The places nearest to the enemy come first.
     """
     terrain = config.terrain
     count = config.places
@@ -46,9 +46,9 @@ def spawn_areas(config: MapConfig, spawns: NDArray[np.float64]) -> NDArray[np.bo
 def place_zone(config: MapConfig, spawns: NDArray[np.float64], rng: np.random.Generator) -> tuple[Point, float]:
     """The zone's centre (x, y) and radius in metres.
 
-    It is clear of the spawn areas, and its distances from the middles of the two teams' places differ by at most
-    `STRAIGHT_SHARE` of the `max_distance_difference` that walking distances may have: the lanes' bends have the rest.
-    On a mirrored map it lies in the middle.
+    It is clear of the spawn areas. Its distances from the centres of the two teams' places differ by at most
+    `STRAIGHT_SHARE` of the `max_distance_difference` that walking distances may have; the lanes' bends have the rest.
+    On a mirrored map it lies in the centre.
     """
     size, least, most = config.terrain.size, config.min_zone_radius, config.max_zone_radius
     radius = least + (most - least) * float(rng.random())

@@ -1,4 +1,4 @@
-"""Recipes: what identifies a map and makes it again."""
+"""Recipes: they identify a map and generate it again."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from echelon_env.config.map import MapConfig
 from echelon_env.config.schema import ConfigError
 
 GENERATOR_VERSION = 1
-"""Number of the generator's behaviour: it grows with every change after which a seed gives another map."""
+"""Version of the generator's behaviour. Every change after which a seed gives another map increments it."""
 
 _KEYS = ("config", "content_hash", "generator", "seed")
 
 
 class RecipeError(ConfigError):
-    """A recipe that is no recipe, or that does not make the map it was written for."""
+    """Raised for an invalid recipe, or one that does not generate the map that it was written for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """The identity of a map. `Terrain.recipe` gives it, `Terrain.from_recipe` makes the map again."""
+    """The identity of a map. `Terrain.recipe` returns it, `Terrain.from_recipe` generates the map again."""
 
     config: MapConfig
     seed: int
@@ -38,11 +38,11 @@ class Recipe:
             raise RecipeError(f"recipe: content_hash: expected 64 hexadecimal digits, got {self.content_hash!r}")
 
     def check_version(self) -> None:
-        """Raise `RecipeError` unless this version of the generator made the map."""
+        """Raise `RecipeError` unless this version of the generator wrote the recipe."""
         if self.generator != GENERATOR_VERSION:
             raise RecipeError(
-                f"recipe of seed {self.seed}: made by version {self.generator} of the generator, this is version "
-                f"{GENERATOR_VERSION}: it makes other maps"
+                f"recipe of seed {self.seed}: made by version {self.generator} of the generator, but this is version "
+                f"{GENERATOR_VERSION}, which makes other maps"
             )
 
     def to_json(self) -> str:
@@ -57,7 +57,7 @@ class Recipe:
 
     @classmethod
     def from_json(cls, text: str) -> Recipe:
-        """The inverse of `to_json`. Raises `RecipeError` for anything that is no recipe."""
+        """The inverse of `to_json`. Raises `RecipeError` for anything that is not a recipe."""
         try:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""What a map is like, in numbers."""
+"""Statistics of a map."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from echelon_env.terrain.connectivity import STEP, standing_heights
 from echelon_env.terrain.generator import Terrain
 
 EYE_LEVEL = 1.5
-"""m above the ground at which sight is judged."""
+"""m above the ground at which sight is measured."""
 
-SIGHT_GRID = 5  # m between the places that sight lines are measured from
-ARC_STEP = 0.25  # m between neighbouring points of a ring
-OVERLAP = 1.0  # m on either side of a ring that belong to both its inside and its outside
+SIGHT_GRID = 5  # m between the starts of sight lines
+ARC_STEP = 0.25  # m between neighbouring points of a circle
+OVERLAP = 1.0  # m on either side of a circle that belong to both its inside and its outside
 RAYS = ((1, 0), (2, 1), (1, 1), (1, 2), (0, 1), (-1, 2), (-1, 1), (-2, 1))
-"""Directions (x, y) of sight lines; the other eight are opposite to these."""
+"""Directions (x, y) of sight lines. Eight more are opposite to these."""
 
 Indices = NDArray[np.intp]
 
@@ -32,9 +32,10 @@ _HAZARD = np.array([m.speed_factor < 1 or m.heat != 0 or m.damage > 0 for m in M
 
 @dataclass(frozen=True, kw_only=True)
 class MapStatistics:
-    """Statistics of a map. A column is a square metre of it; shares are of all columns unless it says otherwise.
+    """Statistics of a map. A column is a square metre of it; shares are of all columns unless stated otherwise.
 
-    "On foot" is how the widest and tallest mech of the battle moves without jets: up by 1 m at most, down any height.
+    "On foot" is how the widest and tallest mech of the battle moves without jets: it steps up by 1 m at most and drops
+    any height.
     """
 
     cover: float  # share, of the columns outside the zone, that block sight at `EYE_LEVEL`
@@ -45,20 +46,21 @@ class MapStatistics:
     solid_height: float  # m, mean height of the tops of columns with anything solid; 0 if there are none
     roughness: float  # m, mean difference of the tops of neighbouring columns, on the ground if nothing is solid
     sight_line: float  # m, mean length at `EYE_LEVEL`, of all free places of a grid in 16 directions
-    reachable: float  # share that the mech gets to on foot from the middles of the spawn areas
-    lane_count: float  # separate ways out of a spawn area and on to the zone, mean of both areas; see `map_statistics`
-    zone_distance: float  # m on foot from the middle of a spawn area to the zone's middle, mean of both areas
-    zone_distance_difference: float  # share of the shorter one that the longer one is longer
+    reachable: float  # share that the mech reaches on foot from the centres of the spawn areas
+    lane_count: float  # separate ways from a spawn area to the zone, mean of both areas; see `map_statistics`
+    zone_distance: float  # m on foot from a spawn area's centre to the zone's, mean of both areas
+    zone_distance_difference: float  # difference of both areas' distances, as a share of the shorter one
 
 
 def map_statistics(terrain: Terrain) -> MapStatistics:
     """Statistics of a map.
 
-    Ways on foot go straight and diagonally between columns, so distances are up to 8 % too long. The separate ways of
-    a spawn area are the stretches of a circle about its middle, half the way to the zone's middle large, that the mech
-    gets to from the area within the circle and from which it gets to the zone outside of it: open ground is one way,
-    and every obstacle on the circle parts two. Where a middle has no room for the mech nothing is reachable, and
-    distances are infinite.
+    Paths on foot go straight and diagonally between columns, so distances are up to 8 % too long.
+
+    The separate ways of a spawn area are counted on a circle about its centre, with half the distance to the zone's
+    centre as radius. Points of the circle count if the mech reaches them from the area inside the circle, and the zone
+    from them outside of it. Each connected arc of such points is one way: open ground is one, and every obstacle on the
+    circle separates two. If a centre has no room for the mech, nothing is reachable and distances are infinite.
     """
     voxels = terrain.voxels
     solid = _SOLID[voxels]
@@ -91,7 +93,7 @@ def _share(columns: NDArray[np.bool_] | np.bool_) -> float:
 
 
 def _mean_sight_line(blocks_sight: NDArray[np.bool_], solid: NDArray[np.bool_]) -> float:
-    """Mean metres that one sees from the free columns of a grid, until sight is blocked (Y, X) or the map ends."""
+    """Mean metres of free sight from the free columns of a grid, until a column (Y, X) blocks it or the map ends."""
     size = len(blocks_sight)
     y, x = (
         places.ravel() for places in np.mgrid[SIGHT_GRID // 2 : size : SIGHT_GRID, SIGHT_GRID // 2 : size : SIGHT_GRID]
@@ -112,7 +114,7 @@ def _mean_sight_line(blocks_sight: NDArray[np.bool_], solid: NDArray[np.bool_]) 
 
 
 def _walks(terrain: Terrain) -> tuple[float, float, NDArray[np.float64]]:
-    """The share of columns reached, the mean number of ways, and both areas' distances in metres to the zone."""
+    """The share of reached columns, the mean number of ways, and both areas' distances in metres to the zone."""
     config = terrain.config
     stand = standing_heights(terrain.voxels, config.mech_width, config.mech_height)
     graph = _walking_graph(stand)
@@ -138,7 +140,7 @@ def _walks(terrain: Terrain) -> tuple[float, float, NDArray[np.float64]]:
 
 
 def _reached(graph: csr_array[np.float64], within: NDArray[np.bool_], root: int) -> NDArray[np.bool_]:
-    """Which windows (N,) are reached from a root by moves `within` some of them."""
+    """Which windows (N,) can be reached from a root by moves between the windows in `within`."""
     windows = np.flatnonzero(within)
     order = csgraph.breadth_first_order(
         graph[windows][:, windows], int(np.searchsorted(windows, root)), return_predecessors=False
@@ -149,14 +151,14 @@ def _reached(graph: csr_array[np.float64], within: NDArray[np.bool_], root: int)
 
 
 def _windows_around(points: NDArray[np.float64], width: float, shape: tuple[int, ...]) -> Indices:
-    """Flat indices of the windows that a mech of `width` metres takes about points (N, 2), (x, y)."""
+    """Flat indices of the windows that a mech of `width` metres occupies at points (N, 2), (x, y)."""
     column, row = np.clip(np.floor(points - width / 2).astype(np.intp), 0, shape[0] - 1).T
     windows: Indices = row * shape[1] + column
     return windows
 
 
 def _walking_graph(stand: NDArray[np.int64]) -> csr_array[np.float64]:
-    """Metres of the moves between windows, straight and diagonal; `stand` are their heights, -1 without room."""
+    """Metres of the straight and diagonal moves between windows; `stand` are their heights, -1 without room."""
     index = np.arange(stand.size).reshape(stand.shape)
     sources, targets, metres = [], [], []
     for dy, dx in ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)):
@@ -172,7 +174,7 @@ def _walking_graph(stand: NDArray[np.int64]) -> csr_array[np.float64]:
 
 
 def _shifted(grid: NDArray[np.int64], dy: int, dx: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where moves by (dy, dx) within a grid begin, and where they end."""
+    """Entries of a grid at the start and at the end of all moves by (dy, dx) within it."""
     rows, columns = grid.shape
     begin = grid[max(0, -dy) : rows - max(0, dy), max(0, -dx) : columns - max(0, dx)]
     return begin, grid[max(0, dy) : rows - max(0, -dy), max(0, dx) : columns - max(0, -dx)]
@@ -181,7 +183,7 @@ def _shifted(grid: NDArray[np.int64], dy: int, dx: int) -> tuple[NDArray[np.int6
 def _ways_of_a_move(
     stand: NDArray[np.int64], dy: int, dx: int
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Heights before and after the straight moves that a move needs open: for a diagonal one, both ways around."""
+    """Heights before and after the straight moves that a move needs: for a diagonal, both ways around the corner."""
     here, there = _shifted(stand, dy, dx)
     if not (dy and dx):
         yield here, there
@@ -195,7 +197,7 @@ def _ways_of_a_move(
 def _arcs(
     usable: NDArray[np.bool_], middle: NDArray[np.float64], radius: float, width: float, shape: tuple[int, ...]
 ) -> int:
-    """Stretches of the circle about a middle (x, y) whose windows are usable; the map's edge ends one too."""
+    """Number of arcs of the circle about a centre (x, y) whose windows are usable. The map's edge ends an arc, too."""
     size = shape[0] + math.ceil(width) - 1  # m, of the map
     angles = np.linspace(0, 2 * math.pi, max(8, math.ceil(2 * math.pi * radius / ARC_STEP)), endpoint=False)
     points = middle + radius * np.stack((np.cos(angles), np.sin(angles)), axis=1)

@@ -67,7 +67,7 @@ CHANGEABLE = (
 """Settings that may change when a run is resumed: its end, those of the machine, and the opponents of a main agent.
 Of `maps` only the path of a directory may change."""
 
-MOST_MAPS = 20_000
+MAX_MAPS = 20_000
 """Maps that a run can train on; a kept map takes 320 kB of memory."""
 
 
@@ -123,11 +123,11 @@ class TrainConfig:
                 f"training needs teams of equal size, got {len(self.battle.blue)} and {len(self.battle.red)}: "
                 "the learner plays both"
             )
-        if not isinstance(self.maps, str) and not (type(self.maps) is int and 0 <= self.maps <= MOST_MAPS):
-            raise ConfigError(f"maps: expected 0 to {MOST_MAPS}, or a directory of recipes, got {self.maps!r}", "maps")
+        if not isinstance(self.maps, str) and not (type(self.maps) is int and 0 <= self.maps <= MAX_MAPS):
+            raise ConfigError(f"maps: expected 0 to {MAX_MAPS}, or a directory of recipes, got {self.maps!r}", "maps")
         stages = 1 if self.curriculum is None else len(self.curriculum.scenarios)
-        if not isinstance(self.maps, str) and self.maps * stages > MOST_MAPS:
-            raise ConfigError(f"maps: expected at most {MOST_MAPS} in all stages, got {stages} x {self.maps}", "maps")
+        if not isinstance(self.maps, str) and self.maps * stages > MAX_MAPS:
+            raise ConfigError(f"maps: expected at most {MAX_MAPS} in all stages, got {stages} x {self.maps}", "maps")
         if isinstance(self.maps, str) and self.curriculum is not None and len(self.curriculum.scenarios) > 1:
             raise ConfigError("maps: the stages of a curriculum have different maps; give a number of them", "maps")
         if self.eval_battles % 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from echelon_env import ConfigError, MapPool
 from echelon_env.opponents import PolicyLike
 from echelon_train.checkpoints.checkpoint import weights_of
-from echelon_train.config.train import MOST_MAPS, TrainConfig
+from echelon_train.config.train import MAX_MAPS, TrainConfig
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import EchelonRecurrentPPO, distributed
 from echelon_train.vec_env import BattleVecEnv, training_pool
@@ -18,8 +18,8 @@ def training_maps(config: TrainConfig) -> MapPool | None:
     """
     pool = training_pool(config.maps or None, config.battle, config.seed)
     if pool is not None and isinstance(config.maps, str):
-        if len(pool) > MOST_MAPS:
-            raise ConfigError(f"maps: expected at most {MOST_MAPS} recipes in {config.maps!r}, got {len(pool)}", "maps")
+        if len(pool) > MAX_MAPS:
+            raise ConfigError(f"maps: expected at most {MAX_MAPS} recipes in {config.maps!r}, got {len(pool)}", "maps")
         for number in range(len(pool)):
             _ = pool[number]  # a recipe that cannot be used fails here, not in the middle of the run
     return pool

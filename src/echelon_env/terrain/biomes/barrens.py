@@ -26,7 +26,7 @@ def barrens(plot: Plot, rng: np.random.Generator) -> None:
     for start, end, crest in zip(starts.tolist(), ends.tolist(), rng.integers(2, 5, ridges).tolist(), strict=True):
         tops = np.maximum(tops, crest - distance_to_segment(shape, start, end).astype(np.int64))
     tops = np.minimum(tops, inward(shape))  # no cliffs at the plot's edge
-    # No boulder can be climbed, neither from the ground nor from a ridge: behind it there may be no way out.
+    # Boulders cannot be climbed, neither from the ground nor from a ridge: there may be no way out behind them.
     boulders = np.where(rng.random(shape) < 0.009, rng.integers(2, 5, shape), 0)
     boulders = np.where(ndimage.maximum_filter(tops, 9) > 0, 0, ndimage.maximum_filter(boulders, 2))
     raise_columns(plot, np.maximum(tops, boulders), np.where(boulders > 0, REINFORCED, CONCRETE))

@@ -22,9 +22,9 @@ SILL, FORD, NOTHING = range(3)
 def canal(plot: Plot, rng: np.random.Generator) -> None:
     """Canals between quays: fast and visible to all on top, slow, cool and hidden at the bottom.
 
-    Water slows and cools mechs that wade along the channels. The quays' walls hide them from all mechs but those at the
-    edge. Quays are climbed by stairs in the middle of each side; a dry ford or a sill at the stairs' height leads to
-    the next. Warehouses and containers, which small mechs slip between, break the view along the top.
+    Water slows and cools mechs that wade along the channels. The quays' walls hide them from all mechs except those at
+    the edge. Stairs in the middle of each side lead up to the quays; a dry ford, or a sill at the stairs' height, leads
+    to the next quay. Warehouses and containers, which small mechs slip between, block the view along the top.
     """
     rows, columns = (split(length, SPACING) for length in plot.shape)
     quays = (rows.count, columns.count)
@@ -50,9 +50,9 @@ def canal(plot: Plot, rng: np.random.Generator) -> None:
 
 
 def _crossings(rows: Cells, columns: Cells, rng: np.random.Generator) -> NDArray[np.int64]:
-    """What leads across the channel (H, W) that is nearest to each column.
+    """Kind of crossing (H, W) over the channel that is nearest to each column.
 
-    The channels along x and those at the plot's sides have no sills: one can wade everywhere without a step.
+    The channels along x and those at the plot's sides have no sills, so that mechs can wade everywhere without a step.
     """
     across_x = rng.choice((SILL, SILL, FORD, NOTHING), (rows.count, columns.count + 1))
     across_x[:, [0, -1]] = FORD

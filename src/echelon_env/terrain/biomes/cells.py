@@ -1,4 +1,4 @@
-"""Plots split into cells of about the same size, each of which holds one drawn feature."""
+"""Plots split into cells of about the same size, each of which holds one random feature."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cells:
 def split(length: int, size: int) -> Cells:
     """Split an axis of `length` metres into as many cells of at least `size` metres as fit, at least one.
 
-    They are equally long, to a metre.
+    Their lengths differ by at most a metre.
     """
     count = max(1, length // size)
     ends = np.arange(1, count + 1) * length // count

@@ -14,9 +14,9 @@ CROWN_RADIUS = 2  # m
 
 
 def forest(plot: Plot, rng: np.random.Generator) -> None:
-    """Woods: thickets hide mechs and stop shells but not steps; radar decides which mechs know of each other.
+    """Woods: thickets hide mechs and stop shells but not walking mechs; radar decides which mechs are detected.
 
-    Small mechs slip between the trunks where heavies must go around. Trunks are concrete, crowns and thickets foliage.
+    Small mechs slip between trunks where heavies must go around. Trunks are concrete, crowns and thickets foliage.
     """
     shape = plot.shape
     trunks = _trees(shape, rng)
@@ -33,7 +33,7 @@ def forest(plot: Plot, rng: np.random.Generator) -> None:
 
 
 def _trees(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Heights (H, W) of trunks, one in most cells of a grid of 5 m at a drawn place, some of them 2 m thick."""
+    """Heights (H, W) of trunks: one at a random place of most cells of a 5 m grid, some of them 2 m thick."""
     pitch = 5
     rows, columns = (range(0, length, pitch) for length in shape)
     grid = (len(rows), len(columns))

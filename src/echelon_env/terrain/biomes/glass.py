@@ -11,7 +11,7 @@ from echelon_env.config.catalog import GLASS as GLASS_VOXEL
 from echelon_env.terrain.biomes.plot import inward, raise_columns
 
 PITCH = 18  # m, between the middles of neighbouring plates of fused sand
-CRACK = 6.0  # m, least width of the cracks between plates: a heavy gets along them in any direction
+CRACK = 6.0  # m, least width of the cracks between plates: a heavy passes in any direction
 FIN = 1.4  # m, thickness of a fin: no mech slips through, however the fin runs
 SHARD_DENSITY = 0.4  # of the columns of a field of shards
 SHARDS, FINS, DUNE = range(3)
@@ -19,11 +19,11 @@ PLATE_KINDS = (SHARDS, SHARDS, SHARDS, SHARDS, FINS, FINS, FINS, DUNE)  # drawn 
 
 
 def glass(plot: Plot, rng: np.random.Generator) -> None:
-    """Glass desert: all mechs see each other, and no straight way is open until one is shot through the glass.
+    """Glass desert: all mechs see each other, and no straight path is open until one is shot through the glass.
 
-    The fused sand has cracked into plates, some bristling with shards, some within a fin that is open to one side. Both
-    let beams pass and stop shells, which shatter them. The cracks between are wide enough for heavies; the only place
-    out of sight is behind a dark dune, which every mech can climb.
+    The fused sand has cracked into plates. Some bristle with shards, some lie within a fin that is open to one side.
+    Both let beams pass and stop shells, which shatter them. The cracks between are wide enough for heavies. The only
+    place out of sight is behind a dark dune, which every mech can climb.
     """
     shape = plot.shape
     inside, plate, (dy, dx) = _plates(shape, rng)
@@ -36,7 +36,7 @@ def glass(plot: Plot, rng: np.random.Generator) -> None:
     fin = (inside < FIN) & ~open_side
     shard = rng.random(shape) < np.where(kind == FINS, SHARD_DENSITY / 8, SHARD_DENSITY)
 
-    tops = np.where(shard, rng.integers(2, 5, shape), 0)  # none to step on: between shards there is no way out
+    tops = np.where(shard, rng.integers(2, 5, shape), 0)  # too high to step on: between shards there is no way out
     tops = np.where((kind == FINS) & fin, fin_height, tops)
     dune = np.minimum(np.minimum(inside.astype(np.int64), inward(shape)) + 1, 4)  # steps of 1 m, the plot's edge too
     tops = np.where(kind == DUNE, dune, tops)
@@ -47,10 +47,10 @@ def glass(plot: Plot, rng: np.random.Generator) -> None:
 def _plates(
     shape: tuple[int, int], rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Split the ground into plates, each of the columns that are nearest to a middle, one drawn in each square.
+    """Split the ground into plates: the columns nearest to a centre, of which each square has a random one.
 
     Returns the metres (H, W) from a plate's border to the crack around it, less than 0 in the crack, the plate's number
-    (H, W), and (y, x) in metres from the plate's middle (H, W).
+    (H, W), and (y, x) in metres from the plate's centre (H, W).
     """
     rows, columns = (np.arange(length) for length in shape)
     grid = (shape[0] // PITCH + 3, shape[1] // PITCH + 3)  # a square more on each side

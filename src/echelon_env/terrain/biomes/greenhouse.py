@@ -14,7 +14,7 @@ LOT_KINDS = (HALL, HALL, HALL, HALL, HALL, HALL, HALL, FIELD, BOILER)  # drawn f
 WIDTHS = (10, 20)  # m, of lots, the latter excluded: halls hold one to three beds
 LENGTHS = (14, 24)  # m, of lots, the latter excluded
 BED = 3  # m, width
-PATCH = 9  # m, from one gap of a bed to the next, and 2 m of it the gap
+PATCH = 9  # m, from one gap in a bed to the next, including 2 m of gap
 AISLE = 5  # m
 DOOR = 5  # m, width, 1 m more where the wall is an even number of metres long
 EAVES = 5  # m, height of the roof's underside at the walls
@@ -22,9 +22,9 @@ RIDGE = 8  # m, greatest height of the roof's underside
 
 
 def greenhouse(plot: Plot, rng: np.random.Generator) -> None:
-    """Greenhouses: glass halls show mechs that cannot be walked to; beds hide mechs that can.
+    """Greenhouses: glass halls show mechs that cannot be reached on foot; beds hide mechs that can.
 
-    Beams and sight pass through the walls, shells shatter them, steps go round by the doors; pitched roofs keep
+    Beams and sight pass through the walls, shells shatter them, walking mechs use the doors; pitched roofs keep
     missiles off. Beds of 2 m hide all but heavies, beds of 3 m all mechs. Boiler houses are the only hard cover.
     """
     row, near_y, far_y = _lots(plot.shape[0], WIDTHS, rng)
@@ -39,7 +39,7 @@ def greenhouse(plot: Plot, rng: np.random.Generator) -> None:
     field = ((kind == FIELD) | ~large) & (edge >= 0)
     boiler = (kind == BOILER) & large & (edge >= 2)
 
-    cut = np.zeros(lots, np.bool_)  # by a lane, which would leave roofs without walls
+    cut = np.zeros(lots, np.bool_)  # lots crossed by a lane: their roofs would lack walls
     cut[tuple(np.broadcast_arrays(*pick)[axis][plot.open_ground] for axis in (0, 1))] = True
     roofed = ((rng.random(lots) < 0.6) & ~cut)[pick] & hall & (plot.max_height > RIDGE)
     roof = np.minimum(EAVES + side_y // 2, RIDGE)[:, None]
@@ -65,8 +65,8 @@ def _lots(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Split an axis into lots of sizes[0] to sizes[1] - 1 metres and paths of 5 or 6 m.
 
-    Returns three arrays (length,): the index of the lot, and the metres to its first and to its last column; on the
-    path before the lot the former are negative.
+    Returns three arrays (length,): the index of the lot, and the metres from its first and to its last column. On the
+    path before the lot the second array is negative.
     """
     count = (length + AISLE) // (sizes[0] + AISLE) + 1
     lot = rng.integers(*sizes, count)

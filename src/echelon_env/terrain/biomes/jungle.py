@@ -19,11 +19,11 @@ CROWN_DEPTH = 2  # m
 
 
 def jungle(plot: Plot, rng: np.random.Generator) -> None:
-    """Jungle: leaves nearly everywhere; radar and hearing decide, sight is a few metres.
+    """Jungle: foliage nearly everywhere; radar and hearing decide, sight is a few metres.
 
-    Bushes of 3 to 5 m hide every mech and stop shells; a thin trunk here and there stops steps. Shallow streams wind
-    through: a mech that wades them is slow and visible, but cools its guns and can see along the stream. Clearings are
-    where ambushes end.
+    Bushes of 3 to 5 m hide every mech and stop shells; a few thin trunks stop walking mechs. Shallow streams wind
+    through: a mech that wades in them is slow and visible, but cools its guns and can see along the stream. Clearings
+    are where ambushes end.
     """
     shape = plot.shape
     stream = _streams(shape, rng) if rng.random() < 0.5 else _streams(shape[::-1], rng).T
@@ -44,7 +44,7 @@ def jungle(plot: Plot, rng: np.random.Generator) -> None:
 
 
 def _streams(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Columns (H, W) of streams that wind from x = 0 to the far edge."""
+    """Columns (H, W) of streams that wind from x = 0 to the opposite edge."""
     height, width = shape
     count = (height + STREAM_SPACING // 2) // STREAM_SPACING
     if count == 0:

@@ -57,7 +57,7 @@ def mine(plot: Plot, rng: np.random.Generator) -> None:
 
 
 def _cells(length: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-    """Split an axis into cells: their indices and the metres from their middles (length,), and half a hill's length."""
+    """Split an axis into cells: their indices and the metres from their centres (length,), and half a hill's length."""
     index = np.arange(length) * count // length
     middle = (index + 0.5) * length / count
     return index, np.arange(length) + 0.5 - middle, length / count / 2 - FOOT
@@ -70,7 +70,7 @@ def _roads(
     counts: tuple[int, int],
     rng: np.random.Generator,
 ) -> NDArray[np.bool_]:
-    """Columns (H, W) of the haul roads: from each pit's middle two lead away along one axis, sometimes more."""
+    """Columns (H, W) of the haul roads: two lead from each pit's centre along one axis, sometimes more."""
     main = rng.integers(0, 2, counts)
     more = rng.random((4, *counts)) < 0.1
     slants = SLANT * (2 * rng.random((4, *counts)) - 1)

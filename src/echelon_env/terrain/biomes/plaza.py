@@ -23,11 +23,11 @@ STATUES, POOLS, NEITHER = range(3)
 
 
 def plaza(plot: Plot, rng: np.random.Generator) -> None:
-    """Civic plazas: the way across the middle is visible to all mechs, the way along the arcades is slow but safe.
+    """Civic plazas: the path across the middle is visible to all mechs, the path along the arcades is slow but safe.
 
-    Ranks of pillars under a roof line two sides: the roof keeps out missiles that climb and dive, the pillars spoil a
-    gunner's aim. Stands at the ends rise in steps that every mech climbs, to a firing line over the whole plaza. In the
-    middle are a monument of steps, a fountain that cools or corners of low walls, and no cover on the way there.
+    Ranks of pillars under a roof line two sides: the roof keeps out missiles that climb and dive, the pillars obstruct
+    aimed fire. Stands at the ends rise in steps that every mech climbs, to a firing line over the whole plaza. In the
+    middle is a stepped monument, a fountain that cools, or corners of low walls; there is no cover on the way there.
     """
     rows, columns = (split(length, SQUARE) for length in plot.shape)
     plazas = (rows.count, columns.count)

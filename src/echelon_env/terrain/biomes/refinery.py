@@ -18,14 +18,14 @@ TANK_TOPS = (6, 15)  # m, the least height and the first that is too great
 STACK_TOP = 15  # m
 BESIDE_PAD = 2  # m, from a unit's edge to the pipes beside its pad
 RACK = 6  # m, underside of high pipes
-DRUM_TOP = 2  # m, no step: behind drums one may be shut in
+DRUM_TOP = 2  # m, too high to step on: drums may enclose a space without a way out
 GATE = 6  # m, width of the ways into slag basins and through low pipes, or 1 m less
 
 
 def refinery(plot: Plot, rng: np.random.Generator) -> None:
     """Refineries: no two classes have the same lines of sight, and behind some walls there is molten slag.
 
-    Round tanks break every long view; low pipes hide all but the heavy, which fires over them; small mechs slip between
+    Round tanks block every long view. Low pipes hide all but the heavy, which fires over them. Small mechs slip between
     the tanks of a farm. High pipes stop missiles that climb or dive. Walled basins look like cover, but a mech that
     stays in the middle burns.
     """
@@ -67,7 +67,7 @@ def refinery(plot: Plot, rng: np.random.Generator) -> None:
 
 
 def _high_pipes(plot: Plot, rows: Cells, columns: Cells, rng: np.random.Generator) -> None:
-    """Pipes overhead beside some of the aisles along y, three abreast, on posts at the corners of the pads."""
+    """Overhead pipes beside some of the aisles along y, three side by side, on posts at the corners of the pads."""
     racked = (rng.random(columns.count) < 0.7)[columns.index]
     at_post = rows.edge == BESIDE_PAD + 1
     posts = at_post[:, None] & racked & (columns.offset == BESIDE_PAD)

@@ -42,9 +42,9 @@ def relay(plot: Plot, rng: np.random.Generator) -> None:
 
 
 def _dishes(plot: Plot, rng: np.random.Generator) -> list[list[int]]:
-    """Middles (y, x), radii and heights of the undersides of the dishes, in metres.
+    """Centres (y, x), radii and heights of the undersides of the dishes, in metres.
 
-    Each stands in a separate square, clear of open ground: a lane through a dish would take its pylon away.
+    Each stands in a separate square, clear of open ground: a lane through a dish would remove its pylon.
     """
     count_y, count_x = ((length + 6) // SQUARE for length in plot.shape)
     if count_y * count_x == 0:
@@ -68,7 +68,7 @@ def _dishes(plot: Plot, rng: np.random.Generator) -> list[list[int]]:
 
 
 def _raise_dish(plot: Plot, roofed: NDArray[np.bool_], y: int, x: int, radius: int, underside: int) -> None:
-    """A bowl, half as deep as its radius, on a pylon of 3 m, with a feed in the middle; marks what is under it."""
+    """Build a bowl, half as deep as its radius, with a feed on a pylon of 3 m; mark what is under it in `roofed`."""
     window = slice(y - radius, y + radius + 1), slice(x - radius, x + radius + 1)
     reach = np.arange(-radius, radius + 1) ** 2
     squared = np.add.outer(reach, reach)
@@ -83,7 +83,7 @@ def _raise_dish(plot: Plot, roofed: NDArray[np.bool_], y: int, x: int, radius: i
 
 
 def _parapets(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Heights (H, W) of the parapets of straight trenches, which cross each other, with pieces left out."""
+    """Heights (H, W) of the parapets of straight trenches, which cross each other and have gaps."""
     from_y, from_x = (_from_trench(length, rng) for length in shape)
     pieces = rng.random([length // PIECE + 1 for length in shape]) < PIECES_BUILT
     built = np.repeat(np.repeat(pieces, PIECE, axis=0), PIECE, axis=1)[: shape[0], : shape[1]]

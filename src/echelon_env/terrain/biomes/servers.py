@@ -20,8 +20,8 @@ CHANNEL = 3  # m, width of a cooling channel in the middle of an aisle
 def servers(plot: Plot, rng: np.random.Generator) -> None:
     """Server racks: aisles are corridors of fire, and the only ways across them are at their ends.
 
-    Blocks of parallel rows run along or across: a mech that looks down one aisle sees nothing of the next. Aisles take
-    heavies one abreast; in some a cooling channel slows and cools, so that guns can keep firing.
+    Blocks of parallel rows run along x or y: a mech that looks down one aisle sees nothing of the next. Aisles are one
+    heavy wide. In some a cooling channel slows and cools mechs, so that guns can keep firing.
     """
     aisle = int(rng.choice(AISLES))
     block_y, near_y, far_y = _blocks(plot.shape[0], aisle, rng)
@@ -47,10 +47,10 @@ def servers(plot: Plot, rng: np.random.Generator) -> None:
 def _blocks(
     length: int, aisle: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Split an axis into blocks, just as long as their rows are wide, and avenues.
+    """Split an axis into blocks, each as long as its rows are wide, and avenues.
 
-    Returns three arrays (length,): the index of the block, and the metres to its first and to its last column; on the
-    avenue before the block the former are negative.
+    Returns three arrays (length,): the index of the block, and the metres from its first and to its last column. On the
+    avenue before the block the second array is negative.
     """
     shortest, longest = (rows * (RACK + aisle) - aisle for rows in ROWS)
     count = (length + longest) // (shortest + AVENUE) + 1

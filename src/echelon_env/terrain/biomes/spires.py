@@ -31,7 +31,7 @@ def spires(plot: Plot, rng: np.random.Generator) -> None:
     sites = (rows.count, columns.count)
     pick = np.ix_(rows.index, columns.index)
     y, x = rows.middle[:, None], columns.middle
-    turned = (rng.random(sites) < 0.5)[pick]  # the terraces lie at the sides in y, the doors in x
+    turned = (rng.random(sites) < 0.5)[pick]  # terraces at the sides in y, doors in x
     across, along = np.where(turned, y, x), np.where(turned, x, y)
     site = np.minimum.outer(rows.extent, columns.extent)  # m
     size = np.minimum(rng.integers(9, 13, sites)[pick], site - 2 * (HALF_BOULEVARD + TERRACE_TOP))  # m, of the spire

@@ -25,9 +25,9 @@ POOL_RADIUS = 3  # m, of the lava at an alley's end
 def tunnels(plot: Plot, rng: np.random.Generator) -> None:
     """Massive rock cut by winding passages: sight ends at the next bend, and a mech that waits there fires first.
 
-    Chambers at the junctions lie under the sky; most passages between them are roofed, so no missile comes down there.
-    Every passage has 5 m of dry floor for the heavy; lava seams along one wall heat mechs that are pushed aside, and
-    blind alleys end in lava. Concrete walls can be breached, reinforced veins hardly.
+    Chambers at the junctions are open to the sky. Most passages between them are roofed, so no missile dives into them.
+    Every passage has 5 m of dry floor for the heavy. Lava seams along one wall heat mechs that are pushed aside, and
+    blind alleys end in lava. Concrete walls can be breached; reinforced veins hardly.
     """
     shape = plot.shape
     junctions, passages, alleys = _network(shape, rng)
@@ -44,7 +44,7 @@ def tunnels(plot: Plot, rng: np.random.Generator) -> None:
     relief = ndimage.uniform_filter(rng.random(shape), 9) - 0.5
     tops = np.clip(9 + (relief * 25).astype(np.int64), 8, 10)
     raise_columns(plot, tops, np.where(np.abs(relief) > 0.04, REINFORCED, CONCRETE))
-    # No shelves of roof beside lanes, where the rock that bears them will be cleared.
+    # No roofs beside lanes, where the rock that supports them is cleared.
     sky = chambers | ~ndimage.maximum_filter(roofed, PASSAGE + 4) | ndimage.maximum_filter(plot.open_ground, 7)
     plot.voxels[:HEADROOM, floor] = AIR
     plot.voxels[:, floor & sky] = AIR
@@ -81,7 +81,7 @@ def _network(
 
 
 def _drawn(shape: tuple[int, int], points: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Columns (H, W) that hold one of the points (..., 2), (y, x); points outside do not count."""
+    """Columns (H, W) that contain one of the points (..., 2), (y, x). Points outside the plot are ignored."""
     mask = np.zeros(shape, np.bool_)
     y, x = points.reshape(-1, 2).T
     inside = (y >= 0) & (y < shape[0]) & (x >= 0) & (x < shape[1])

@@ -19,8 +19,9 @@ GATE = 5  # m, width of a yard's gates, 1 m less where the wall is an even numbe
 def urban(plot: Plot, rng: np.random.Generator) -> None:
     """City blocks: streets are firing lanes and corners are ambushes.
 
-    Towers break every long sight line. Glass ground floors show mechs that cannot be walked to, and lasers pass. Walled
-    yards are cover with a gate on each side; stepped podiums are firing positions that every mech can climb.
+    Towers block every long sight line. Glass ground floors show mechs that cannot be reached on foot, and let lasers
+    pass. Walled yards are cover with a gate on each side; stepped podiums are firing positions that every mech can
+    climb.
     """
     height, width = plot.shape
     lot_y, edge_y, middle_y = _lots(height, rng)
@@ -71,7 +72,7 @@ def _lots(length: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDA
 
 
 def _front_walls(edge_y: NDArray[np.int64], edge_x: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Heights (H, W) of low walls beside the lots: 1 m to step over, 2 m for cover. They leave the streets passable."""
+    """Heights (H, W) of low walls beside the lots: 1 m to step over, 2 m as cover. The streets stay passable."""
     shape = (len(edge_y), len(edge_x))
     drawn = np.where(rng.random(shape) < 0.04, rng.integers(1, 3, shape), 0)
     along_x = np.where((edge_y[:, None] == -1) & (edge_x >= 0), ndimage.maximum_filter1d(drawn, 3, axis=1), 0)

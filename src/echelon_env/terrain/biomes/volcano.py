@@ -31,7 +31,7 @@ BESIDE = 12  # m from a stream's middle
 
 
 def volcano(plot: Plot, rng: np.random.Generator) -> None:
-    """Cones and ridges over burning ground: the heights are good, and the way from one to the next leads past lava.
+    """Cones and ridges over burning ground: high ground is good, and the path from height to height leads past lava.
 
     Slopes rise in steps of 1 m, so every mech climbs them, from the craters too. Lava runs from each crater through a
     breach in its wall and over the flat ground. Every 21 m there is a dry crossing, a place for an ambush. Basalt
@@ -52,7 +52,7 @@ def volcano(plot: Plot, rng: np.random.Generator) -> None:
     beside = ndimage.distance_transform_cdt(~stream)
     slopes = np.maximum(np.minimum(outer, inner), 0).astype(np.int64)
     slopes = np.minimum(np.minimum(slopes, np.maximum(beside - BANK, 0)), inward(shape))
-    # No boulder can be climbed or stands by a slope: a mech that comes down behind it finds a way out.
+    # Boulders cannot be climbed and do not stand by slopes: a mech that comes down behind one finds a way out.
     flat = (ndimage.maximum_filter(slopes, 9) == 0) & (beside > BANK) & (inner > 4)
     boulders = np.where(rng.random(shape) < np.where(beside < BESIDE, *BOULDERS), rng.integers(2, 5, shape), 0)
     boulders = np.where(flat, ndimage.maximum_filter(boulders, 2), 0)
@@ -63,7 +63,7 @@ def volcano(plot: Plot, rng: np.random.Generator) -> None:
 def _features(
     shape: tuple[int, int], area: int, reach: float, crest: tuple[int, int], rng: np.random.Generator
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], int]]:
-    """Middles (x, y) of segments, one on every `area` m2, the way from there to their ends (x, y), and their crests."""
+    """Centres (x, y) of segments, one per `area` m2, vectors from there to their ends (x, y), and crest heights."""
     count = max(1, shape[0] * shape[1] // area)
     size = np.array(shape[::-1])
     margin = np.minimum(MARGIN, size / 2)
@@ -75,7 +75,7 @@ def _features(
 def _stream(
     shape: tuple[int, int], axis: int, source: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of a stream's middle from its source (x, y) towards the plot's farther edge along an axis."""
+    """Rows and columns of a stream's centre line from its source (x, y) to the plot's farther edge along an axis."""
     length, width = shape[axis], shape[1 - axis]
     x, y = (min(int(place), size - 1) for place, size in zip(source, shape[::-1], strict=True))
     start, sideways = (y, x) if axis == 0 else (x, y)

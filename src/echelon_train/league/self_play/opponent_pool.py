@@ -14,7 +14,7 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_integer, check_seed
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents.policy import check_mask, check_observations
-from echelon_env.opponents.scripted import Minds
+from echelon_env.opponents.scripted import ScriptedRows
 from echelon_env.opponents.skill import LEVELS
 from echelon_env.storage.arrays import Kind, check_arrays, named, part_of, without
 from echelon_train.config.train import NetworkConfig
@@ -66,7 +66,7 @@ class OpponentPool:
     ) -> None:
         self._config, self._draw, self._load = config, draw, load
         self._team = len(config.red)
-        self._minds = Minds(check_seed(seed), config)
+        self._rows = ScriptedRows(check_seed(seed), config)
         self._device = torch.device(device)
         self._cache = check_integer("cache", cache, 0)
         self._policies: OrderedDict[str, BattlePolicy] = OrderedDict()  # in the order in which they were last needed
@@ -76,7 +76,7 @@ class OpponentPool:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpponentPool:
         """A player made alike that has not begun; the battles try a state on one before they take it."""
-        seed, device, cache = self._minds.seed, self._device, self._cache
+        seed, device, cache = self._rows.seed, self._device, self._cache
         return OpponentPool(self._config, self._draw, self._load, seed=seed, device=device, cache=cache)
 
     @property
@@ -99,9 +99,9 @@ class OpponentPool:
             names[battle] = _checked(name)
         policies = self._policies_of(names)
         if len(names) != len(self._names):
-            self._minds.forget_all(len(mask))
+            self._rows.allocate(len(mask))
             self._batches = {}
-        self._minds.forget(mask)
+        self._rows.clear(mask)
         self._place(names, policies)
         for batch in self._batches.values():
             batch.forget(mask)
@@ -115,7 +115,7 @@ class OpponentPool:
         scripted = np.repeat(self._levels >= 0, self._team)
         if scripted.any():
             seen = np.where(scripted[:, None], observations, np.float32(0.0))  # where others play, all are dead
-            actions = self._minds.act(seen, np.repeat(np.maximum(self._levels, 0), self._team))
+            actions = self._rows.act(seen, np.repeat(np.maximum(self._levels, 0), self._team))
         for batch in self._batches.values():
             batch.act(observations, actions)
         return actions
@@ -134,11 +134,11 @@ class OpponentPool:
             row[: len(name.encode())] = np.frombuffer(name.encode(), np.uint8)
         batches = self._batches_of(self._policies_of(self._names))
         states = {f"state{number}": batch.state.cpu().numpy().copy() for number, batch in enumerate(batches)}
-        return {"names": names, **states, **named("minds", self._minds.state_arrays())}
+        return {"names": names, **states, **named("scripted", self._rows.state_arrays())}
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         """See `Resumable`. Raises ValueError, and whatever `load` raises, with nothing changed."""
-        own, kinds = without(arrays, "minds"), dict[str, Kind]()
+        own, kinds = without(arrays, "scripted"), dict[str, Kind]()
         kinds["names"] = (rows // self._team, NAME_BYTES), np.uint8
         check_arrays("the opponent pool", {"names": own.get("names")}, kinds)
         names = [bytes(row).rstrip(b"\0").decode() for row in own["names"]]
@@ -146,9 +146,9 @@ class OpponentPool:
         for number, network in enumerate(dict.fromkeys(policy.network for policy in policies.values())):
             kinds[f"state{number}"] = (2, rows, network.width), np.float32
         check_arrays("the opponent pool", own, kinds)
-        minds = part_of(arrays, "minds")
-        self._minds.check_state("the opponent pool's scripted levels", minds, rows, {})
-        self._minds.restore_arrays(minds)
+        scripted = part_of(arrays, "scripted")
+        self._rows.check_state("the opponent pool's scripted levels", scripted, rows, {})
+        self._rows.restore_arrays(scripted)
         self._batches = {}
         self._place(names, policies)
         for number, batch in enumerate(self._batches_of(policies)):

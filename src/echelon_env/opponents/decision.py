@@ -1,4 +1,4 @@
-"""One mech's decision: look, choose a target, choose a place, walk, face, fire."""
+"""A mech's decision: target, goal, heading, movement and fire."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import Scratch
 from echelon_env.opponents.navigation import steer
 from echelon_env.opponents.senses import own_class, value
-from echelon_env.opponents.tactics import choose_place, face
+from echelon_env.opponents.tactics import choose_goal, face
 from echelon_env.opponents.targets import choose_target
 
 SIGHT, SIDE = 0, 1  # streams of the random numbers
-PRECISION, LOW_BITS = 1048576.0, 0xFFFFFF  # resolution of the first observation's entries in the seed
+PRECISION, LOW_BITS = 1048576.0, 0xFFFFFF  # resolution at which the first observation enters the seed
 
 
 @kernel
-def make_up_mind(
+def decide(
     knowledge: Knowledge, skill: Row, observation: Any, memory: Row, scratch: Scratch, plan: Row, action: Any
 ) -> None:
-    """Write a living mech's action (A,), zeros at first, for its observation (D,)."""
+    """Write a living mech's action (A,), initially zeros, for its observation (D,)."""
     if not memory.started:
         memory.started = 1
         begin(observation, memory)
     plan.mech_class = own_class(observation)
     choose_target(knowledge, skill, observation, plan)
-    choose_place(knowledge, skill, observation, memory, plan)
+    choose_goal(knowledge, skill, observation, memory, plan)
     face(knowledge, skill, observation, plan, action)
     steer(knowledge, observation, memory, scratch, plan, action)
     fight(knowledge, skill, observation, memory, plan, action)
@@ -37,7 +37,7 @@ def make_up_mind(
 
 @kernel
 def begin(observation: Any, memory: Row) -> None:
-    """Draw the seed of a mech's choices in a battle from the player's seed and from what the mech first sees."""
+    """Draw the seed of a mech's choices in a battle from the player's seed and the mech's first observation."""
     bits = memory.seed
     for i in range(observation.shape[0]):
         entry = integer(value(observation, i) * PRECISION)
