@@ -41,7 +41,7 @@ def recorded():
     return actions, digests, happened
 
 
-def test_the_recorded_battles_hold_what_could_break_determinism(recorded):
+def test_the_recorded_battles_contain_every_frequent_event(recorded):
     _, digests, happened = recorded
     assert set(happened) >= set(st.EVENT_KINDS) - {"fall", "rise", "legged"}, happened
     assert len(set(digests)) == len(digests)
@@ -73,7 +73,7 @@ def test_same_seed_and_actions_give_the_same_bytes(recorded, num_battles, positi
     engine.close()
 
 
-def test_swapping_the_colours_swaps_the_labels_and_nothing_else():
+def test_swapping_the_colours_swaps_only_the_labels():
     """The same corners, places and actions with the colours exchanged give the same battle."""
     engine = BattleEngine(num_battles=2, **SCENARIO)
     engine.reset([5, 5])
@@ -99,7 +99,7 @@ def test_swapping_the_colours_swaps_the_labels_and_nothing_else():
     assert (state.mechs["armour"][0] < 60).any()
 
 
-def test_continuing_from_a_snapshot_equals_never_having_stopped(recorded):
+def test_a_restored_snapshot_continues_with_the_same_bytes(recorded):
     actions, digests, _ = recorded
     engine = BattleEngine(num_battles=1, **SCENARIO)
     engine.reset([SEEDS[0]])
@@ -130,7 +130,7 @@ def test_a_snapshot_of_another_shape_is_refused_and_changes_nothing():
     assert digest(engine, 0) == before
 
 
-def test_a_finished_battle_stands_still_until_it_is_reset():
+def test_a_finished_battle_does_not_change_until_it_is_reset():
     engine = BattleEngine("duel", 2, max_steps=3)
     engine.reset([1, 2])
     zeros = np.zeros((2, 2, engine.action_dim), np.float32)
@@ -208,14 +208,14 @@ def test_bad_seeds(seeds, message):
         BattleEngine("duel", 2).reset(seeds)
 
 
-def test_seeds_of_all_sizes_go_together():
+def test_seeds_of_all_sizes_can_be_mixed():
     engine = BattleEngine("duel", 3)
     for seeds in ([2**63, 1, 2**64 - 1], np.array([2**63, 1, 2**64 - 1], np.uint64)):
         engine.reset(seeds)
         assert engine.state.battles["seed"].tolist() == [2**63, 1, 2**64 - 1]
 
 
-def test_a_closed_engine_steps_on_without_its_threads():
+def test_a_closed_engine_steps_without_its_threads():
     engine, twin = BattleEngine("duel", 2, num_threads=2), BattleEngine("duel", 2)
     for e in (engine, twin):
         e.reset([1, 2])
@@ -225,7 +225,7 @@ def test_a_closed_engine_steps_on_without_its_threads():
     assert engine.step(actions)[0].tobytes() == twin.step(actions)[0].tobytes()
 
 
-def test_a_shallow_copy_has_threads_of_its_own():
+def test_a_shallow_copy_has_its_own_threads():
     engine = BattleEngine("duel", 2, num_threads=2)
     engine.reset([1, 2])
     twin = copy.copy(engine)
@@ -272,7 +272,7 @@ def test_rosters_of_different_sizes_play_to_the_end():
     assert np.isfinite(engine.out.observations).all()
 
 
-def test_statistics_add_up_to_the_teams(recorded):
+def test_team_statistics_are_sums_over_the_mechs(recorded):
     actions, _, _ = recorded
     engine = BattleEngine(num_battles=1, **SCENARIO)
     engine.reset([SEEDS[0]])
@@ -295,7 +295,7 @@ def test_statistics_add_up_to_the_teams(recorded):
     assert (engine.hits >= 0).all()
 
 
-def test_scratch_does_not_matter(recorded):
+def test_steps_do_not_depend_on_scratch_arrays(recorded):
     """Whatever lies in it after a decision, the next one comes to the same."""
     actions, digests, _ = recorded
     engine = BattleEngine(num_battles=1, **SCENARIO)

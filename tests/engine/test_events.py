@@ -35,7 +35,7 @@ def of(events, *kinds):
     return events[np.isin(events["kind"], kinds)]
 
 
-def test_events_stand_in_the_order_in_which_they_happened(recorded):
+def test_events_are_in_chronological_order(recorded):
     """Ticks never go back; within one, bodies come before shots, these before flights and these before settlement."""
     engine, decisions = recorded
     for _, events, _, _ in decisions:
@@ -56,7 +56,7 @@ def test_ticks_belong_to_the_decision(recorded):
         steps[b] += 1
 
 
-def test_actors_and_targets_are_who_the_rules_say(recorded):
+def test_actors_and_targets_follow_the_rules(recorded):
     engine, decisions = recorded
     teams = engine.state.mechs["team"]
     seen = set()
@@ -80,7 +80,7 @@ def test_actors_and_targets_are_who_the_rules_say(recorded):
     assert seen == set(range(len(st.EVENT_KINDS)))
 
 
-def test_what_changes_in_a_mech_changes_back_and_forth(recorded):
+def test_falls_and_rises_and_shutdowns_and_restarts_alternate(recorded):
     """Falls and rises take turns, shutdowns and restarts too; legs go once."""
     engine, decisions = recorded
     for b in range(engine.num_battles):
@@ -93,7 +93,7 @@ def test_what_changes_in_a_mech_changes_back_and_forth(recorded):
             assert (own == st.LEGGED).sum() <= 1
 
 
-def test_impacts_count_the_voxels_that_break():
+def test_impacts_count_the_destroyed_voxels():
     engine = BattleEngine("skirmish", num_battles=1)
     engine.reset([3])
     player = GoldenPlayer(1)
@@ -135,7 +135,7 @@ FRENZY = {
 
 
 @pytest.mark.parametrize("decision_repeat", [1, 5, 20])
-def test_there_is_room_for_the_most_crowded_fight(decision_repeat):
+def test_the_event_array_holds_the_most_events_of_a_decision(decision_repeat):
     """Everything fires every tick, every burst splashes all mechs, all stand in lava, fall, shut down and die."""
     arena = melee(decision_repeat, catalog=changed(**FRENZY), physics={"fall_duration": 0.05})
     mechs = arena.state.mechs[0]
@@ -164,7 +164,7 @@ def max_used(arena):
     return counts.max()
 
 
-def test_there_is_room_when_all_mechs_rise_fall_burn_and_switch_in_every_tick():
+def test_the_event_array_holds_falls_rises_hazards_and_shutdowns_in_every_tick():
     """One gun that fells twenty mechs a tick, who have no other mounts whose events could lend their room."""
     unarmed = {"primary": None, "special": None, "heat_dissipation": 20.0, "armour": 1e6}  # lava heats twice as fast
     gun = {"cooldown": 0.05, "heat": 0.0, "stability": 400.0, "damage": 0.01, "splash_radius": 60.0, "range": 10.0}
@@ -188,7 +188,7 @@ def test_there_is_room_when_all_mechs_rise_fall_burn_and_switch_in_every_tick():
     assert arena.state.battles["lost_events"][0] == 0
 
 
-def test_there_is_room_when_all_that_was_in_the_air_ends_in_one_decision():
+def test_the_event_array_holds_the_ends_of_all_projectiles_in_one_decision():
     """Missiles of many seconds hang before their target and arrive together, each splashing all mechs."""
     catalog = changed(missiles={**FRENZY["missiles"], "lifetime": 8.0})
     arena = melee(catalog=catalog, roster=("heavy",) * 3, combat={"anti_missile_probability": 0.0})
@@ -225,7 +225,7 @@ def test_events_that_do_not_fit_are_counted_and_the_battle_continues():
         assert np.isfinite(small.engine.out.observations).all()
 
 
-def test_lost_events_take_no_blow_from_a_battle():
+def test_lost_events_do_not_change_the_battle():
     """What shells do to bodies, balance and walls does not depend on whether there was room to tell of it."""
     arenas = []
     for room in (None, 3):
@@ -246,7 +246,7 @@ def test_lost_events_take_no_blow_from_a_battle():
     assert np.array_equal(full.state.voxel_damage, small.state.voxel_damage)
 
 
-def test_a_battle_begins_with_no_events_and_a_finished_one_has_none():
+def test_new_and_finished_battles_have_no_events():
     engine = BattleEngine("duel", 1, max_steps=2)
     engine.reset([1])
     assert len(engine.events(0)) == 0

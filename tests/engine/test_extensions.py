@@ -77,7 +77,7 @@ assert np.isclose(np.hypot(shot["vx"], shot["vy"]), 4.0 * 1.25**5)
 
 
 @pytest.mark.parametrize(("edits", "battle"), [(COMPONENT, HASTE), (FLIGHT, ROCKETS)], ids=["component", "flight"])
-def test_an_extension_of_the_rules_is_an_edit_of_two_files(edits, battle, tmp_path):
+def test_an_extension_of_the_rules_edits_two_files(edits, battle, tmp_path):
     """Uncompiled, for a changed kernel would be compiled for this test alone."""
     shutil.copytree(PACKAGE, tmp_path / "echelon_env", ignore=shutil.ignore_patterns("__pycache__"))
     for name, additions in edits.items():

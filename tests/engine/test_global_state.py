@@ -37,7 +37,7 @@ def home_on(engine, target):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_every_feature_is_what_its_meaning_says(name):
+def test_every_feature_matches_its_documented_meaning(name):
     engine = played(CONFIGS[name])
     home_on(engine, 0)
     for battle in range(BATTLES):
@@ -51,7 +51,7 @@ def test_every_feature_is_what_its_meaning_says(name):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_of_exchanged_colours_each_team_has_the_others_view(name):
+def test_exchanged_colours_exchange_the_teams_views(name):
     engine = played(CONFIGS[name])
     config = engine.config
     other = BattleEngine(replace(config, blue=config.red, red=config.blue), BATTLES)
@@ -61,7 +61,7 @@ def test_of_exchanged_colours_each_team_has_the_others_view(name):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_every_battle_can_be_seen_by_another_team(name):
+def test_each_battle_can_have_its_own_team(name):
     engine = played(CONFIGS[name])
     teams = np.arange(BATTLES) % 2
     each = [engine.global_state(int(team))[battle] for battle, team in enumerate(teams)]
@@ -70,7 +70,7 @@ def test_every_battle_can_be_seen_by_another_team(name):
         engine.global_state([0, 1])
 
 
-def test_the_dead_are_zero():
+def test_rows_of_dead_mechs_are_zero():
     engine = played(CONFIGS["game"])
     units = state_streams(engine.num_mechs)["units"]
     alive = engine.state.mechs["alive"] == 1
@@ -80,7 +80,7 @@ def test_the_dead_are_zero():
     np.testing.assert_array_equal(rows[..., Unit.ALIVE], alive)
 
 
-def test_each_team_stands_first_and_in_the_first_corner_of_its_own_state():
+def test_each_team_is_first_and_in_the_first_corner_of_its_own_state():
     engine = BattleEngine(small_config(blue=("heavy",), red=("scout", "light")), 6)
     engine.reset(np.arange(6))
     streams = state_streams(3)
@@ -98,7 +98,7 @@ def test_each_team_stands_first_and_in_the_first_corner_of_its_own_state():
         np.testing.assert_allclose(middle[:, ::-1], vectors[:, [Clock.ZONE_X, Clock.ZONE_Y]], atol=1 / MAP_SIDE)
 
 
-def test_it_is_a_fresh_array():
+def test_the_global_state_is_a_new_array():
     engine = played(CONFIGS["game"], decisions=1)
     first = engine.global_state()
     kept = first.copy()

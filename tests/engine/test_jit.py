@@ -101,7 +101,7 @@ def script(tmp_path):
     return call
 
 
-def test_compiled_code_is_kept_in_the_cache_directory(script, tmp_path):
+def test_compiled_code_is_stored_in_the_cache_directory(script, tmp_path):
     cache = tmp_path / "cache"
     assert compiles(script(ECHELON_CACHE_DIR=str(cache)))
     assert not compiles(script(ECHELON_CACHE_DIR=str(cache)))
@@ -125,7 +125,7 @@ def test_an_unwritable_cache_directory_falls_back(script, tmp_path):
     assert str(home) in result.stdout
 
 
-def test_without_any_writable_directory_nothing_is_kept(tmp_path):
+def test_without_any_writable_directory_nothing_is_stored(tmp_path):
     code = """
 from echelon_env.engine import _jit
 _jit.cache_directory = lambda function: None
@@ -185,7 +185,7 @@ def constants_of(function, seen):
 
 
 @pytest.mark.parametrize("name", sorted(entry_points()))
-def test_another_value_of_any_constant_that_a_kernel_reads_is_another_digest(monkeypatch, name):
+def test_every_constant_that_a_kernel_reads_changes_the_digest(monkeypatch, name):
     """Numba would go on with the old one: it freezes globals."""
     function = entry_points()[name]
     before = _jit.kernel_digest(function)
@@ -242,11 +242,11 @@ def unedited(digest_of):
 
 
 @pytest.mark.parametrize(("path", "old", "new", "recompiles"), EDITS.values(), ids=list(EDITS))
-def test_only_edits_of_what_kernels_are_made_of_recompile(digest_of, unedited, path, old, new, recompiles):
+def test_only_edits_of_kernels_and_their_constants_recompile(digest_of, unedited, path, old, new, recompiles):
     assert (digest_of(path, old, new) != unedited) == recompiles
 
 
-def test_another_compiler_recompiles(monkeypatch):
+def test_another_compiler_version_or_setting_recompiles(monkeypatch):
     function = entry_points()["step_range"]
     before = _jit.kernel_digest(function)
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
@@ -255,7 +255,7 @@ def test_another_compiler_recompiles(monkeypatch):
     assert len({before, checked, _jit.kernel_digest(function)}) == 3
 
 
-def test_a_numba_with_other_insides_compiles_all_the_same(tmp_path):
+def test_a_numba_without_its_private_parts_still_compiles(tmp_path):
     """What is private may go away: then machine code is slower or not kept, and everything works."""
     code = """
 import numba.core.caching, numba.core.options

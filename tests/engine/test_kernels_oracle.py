@@ -59,7 +59,7 @@ def _measure(tables, arrays, b):  # a parameter named "state" would make it a ke
     measure_quality(tables, arrays, b)
 
 
-def test_a_shell_that_is_aimed_meets_its_target():
+def test_an_aimed_shell_hits_its_target():
     """Against the exact time of flight, found as the root of |d + v t + g t^2 / 2| = speed x t."""
     rng = np.random.default_rng(0)
     count = 2000

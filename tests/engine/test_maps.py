@@ -44,7 +44,7 @@ def test_the_map_seed_decides_the_map_and_the_seed_everything_else():
     assert engine.state.battles["seed"].tolist() == [3, 3, 4]
 
 
-def test_a_seed_chooses_a_map_of_the_pool_by_the_rule():
+def test_a_seed_selects_a_map_of_the_pool_by_its_hash():
     engine = BattleEngine(SMALL, 2, maps=7)
     pool = engine.maps
     assert len(pool) == len(set(pool.seeds)) == 7
@@ -60,14 +60,14 @@ def test_a_seed_chooses_a_map_of_the_pool_by_the_rule():
     assert chosen == set(range(7))
 
 
-def test_a_pool_is_chosen_from_evenly():
+def test_the_maps_of_a_pool_are_selected_evenly():
     pool = MapPool.generate(SMALL, 1000)
     numbers = np.bincount([pool.number_of(seed) for seed in range(100_000)], minlength=1000)
     assert numbers.min() > 50
     assert numbers.max() < 160
 
 
-def test_maps_of_a_pool_are_made_once_and_shared(monkeypatch):
+def test_maps_of_a_pool_are_generated_once_and_shared(monkeypatch):
     made = []
     monkeypatch.setattr("echelon_env.engine.maps.generate", lambda c, seed: made.append(seed) or generate(c, seed))
     pool = MapPool.generate(SMALL, 3)
@@ -78,7 +78,7 @@ def test_maps_of_a_pool_are_made_once_and_shared(monkeypatch):
     assert sorted(made) == sorted(pool.seeds)
 
 
-def test_battles_do_not_wear_the_maps_of_a_pool():
+def test_battles_do_not_change_the_maps_of_a_pool():
     engine = BattleEngine("duel", 1, maps=1)
     engine.reset([1])
     before = engine.terrain().voxels.copy()
@@ -102,7 +102,7 @@ def same_arrays(first, second):
         assert first.snapshot()[name].tobytes() == array.tobytes(), name
 
 
-def test_a_battle_on_a_map_of_a_pool_begins_as_any_other():
+def test_a_battle_on_a_map_of_a_pool_starts_like_any_other():
     pool = MapPool.generate("skirmish", 2)
     engine = BattleEngine("skirmish", 3, maps=pool)
     for seed in range(0, 15, 3):
@@ -135,7 +135,7 @@ def test_engines_with_other_materials_share_a_pool():
             same_arrays(engine, fresh)
 
 
-def test_a_pool_keeps_packed_columns_of_the_newest_few_materials_only():
+def test_a_pool_keeps_packed_columns_of_the_latest_materials_only():
     pool, engines = MapPool.generate(SMALL, 2), []
     catalog = make_config(SMALL).catalog
     for count in range(MAX_TABLES + 2):
@@ -156,7 +156,7 @@ def test_a_pool_keeps_packed_columns_of_the_newest_few_materials_only():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_threads_make_the_same_maps(threads):
+def test_threads_generate_the_same_maps(threads):
     engine = BattleEngine(SMALL, 8, threads, maps=5)
     engine.reset(np.arange(8))
     pool = MapPool.generate(SMALL, 5)
@@ -214,7 +214,7 @@ def maps_of_episodes(api, episodes, **kwargs):
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_every_api_chooses_the_same_maps(api):
+def test_every_api_selects_the_same_maps(api):
     expected = [episode_seed(11, k) for k in range(6)]
     assert maps_of_episodes(api, 6) == expected
     assert maps_of_episodes(api, 6, regenerate=3) == [expected[0]] * 3 + [expected[3]] * 3
@@ -224,7 +224,7 @@ def test_every_api_chooses_the_same_maps(api):
     assert maps_of_episodes(api, 6, maps=pool, regenerate=2) == kept
 
 
-def test_regenerated_maps_are_made_when_they_change_only(monkeypatch):
+def test_regenerated_maps_are_generated_only_when_they_change(monkeypatch):
     made = []
     monkeypatch.setattr("echelon_env.engine.core.generate", lambda c, seed: made.append(seed) or generate(c, seed))
     env = BattleEnv(SMALL, regenerate=4)
@@ -234,7 +234,7 @@ def test_regenerated_maps_are_made_when_they_change_only(monkeypatch):
     assert len(made) == 2
 
 
-def test_terrain_gives_the_map_as_it_was_at_the_beginning():
+def test_terrain_returns_the_initial_map():
     engine = BattleEngine(SMALL, 2)
     with pytest.raises(echelon_env.NotResetError, match="battle 0"):
         engine.terrain()
@@ -248,7 +248,7 @@ def test_terrain_gives_the_map_as_it_was_at_the_beginning():
         engine.terrain(2)
 
 
-def test_copies_share_a_pool_and_pickles_make_it_again():
+def test_copies_share_a_pool_and_pickles_generate_it_again():
     pool = MapPool.generate(SMALL, 3)
     first = pool[0]
     assert copy.copy(pool) is copy.deepcopy(pool) is pool
@@ -272,7 +272,7 @@ def test_copies_share_a_pool_and_pickles_make_it_again():
         (MapPool(make_config(SMALL, blue=["medium"] * 2), [1]), "places: expected 1, got 2"),
     ],
 )
-def test_maps_that_cannot_be(maps, message):
+def test_invalid_maps_arguments(maps, message):
     for api in (BattleEngine, BattleEnv, BattleVectorEnv, echelon_env.parallel_env, echelon_env.env):
         with pytest.raises(ConfigError, match=message):
             api(SMALL, maps=maps)
@@ -285,7 +285,7 @@ def test_the_maps_of_a_pool_cannot_be_changed():
             array[:] = 0
 
 
-def test_nothing_is_reset_if_a_map_is_not_its_recipes(tmp_path):
+def test_nothing_is_reset_if_a_map_does_not_match_its_recipe(tmp_path):
     write_recipes(tmp_path, seeds=[5, 6])
     edited(tmp_path, 1, content_hash="0" * 64)
     engine = BattleEngine(SMALL, 2, 2, maps=tmp_path)
@@ -308,7 +308,7 @@ def test_large_map_seeds_go_through_gymnasiums_vector_environments(vectorize):
     envs.close()
 
 
-def test_pools_that_cannot_be():
+def test_invalid_pools():
     with pytest.raises(ConfigError, match=r"expected a sequence of seeds, got 5; MapPool\.generate takes a number"):
         MapPool("duel", 5)
     with pytest.raises(TypeError):
@@ -331,7 +331,7 @@ def edited(folder, number, **changes):
     return path
 
 
-def test_directories_of_recipes_that_cannot_be(tmp_path):
+def test_invalid_directories_of_recipes(tmp_path):
     write_recipes(tmp_path)
     path = edited(tmp_path, 1, generator=GENERATOR_VERSION + 1)
     with pytest.raises(ConfigError, match=f"{path.name}: .*version {GENERATOR_VERSION + 1} of the generator"):

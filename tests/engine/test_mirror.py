@@ -54,7 +54,7 @@ def played(config):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_mirror_image_of_a_battle_looks_the_same_to_the_other_team(name):
+def test_the_other_team_observes_the_same_in_the_mirror_image(name):
     config = CONFIGS[name]
     engine = played(config)
     mirrored_config = replace(config, blue=config.red, red=config.blue)

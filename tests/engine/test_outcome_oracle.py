@@ -197,7 +197,7 @@ def test_zone_shares(inside, shares):
 
 
 @pytest.mark.parametrize("persist", [False, True])
-def test_a_shot_of_the_dead_pays_only_those_who_persist(persist):
+def test_a_shot_of_a_dead_mech_pays_only_if_dead_agents_persist(persist):
     engine = make_engine(dead_agents="persist" if persist else "terminate", decision_repeat=1)
     actions = IDLE.copy()
     actions[0, 0, Action.TERTIARY] = 1

@@ -135,7 +135,7 @@ def walk(opaque, start, end):
 
 
 @pytest.mark.parametrize("ulps", [0, 1])
-def test_line_of_sight_is_the_walk_to_the_last_bit(ulps):
+def test_line_of_sight_equals_a_column_by_column_walk_to_the_last_bit(ulps):
     """On borders and corners, too, and a rounding error beside them."""
     rng = np.random.default_rng(ulps)
     seen = Counter()
@@ -151,7 +151,7 @@ def test_line_of_sight_is_the_walk_to_the_last_bit(ulps):
     assert min(seen.values()) > 200
 
 
-def test_a_line_that_rounds_to_beyond_its_end_meets_what_is_there():
+def test_a_line_that_rounds_to_beyond_its_end_hits_the_voxel_there():
     start, end = (5.5, 3.5, 0.7), (10.0, 3.5, 2.9999999999999996)
     assert start[2] + (end[2] - start[2]) == 3.0
     voxels = np.zeros((HEIGHT, SIZE, SIZE), np.uint8)

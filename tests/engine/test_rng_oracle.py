@@ -93,7 +93,7 @@ def test_integers_are_uniform(seed, limit):
 
 
 @pytest.mark.parametrize("vary", ["seed", "tick", "place"])
-def test_units_are_uniform_whatever_varies(vary):
+def test_units_are_uniform_over_each_argument(vary):
     numbers = np.arange(20_000)
     units = draw_units(*(numbers if name == vary else 3 for name in ("seed", "tick", "place")))
     assert units.min() >= 0

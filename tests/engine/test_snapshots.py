@@ -63,7 +63,7 @@ def test_values_that_no_battle_can_have_are_refused(case):
     assert all(array.tobytes() == before[key].tobytes() for key, array in target.snapshot().items())
 
 
-def test_materials_that_there_are_not_are_refused():
+def test_unknown_materials_are_refused():
     arrays = engine_arrays(fought())
     arrays["voxels_at"], arrays["voxels_bytes"] = np.array([7]), np.array([200], np.uint8)
     with pytest.raises(ValueError, match=r"voxels.*got 0 to 200"):
@@ -106,7 +106,7 @@ def test_battles_with_any_control_continue(control):
     assert {name: array.tobytes() for name, array in other.state_arrays().items()} == before
 
 
-def test_recalled_maps_count_as_made_and_must_be_the_same():
+def test_recalled_maps_count_as_generated_and_must_be_the_same():
     pool = MapPool(CONFIG, [3, 4, 5])
     first = pool[0].content_hash
     other = MapPool(CONFIG, [3, 4, 5])

@@ -14,7 +14,7 @@ from echelon_env.engine.workers import Workers
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 3, 1000])
-def test_everything_is_done_once(threads, count):
+def test_every_call_is_made_once(threads, count):
     workers = Workers(threads)
     done = []
     for times in range(1, 4):
@@ -78,7 +78,7 @@ def test_a_thread_that_has_not_started_is_not_waited_for():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_forked_process_does_the_work_of_the_threads_that_it_lacks():
+def test_a_forked_process_works_without_the_threads_that_it_lacks():
     workers = Workers(2)
     meeting = threading.Barrier(2, timeout=60)
     workers.for_all(lambda _: meeting.wait(), [(1,), (2,)])  # the second thread runs
@@ -102,7 +102,7 @@ def test_a_forked_process_does_the_work_of_the_threads_that_it_lacks():
 
 
 @pytest.mark.parametrize("renew", [copy.copy, copy.deepcopy, lambda workers: pickle.loads(pickle.dumps(workers))])
-def test_copies_have_threads_of_their_own(renew):
+def test_copies_have_their_own_threads(renew):
     workers = Workers(2)
     twin = renew(workers)
     workers.close()

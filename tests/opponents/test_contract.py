@@ -48,7 +48,7 @@ def test_actions_are_finite_within_bounds_and_follow_from_the_seed(make, seen):
     assert think(make(), seen).tobytes() == actions.tobytes()
 
 
-def test_a_mech_acts_from_its_own_row_and_memory(make, seen):
+def test_a_mechs_actions_depend_only_on_its_own_row_and_memory(make, seen):
     """Every other row scrambled, the same bytes."""
     honest = think(make(), seen)
     noise = np.random.default_rng(0)
@@ -60,7 +60,7 @@ def test_a_mech_acts_from_its_own_row_and_memory(make, seen):
             assert player.act(scrambled)[row].tobytes() == honest[now, row].tobytes()
 
 
-def test_rows_may_be_shuffled_split_and_alone(make, seen):
+def test_rows_can_be_shuffled_split_and_single(make, seen):
     together = think(make(), seen)
     order = np.random.default_rng(1).permutation(seen.shape[1])
     np.testing.assert_array_equal(think(make(), seen[:, order]), together[:, order])
@@ -68,7 +68,7 @@ def test_rows_may_be_shuffled_split_and_alone(make, seen):
         np.testing.assert_array_equal(think(make(), seen[:, part]), together[:, part])
 
 
-def test_a_reset_forgets_exactly_the_rows_asked_for(make, seen):
+def test_a_reset_clears_exactly_the_masked_rows(make, seen):
     undisturbed, player, begun = think(make(), seen), make(), make()
     mask = np.zeros(seen.shape[1], bool)
     mask[1::2] = True
@@ -83,13 +83,13 @@ def test_a_reset_forgets_exactly_the_rows_asked_for(make, seen):
         assert (after[:, mask] != undisturbed[90:, mask]).any()
 
 
-def test_rows_that_were_never_reset_begin_a_battle_too(make, seen):
+def test_rows_without_a_reset_start_a_battle_too(make, seen):
     some = make()
     some.reset(np.arange(seen.shape[1]) < 3)
     np.testing.assert_array_equal(think(some, seen), think(make(), seen))
 
 
-def test_observations_may_be_of_any_kind_and_are_only_read(make, seen):
+def test_observations_can_have_any_memory_layout_and_are_only_read(make, seen):
     plain = think(make(), seen[:40])
     wide = np.zeros((*seen.shape[1:], 3), np.float32)
     players = {kind: make() for kind in ("writeable", "read-only", "float64", "strided", "fortran")}
@@ -125,13 +125,13 @@ def test_other_shapes_are_errors(make, shape):
         (np.zeros((1, OBSERVATION_DIM), object), "observations: expected an array of floats, got object"),
     ],
 )
-def test_what_is_no_array_of_floats_is_an_error(make, wrong, message):
+def test_anything_but_an_array_of_floats_is_an_error(make, wrong, message):
     with pytest.raises(ValueError, match=message):
         make().act(wrong)
 
 
 @pytest.mark.parametrize("mask", [[0, 1], np.ones((2, 1), bool), np.array(True), [True, None], np.array([0.0, 1.0])])
-def test_masks_are_booleans_one_a_row(make, mask):
+def test_masks_are_one_boolean_per_row(make, mask):
     player = make()
     player.act(np.zeros((2, OBSERVATION_DIM), np.float32))
     with pytest.raises(ValueError, match=r"mask: expected booleans of shape \(rows,\), got "):
@@ -153,7 +153,7 @@ def test_rows_are_mechs_through_all_their_battles(make, seen):
     np.testing.assert_array_equal(think(player, seen[:40, :7]), think(make(), seen[:40, :7]))
 
 
-def test_no_rows_are_no_actions(make):
+def test_zero_rows_give_zero_actions(make):
     assert make().act(np.zeros((0, OBSERVATION_DIM), np.float32)).shape == (0, ACTION_DIM)
 
 
@@ -167,7 +167,7 @@ def test_a_copy_in_mid_battle_continues_equally_and_independently(make, seen, cl
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_dead_do_nothing(level, seen):
+def test_dead_mechs_do_nothing(level, seen):
     rows = seen[80].copy()
     rows[::2, Self.ALIVE] = 0.0
     actions = opponents.make(level, 0, SKIRMISH).act(rows)
@@ -175,7 +175,7 @@ def test_the_dead_do_nothing(level, seen):
     assert actions[1::2].any()
 
 
-def test_seeds_are_what_choices_are_drawn_from():
+def test_random_choices_follow_from_the_seed():
     """The trivial level pulls its triggers now and then, each mech at times of its own."""
     rows = np.zeros((64, OBSERVATION_DIM), np.float32)
     rows[:, Self.ALIVE] = 1.0

@@ -74,7 +74,7 @@ def test_without_a_handicap_actions_pass_unchanged():
 
 
 class TestReactionDelay:
-    def test_what_was_decided_is_done_later_and_nothing_until_then(self):
+    def test_actions_are_delayed_and_zero_before_the_first(self):
         assert throttles(Handicap(Counter(), CONFIG, reaction_delay=3 * SECONDS), 6) == [[0, 0, 0, 1, 2, 3]]
 
     @pytest.mark.parametrize(("seconds", "decisions"), [(0.12, 0), (0.125, 1), (0.3, 1), (0.375, 2), (10.0, 40)])
@@ -91,7 +91,7 @@ class TestReactionDelay:
         player.reset(np.array([True, False]))
         assert throttles(player, 4, rows=2) == [[0, 0, 1, 2], [3, 4, 5, 6]]
 
-    def test_it_can_change_in_mid_battle(self):
+    def test_it_can_change_during_a_battle(self):
         player = Handicap(Counter(), CONFIG, reaction_delay=SECONDS)
         assert throttles(player, 4) == [[0, 1, 2, 3]]
         player.reaction_delay = 3 * SECONDS
@@ -101,7 +101,7 @@ class TestReactionDelay:
         player.reaction_delay = 2 * SECONDS
         assert throttles(player, 4) == [[0, 0, 12, 13]]
 
-    def test_what_is_handed_out_is_the_callers_to_change(self):
+    def test_callers_can_modify_the_returned_actions(self):
         player = Handicap(Counter(), CONFIG, reaction_delay=2 * SECONDS)
         for expected in (0, 0, 1, 2, 3):
             actions = player.act(observation())
@@ -184,21 +184,21 @@ class TestFireRate:
     @pytest.mark.parametrize("repeat", [1, 5])
     @pytest.mark.parametrize(("mech", "mount"), [("light", "primary"), *((m, "tertiary") for m in ("medium", "heavy")),
                                                  *((m, "secondary") for m in ("light", "heavy"))])  # fmt: skip
-    def test_every_weapon_fires_that_much_slower(self, mech, mount, repeat):
+    def test_every_weapon_fires_slower_by_the_rate(self, mech, mount, repeat):
         full = fire(mech, mount, 1.0, repeat=repeat)
         shares = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9]
         rates = [fire(mech, mount, share, repeat=repeat) / full for share in shares]
         np.testing.assert_allclose(rates, shares, atol=0.06)
         assert (np.diff([*rates, 1.0]) > 0).all()
 
-    def test_the_first_shot_is_the_rarer_the_lower_it_is(self):
+    def test_a_lower_rate_makes_the_first_shot_rarer(self):
         """Of a gauss in 20 s, with a cooldown of 4 s; a rate of 0.01 allows a shot in 400 s."""
         shots = [sum(fire("heavy", "tertiary", share, seed, 20.0) for seed in range(40)) for share in (0.01, 0.1, 1.0)]
         assert shots[0] <= 7  # 2 expected, and 20 at 0.1
         assert 10 <= shots[1] <= 32
         assert shots[2] == 200
 
-    def test_triggers_alone_are_held(self):
+    def test_only_triggers_are_held(self):
         inner = Counter()
         actions = think(Handicap(inner, CONFIG, fire_rate=0.0), observation(3)[None].repeat(5, axis=0))
         plain = think(Counter(), observation(3)[None].repeat(5, axis=0))
@@ -206,13 +206,13 @@ class TestFireRate:
         others = [entry for entry in range(ACTION_DIM) if entry not in range(TRIGGERS.start, TRIGGERS.stop)]
         np.testing.assert_array_equal(actions[..., others], plain[..., others])
 
-    def test_what_the_player_gave_is_not_written(self):
+    def test_the_players_actions_are_not_modified(self):
         given = np.ones((2, ACTION_DIM), np.float32)
         given.setflags(write=False)
         player = Handicap(opponents.FunctionPolicy(lambda _: given), CONFIG, fire_rate=0.0)
         assert not player.act(observation(2))[:, TRIGGERS].any()
 
-    def test_it_can_change_in_mid_battle(self):
+    def test_it_can_change_during_a_battle(self):
         player = Handicap(Counter(), CONFIG, fire_rate=0.0)
         rows = observation(50)
         for share, least, most in ((0.0, 0, 0), (1.0, 1, 1), (0.5, 0.45, 0.55), (0.0, 0, 0)):
@@ -220,7 +220,7 @@ class TestFireRate:
             fired = [(player.act(rows)[:, Action.PRIMARY] > 0).mean() for _ in range(100)]
             assert least <= np.mean(fired) <= most
 
-    def test_classes_that_observations_cannot_name_are_served(self):
+    def test_classes_without_a_one_hot_work(self):
         classes = tuple(
             kind if kind.name != "medium" else kind.__class__(**{**vars(kind), "name": "mine"})
             for kind in DEFAULT_CATALOG.mech_classes
@@ -255,7 +255,7 @@ def test_impossible_handicaps_are_refused_and_change_nothing(name, value, messag
             handicapped(Counter(), CONFIG, **{name: value})
 
 
-def test_a_handicap_that_is_given_stays_even_if_it_is_harmless_at_first():
+def test_a_given_handicap_wraps_the_policy_even_without_an_effect():
     for name, value in (("reaction_delay", 0.0), ("aim_error", 0), ("fire_rate", 1.0)):
         player = opponents.make("novice", 0, CONFIG, **{name: value})
         assert isinstance(player, Handicap)
@@ -264,7 +264,7 @@ def test_a_handicap_that_is_given_stays_even_if_it_is_harmless_at_first():
     assert not isinstance(opponents.make("novice", 0, CONFIG), Handicap)
 
 
-def test_what_is_no_policy_is_refused():
+def test_non_policies_are_refused():
     for policy in ("novice", Counter, None, lambda observations: observations):
         with pytest.raises(TypeError, match="policy: expected an object with reset and act, got"):
             Handicap(policy, CONFIG)

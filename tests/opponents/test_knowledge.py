@@ -26,7 +26,7 @@ def mounted(style):
     return [MOUNTS[mount] for mount in style["order"] if mount >= 0]
 
 
-def test_weapons_that_harm_come_in_the_order_of_thrift_and_smoke_apart():
+def test_weapons_are_ordered_by_damage_per_heat_without_smoke():
     medium = style({})
     assert mounted(medium) == ["tertiary", "primary", "secondary"]
     assert MOUNTS[medium["painter"]] == "secondary"
@@ -72,7 +72,7 @@ def test_a_gun_whose_shells_smoke_is_fired(level):
     assert pulls > 20
 
 
-def test_classes_that_observations_cannot_name_are_taken_for_the_first_of_them():
+def test_classes_without_a_one_hot_share_the_row_of_the_first():
     classes = tuple(
         kind if kind.name in ("scout", "light") else replace(kind, name=f"my {kind.name}")
         for kind in DEFAULT_CATALOG.mech_classes

@@ -21,7 +21,7 @@ CONFIG = make_config("skirmish")
 WEIGHTS = {"trivial": 1, "novice": 4, "expert": 3}
 
 
-def first_sights(battles, seed=0):
+def first_observations(battles, seed=0):
     """What one mech of each of some battles sees first, on a map of its own."""
     seen = np.zeros((battles, OBSERVATION_DIM), np.float32)
     seen[:, Self.ALIVE] = 1.0
@@ -39,12 +39,12 @@ def share(battles):
 
 def test_levels_are_drawn_by_their_weights_over_maps():
     mixture = Mixture(WEIGHTS, 0, CONFIG)
-    mixture.act(first_sights(2000))
+    mixture.act(first_observations(2000))
     assert stats.chisquare(counts(mixture.levels), share(2000)).pvalue > 0.001
 
 
 def test_levels_are_drawn_by_their_weights_over_battles_on_one_map():
-    mixture, seen, levels = Mixture(WEIGHTS, 0, CONFIG), first_sights(1), []
+    mixture, seen, levels = Mixture(WEIGHTS, 0, CONFIG), first_observations(1), []
     for _ in range(1000):
         mixture.reset(np.ones(1, bool))
         mixture.act(seen)
@@ -58,7 +58,7 @@ def test_levels_are_drawn_by_their_weights_over_seeds():
     drawn = []
     for seed in range(200):
         mixture = Mixture(WEIGHTS, seed, CONFIG)
-        mixture.act(first_sights(1))
+        mixture.act(first_observations(1))
         drawn.append(mixture.levels[0])
     assert stats.chisquare(counts(np.array(drawn)), share(200)).pvalue > 0.001
 
@@ -72,7 +72,7 @@ def test_each_battle_is_played_just_as_its_level_plays():
         np.testing.assert_array_equal(actions[:, rows], alone[:, rows])
 
 
-def test_a_team_has_one_level_whatever_becomes_of_its_mechs():
+def test_a_team_keeps_one_level_when_its_mechs_die():
     engine = BattleEngine("battle", 12)
     engine.reset(range(12))
     mixture = Mixture(WEIGHTS, 1, engine.config)
@@ -87,7 +87,7 @@ def test_a_team_has_one_level_whatever_becomes_of_its_mechs():
 
 
 def test_new_weights_count_from_the_next_battle_on():
-    mixture, seen = Mixture({"novice": 1}, 0, CONFIG), first_sights(20)
+    mixture, seen = Mixture({"novice": 1}, 0, CONFIG), first_observations(20)
     assert mixture.levels.tolist() == []
     mixture.act(seen)
     mixture.weights = {"expert": 2.5, "novice": 0}
@@ -102,8 +102,8 @@ def test_new_weights_count_from_the_next_battle_on():
         mixture.weights["novice"] = 1.0
 
 
-def test_a_row_without_a_mech_begins_no_battle():
-    mixture, seen = Mixture(WEIGHTS, 0, CONFIG), first_sights(2)
+def test_a_row_without_a_mech_starts_no_battle():
+    mixture, seen = Mixture(WEIGHTS, 0, CONFIG), first_observations(2)
     seen[1] = 0.0
     assert not mixture.act(seen)[1].any()
     assert mixture.levels[1] == ""
@@ -149,7 +149,7 @@ def test_a_team_has_one_level_in_a_pilots_battles():
     battles.close()
 
 
-def test_mechs_with_one_player_each_agree_on_a_level():
+def test_separate_players_of_a_team_draw_the_same_level():
     env = parallel_env("skirmish", max_cycles=2)
     blue = [agent for agent in env.possible_agents if agent.startswith("blue")]
     players = {agent: Mixture({"trivial": 1, "novice": 1}, 7, CONFIG) for agent in blue}
@@ -164,7 +164,7 @@ def test_mechs_with_one_player_each_agree_on_a_level():
     assert_one_level_a_team(drawn)
 
 
-def test_weights_stand_wherever_a_level_does():
+def test_weights_are_accepted_wherever_a_level_is():
     battles = ControlledBattles("duel", 2, opponent={"novice": 1, "trivial": 2})
     battles.reset([0, 1])
     battles.step(np.zeros((2, 1, 27), np.float32))
@@ -183,7 +183,7 @@ def episode(env, **reset):
     return np.array(shown).tobytes()
 
 
-def test_a_seeded_reset_begins_the_same_battle_against_the_same_level():
+def test_a_seeded_reset_starts_the_same_battle_against_the_same_level():
     env = BattleEnv("duel", opponent=BOTH, observability="full")
     assert len({episode(env, seed=5) for _ in range(6)}) == 1
     levels = env._battles.battles._players["opponent"]
@@ -194,7 +194,7 @@ def test_a_seeded_reset_begins_the_same_battle_against_the_same_level():
 
 
 @pytest.mark.parametrize("autoreset_mode", ["NEXT_STEP", "SAME_STEP"])
-def test_a_seeded_reset_begins_the_same_battles_in_the_vector_env(autoreset_mode):
+def test_a_seeded_reset_starts_the_same_battles_in_the_vector_env(autoreset_mode):
     envs = BattleVectorEnv(
         "duel", 4, opponent=BOTH, observability="full", max_steps=50, maps=1, autoreset_mode=autoreset_mode
     )  # fmt: skip
@@ -257,7 +257,7 @@ def test_impossible_weights_are_refused_and_change_nothing(weights, message):
         opponents.make(weights)
 
 
-def test_what_is_no_mapping_or_seed_is_refused():
+def test_invalid_mappings_and_seeds_are_refused():
     with pytest.raises(ValueError, match="weights: expected a mapping of levels to numbers, got 'novice'"):
         Mixture("novice", 0, CONFIG)
     with pytest.raises(ValueError, match="seed: expected an integer in"):

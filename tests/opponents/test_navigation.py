@@ -139,7 +139,7 @@ def top_speed(mech_class):
 
 
 @pytest.mark.parametrize("mech_class", CLASSES)
-def test_on_open_ground_a_mech_walks_straight_at_full_speed_whatever_its_facing(mech_class):
+def test_on_open_ground_a_mech_walks_straight_at_full_speed_with_any_facing(mech_class):
     walkers = walker(mech_class, [], goal=(50.0, 40.0))
     length = walkers.left[0]
     track = walkers.walk(30.0)
@@ -149,7 +149,7 @@ def test_on_open_ground_a_mech_walks_straight_at_full_speed_whatever_its_facing(
 
 
 @pytest.mark.parametrize("mech_class", CLASSES)
-def test_a_dead_end_larger_than_what_a_mech_sees_is_left_and_not_entered_again(mech_class):
+def test_a_dead_end_larger_than_the_ego_map_is_left_and_not_entered_again(mech_class):
     """A pocket 20 m deep, open to the side that the mech comes from."""
     walls = [(CONCRETE, (20, 44), (38, 40), (0, 9)), (CONCRETE, (20, 22), (18, 40), (0, 9))]
     walls += [(CONCRETE, (42, 44), (18, 40), (0, 9))]
@@ -162,7 +162,7 @@ def test_a_dead_end_larger_than_what_a_mech_sees_is_left_and_not_entered_again(m
 
 
 @pytest.mark.parametrize("mech_class", CLASSES)
-def test_a_gap_as_wide_as_the_mech_is_found_and_passed(mech_class):
+def test_a_mech_finds_and_passes_a_gap_of_its_own_width(mech_class):
     width = math.ceil(next(c.length for c in make_config("duel").catalog.mech_classes if c.name == mech_class))
     walls = [(CONCRETE, (10, 35), (30, 32), (0, 9)), (CONCRETE, (35 + width, 54), (30, 32), (0, 9))]
     walkers = walker(mech_class, walls)
@@ -172,7 +172,7 @@ def test_a_gap_as_wide_as_the_mech_is_found_and_passed(mech_class):
 
 
 @pytest.mark.parametrize("mech_class", CLASSES)
-def test_steps_of_one_metre_are_no_obstacle(mech_class):
+def test_steps_of_one_metre_are_climbed(mech_class):
     stairs = [(CONCRETE, (0, 64), (24 + k, 40 - k), (k, k + 1)) for k in range(4)]
     walkers = walker(mech_class, stairs)
     walkers.walk(60.0)
@@ -180,7 +180,7 @@ def test_steps_of_one_metre_are_no_obstacle(mech_class):
 
 
 @pytest.mark.parametrize("mech_class", CLASSES)
-def test_lava_is_walked_around_but_crossed_where_there_is_no_other_way(mech_class):
+def test_mechs_walk_around_lava_but_cross_it_without_another_path(mech_class):
     """A pool, then a moat right across the map."""
     walkers = walker(mech_class, [(LAVA, (26, 38), (28, 34), (0, 1))])
     walkers.walk(40.0)
@@ -191,7 +191,7 @@ def test_lava_is_walked_around_but_crossed_where_there_is_no_other_way(mech_clas
     assert walkers.left[0] <= 0.5
 
 
-def test_water_is_walked_around_where_that_is_faster():
+def test_mechs_walk_around_water_if_that_is_faster():
     small = walker("medium", [(WATER, (24, 36), (26, 38), (0, 1))])
     assert abs(small.walk(30.0)[:, 0, 0] - 32).max() > 4.0
     wide = walker("medium", [(WATER, (0, 64), (26, 38), (0, 1))])
@@ -199,7 +199,7 @@ def test_water_is_walked_around_where_that_is_faster():
 
 
 @pytest.mark.parametrize("mech_class", CLASSES)
-def test_a_mech_with_jets_jumps_over_a_wall_that_shuts_it_in(mech_class):
+def test_an_enclosed_mech_with_jets_jumps_over_the_wall(mech_class):
     walls = [(CONCRETE, (20, 44), y, (0, 3)) for y in ((10, 12), (32, 34))]
     walls += [(CONCRETE, x, (10, 34), (0, 3)) for x in ((20, 22), (42, 44))]
     walkers = walker(mech_class, walls, place=(32.0, 22.0))
@@ -230,7 +230,7 @@ def test_a_hot_mech_or_one_under_a_roof_does_not_overheat_for_a_jump():
         assert roofed.mechs["shutdown"][0] == 0
 
 
-def test_near_points_that_move_are_reacted_to_at_once_and_walls_slid_along():
+def test_mechs_react_at_once_to_near_moving_goals_and_slide_along_walls():
     walkers = walker("medium", [(CONCRETE, (34, 36), (0, 64), (0, 9))], place=(32.7, 20.0))
     for k in range(24):
         side = 1.0 if k // 4 % 2 else -1.0
@@ -255,7 +255,7 @@ def test_two_mechs_pass_each_other_in_a_lane():
     assert (walkers.left <= 0.5).all()
 
 
-def test_a_standing_mech_is_walked_around():
+def test_mechs_walk_around_a_standing_mech():
     """A heavy stands in one of two gates."""
     walkers = Walkers(plain("medium", "heavy"))
     voxels = np.zeros_like(walkers.engine.state.voxels[0])
@@ -270,7 +270,7 @@ def test_a_standing_mech_is_walked_around():
 
 
 @pytest.mark.parametrize("repeat", [1, 20])
-def test_time_is_kept_in_seconds(repeat):
+def test_the_clock_is_in_seconds(repeat):
     walls = [(CONCRETE, (12, 52), (30, 32), (0, 9))]
     walkers = walker("medium", walls, decision_repeat=repeat)
     track = walkers.walk(25.0, near=3.0)
@@ -322,7 +322,7 @@ def octagonal(dx, dy):
     return next(n for n in range(200) if (n + 1) // 2 + n // 2 >= far and (n + 1) // 2 * 2 + n // 2 >= far + near)
 
 
-def test_ways_on_open_ground_are_the_shortest_by_octagonal_steps():
+def test_paths_on_open_ground_are_shortest_by_octagonal_steps():
     scratch, memories, results = allocate_scratch(), np.zeros(1, MEMORY), np.zeros(4, np.int64)
     for ends in ((5, 5, 50, 5), (5, 50, 9, 8), (10, 10, 40, 40), (50, 20, 12, 34)):
         find(memories, scratch, 3, False, False, np.array(ends), results)
@@ -334,7 +334,7 @@ def test_ways_on_open_ground_are_the_shortest_by_octagonal_steps():
 
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("climbs", [False, True])
-def test_ways_lead_over_places_that_can_be_walked(size, climbs):
+def test_paths_lead_over_walkable_places(size, climbs):
     """On random blocks, compared with what the heights of all places allow."""
     rng = np.random.default_rng(size)
     scratch, results = allocate_scratch(), np.zeros(4, np.int64)

@@ -40,7 +40,7 @@ def test_a_player_continues_where_another_stopped(name, seen):
     assert play(MAKERS[name](), seen[12:]) != ahead
 
 
-def test_what_can_be_changed_at_any_time_is_part_of_the_state(seen):
+def test_mutable_settings_are_part_of_the_state(seen):
     player = opponents.make({"novice": 1, "expert": 1}, 2, CONFIG, reaction_delay=0.0)
     play(player, seen[:3])
     player.policy.weights = {"veteran": 2.0, "trivial": 0.0}
@@ -82,7 +82,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "key", "change", "message"), REFUSED)
-def test_a_state_that_cannot_be_changes_nothing(name, key, change, message, seen):
+def test_an_invalid_state_changes_nothing(name, key, change, message, seen):
     player, other = MAKERS[name](), MAKERS[name]()
     play(player, seen[:8])
     play(other, seen[:3])

@@ -73,12 +73,12 @@ def test_odd_configurations_are_played(changes):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_whole_battles_are_played_with_the_dead_in_place(level):
+def test_whole_battles_are_played_with_persisting_dead_agents(level):
     engine = play_on(make_config("skirmish", dead_agents="persist"), level, 480)
     assert engine.battle_over.all()
 
 
-def test_levels_have_names_and_bad_names_and_seeds_are_refused():
+def test_levels_have_names_and_invalid_names_and_seeds_are_refused():
     assert list(LEVELS) == ["trivial", "novice", "competent", "veteran", "expert"]
     assert repr(opponents.make("veteran", 3)) == "Scripted('veteran', seed=3)"
     for make in (opponents.make, Scripted):
@@ -91,7 +91,7 @@ def test_levels_have_names_and_bad_names_and_seeds_are_refused():
         opponents.make(["trivial"])
 
 
-def test_a_configuration_is_whatever_stands_for_one():
+def test_a_configuration_can_be_a_name_a_dict_or_an_object():
     rows = BattleEngine("duel", 1).reset([3])[0]
     acted = [
         opponents.make("expert", 1, config).act(rows).tobytes()
@@ -122,7 +122,7 @@ def seconds_to_the_zone(level, repeat):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_marches_take_the_same_seconds_however_often_it_decides(level):
+def test_marching_times_do_not_depend_on_the_decision_interval(level):
     often, seldom = seconds_to_the_zone(level, 1), seconds_to_the_zone(level, 5)
     assert np.median(often) < 40
     assert abs(np.median(often) / np.median(seldom) - 1) < 0.1
@@ -151,7 +151,7 @@ def score(scenario, first, second, battles=40, seed=10_000, **overrides):
 
 @pytest.mark.parametrize("scenario", ["duel", "skirmish"])
 @pytest.mark.parametrize("passive", [Idle, Chance])
-def test_trivial_beats_doing_nothing_and_chance(scenario, passive):
+def test_trivial_beats_idle_and_random_players(scenario, passive):
     assert (score(scenario, "trivial", passive()) > 0).sum() >= 34  # of 40; the published bar is 90 %
 
 

@@ -33,7 +33,7 @@ def compare(knowledge, tables, state, observations, plans, verdicts):
                         verdicts[int(engine), int(player)] += 1
 
 
-def test_players_know_what_their_weapons_reach():
+def test_players_predict_the_reach_of_their_weapons():
     engine = BattleEngine("skirmish", 8)
     players = tuple(opponents.make("expert", seed, engine.config) for seed in range(2))
     engine.reset(range(8))

@@ -1,1 +1,1 @@
-"""Slow, readable twins of the engine's kernels, written from the rules (docs/game.md) and sharing no code with them."""
+"""Slow, readable reference implementations of the kernels, written from docs/game.md without sharing any code."""

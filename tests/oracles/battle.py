@@ -37,7 +37,7 @@ from oracles.zone import is_inside_zone, score_zone
 
 @dataclass
 class Result:
-    """What a decision hands out, per mech."""
+    """The outputs of a decision, per mech."""
 
     seen: dict[tuple[int, int], int]
     components: NDArray[np.float32]  # (M, len(REWARD_COMPONENTS)), weighted
@@ -68,7 +68,7 @@ def decide(world: World, actions: NDArray[np.float32]) -> Result:
 
 
 def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
-    """Read a mech's commands from its action and forget what the last decision counted."""
+    """Convert a mech's action to commands and clear the counters of the last decision."""
     mech.hurt_x = mech.hurt_y = 0.0
     mech.damage_dealt = mech.friendly_damage = mech.kills = mech.assists = mech.loss = 0.0
     mech.shutdown_ticks, mech.died = 0, False
@@ -117,7 +117,7 @@ def end_battle(world: World) -> None:
 
 
 def better(values: Sequence[float]) -> int:
-    """The team with the higher value, DRAW where they are equal."""
+    """The team with the higher value; DRAW if they are equal."""
     if values[BLUE] == values[RED]:
         return DRAW
     return BLUE if values[BLUE] > values[RED] else RED
@@ -130,7 +130,7 @@ def armour_share(world: World, team: int) -> float:
 
 
 def is_terminated(world: World) -> bool:
-    """Whether the battle has come to an end of its own, not only to the limit of its time."""
+    """Whether the battle ended by the rules of the game; a time limit that truncates does not count."""
     return world.over and (world.reason != TIME_LIMIT or world.config.time_limit == "terminate")
 
 
@@ -140,16 +140,16 @@ def potential(world: World, mech: Mech) -> float:
 
 
 def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.float32]:
-    """Weighted components (M, len(REWARD_COMPONENTS)) float32; also moves every mech's potential on."""
+    """Weighted components (M, len(REWARD_COMPONENTS)) float32; also updates every mech's potential."""
     config = world.config
     components = np.zeros((len(world.mechs), len(REWARD_COMPONENTS)), np.float32)
     for mech in world.mechs:
         was_alive, persists = alive_before[mech.index], config.dead_agents == "persist"
         values = dict.fromkeys(REWARD_COMPONENTS, 0.0)
         if was_alive:
-            goes_on = mech.alive and not is_terminated(world)
-            after = potential(world, mech) if goes_on else 0.0
-            kept = config.rewards.gamma * after if goes_on else config.rewards.approach_kept * mech.potential
+            continues = mech.alive and not is_terminated(world)
+            after = potential(world, mech) if continues else 0.0
+            kept = config.rewards.gamma * after if continues else config.rewards.approach_kept * mech.potential
             values["approach"] = kept - mech.potential
             mech.potential = after
             if is_inside_zone(world, mech):
@@ -168,7 +168,10 @@ def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.floa
 
 
 def blend(world: World, components: NDArray[np.float32], alive_before: list[bool]) -> NDArray[np.float32]:
-    """Each component, own and the team's mean; in "terminate" mode those who were dead before have nothing of it."""
+    """Blend each component with the team's mean.
+
+    With `dead_agents` "terminate", mechs that were dead before the decision get nothing.
+    """
     spirit = world.config.rewards.team_spirit
     blended = np.zeros_like(components)
     for mech in world.mechs:

@@ -26,7 +26,7 @@ def age_world(world: World) -> None:
 
 
 def update_bodies(world: World) -> list[Hit]:
-    """The body phase; returns the hazards' damage, which is on its way."""
+    """The body phase; returns the hazards' damage as pending hits."""
     age_world(world)
     burns = []
     for mech in world.living():
@@ -45,7 +45,7 @@ def update_bodies(world: World) -> list[Hit]:
 
 
 def update_balance(world: World, mech: Mech) -> None:
-    """Standing up, or regaining stability."""
+    """Stand up, or regain stability."""
     physics = world.config.physics
     if mech.fallen > 0:
         mech.fallen -= 1
@@ -68,7 +68,7 @@ def update_balance(world: World, mech: Mech) -> None:
 
 
 def update_heat(world: World, mech: Mech, ground: list[float]) -> None:
-    """Dissipation, what the ground and electronics bring, shutdown and restart."""
+    """Dissipation, heat of the ground and of electronics, shutdown and restart."""
     physics, sensors, dt = world.config.physics, world.config.sensors, world.config.dt
     taken = mech.kind.heat_dissipation * dt * (physics.vent_factor if mech.vent else 1.0)
     taken -= sum(heat for heat in ground if heat < 0)
@@ -94,7 +94,7 @@ def update_heat(world: World, mech: Mech, ground: list[float]) -> None:
 
 
 def add_heat(world: World, mech: Mech, heat: float) -> None:
-    """Heat of a mech's own acts and of the ground."""
+    """Add heat from a mech's own actions and from the ground."""
     limit = world.config.physics.max_heat * mech.kind.heat_capacity
     world.cases["as hot as can be"] += mech.heat + heat > limit
     mech.heat = min(mech.heat + heat, limit)

@@ -1,4 +1,4 @@
-"""Shots of a tick: triggers, targets, aim, and what a direct hit does."""
+"""Shots of a tick: triggers, targets, aim, and the effects of a direct hit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oracles.world import Hit, Mech, Point, Projectile, World
 
 
 def fire(world: World) -> list[Hit]:
-    """Fire every weapon that can; projectiles are added to the world, hits of hitscan weapons are returned."""
+    """Fire every weapon that can fire. Adds projectiles to the world and returns the hits of hitscan weapons."""
     hits = []
     for mech in world.living():
         for mount, weapon in enumerate(mech.weapons):
@@ -39,7 +39,7 @@ def is_ready(world: World, mech: Mech, mount: int, weapon: Weapon) -> bool:
 
 
 def shoot(world: World, mech: Mech, mount: int, weapon: Weapon) -> list[Hit]:
-    """A shot, where the weapon has the target that it needs."""
+    """Fire a shot if the weapon has the target that it needs."""
     target = choose_target(world, mech, weapon)
     if target is None and weapon.flight in ("hitscan", "homing"):
         world.cases["did not fire: no valid target"] += 1
@@ -62,7 +62,7 @@ def shoot(world: World, mech: Mech, mount: int, weapon: Weapon) -> list[Hit]:
 
 
 def launch(world: World, mech: Mech, weapon: Weapon, target: Mech | None, share: float) -> Projectile:
-    """A projectile that leaves the muzzle."""
+    """The projectile of a shot, at the muzzle."""
     muzzle = mech.centre
     if target is None:
         world.cases[f"{weapon.flight} without a target"] += 1
@@ -83,7 +83,7 @@ def launch(world: World, mech: Mech, weapon: Weapon, target: Mech | None, share:
 
 
 def ballistic_velocity(world: World, muzzle: Point, aimed: Point, target: tuple[float, float], weapon: Weapon) -> Point:
-    """The velocity at the muzzle that leads a target of a planar velocity and makes up for the drop."""
+    """The muzzle velocity that leads a target with a planar velocity and compensates the drop."""
     gravity, speed = world.config.physics.gravity, weapon.speed
     vx, vy = target
     dx, dy, dz = minus(aimed, muzzle)
@@ -118,7 +118,7 @@ def planar_unit(vector: Point) -> tuple[float, float]:
 
 
 def choose_target(world: World, mech: Mech, weapon: Weapon) -> Mech | None:
-    """The chosen target where it is valid, else the nearest valid one (equal distances: the lower spawn place)."""
+    """The chosen target if it is valid, else the nearest valid one (ties: the lower spawn place)."""
     valid = [enemy for enemy in world.enemies(mech) if is_valid_target(world, mech, enemy, weapon)]
     for enemy in valid:
         if enemy.index == mech.target:

@@ -1,4 +1,4 @@
-"""Play the same decision with the engine and with the oracle, and list every difference."""
+"""Run the same decision in the engine and in the oracle, and list every difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WHILE_ALIVE = (
 
 @dataclass
 class Decision:
-    """One decision of one battle: the world after it as the oracle played it."""
+    """A decision of a battle: the oracle's world after it."""
 
     battle: int
     after: World
@@ -48,10 +48,10 @@ class Decision:
 def play(
     engine: BattleEngine, actions: NDArray[np.float32], worlds: Mapping[int, World] | None = None
 ) -> tuple[list[Decision], list[str]]:
-    """Step the engine, and its battles that are not over in the oracle; returns what was played and what differs.
+    """Step the engine, and its unfinished battles in the oracle; returns the decisions and the differences.
 
-    The oracle goes on from `worlds` by battle, or else from the engine's state. Decisions in which something was within
-    rounding are played but not compared.
+    The oracle continues from `worlds` by battle, or else from the engine's state. Decisions in which rounding may
+    matter are run but not compared.
     """
     running = np.flatnonzero(~engine.battle_over).tolist()
     before = {battle: load(engine.state, battle, engine.config) for battle in running} if worlds is None else worlds
@@ -67,7 +67,7 @@ def play(
 
 
 def all_differences(engine: BattleEngine, decision: Decision) -> Iterator[str]:
-    """Differences of the state and of what the engine hands out."""
+    """Differences of the state and of the engine's outputs."""
     world, battle, result = decision.after, decision.battle, decision.result
     yield from differences(world, engine.state, battle)
     for name in ("terminated", "truncated"):
@@ -107,7 +107,7 @@ def close(one: Any, two: Any) -> bool:
 
 
 def differences(world: World, state: State, battle: int) -> Iterator[str]:
-    """Differences between the oracle's battle and the engine's, apart from what the engine hands out."""
+    """Differences between the oracle's state and the engine's, without the engine's outputs."""
     engine = load(state, battle, world.config)
     for expected, got in zip(world.mechs, engine.mechs, strict=True):
         yield from _mech_differences(expected, got, state.mechs[battle, got.index])
@@ -179,7 +179,7 @@ def _list_differences(what: str, wanted: list[tuple[Any, ...]], found: list[tupl
 
 
 def _voxel_differences(world: World, state: State, battle: int) -> Iterator[str]:
-    """Voxels and their damage, exactly; the columns must go with the voxels."""
+    """Differences of voxels and their damage, which must be equal, and of the columns."""
     for name in ("voxels", "voxel_damage"):
         wanted, found = getattr(world, name), getattr(state, name)[battle]
         for z, y, x in np.argwhere(wanted != found):
@@ -195,7 +195,7 @@ def _voxel_differences(world: World, state: State, battle: int) -> Iterator[str]
 
 
 def _event_differences(world: World, state: State, battle: int) -> Iterator[str]:
-    """Differences of the lists of events; within a tick any order will do."""
+    """Differences of the lists of events; within a tick any order is accepted."""
     events = state.events[battle][: int(state.battles["num_events"][battle])]
     if (np.diff(events["tick"]) < 0).any():
         yield f"events out of order: {events['tick']}"

@@ -1,4 +1,4 @@
-"""The configurations that comparisons run with: the game on a small map, and one in which every number is another."""
+"""The configurations of the comparisons: the game on a small map, and one with a different value of every number."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ ODD_CATALOG = Catalog(
     ),
     materials=ODD_MATERIALS,
 )
-"""Classes with unequal edges and crooked numbers; weapons that are slow, fast, harmless or fire every tick."""
+"""Classes with unequal edges and uneven numbers; weapons that are slow, fast, harmless or fire every tick."""
 
 
 def small_config(**overrides: Any) -> BattleConfig:
@@ -130,7 +130,7 @@ def small_config(**overrides: Any) -> BattleConfig:
 
 
 def odd_config(**overrides: Any) -> BattleConfig:
-    """Uneven teams of the odd catalogue, with other physics and every switch turned over."""
+    """Uneven teams with the odd catalogue, other physics and every switch inverted."""
     odd = {
         "blue": ("heavy", "medium", "digger", "light", "scout", "light", "digger"),
         "red": ("scout", "heavy", "light", "medium", "digger"),

@@ -1,4 +1,4 @@
-"""Electronic warfare: who radiates, and what it does to the quality of sensors."""
+"""Electronic warfare: what mechs radiate, and its effect on sensor quality."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from oracles.world import Mech, World
 
 
 def radiation(mech: Mech) -> int:
-    """SILENT, ECM or ECCM: what a mech really radiates."""
+    """What a mech really radiates: SILENT, ECM or ECCM."""
     carries = mech.alive and not mech.shutdown and mech.kind.electronics
     return mech.radiates if carries else SILENT
 
 
 def _strength(world: World, mech: Mech, sources: list[Mech]) -> float:
-    """What is left at a mech of the nearest source."""
+    """Strength of the nearest source at a mech."""
     nearest = min((math.dist(mech.centre, source.centre) for source in sources), default=math.inf)
     return max(0.0, 1 - nearest / world.config.sensors.electronics_range)
 
 
 def measure_quality(world: World) -> None:
-    """The sensor quality of every living mech, and the jamming at its place."""
+    """Compute the sensor quality and the jamming of every living mech."""
     sensors = world.config.sensors
     for mech in world.living():
         others = [other for other in world.living() if other is not mech]

@@ -1,4 +1,4 @@
-"""Projectiles: steering, interception, flight and its ends, bursts and smoke."""
+"""Projectiles: steering, interception, flight and its end, bursts and smoke."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from oracles.rng import random_unit
 from oracles.world import GRAZING, Burst, Cloud, Hit, Mech, Point, Projectile, Voxel, World
 
 NOTHING = 1e-9
-"""m; what is left of a range by rounding alone."""
+"""m; a remaining range below this comes from rounding."""
 
 CRUISING_BELOW_TOP = 0.5
 BURST_SETBACK = 0.05
 
 
 class End(NamedTuple):
-    """Where a projectile's path of a tick ends for good."""
+    """Where a projectile's flight ends."""
 
     what: Literal["enemy", "voxel", "bedrock", "aimed point", "edge", "spent"]
     at: Point
@@ -39,7 +39,7 @@ class End(NamedTuple):
 
 
 def fly(world: World) -> tuple[list[Hit], list[Burst]]:
-    """Move every projectile by one tick; returns what hits and splash bring, and where projectiles burst."""
+    """Move every projectile by one tick; returns hits and splash, and the bursts."""
     hits: list[Hit] = []
     bursts: list[Burst] = []
     flying: list[Projectile] = []
@@ -59,7 +59,7 @@ def fly(world: World) -> tuple[list[Hit], list[Burst]]:
 
 
 def is_intercepted(world: World, shot: Projectile) -> bool:
-    """Whether the side that a missile is aimed at shoots it down; one of its systems tries, if any can."""
+    """Whether the team that a missile is aimed at shoots it down. One of its systems fires, if any can."""
     combat = world.config.combat
     team = world.mechs[shot.target].team
     ready = [
@@ -82,7 +82,7 @@ def is_intercepted(world: World, shot: Projectile) -> bool:
 
 
 def advance(world: World, shot: Projectile) -> bool:
-    """Put a projectile to the end of its path of this tick; returns whether that is a missile's aimed point."""
+    """Move a projectile to the end of its path in this tick; returns whether a missile reaches its aim point."""
     dt = world.config.dt
     if shot.weapon.flight == "homing":
         return advance_missile(world, shot)
@@ -122,7 +122,7 @@ def advance_missile(world: World, shot: Projectile) -> bool:
     step = min(budget, leg)
     shot.velocity = times(direction, shot.weapon.speed)
     shot.position = plus(shot.position, times(direction, step))
-    shot.reach -= budget  # the whole of it: a lifetime is time
+    shot.reach -= budget  # all of it: the reach is a lifetime
     return reaches_aim
 
 
@@ -131,7 +131,7 @@ def plus(one: Point, two: Point) -> Point:
 
 
 def find_end(world: World, shot: Projectile, start: Point, reaches_aim: bool) -> End | None:
-    """Where a flight from `start` to the projectile's present place ends; None where it goes on."""
+    """Where a flight from `start` to the projectile's current position ends, or None if it continues."""
     end, owner = shot.position, world.mechs[shot.owner]
     blocking = world.blocks_movement | world.blocks_sight
     blocked, leaves = first_blocked(blocking, start, end), leaves_map(world.size, start, end)
@@ -160,7 +160,7 @@ def between(start: Point, end: Point, share: float) -> Point:
 
 
 def finish(world: World, shot: Projectile, start: Point, end: End, hits: list[Hit], bursts: list[Burst]) -> None:
-    """What the end of a flight does: a hit, a burst with its splash, smoke."""
+    """Effects of the end of a flight: a hit, a burst with its splash, smoke."""
     owner, weapon = world.mechs[shot.owner], shot.weapon
     if end.enemy is not None:
         hits.append(direct_hit(world, owner, end.enemy, weapon, minus(shot.position, start), end.at))
@@ -179,13 +179,13 @@ def finish(world: World, shot: Projectile, start: Point, end: End, hits: list[Hi
 
 
 def set_back(start: Point, end: Point) -> Point:
-    """A point a little before the end of a path, not before its beginning."""
+    """A point slightly before the end of a path, but not before its start."""
     length = math.dist(start, end)
     return between(start, end, max(0.0, length - BURST_SETBACK) / length) if length > 0 else start
 
 
 def splash(world: World, burst: Burst, struck: Mech | None) -> Iterator[Hit]:
-    """What a burst brings to all mechs near but the one that was hit."""
+    """Splash of a burst on all mechs in reach except the one that was hit."""
     weapon, shooter = burst.weapon, burst.shooter
     for mech in world.living():
         friend = mech.team == shooter.team

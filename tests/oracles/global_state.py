@@ -18,7 +18,7 @@ from oracles.zone import is_inside_zone
 
 
 def global_state(world: World, team: int, team_map: Sequence[float]) -> NDArray[np.float64]:
-    """The battle as a team's critic is told it. `team_map` is the team's `battle_map`."""
+    """The global state for a team's critic. `team_map` is the team's `battle_map`."""
     mechs = [mech for mech in world.mechs if mech.team == team] + [mech for mech in world.mechs if mech.team != team]
     rows = [clock_features(world, team), *(unit_features(world, team, mech) for mech in mechs)]
     tables = [Clock, *[Unit] * len(mechs)]
@@ -27,7 +27,7 @@ def global_state(world: World, team: int, team_map: Sequence[float]) -> NDArray[
 
 
 def on_map(world: World, team: int, x: float, y: float) -> tuple[float, float]:
-    """A place in half map sizes from the middle of the map turned to the team's spawn."""
+    """A position in half map sizes from the centre of the map rotated to the team's spawn."""
     half = world.config.terrain.size / 2
     return turn_map(world, team, (x - half) / half, (y - half) / half)
 

@@ -1,4 +1,4 @@
-"""What packs remember of their enemies, and what their mechs have of it."""
+"""What packs remember of their enemies, and which of it their mechs receive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oracles.world import Mech, Sighting, World
 
 
 def share_intel(world: World, seen: Mapping[tuple[int, int], int]) -> None:
-    """A decision's end: what packs learn, what they forget, and every mech's intel table."""
+    """The end of a decision: what packs learn and forget, and every mech's intel table."""
     world.sightings = {
         (pack, enemy.index): sighting
         for pack, team in sorted({(mech.pack, mech.team) for mech in world.mechs})
@@ -31,7 +31,7 @@ def share_intel(world: World, seen: Mapping[tuple[int, int], int]) -> None:
 
 
 def knowledge(world: World, pack: int, enemy: Mech, seen: Mapping[tuple[int, int], int]) -> Sighting | None:
-    """What a pack knows of an enemy now, if anything."""
+    """What a pack knows of an enemy now, or None."""
     old = world.sightings.get((pack, enemy.index))
     if not enemy.alive:
         world.cases["the dead leave the pack's memory"] += old is not None

@@ -1,6 +1,7 @@
-"""A battle turned by half a turn, and a battle in which the teams have exchanged their colours.
+"""A battle rotated by half a turn, and a battle with exchanged team colours.
 
-Both work on the state between two decisions; what a decision overwrites (events, what is visible, statistics) is left.
+Both transform the state between two decisions. What a decision overwrites (events, visibility, statistics) is left
+unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def copy_state(state: State) -> State:
 
 
 def half_turn(state: State, config: BattleConfig) -> State:
-    """All battles turned by half a turn about the middle of their maps."""
+    """All battles rotated by half a turn about the centres of their maps."""
     turned, size = copy_state(state), config.terrain.size
     for records, x, y in (
         (turned.mechs, "x", "y"),
@@ -47,12 +48,12 @@ def half_turn(state: State, config: BattleConfig) -> State:
 
 
 def exchange_colours(state: State, config: BattleConfig) -> State:
-    """All battles with blue in red's place and red in blue's; each mech keeps its spawn place.
+    """All battles with blue and red exchanged; each mech keeps its spawn place.
 
-    The state is one of a configuration whose rosters are the other way round.
+    The result is a state of the configuration with exchanged rosters.
     """
     exchanged, blue = copy_state(state), len(config.blue)
-    mechs = np.roll(np.arange(config.num_mechs), -blue)  # who stands where now: red first
+    mechs = np.roll(np.arange(config.num_mechs), -blue)  # new order of the mechs: red first
     packs = np.roll(np.arange(state.paint.shape[1]), -len(np.unique(state.mechs["pack"][:, :blue])))
     exchanged.mechs[:] = state.mechs[:, mechs]
     exchanged.mechs["team"] = 1 - exchanged.mechs["team"]
@@ -76,5 +77,5 @@ def exchange_colours(state: State, config: BattleConfig) -> State:
 
 
 def renamed(indices: NDArray[Any], mechs: NDArray[np.int64]) -> NDArray[Any]:
-    """Indices of mechs after they changed places; no mech stays no mech."""
+    """Indices of mechs after the exchange; NO_MECH stays NO_MECH."""
     return np.where(indices == NO_MECH, NO_MECH, np.argsort(mechs)[indices])

@@ -1,4 +1,4 @@
-"""Movement of one tick: turning, walking with steps, jumping, falling and stopping at what is in the way."""
+"""Movement of one tick: turning, walking with steps up, jumping, falling and stopping at obstacles."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def move(world: World, mech: Mech) -> None:
 
 
 def wrap(angle: float) -> float:
-    """The angle in [-pi, pi)."""
+    """The same angle in [-pi, pi)."""
     wrapped = (angle + math.pi) % (2 * math.pi) - math.pi
     return -math.pi if wrapped >= math.pi else wrapped
 
 
 def walk(world: World, mech: Mech, axis: int, distance: float) -> None:
-    """Move along x or y, stepping up or stopping where something is in the way."""
+    """Move along x or y, stepping up or stopping at obstacles."""
     if distance == 0:
         return
     half = (mech.kind.length, mech.kind.width)[axis] / 2
@@ -82,7 +82,7 @@ def walk(world: World, mech: Mech, axis: int, distance: float) -> None:
 
 
 def step_obstacle(world: World, mech: Mech, x: float, y: float, raised: float) -> str | None:
-    """What keeps a standing mech from stepping up to (x, y, raised); None where nothing does."""
+    """What prevents a standing mech from stepping up to (x, y, raised), or None."""
     above, ledge = mech.box_at(mech.x, mech.y, raised), mech.box_at(x, y, raised)
     obstacles = {
         "the map's height": raised + mech.kind.height > world.size[2] + TOLERANCE,
@@ -120,7 +120,7 @@ def rise_or_fall(world: World, mech: Mech, jet: float) -> None:
 
 
 def highest_floor(world: World, mech: Mech) -> float:
-    """Height of what lies below the mech's feet: bedrock, solid voxels, other mechs."""
+    """Height of the highest surface below the mech's feet: bedrock, solid voxels, other mechs."""
     floors = [0.0]
     (low_x, low_y, _), (high_x, high_y, _) = mech.box
     shaft = (low_x, low_y, 0.0), (high_x, high_y, mech.z)
@@ -133,7 +133,7 @@ def highest_floor(world: World, mech: Mech) -> float:
 
 
 def lowest_ceiling(world: World, mech: Mech) -> float:
-    """Height of what lies above the mech's head: solid voxels, other mechs, the map's height."""
+    """Height of the lowest surface above the mech's head: solid voxels, other mechs, the map's height."""
     head = mech.box[1][2]
     ceilings = [float(world.size[2])]
     (low_x, low_y, _), (high_x, high_y, _) = mech.box
@@ -178,5 +178,5 @@ def mech_overlaps(world: World, mech: Mech, box: Box) -> list[Mech]:
 
 
 def is_free(world: World, mech: Mech, box: Box) -> bool:
-    """Whether neither solid voxels nor other mechs overlap a box."""
+    """Whether no solid voxel and no other mech overlaps a box."""
     return not any(solid_overlaps(world, box)) and not mech_overlaps(world, mech, box)

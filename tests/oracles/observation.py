@@ -40,7 +40,7 @@ ONE_HOT = {"scout": 0, "light": 1, "medium": 2, "heavy": 3}
 def observe(
     world: World, mech: Mech, seen: Mapping[tuple[int, int], int], team_map: Sequence[float]
 ) -> NDArray[np.float64]:
-    """The whole row of a mech. `seen` says how each mech sees each enemy, `team_map` is its team's `battle_map`."""
+    """The observation row of a mech. `seen`: how each mech sees each enemy; `team_map`: its team's `battle_map`."""
     row = np.zeros(OBSERVATION_DIM)
     _write(row, "objective", 0, objective_features(world, mech))
     if not mech.alive:
@@ -87,19 +87,19 @@ def one_hot(features: type[Feature], kind: MechClass) -> Features:
 
 
 def _in_frame(mech: Mech, x: float, y: float) -> tuple[float, float]:
-    """A world vector's parts forward and to the left of a mech."""
+    """Forward and left components of a world vector in a mech's frame."""
     cos, sin = math.cos(mech.yaw), math.sin(mech.yaw)
     return x * cos + y * sin, y * cos - x * sin
 
 
 def _bearing(mech: Mech, dx: float, dy: float) -> tuple[float, float]:
-    """Forward and left part of the planar unit vector along (dx, dy), zero where that is zero."""
+    """Forward and left components of the planar unit vector along (dx, dy); zero for the zero vector."""
     length = math.hypot(dx, dy)
     return _in_frame(mech, dx / length, dy / length) if length > 0 else (0.0, 0.0)
 
 
 def turn_map(world: World, team: int, x: float, y: float) -> tuple[float, float]:
-    """A planar vector on the map turned so that the team's spawn is in the corner at (0, 0)."""
+    """A planar vector on the map rotated so that the team's spawn is in the corner at (0, 0)."""
     for _ in range(world.teams[team].quarter_turns % 4):
         x, y = -y, x
     return x, y
@@ -114,7 +114,7 @@ def diagonal(world: World) -> float:
 
 
 def cooldowns(world: World, mech: Mech) -> list[float]:
-    """What is left of each mount's cooldown."""
+    """Remaining share of each mount's cooldown."""
     return [
         0.0 if weapon is None else ticks / world.config.ticks(weapon.cooldown)
         for weapon, ticks in zip(mech.weapons, mech.cooldown, strict=True)
@@ -174,7 +174,7 @@ def self_features(world: World, mech: Mech) -> Features:
 
 
 def warfare_features(world: World, mech: Mech) -> Features:
-    """What a mech hears, how well it senses, and what others do to it."""
+    """What a mech hears, its sensors, and what others do to it."""
     painted = any(has_painted(world, enemy.pack, mech) for enemy in world.mechs if enemy.team != mech.team)
     homing = [shot for shot in world.projectiles if shot.weapon.flight == "homing" and shot.target == mech.index]
     world.cases["observes a missile"] += bool(homing)
@@ -201,7 +201,7 @@ def warfare_features(world: World, mech: Mech) -> Features:
 
 
 def sensor_range(world: World, mech: Mech) -> float:
-    """Where a class's sensor range lies between the catalogue's shortest and longest."""
+    """A class's sensor range between the catalogue's shortest (0) and longest (1)."""
     factors = [kind.sensor_range_factor for kind in world.config.catalog.mech_classes]
     if min(factors) == max(factors):
         return 0.0
@@ -305,7 +305,7 @@ def intel_features(world: World, mech: Mech, enemy: Mech) -> Features:
 
 
 def senders(world: World, mech: Mech) -> list[Mech]:
-    """Whose messages a mech's rows are for: itself, then its pack-mates in the order of the roster."""
+    """The mechs whose messages a mech's rows hold: itself, then its pack-mates in roster order."""
     mates = [mate for mate in world.mechs if mate.pack == mech.pack and mate is not mech]
     return [mech, *mates][:COMM_ROWS]
 
@@ -320,13 +320,13 @@ def comm_features(mech: Mech, sender: Mech) -> Features:
 
 
 def column_top(world: World, x: int, y: int) -> int:
-    """1 + height of a column's highest solid voxel, 0 where there is none."""
+    """1 + height of a column's highest solid voxel; 0 if there is none."""
     solid = np.flatnonzero(world.blocks_movement[:, y, x])
     return int(solid[-1]) + 1 if len(solid) else 0
 
 
 def obstacle_top(world: World, mech: Mech, x: int, y: int) -> int:
-    """Top of what a mech would run into in a column: what begins below its head, with what stands on it."""
+    """Top of the obstacle in a column: the solids that begin below the mech's head, and what stands on them."""
     solid = world.blocks_movement[:, y, x]
     head = mech.z + mech.kind.height
     below = [z for z in range(len(solid)) if solid[z] and z < head - 1e-6]
@@ -353,7 +353,7 @@ def harm(world: World, material: Material) -> float:
 
 
 def hazard_of_column(world: World, mech: Mech, x: int, y: int, harms: NDArray[np.float64]) -> float:
-    """The worst of what a mech would stand in there; the strongest cooling where nothing heats or damages."""
+    """The worst hazard in which a mech would stand in a column; the strongest cooling if nothing heats or damages."""
     column = harms[world.voxels[:, y, x]]
     if not column.any():
         return 0.0
@@ -390,7 +390,7 @@ def ego_map(world: World, mech: Mech) -> list[float]:
 
 
 def battle_map(world: World, team: int) -> NDArray[np.float64]:
-    """Mean height and share of the zone per cell; the row is y and the column x of the turned map."""
+    """Mean height and share of the zone per cell; rows are y and columns x of the rotated map."""
     size = world.config.terrain.size
     samples = 8 * size // math.gcd(size, 8)  # along an edge: whole samples per voxel and per cell
     step = size / samples

@@ -1,4 +1,4 @@
-"""Paint: which pack has marked which mech."""
+"""Paint: which pack has painted which mech."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def knows_by_paint(world: World, mech: Mech, enemy: Mech) -> bool:
 
 
 def fade(world: World) -> None:
-    """A tick of every mark."""
+    """Age all marks by a tick."""
     for key, mark in list(world.paint.items()):
         mark.ticks -= 1
         if mark.ticks == 0:

@@ -1,4 +1,4 @@
-"""Segments through voxels: all crossings with the integer planes, sorted, and the voxel in the middle of each piece."""
+"""Segments through voxels, from all sorted crossings with integer planes and the voxel in the middle of each piece."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ROUNDING = 1e-12
 
 
 def voxel_of(point: Point) -> Voxel:
-    """The voxel that holds a point: voxel (x, y, z) fills [x, x+1) x [y, y+1) x [z, z+1)."""
+    """The voxel that contains a point: voxel (x, y, z) fills [x, x+1) x [y, y+1) x [z, z+1)."""
     x, y, z = (math.floor(coordinate) for coordinate in point)
     return x, y, z
 
 
 def traverse(start: Point, end: Point, number: Callable[[float], Any] = float) -> list[tuple[Any, Voxel]]:
-    """Voxels that a segment passes through in a piece of positive length, each with the parameter of its entry.
+    """Voxels that a segment crosses in a piece of positive length, each with the parameter of its entry.
 
-    `number` is the arithmetic: Fraction makes it exact; with float, pieces that may come from rounding are left out.
+    `number` is the arithmetic. Fraction makes it exact; with float, pieces that may come from rounding are left out.
     """
     a = [number(coordinate) for coordinate in start]
     b = [number(coordinate) for coordinate in end]
@@ -54,7 +54,7 @@ def _is_set(mask: NDArray[np.bool_], voxel: Voxel) -> bool:
 def line_of_sight(
     blocks_sight: NDArray[np.bool_], start: Point, end: Point, number: Callable[[float], Any] = float
 ) -> bool:
-    """Whether nothing blocks sight between two points; the voxels that hold them do not count."""
+    """Whether nothing blocks sight between two points. The voxels that contain the points do not count."""
     ends = voxel_of(start), voxel_of(end)
     return not any(voxel not in ends and _is_set(blocks_sight, voxel) for _, voxel in traverse(start, end, number))
 
@@ -62,10 +62,10 @@ def line_of_sight(
 def first_blocked(
     blocking: NDArray[np.bool_], start: Point, end: Point, number: Callable[[float], Any] = float
 ) -> float:
-    """Parameter in [0, 1] at which a segment enters a blocking voxel, infinity where it enters none.
+    """Parameter in [0, 1] at which a segment enters a blocking voxel, or infinity.
 
-    The voxel that the segment starts in is not entered, the one that holds its very end is. Outside of the map nothing
-    blocks.
+    The voxel that the segment starts in does not count; the one that contains its end does. Nothing blocks outside of
+    the map.
     """
     origin, last = voxel_of(start), voxel_of(end)
     for enter, voxel in traverse(start, end, number):
@@ -75,7 +75,7 @@ def first_blocked(
 
 
 def crosses_edges(start: Point, end: Point) -> bool:
-    """Whether a segment crosses two integer planes at once, but for rounding, which is at a voxel's edge or corner."""
+    """Whether a segment crosses two integer planes at once (up to rounding), at a voxel's edge or corner."""
     crossings = []
     for a, b in zip(start, end, strict=True):
         planes = range(math.ceil(min(a, b)), math.floor(max(a, b)) + 1) if a != b else ()
@@ -84,7 +84,7 @@ def crosses_edges(start: Point, end: Point) -> bool:
 
 
 def touches(blocking: NDArray[np.bool_], start: Point, end: Point) -> bool:
-    """Whether a segment meets a blocking voxel, be it at an edge or a corner only; its ends' voxels do not count."""
+    """Whether a segment touches a blocking voxel, even at an edge or corner. The voxels of its ends do not count."""
     ends = voxel_of(start), voxel_of(end)
     low = [max(0, math.floor(min(a, b)) - 1) for a, b in zip(start, end, strict=True)]
     high = [math.floor(max(a, b)) + 2 for a, b in zip(start, end, strict=True)]
@@ -97,9 +97,9 @@ def touches(blocking: NDArray[np.bool_], start: Point, end: Point) -> bool:
 
 
 def leaves_map(size: tuple[int, int, int], start: Point, end: Point) -> float:
-    """Parameter at which a segment that starts on the map leaves it, else infinity.
+    """Parameter at which a segment that starts on the map leaves it, or infinity.
 
-    Bedrock counts as outside, and so do the map's own faces at its far ends.
+    Bedrock counts as outside, and so do the map's far faces.
     """
     leave = math.inf
     for a, b, extent in zip(start, end, size, strict=True):
@@ -111,7 +111,7 @@ def leaves_map(size: tuple[int, int, int], start: Point, end: Point) -> float:
 
 
 def enters_box(low: Sequence[float], high: Sequence[float], start: Sequence[float], end: Sequence[float]) -> float:
-    """Parameter in [0, 1] at which a segment enters or touches a box (0 where it starts inside), else infinity."""
+    """Parameter in [0, 1] at which a segment enters or touches a box (0 if it starts inside), or infinity."""
     enter, leave = 0.0, 1.0
     for a, b, lower, upper in zip(start, end, low, high, strict=True):
         if a == b:
@@ -141,7 +141,7 @@ def distance_to_box(point: Point, low: Sequence[float], high: Sequence[float]) -
 
 
 def voxel_entered(start: Point, end: Point, parameter: float) -> Voxel:
-    """The voxel that a segment is in just after a parameter of one of its crossings."""
+    """The voxel that a segment enters at the parameter of one of its crossings."""
     if parameter == 1:
         return voxel_of(end)
     return min(

@@ -1,4 +1,4 @@
-"""The published mixing function in Python's big integers, and what is drawn with it.
+"""The published mixing function in Python's big integers, and the draws from it.
 
 SplitMix64's finaliser: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 """
@@ -40,7 +40,7 @@ def random_unit_of_voxel(seed: int, tick: int, voxel: int, purpose: int) -> floa
 
 
 def movement_order(world: World) -> list[int]:
-    """Positions among the mechs sorted by spawn place, in the order in which they move in this tick."""
+    """Indices of the mechs sorted by spawn place, in the movement order of this tick."""
     order = list(range(len(world.mechs)))
     for last in range(len(order) - 1, 0, -1):
         chosen = random_below(world.seed, world.tick, last, MOVE_ORDER, last + 1)

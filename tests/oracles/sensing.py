@@ -24,8 +24,8 @@ def in_smoke(world: World, mech: Mech, other: Mech) -> bool:
 def is_line_clear(world: World, mech: Mech, other: Mech) -> bool:
     """Whether there is line of sight between two mechs.
 
-    A line that blocking voxels only touch at an edge is clear by the rules; arithmetic with rounding may see it
-    otherwise, so it is counted as a grazing line.
+    By the rules a line that only touches blocking voxels at an edge is clear. Arithmetic with rounding may differ, so
+    it is counted as a grazing line.
     """
     if in_smoke(world, mech, other):
         world.cases["smoke in the line"] += 1
@@ -61,7 +61,7 @@ def seeing(world: World, mech: Mech, enemy: Mech) -> int:
 
 
 def look_around(world: World) -> dict[tuple[int, int], int]:
-    """Measure and listen, and fill every mech's tables; returns how each sees each enemy, by (mech, enemy)."""
+    """Update sensors and every mech's tables; returns how each mech sees each enemy, by (mech, enemy)."""
     measure_quality(world)
     seen = {
         (mech.index, enemy.index): seeing(world, mech, enemy)
@@ -79,7 +79,7 @@ def look_around(world: World) -> dict[tuple[int, int], int]:
 
 
 def sort_contacts(world: World, mech: Mech, contacts: list[Mech]) -> list[Mech]:
-    """Seen enemies, given by spawn place, in the order that the mech has asked for."""
+    """Visible enemies, given by spawn place, in the order that the mech's display selects."""
     nearest = sorted(contacts, key=lambda enemy: math.dist(mech.centre, enemy.centre))
     orders = {
         BY_DISTANCE: nearest,
@@ -93,7 +93,7 @@ def sort_contacts(world: World, mech: Mech, contacts: list[Mech]) -> list[Mech]:
 
 
 def danger(world: World, mech: Mech, enemy: Mech) -> float:
-    """Hit points a second that an enemy's weapons can take from where it is."""
+    """Hit points per second that an enemy's weapons can deal at its distance."""
     if enemy.shutdown or enemy.fallen > 0:
         world.cases["no danger from who is down"] += 1
         return 0.0
@@ -110,14 +110,14 @@ AHEAD, LEFT, BEHIND, RIGHT = range(4)
 
 
 def quadrant(forward: float, left: float) -> int:
-    """Where a direction points to; ties go to ahead and then to behind."""
+    """The quadrant of a direction; ties go to ahead, then to behind."""
     if abs(forward) >= abs(left):
         return AHEAD if forward >= 0 else BEHIND
     return LEFT if left > 0 else RIGHT
 
 
 def hear(world: World, mech: Mech, seen: dict[tuple[int, int], int]) -> list[float]:
-    """The noise of enemies ahead, left, behind and right, each as a share of the noisiest roster's."""
+    """The noise of enemies ahead, left, behind and right, as shares of the noisiest roster's."""
     sensors, catalog = world.config.sensors, world.config.catalog
     sums = [0.0] * 4
     cos, sin = math.cos(mech.yaw), math.sin(mech.yaw)

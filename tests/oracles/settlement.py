@@ -9,8 +9,10 @@ from oracles.zone import contestants
 
 
 def settle(world: World, hits: list[Hit], bursts: list[Burst]) -> None:
-    """Everything that arrives at the end of a tick."""
-    painters = {key: mark.painter for key, mark in world.paint.items()}  # the marks of this tick count from the next
+    """Apply all pending effects at the end of a tick."""
+    painters = {
+        key: mark.painter for key, mark in world.paint.items()
+    }  # marks of this tick count from the next tick on
     contest = contestants(world)  # before any mech of this tick is dead
     dead = [mech for mech in world.living() if strike(world, mech, [hit for hit in hits if hit.target is mech])]
     for mech in dead:
@@ -31,7 +33,7 @@ def settle(world: World, hits: list[Hit], bursts: list[Burst]) -> None:
 
 
 def strike(world: World, mech: Mech, received: list[Hit]) -> bool:
-    """Take what arrived from a mech; returns whether it dies."""
+    """Apply a mech's pending hits; returns whether it dies."""
     arrived = sum(hit.body for hit in received)
     dealt = min(1.0, mech.armour / arrived) if arrived > 0 else 0.0
     killed = arrived > 0 and arrived >= mech.armour
@@ -67,7 +69,7 @@ def suppresses(hit: Hit) -> bool:
 
 
 def credit(world: World, mech: Mech, hit: Hit, amount: float) -> None:
-    """Write down what a body lost by a hit."""
+    """Record the armour that a mech lost by a hit."""
     mech.hurt_x -= hit.dx * amount
     mech.hurt_y -= hit.dy * amount
     mech.statistics["damage_taken"] += amount
@@ -88,7 +90,7 @@ def credit(world: World, mech: Mech, hit: Hit, amount: float) -> None:
 def share_kill(
     world: World, mech: Mech, received: list[Hit], painters: dict[tuple[int, int], int], contest: list[Mech]
 ) -> None:
-    """Kills and assists, by each mech's share of all hits that arrived."""
+    """Kills and assists, by each mech's share of all pending hits."""
     arrived = sum(hit.body for hit in received)
     for hit in received:
         shooter = hit.shooter
@@ -115,7 +117,7 @@ def contested_factor(world: World, mech: Mech, contest: list[Mech]) -> float:
 
 
 def set_paint(world: World, hits: list[Hit]) -> None:
-    """The marks of this tick's painters."""
+    """Set the marks of this tick's painters."""
     fresh: dict[tuple[int, int], Mech] = {}
     for hit in hits:
         if hit.kind == HIT and hit.shooter and hit.weapon and hit.weapon.paint > 0:

@@ -1,4 +1,4 @@
-"""Random situations for comparisons: terrain with overhangs, and mechs that stand close to it and to each other."""
+"""Random situations for comparisons: terrain with overhangs, and mechs close to it and to each other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rough_voxels(rng: Random, size: int, height: int, density: float = 0.06) -> 
 
 
 def columns_of(voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERIALS) -> NDArray[Any]:
-    """The columns (Y, X) COLUMN that go with voxels (Z, Y, X)."""
+    """The columns (Y, X) COLUMN of voxels (Z, Y, X)."""
     columns = np.zeros(voxels.shape[1:], COLUMN)
     bits = 2 ** np.arange(voxels.shape[0], dtype=np.int64)[:, None, None]
     solid = material_mask(voxels, "blocks_movement", materials)
@@ -63,12 +63,12 @@ def columns_of(voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERI
 
 
 def count_bits(words: NDArray[np.uint32]) -> int:
-    """How many bits are set in all of them."""
+    """Number of set bits in all words."""
     return sum(int(word).bit_count() for word in words.flat)
 
 
 def set_voxels(state: State, battle: int, voxels: NDArray[np.uint8], materials: Sequence[Material] = MATERIALS) -> None:
-    """Write whole voxels (Z, Y, X) and the columns that go with them."""
+    """Write undamaged voxels (Z, Y, X) and their columns."""
     state.voxels[battle] = voxels
     state.voxel_damage[battle] = 0
     state.columns[battle] = columns_of(voxels, materials)
@@ -76,7 +76,7 @@ def set_voxels(state: State, battle: int, voxels: NDArray[np.uint8], materials: 
 
 
 def put_mech(state: State, battle: int, mech: Mech) -> None:
-    """Write a mech's place and facing into the state."""
+    """Write a mech's position and facing into the state."""
     row = state.mechs[battle, mech.index]
     row["x"], row["y"], row["z"] = mech.x, mech.y, mech.z
     row["yaw"], row["facing_x"], row["facing_y"] = mech.yaw, math.cos(mech.yaw), math.sin(mech.yaw)
@@ -84,13 +84,13 @@ def put_mech(state: State, battle: int, mech: Mech) -> None:
 
 
 def gather(state: State, battle: int, config: BattleConfig, rng: Random, arena: float) -> World:
-    """Move all mechs to free random places of a square of edge `arena` around the zone, many of them touching.
+    """Move all mechs to random free positions in a square of edge `arena` around the zone, many of them touching.
 
-    Half of them stand on what is below, the others hang in the air. Returns the world afterwards.
+    Half of them stand on what is below, the others are in the air. Returns the world afterwards.
     """
     world = load(state, battle, config)
     for mech in world.mechs:
-        mech.alive = False  # those that have no place yet block no mech
+        mech.alive = False  # mechs without a position must not block others
     for mech in rng.permutation(np.array(world.mechs, dtype=object)):
         _find_place(world, mech, rng, arena)
         mech.alive = True
@@ -123,7 +123,7 @@ def _find_place(world: World, mech: Mech, rng: Random, arena: float) -> None:
 
 
 def random_actions(rng: Random, count: int) -> NDArray[np.float32]:
-    """Actions (count, ACTION_DIM) float32; now and then an entry out of range or not finite."""
+    """Actions (count, ACTION_DIM) float32, with rare entries that are out of range or not finite."""
     actions = rng.uniform(-1, 1, (count, ACTION_DIM))
     actions = np.where(rng.random(actions.shape) < 0.1, rng.choice([-1.0, 0.0, 1.0, 3.0], actions.shape), actions)
     actions = np.where(rng.random(actions.shape) < 0.002, rng.choice([np.nan, np.inf, -np.inf], actions.shape), actions)
@@ -135,7 +135,7 @@ TRIGGERS = [Action.PRIMARY, Action.SECONDARY, Action.TERTIARY, Action.SPECIAL]
 
 
 def brawling_actions(world: World, rng: Random) -> NDArray[np.float32]:
-    """Actions (M, ACTION_DIM) float32 that turn towards the nearest enemy, close in and fire, with noise."""
+    """Actions (M, ACTION_DIM) float32 with noise: turn to the nearest enemy, close in and fire."""
     actions = random_actions(rng, len(world.mechs))
     for mech in world.living():
         enemies = world.enemies(mech)
@@ -150,7 +150,7 @@ def brawling_actions(world: World, rng: Random) -> NDArray[np.float32]:
 
 
 def arranged_engine(config: BattleConfig, battles: int, seed: int, arena: float = 14.0) -> BattleEngine:
-    """An engine whose battles were reset; those of odd numbers are rearranged on rough terrain, in close contact."""
+    """An engine after a reset. Battles with odd numbers are rearranged on rough terrain, in close contact."""
     engine = BattleEngine(config, battles)
     engine.reset(np.arange(seed, seed + battles))
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Random conditions in the middle of a fight: wear, heat, falls, paint, memories, smoke, shells in flight, wrecks."""
+"""Random conditions of a fight: damage, heat, falls, paint, sightings, smoke, projectiles in flight, wrecks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Random = np.random.Generator
 
 
 def stir(state: State, battle: int, config: BattleConfig, rng: Random) -> None:
-    """Give living mechs random wear and conditions, and the battle paint, memories, smoke and damaged voxels."""
+    """Give living mechs random damage and conditions, and the battle paint, sightings, smoke and damaged voxels."""
     for row in state.mechs[battle]:
         if row["alive"]:
             _stir_mech(row, config, rng)
@@ -62,7 +62,7 @@ def _paint(state: State, battle: int, config: BattleConfig, rng: Random) -> None
 
 
 def _remember(state: State, battle: int, config: BattleConfig, rng: Random) -> None:
-    """Packs remember some of their enemies, from any time within their memory and not where these are."""
+    """Add sightings of some enemies to each pack's memory, with any age and at wrong positions."""
     mechs, sightings = state.mechs[battle], state.sightings[battle]
     size, height = config.terrain.size, config.terrain.height
     sightings[:] = np.zeros((), sightings.dtype)
@@ -93,7 +93,7 @@ def _near(row: Any, rng: Random, spread: float) -> Any:
 
 
 def shoot_around(state: State, battle: int, config: BattleConfig, rng: Random, count: int) -> None:
-    """Projectiles of every kind in flight near the mechs, aimed at some of them."""
+    """Add projectiles of every kind in flight near the mechs, aimed at some of them."""
     flying = [weapon for weapon in config.catalog.weapons if weapon.flight != "hitscan"]
     mechs, size, height = state.mechs[battle], config.terrain.size, config.terrain.height
     count = min(count, state.projectiles.shape[1] // 2)
@@ -119,7 +119,7 @@ def shoot_around(state: State, battle: int, config: BattleConfig, rng: Random, c
 
 
 def kill_some(state: State, battle: int, config: BattleConfig, rng: Random, count: int) -> None:
-    """Some mechs are dead; hard wrecks of some of them are about to soften."""
+    """Kill some mechs; hard wrecks of some of them are about to soften."""
     mechs = state.mechs[battle]
     for mech in rng.choice(len(mechs), count, replace=False):
         row = mechs[mech]

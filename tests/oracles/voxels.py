@@ -1,4 +1,4 @@
-"""What voxels do to mechs, and what becomes of them: hazards, destruction, wrecks."""
+"""Effects of voxels on mechs, and changes of voxels: hazards, destruction, wrecks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ REPLACEABLE = (AIR, DIRT, FOLIAGE, DEBRIS)
 
 
 def hazards(world: World, mech: Mech) -> list[Material]:
-    """The materials of which any voxel overlaps a mech, each once."""
+    """The materials of all voxels that overlap a mech, each once."""
     found = {int(world.voxels[z, y, x]) for x, y, z in voxels_near(world, mech.box)}
     return [world.config.catalog.materials[index] for index in sorted(found)]
 
 
 def set_material(world: World, voxel: Voxel, index: int) -> None:
-    """A voxel becomes another, whole one."""
+    """Replace a voxel by an undamaged one of a material."""
     x, y, z = voxel
     material = world.config.catalog.materials[index]
     world.voxels[z, y, x] = index
@@ -32,8 +32,8 @@ def set_material(world: World, voxel: Voxel, index: int) -> None:
 
 
 def damage_voxels(world: World, bursts: list[Burst]) -> None:
-    """Take the tick's hit points from voxels, all at once; what has lost all becomes debris or air."""
-    reached: dict[Voxel, Burst] = {}  # a destroyed voxel is put down to the first burst that reached it
+    """Apply all damage of the tick to voxels. Voxels without hit points left become debris or air."""
+    reached: dict[Voxel, Burst] = {}  # a destroyed voxel is credited to the first burst that reached it
     for burst in bursts:
         for voxel, loss in burst_damage(world, burst):
             x, y, z = voxel
@@ -47,12 +47,12 @@ def damage_voxels(world: World, bursts: list[Burst]) -> None:
 
 
 def whole(hit_points: float) -> int:
-    """Rounded, halves up."""
+    """Rounded to an integer, halves up."""
     return math.floor(hit_points + 0.5)
 
 
 def burst_damage(world: World, burst: Burst) -> Iterator[tuple[Voxel, int]]:
-    """Voxels that a burst takes hit points from, with how many."""
+    """Voxels that a burst damages, with their loss of hit points."""
     weapon = burst.weapon
     if burst.voxel is not None:
         yield burst.voxel, whole(weapon.damage)
@@ -87,7 +87,7 @@ def _break(world: World, burst: Burst, voxel: Voxel) -> None:
 
 
 def covered(low: float, high: float, middle: float, extent: int) -> range:
-    """Whole voxels in a piece of an axis; the one that holds its middle where it covers none."""
+    """Voxels that an interval of an axis covers completely; the one that contains its middle if there are none."""
     first, last = math.ceil(low - TOLERANCE), math.floor(high + TOLERANCE)
     if first < last:
         return range(max(0, first), min(extent, last))
@@ -95,7 +95,7 @@ def covered(low: float, high: float, middle: float, extent: int) -> range:
 
 
 def footprint(world: World, mech: Mech) -> list[tuple[int, int]]:
-    """The columns (x, y) that a mech's wreck stands in."""
+    """The columns (x, y) of a mech's wreck."""
     low, high = mech.box
     xs = covered(low[0], high[0], mech.x, world.size[0])
     ys = covered(low[1], high[1], mech.y, world.size[1])
@@ -103,7 +103,7 @@ def footprint(world: World, mech: Mech) -> list[tuple[int, int]]:
 
 
 def leave_wreck(world: World, mech: Mech) -> None:
-    """The wreck or the debris of a mech that died in this tick."""
+    """Add the wreck or the debris of a mech that died in this tick."""
     config = world.config
     hard = random_unit(world.seed, world.tick, mech.place, WRECKAGE) < mech.kind.wreck_probability
     world.cases["hard wreck" if hard else "debris of the dead"] += 1
@@ -125,7 +125,7 @@ def leave_wreck(world: World, mech: Mech) -> None:
 
 
 def soften_wreck(world: World, mech: Mech) -> None:
-    """What is still wreck where a mech lay becomes debris."""
+    """Replace the remaining voxels of a mech's wreck by debris."""
     for x, y in footprint(world, mech):
         for z in range(mech.wreck_low, mech.wreck_high):
             if world.voxels[z, y, x] == WRECK:

@@ -1,8 +1,8 @@
-"""Walking by the rules of docs/game.md, worked out from the voxels alone; shares nothing with the generator.
+"""Walking by the rules of docs/game.md, computed from the voxels alone, without code of the generator.
 
-A mech keeps to whole metres: a place is the block of columns under its footprint and the height of its feet, on the
-ground or on any roof. It goes on by a column at a time, at the height of its feet if that is free for its whole body,
-and then falls to what is below; else it steps up 1 m, if there is room above it and there.
+A mech moves in whole metres. A place is the block of columns under its footprint and the height of its feet, on the
+ground or on any roof. A move leads to the next column at the height of its feet, if that is free for its whole body,
+and the mech then falls to what is below. Otherwise it steps up 1 m, if there is room above its place and at the target.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OFFSETS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # (y, x)
 
 
 class Walker:
-    """Where a mech can stand on a map, and where it gets to by each move."""
+    """Where a mech can stand on a map, and where each move leads."""
 
     def __init__(self, voxels: np.ndarray, width: float, height: float) -> None:
         """`voxels` (Z, Y, X); the mech's footprint is square."""
@@ -59,10 +59,10 @@ class Walker:
         return extreme.reduce([along_y[:, :, k : k + columns] for k in range(self.columns)])
 
     def on_ground(self, points: np.ndarray) -> np.ndarray:
-        """The four places on the ground (N, 4) that mechs whose middles are at points (N, 2), (x, y), lie over.
+        """The four places on the ground (N, 4) under mechs with their centres at points (N, 2), (x, y).
 
-        A mech that is not on whole metres covers a column more than its blocks: all four have to be free for it. They
-        are -1 where they are not.
+        A mech that is not at whole metres covers one column more than its block, so all four places must be free.
+        Blocked ones are -1.
         """
         points = np.asarray(points)
         low = np.floor(points - self.width / 2 + 1e-9).astype(int)
@@ -70,13 +70,13 @@ class Walker:
         return np.stack([self.place[0, y[:, 1], x[:, 0]] for y in (low, high) for x in (low, high)], axis=1)
 
     def near(self, x: float, y: float, radius: float) -> np.ndarray:
-        """The places on the ground with the mech's middle within a circle, or as near to its middle as any is."""
+        """The places on the ground with the mech's centre within a circle, or else the nearest ones to its centre."""
         half = self.columns / 2
         distance = np.where(self.z == 0, np.hypot(self.x + half - x, self.y + half - y), np.inf)
         return np.flatnonzero(distance <= max(radius, distance.min()))
 
     def reached(self, start: np.ndarray, ground_only: bool = False) -> np.ndarray:
-        """Which places (count,) a mech gets to from some places: a flood fill. On the ground only, if so wanted."""
+        """Which places (count,) a mech reaches from some places (flood fill), optionally on the ground only."""
         allowed = np.append(self.z == 0 if ground_only else np.ones(self.count, bool), False)
         found = ~allowed
         front = np.unique(start)
@@ -87,10 +87,10 @@ class Walker:
         return (found & allowed)[:-1]
 
     def seconds(self, goals: np.ndarray) -> np.ndarray:
-        """Time (count,) from each place to the nearest of some goals at 1 m/s, infinite where there is no way.
+        """Time (count,) from each place to the nearest of some goals at 1 m/s; infinite without a path.
 
-        Ways turn by the angles between 32 directions, so that they are at most 1.4 % too long. A mech that moves on two
-        axes must get through in whatever order he takes them.
+        Paths use 32 directions, so they are at most 1.4 % too long. A diagonal move must be possible in any order of
+        its steps along the two axes.
         """
         sources, targets, costs = [], [], []
         slowness = np.append(self.slowness, np.inf)
@@ -120,5 +120,5 @@ class Walker:
 
 
 def _if_equal(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The place that two orders of the same moves lead to, -1 where they do not lead to the same."""
+    """The place to which two orders of the same moves lead; -1 if they lead to different ones."""
     return np.where(one == other, one, -1)

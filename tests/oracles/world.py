@@ -20,10 +20,10 @@ from echelon_env.layout.actions import COMM_DIM
 from echelon_env.layout.observations import INTEL_ROWS
 
 TOLERANCE = 1e-6
-"""Overlaps in metres up to which two boxes only touch."""
+"""m; boxes with a smaller overlap only touch."""
 
 GRAZING = "a decision within rounding"
-"""Counted where arithmetic with rounding may decide otherwise: a line along a voxel's edge, a burst just in reach."""
+"""Counted where rounding may change the result: a line along a voxel's edge, a burst just in reach."""
 
 Point = tuple[float, float, float]
 Voxel = tuple[int, int, int]
@@ -32,7 +32,7 @@ COUNTED = tuple(name for name in STATISTICS.names or () if not name.startswith("
 
 @dataclass(eq=False)
 class Mech:
-    """One mech: what it is, where it is, what it was told, what happened to it in this decision."""
+    """One mech: identity, condition, commands, and counters of this decision."""
 
     index: int
     place: int
@@ -77,12 +77,12 @@ class Mech:
     jet: float = 0.0
     turn: float = 0.0
     vent: bool = False
-    radiates: int = SILENT  # what it was told to; see `electronics.radiation`
+    radiates: int = SILENT  # its command; see `electronics.radiation`
     trigger: list[bool] = field(default_factory=lambda: [False] * len(MOUNTS))
     target: int = NO_MECH
     display: int = BY_DISTANCE
     message: list[float] = field(default_factory=lambda: [0.0] * COMM_DIM)
-    transmits: bool = False  # was told to send its message with its radio on
+    transmits: bool = False  # whether its message was sent
     hurt_x: float = 0.0
     hurt_y: float = 0.0
     damage_dealt: float = 0.0
@@ -114,7 +114,7 @@ class Mech:
 
 @dataclass(eq=False)
 class Projectile:
-    """A shot in flight."""
+    """A projectile in flight."""
 
     position: Point
     velocity: Point
@@ -128,7 +128,7 @@ class Projectile:
 
 @dataclass(eq=False)
 class Cloud:
-    """Smoke."""
+    """A smoke cloud."""
 
     centre: Point
     radius: float
@@ -163,7 +163,7 @@ class Team:
 
 @dataclass(eq=False)
 class Hit:
-    """What is on its way to a mech; `dx, dy` is the planar unit direction of travel (or zero)."""
+    """A pending effect on a mech. `dx, dy` is the planar unit direction of travel (or zero)."""
 
     target: Mech
     kind: int  # HIT, SPLASH or HAZARD
@@ -179,7 +179,7 @@ class Hit:
 
 @dataclass(eq=False)
 class Burst:
-    """A projectile's end on an enemy, a voxel, bedrock or its aimed point."""
+    """A projectile's end on an enemy, a voxel, bedrock or its aim point."""
 
     at: Point
     shooter: Mech
@@ -213,7 +213,7 @@ class World:
     winner: int
     reason: int
     log: list[tuple[Any, ...]] = field(default_factory=list)  # see `record`
-    cases: Counter[str] = field(default_factory=Counter)  # what happened how often, for tests to see what they covered
+    cases: Counter[str] = field(default_factory=Counter)  # counts of situations, from which tests see what they cover
 
     @property
     def by_place(self) -> list[Mech]:
@@ -248,19 +248,19 @@ class World:
         self.log.append((kind, self.tick, *who, which, amount, place, direction))
 
     def doubt(self, value: float, bound: float) -> None:
-        """Count a comparison of two numbers that rounding may turn over."""
+        """Count a comparison of two numbers that rounding may reverse."""
         self.cases[GRAZING] += abs(value - bound) < 1e-9
 
 
 def material_mask(
     voxels: NDArray[np.uint8], attribute: str, materials: Sequence[Material] = MATERIALS
 ) -> NDArray[np.bool_]:
-    """Which voxels are of a material with the attribute."""
+    """Which voxels have a material with the attribute."""
     return np.array([getattr(material, attribute) for material in materials])[voxels]
 
 
 def load(state: State, battle: int, config: BattleConfig) -> World:
-    """Copy one battle out of the engine's state."""
+    """Copy one battle from the engine's state."""
     row, materials = state.battles[battle], config.catalog.materials
     voxels = state.voxels[battle].copy()
     return World(

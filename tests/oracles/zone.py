@@ -1,4 +1,4 @@
-"""Who is inside the zone, whether it is contested, and what it pays."""
+"""Which mechs are inside the zone, whether it is contested, and the score."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def is_inside_zone(world: World, mech: Mech) -> bool:
 
 
 def contestants(world: World) -> list[Mech]:
-    """The mechs inside the zone while it is contested, else none."""
+    """The mechs inside the zone if it is contested, else none."""
     inside = [mech for mech in world.living() if is_inside_zone(world, mech)]
     return inside if {mech.team for mech in inside} == {BLUE, RED} else []
 
 
 def score_zone(world: World) -> None:
-    """What each team holds of the zone now, and its score."""
+    """Update each team's share of the zone and its score."""
     zone = world.config.zone
     inside = [[mech for mech in world.living() if mech.team == team and is_inside_zone(world, mech)] for team in (0, 1)]
     tonnage = [sum(mech.kind.tonnage for mech in mechs) for mechs in inside]

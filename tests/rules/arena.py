@@ -1,7 +1,7 @@
-"""A bare map on which a test puts mechs, walls and smoke where it wants them, and gives orders by name.
+"""An empty map on which tests place mechs, walls and smoke, and command mechs by name.
 
-A mech's name ends with its class ("scout", "second medium"). Decisions last one tick and shots aim at the middle of
-their targets unless a test says otherwise; the zone is out of the way.
+A mech's name ends with its class ("scout", "second medium"). By default decisions last one tick, shots aim at the
+middle of their targets, and the zone is out of reach.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Mech:
 
 
 class Arena:
-    """One battle on an empty map. Places are (x, y) or (x, y, facing in degrees); the feet are on the ground."""
+    """One battle on an empty map. Positions are (x, y) or (x, y, facing in degrees); feet are on the ground."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Arena:
         return Mech(self.state.mechs[0, self.names.index(name)])
 
     def put(self, name: str, x: float, y: float, facing: float = 0.0, z: float = 0.0) -> None:
-        """Move a mech; one with its feet above the ground is in the air."""
+        """Move a mech. With its feet above the ground it is in the air."""
         mech = self[name]
         mech.x, mech.y, mech.z = x, y, z
         mech.yaw = math.radians(facing) if facing < 180 else math.radians(facing - 360)
@@ -109,7 +109,7 @@ class Arena:
         y: tuple[int, int] = (0, SIZE),
         z: tuple[int, int] = (0, HEIGHT),
     ) -> None:
-        """Fill the voxels from each first to each second number, the latter not included, with a material."""
+        """Fill the voxels of the half-open ranges with a material."""
         part = (0, slice(*z), slice(*y), slice(*x))
         self.state.voxels[part] = code_of(material)
         self.state.voxel_damage[part] = 0
@@ -126,15 +126,15 @@ class Arena:
         self.state.battles["num_hazards"][0] = hazard.sum()
 
     def material(self, x: int, y: int, z: int) -> str:
-        """Name of what is in a voxel."""
+        """Name of a voxel's material."""
         return MATERIALS[self.state.voxels[0, z, y, x]].name
 
     def count(self, material: str) -> int:
-        """Voxels of a material on the map."""
+        """Number of voxels of a material on the map."""
         return int((self.state.voxels[0] == code_of(material)).sum())
 
     def order(self, name: str, *, target: str | None = None, **entries: float) -> None:
-        """What a mech does from now on; entries that are not named are 0."""
+        """Set a mech's action for all following decisions; other entries are 0."""
         row = self.actions[0, self.names.index(name)]
         row[:] = 0.0
         for entry, value in entries.items():
@@ -145,7 +145,7 @@ class Arena:
             self._targets[name] = target
 
     def run(self, decisions: int = 1, seconds: float | None = None) -> list[Event]:
-        """Let decisions, or seconds of battle, pass; returns what happened, and appends it to the log."""
+        """Run decisions, or seconds of battle; returns the events and appends them to the log."""
         happened: list[Event] = []
         for _ in range(decisions if seconds is None else round(seconds / self.config.decision_seconds)):
             for name, target in self._targets.items():
@@ -168,7 +168,7 @@ class Arena:
         )
 
     def smoke(self, x: float, y: float, z: float, radius: float = 4.0, seconds: float = 10.0) -> None:
-        """Hang a cloud."""
+        """Add a smoke cloud."""
         battle = self.state.battles[0]
         cloud = self.state.clouds[0, battle["num_clouds"]]
         battle["num_clouds"] += 1
@@ -176,7 +176,7 @@ class Arena:
         cloud["ticks"] = self.config.ticks(seconds)
 
     def paint(self, name: str, by: str, seconds: float = 5.0) -> None:
-        """Mark a mech for the pack of another."""
+        """Paint a mech for the pack of another."""
         mark = self.state.paint[0, self[by].pack, self.names.index(name)]
         mark["ticks"], mark["painter"] = self.config.ticks(seconds), self.names.index(by)
 
@@ -184,7 +184,7 @@ class Arena:
         return bool(self.state.paint[0, self[pack_of].pack, self.names.index(name)]["ticks"] > 0)
 
     def missile(self, owner: str, target: str, x: float, y: float, z: float, weapon: str = "missiles") -> None:
-        """Put a homing projectile, straight on its way, into the air; it has its whole lifetime before it."""
+        """Add a homing projectile that flies straight to its target, with its whole lifetime left."""
         battle, kind = self.state.battles[0], weapon_of(self.config.catalog, weapon)
         row = self.state.projectiles[0, battle["num_projectiles"]]
         battle["num_projectiles"] += 1
@@ -201,7 +201,7 @@ class Arena:
 
     @property
     def clouds(self) -> Any:
-        """The clouds that hang in the air."""
+        """The smoke clouds."""
         return self.state.clouds[0, : self.state.battles[0]["num_clouds"]]
 
     def sees(self, name: str, other: str) -> bool:
@@ -217,12 +217,12 @@ class Arena:
         return [self.names[m] for m in self[name].intel if m != NO_MECH]
 
     def observed(self, name: str, stream: str) -> Any:
-        """What a mech observes in a stream, in the stream's shape."""
+        """A mech's observation of a stream, in the stream's shape."""
         table = STREAMS[stream]
         return self.engine.out.observations[0, self.names.index(name), table.part].reshape(table.shape)
 
     def earned(self, name: str) -> dict[str, float]:
-        """The last decision's reward of a mech, by component."""
+        """A mech's reward of the last decision, by component."""
         row = self.engine.reward_components[0, self.names.index(name)]
         return dict(zip(REWARD_COMPONENTS, row.tolist(), strict=True))
 
@@ -248,7 +248,7 @@ def weapon_of(catalog: Catalog, name: str) -> Any:
 
 
 def changed(catalog: Catalog = DEFAULT_CATALOG, **changes: dict[str, Any]) -> Catalog:
-    """A catalogue with fields of weapons, classes and materials changed, by their names."""
+    """A catalogue with changed fields of weapons, classes and materials, by their names."""
     return replace(
         catalog,
         weapons=tuple(replace(w, **changes.get(w.name, {})) for w in catalog.weapons),
@@ -258,5 +258,5 @@ def changed(catalog: Catalog = DEFAULT_CATALOG, **changes: dict[str, Any]) -> Ca
 
 
 def of_kind(events: list[Event], kind: str, **wanted: Any) -> list[Event]:
-    """The events of a kind whose fields have the wanted values."""
+    """The events of a kind whose fields have the given values."""
     return [e for e in events if e.kind == kind and all(getattr(e, name) == value for name, value in wanted.items())]

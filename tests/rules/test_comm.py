@@ -13,7 +13,7 @@ MESSAGE = np.array([0.5, -0.25, 1.0, -1.0, 0.0, 0.125, 0.75, -0.5])
 
 
 def pack(**overrides):
-    """A whole pack, a mech of the second one, and an enemy far away."""
+    """A whole pack, a mech of another pack, and a distant enemy."""
     places = {f"{i} {name}": (8 + 5 * i, 8) for i, name in enumerate(PACK)}
     return Arena({**places, "other heavy": (40, 8)}, {"medium": (60, 60)}, **overrides)
 
@@ -23,7 +23,7 @@ def say(arena, name, message=MESSAGE, **entries):
 
 
 def heard(arena, name):
-    """The filled rows of a mech's table by number: message, whether it is the own one, class of the sender."""
+    """The filled rows of a mech's comm table, by row number."""
     table, mask = arena.observed(name, "comm"), arena.observed(name, "comm_mask")
     assert not table[mask == 0].any()
     return {int(i): table[i] for i in np.flatnonzero(mask)}
@@ -66,7 +66,7 @@ def test_a_message_lasts_for_one_observation():
     assert not any(row[: Comm.IS_OWN].any() for row in heard(arena, "0 heavy").values())
 
 
-def test_who_says_nothing_says_zeros():
+def test_without_a_message_zeros_are_sent():
     arena = pack()
     arena.run()
     rows = heard(arena, "0 heavy")
@@ -84,14 +84,14 @@ def test_messages_stay_in_the_pack():
     assert sorted(heard(arena, "medium")) == [0]
 
 
-def test_entries_are_cut_to_bounds_and_what_is_no_number_is_zero():
+def test_entries_are_clipped_and_non_finite_ones_are_zero():
     arena = pack()
     say(arena, "0 heavy", [3.0, -7.0, np.nan, np.inf, -np.inf, 1.0, -1.0, 0.5])
     arena.run()
     assert heard(arena, "1 medium")[1][: Comm.IS_OWN].tolist() == [1, -1, 0, 0, 0, 1, -1, 0.5]
 
 
-def test_who_is_shut_down_sends_nothing_but_listens():
+def test_a_shut_down_mech_sends_nothing_but_receives():
     arena = pack()
     say(arena, "0 heavy")
     say(arena, "1 medium")
@@ -102,7 +102,7 @@ def test_who_is_shut_down_sends_nothing_but_listens():
     np.testing.assert_array_equal(heard(arena, "0 heavy")[1][: Comm.IS_OWN], MESSAGE.astype(np.float32))
 
 
-def test_who_shuts_down_in_a_decision_has_sent_its_message():
+def test_a_mech_that_shuts_down_in_a_decision_has_sent_its_message():
     arena = pack()
     say(arena, "0 heavy")
     arena["0 heavy"].heat = 140.0  # of 130
@@ -113,7 +113,7 @@ def test_who_shuts_down_in_a_decision_has_sent_its_message():
     assert 1 not in heard(arena, "1 medium")
 
 
-def test_who_restarts_in_a_decision_sends_from_the_next():
+def test_a_mech_that_restarts_in_a_decision_sends_from_the_next():
     arena = pack()
     say(arena, "0 heavy")
     arena["0 heavy"].shutdown, arena["0 heavy"].heat = 1, 104.2  # 80 % are 104
@@ -125,8 +125,8 @@ def test_who_restarts_in_a_decision_sends_from_the_next():
 
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
-def test_who_dies_is_not_heard(dead_agents):
-    """In the decision of its death, when its last action was a message, and ever after."""
+def test_dead_mechs_send_no_messages(dead_agents):
+    """Neither in the decision of its death, when its last action was a message, nor later."""
     arena = pack(dead_agents=dead_agents)
     arena.put("medium", 8, 14, -90)
     arena["0 heavy"].armour = 1.0
@@ -140,7 +140,7 @@ def test_who_dies_is_not_heard(dead_agents):
         arena.run()
 
 
-def test_after_a_reset_there_are_no_messages():
+def test_a_reset_clears_all_messages():
     arena = pack()
     say(arena, "0 heavy")
     arena.run()

@@ -1,4 +1,4 @@
-"""A mech class of a user's own: an entry of the catalogue, and nothing else."""
+"""A custom mech class is an entry of the catalogue, and nothing else."""
 
 from dataclasses import replace
 
@@ -38,10 +38,10 @@ CONFIG = make_config(
 CLASSES_IN_ROWS = [
     i for i, name in enumerate(feature_names()) if name.endswith(tuple(f"is_{name}" for name in CLASS_NAMES))
 ]
-"""Entries of an observation that tell a class."""
+"""Entries of an observation that hold a class."""
 
 
-def test_it_has_zeros_in_the_class_columns_of_an_observation_that_stays_as_wide():
+def test_a_custom_class_has_zeros_in_the_class_columns_and_the_observation_keeps_its_width():
     engine = BattleEngine(CONFIG)
     raider, heavy, _, enemy = engine.reset([0])[0]
     assert raider.shape == (OBSERVATION_DIM,) == (1034,)
@@ -55,7 +55,7 @@ def test_it_has_zeros_in_the_class_columns_of_an_observation_that_stays_as_wide(
     assert units[:, class_columns(Unit)].tolist() == [[0] * 4, [0, 0, 0, 1], [1, 0, 0, 0], [0] * 4]
 
 
-def test_it_moves_as_the_catalogue_says():
+def test_a_custom_class_has_its_top_speed_from_the_catalogue():
     engine = BattleEngine(CONFIG)
     engine.reset([0])
     for _ in range(4):
@@ -71,7 +71,7 @@ def play_parallel():
         yield battle.step({agent: battle.action_space(agent).sample() for agent in battle.agents})[0]
 
 
-def play_turns():
+def play_aec():
     battle = env(CONFIG)
     battle.reset(seed=0)
     for agent in battle.agent_iter():
@@ -90,7 +90,7 @@ def play_single():
         yield observation
 
 
-def play_several(battles):
+def play_batch(battles):
     battles.reset(seed=0)
     for _ in range(CONFIG.max_steps):
         yield battles.step(battles.action_space.sample())[0]
@@ -107,15 +107,15 @@ def play_controlled():
     "play",
     [
         play_parallel,
-        play_turns,
+        play_aec,
         play_single,
-        lambda: play_several(BattleVectorEnv(CONFIG, 2)),
-        lambda: play_several(BattleBatchEnv(CONFIG, 2)),
+        lambda: play_batch(BattleVectorEnv(CONFIG, 2)),
+        lambda: play_batch(BattleBatchEnv(CONFIG, 2)),
         play_controlled,
     ],
     ids=["parallel", "turns", "single", "vector", "batch", "controlled"],
 )
-def test_it_fights_on_every_api(play):
+def test_a_custom_class_plays_in_every_api(play):
     decisions = list(play())
     assert len(decisions) >= CONFIG.max_steps
     for observations in decisions:

@@ -10,7 +10,7 @@ EAST, WEST = 0, 180
 
 
 def watch(viewer="scout", **overrides):
-    """A viewer and a light at 8.9 m, a medium at 10 m and a heavy at 18 m of it."""
+    """A viewer, a light 8.9 m away, a medium 10 m away and a heavy 18 m away."""
     return Arena(
         {viewer: (10, 32, EAST)},
         {"light": (14, 40, WEST), "medium": (20, 32, WEST), "heavy": (28, 32, WEST)},
@@ -19,7 +19,7 @@ def watch(viewer="scout", **overrides):
 
 
 def shown(arena, **entries):
-    """The contacts of the first mech in the order that its next action asks for."""
+    """The contacts of the first mech in the order that its next action selects."""
     arena.order(arena.names[0], **entries)
     arena.run()
     return arena.contacts(arena.names[0])
@@ -38,7 +38,7 @@ def test_the_most_dangerous_first():
 
 
 def test_danger_ends_with_the_weapons_range():
-    """From 13 m no autocannon reaches."""
+    """No autocannon reaches 13 m."""
     arena = watch()
     arena.put("medium", 23, 32, WEST)
     assert shown(arena, display_dangerous=1) == ["heavy", "light", "medium"]
@@ -52,7 +52,7 @@ def test_missiles_are_a_danger_beyond_their_unaided_range():
 
 
 @pytest.mark.parametrize("harmless", [{"shutdown": 1, "heat": 99.0}, {"fallen": 20, "stability": 0.0}])
-def test_who_is_down_is_no_danger(harmless):
+def test_fallen_and_shut_down_mechs_are_no_danger(harmless):
     arena = watch()
     for name, value in harmless.items():
         setattr(arena["medium"], name, value)
@@ -64,8 +64,8 @@ def test_a_weapon_that_no_mech_carries_is_no_danger():
     assert shown(arena, display_dangerous=1) == ["heavy", "light", "medium"]
 
 
-def test_a_cooling_weapon_without_line_of_sight_is_a_danger_all_the_same():
-    """Danger asks for ranges alone: what the enemy could do in a moment."""
+def test_a_cooling_weapon_without_line_of_sight_still_is_a_danger():
+    """Danger depends on ranges only: what the enemy could do in a moment."""
     arena = watch(observability="full")
     arena["medium"].cooldown = 4
     arena.fill("concrete", x=(15, 16), y=(30, 35), z=(0, 10))
@@ -81,14 +81,14 @@ def test_the_most_damaged_first_as_a_share_of_full_armour():
     assert shown(arena, display_damaged=1) == ["heavy", "light", "medium"]
 
 
-def test_equals_come_by_distance():
+def test_ties_are_sorted_by_distance():
     arena = watch()
     arena["medium"].armour, arena["light"].armour = 75.0, 40.0
     assert shown(arena, display_damaged=1) == ["light", "medium", "heavy"]
 
 
 @pytest.mark.parametrize("display", ["display_nearest", "display_dangerous", "display_damaged"])
-def test_equals_at_equal_distances_come_by_spawn_place(display):
+def test_ties_at_equal_distances_are_sorted_by_spawn_place(display):
     arena = Arena({"scout": (32, 32, EAST)}, {"medium": (42, 32), "second medium": (32, 42), "third medium": (22, 32)})
     by_place = sorted(arena.names[1:], key=lambda name: arena[name].place)
     assert shown(arena, **{display: 1}) == by_place
@@ -106,21 +106,21 @@ def test_equals_at_equal_distances_come_by_spawn_place(display):
         (0, np.nan, 0, Self.BY_DISTANCE),
     ],
 )
-def test_the_highest_entry_counts_and_of_equals_the_first(nearest, dangerous, damaged, display):
+def test_the_highest_entry_counts_and_the_first_one_of_a_tie(nearest, dangerous, damaged, display):
     arena = watch()
     shown(arena, display_nearest=nearest, display_dangerous=dangerous, display_damaged=damaged)
     flags = arena.observed("scout", "self")[Self.BY_DISTANCE : Self.BY_DAMAGE + 1]
     assert flags.tolist() == [float(entry == display) for entry in (Self.BY_DISTANCE, Self.BY_DANGER, Self.BY_DAMAGE)]
 
 
-def test_a_choice_holds_for_one_decision():
+def test_a_display_choice_lasts_for_one_decision():
     arena = watch()
     assert shown(arena, display_dangerous=1)[0] == "medium"
     assert shown(arena)[0] == "light"
 
 
 def test_of_more_enemies_than_slots_the_first_of_the_order_are_shown():
-    """With two slots the third of an order is not in the table."""
+    """With two slots the third enemy in the order is not in the table."""
     arena = watch("blue light", catalog=changed(light={"contact_slots": 2}))
     arena["heavy"].armour = 1.0
     assert shown(arena) == ["light", "medium"]
@@ -128,14 +128,14 @@ def test_of_more_enemies_than_slots_the_first_of_the_order_are_shown():
     assert shown(arena, display_damaged=1) == ["heavy", "light"]
 
 
-def test_after_a_reset_contacts_stand_by_distance():
+def test_after_a_reset_contacts_are_sorted_by_distance():
     arena = watch()
     shown(arena, display_damaged=1)
     arena.engine.reset([1])
     assert arena.observed("scout", "self")[Self.BY_DISTANCE : Self.HAS_TARGET + 1].tolist() == [1, 0, 0, 0]
 
 
-def test_the_chosen_target_is_marked_wherever_it_stands():
+def test_the_chosen_target_is_marked_in_any_row():
     arena = watch()
     shown(arena)
     assert not arena.observed("scout", "contacts")[:, Contact.IS_TARGET].any()
@@ -147,7 +147,7 @@ def test_the_chosen_target_is_marked_wherever_it_stands():
     assert arena.observed("scout", "self")[Self.HAS_TARGET] == 1
 
 
-def test_an_empty_row_is_no_choice():
+def test_an_empty_row_cannot_be_chosen():
     arena = watch()
     shown(arena, target_4=1)
     assert arena.observed("scout", "self")[Self.HAS_TARGET] == 0

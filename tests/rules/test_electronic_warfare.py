@@ -1,4 +1,4 @@
-"""ECM, ECCM and what they do to sensors."""
+"""ECM, ECCM and their effect on sensors."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_undisturbed_sensors_have_quality_1():
 
 
 @pytest.mark.parametrize("distance", [5, 10, 30, 50.5])
-def test_ecm_jams_less_the_farther_it_is(distance):
+def test_ecm_jams_less_at_larger_distances(distance):
     arena = field(distance)
     arena.order("red scout", ecm=1)
     arena.run()
@@ -38,7 +38,7 @@ def test_ecm_jams_less_the_farther_it_is(distance):
     assert arena["medium"].quality == pytest.approx(max(0.25, 1.0 - 0.85 * strength(distance)))
 
 
-def test_ecm_leaves_its_own_side_and_oneself_alone():
+def test_ecm_does_not_jam_its_own_team_or_its_source():
     arena = field()
     arena.order("red scout", ecm=1)
     arena.run()
@@ -55,7 +55,7 @@ def test_the_nearest_ecm_counts_and_a_second_adds_nothing():
     assert arena["medium"].jam == pytest.approx(strength(10))
 
 
-def test_eccm_of_a_team_mate_betters_sensors():
+def test_eccm_of_a_team_mate_improves_sensors():
     arena = field()
     arena.order("blue scout", eccm=1)
     arena.run()
@@ -72,7 +72,7 @@ def test_eccm_counters_ecm():
     assert arena["medium"].quality == pytest.approx(1.0 - 0.85 * strength(10) + 0.65 * strength(20))
 
 
-def test_eccm_wins_where_both_are_on():
+def test_eccm_takes_precedence_over_ecm():
     arena = field()
     arena.order("red scout", ecm=1, eccm=1)
     arena.run()
@@ -105,7 +105,7 @@ def test_only_classes_that_carry_electronics_radiate():
     assert arena["heavy"].heat == 0.0
 
 
-def test_the_dead_radiate_nothing():
+def test_dead_mechs_radiate_nothing():
     arena = field()
     arena.order("red scout", ecm=1)
     arena["red scout"].alive = 0

@@ -1,4 +1,4 @@
-"""Projectiles on their way: straight, ballistic, through friends, into walls, out of the map."""
+"""Projectiles in flight: straight, ballistic, through team-mates, into walls, out of the map."""
 
 import math
 
@@ -12,7 +12,7 @@ EAST, NORTH, WEST = 0, 90, 180
 
 
 def gunner(target=(29.5, 30, WEST), **overrides):
-    """A medium with its autocannon, at another that faces it."""
+    """A medium with its autocannon that faces another medium."""
     return Arena({"blue medium": (20, 30, EAST)}, {"red medium": target}, **overrides)
 
 
@@ -36,7 +36,7 @@ def test_a_straight_shot_flies_at_its_speed_from_the_tick_it_is_fired_in():
 
 
 def test_a_straight_shot_flies_no_farther_than_its_range():
-    """Without a target it flies on straight ahead: 12 m reach the face of a medium at 13.2 m, not at 13.3 m."""
+    """Without a target it flies straight ahead: 12 m reach the face of a medium at 13.2 m, not at 13.3 m."""
     for distance, reached in ((13.2, True), (13.3, False)):
         arena = gunner(target=(20 + distance, 30, WEST))
         log = fire_once(arena)
@@ -45,7 +45,7 @@ def test_a_straight_shot_flies_no_farther_than_its_range():
         assert len(arena.projectiles) == 0
 
 
-def test_a_shot_that_ends_at_its_range_bursts_nowhere():
+def test_a_shot_that_ends_at_its_range_does_not_burst():
     arena = gunner(target=(50, 50))
     assert [e.kind for e in fire_once(arena)] == ["shot"]
 
@@ -83,13 +83,13 @@ def test_what_blocks_movement_or_sight_stops_a_shell(material):
 
 
 @pytest.mark.parametrize("material", ["dirt", "water", "lava", "debris"])
-def test_what_lies_in_a_voxel_without_filling_it_lets_shells_pass(material):
+def test_passable_materials_let_shells_pass(material):
     arena = gunner()
     arena.fill(material, x=(25, 26), y=(25, 35), z=(0, 5))
     assert of_kind(fire_once(arena), "hit")
 
 
-def test_who_stands_in_a_bush_fires_out_of_it():
+def test_a_mech_in_foliage_fires_out_of_it():
     arena = gunner()
     arena.fill("foliage", x=(20, 21), y=(30, 31), z=(1, 2))
     assert of_kind(fire_once(arena), "hit")
@@ -101,7 +101,7 @@ def test_a_shot_that_leaves_the_map_is_gone_without_a_burst():
     assert len(arena.projectiles) == 0
 
 
-def test_what_a_mech_fired_before_it_died_flies_on():
+def test_projectiles_of_a_dead_mech_continue():
     arena = Arena({"medium": (20, 30, EAST), "scout": (5, 5)}, {"light": (29, 30, WEST)})
     arena.order("medium", tertiary=1)
     arena.run(2)
@@ -114,7 +114,7 @@ def test_what_a_mech_fired_before_it_died_flies_on():
 
 @pytest.mark.parametrize("distance", [8, 12, 16, 20])
 def test_gauss_is_aimed_with_drop(distance):
-    """A shell that falls hits the height that it was aimed at, within what it falls on the way through the target."""
+    """A falling shell hits the height that it was aimed at, up to its drop on the way through the target."""
     arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (20 + distance, 30, WEST)})
     (hit,) = of_kind(fire_once(arena, "heavy"), "hit")
     assert hit.place[2] == pytest.approx(SCOUT.height / 2, abs=0.2)
@@ -157,7 +157,7 @@ def test_a_ballistic_shell_falls():
 
 
 def test_a_shell_that_strikes_the_ground_bursts_just_above_it():
-    """Fired level from 2 m, a slow shell falls on bedrock; that is no voxel and loses nothing."""
+    """Fired level from 2 m, a slow shell hits bedrock, which is no voxel and takes no damage."""
     catalog = changed(gauss={"speed": 12.0})
     arena = Arena({"heavy": (20, 30, EAST)}, {"scout": (60, 60)}, catalog=catalog)
     (impact,) = of_kind(fire_once(arena, "heavy"), "impact")
@@ -176,8 +176,8 @@ def test_a_level_shell_flies_at_most_its_range_along_its_path():
     assert of_kind(fire_once(arena, "heavy"), "impact") == []
 
 
-def test_shots_graze_what_they_touch():
-    """A path along the very face of a box hits it; a millimetre beside it does not."""
+def test_a_shot_along_a_face_hits_the_box():
+    """A path exactly along the face of a box hits it; a path a millimetre beside it does not."""
     for y, hit in ((30 + SCOUT.width / 2, True), (30 + SCOUT.width / 2 + 1e-3, False)):
         arena = Arena({"medium": (20, y, EAST)}, {"scout": (31, 30)}, catalog=changed(autocannon={"arc": 0.0}))
         log = fire_once(arena, "medium")

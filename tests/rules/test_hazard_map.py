@@ -1,4 +1,4 @@
-"""What the map around a mech tells: what is in its way, where it burns and where it cools."""
+"""The ego map: obstacles, and where the terrain burns or cools."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ LAVA, DEBRIS, WATER = 1.0, 0.5, -1.0  # 40 and 20 of 40 heat/s, -30 of -30
 
 
 def stand(z=0.0, facing=EAST, name="medium", **overrides):
-    """A mech in the middle of the map, on a block of concrete where it stands higher."""
+    """A mech in the middle of the map, on a block of concrete if it stands higher."""
     arena = Arena({name: (32.2, 32.2, facing)}, {"scout": (60, 60)}, **overrides)
     if z:
         arena.fill("concrete", x=(28, 37), y=(28, 37), z=(0, int(z)))
@@ -22,7 +22,7 @@ def stand(z=0.0, facing=EAST, name="medium", **overrides):
 
 
 def seen(arena, forward, left=0):
-    """The hazard so many samples of 1.5 m away, and the height of the terrain there."""
+    """The hazard and the height of the terrain at a number of samples of 1.5 m ahead and to the left."""
     arena.run()
     cell = arena.observed(arena.names[0], "ego_map")[MIDDLE + forward, MIDDLE + left]
     return float(cell[EgoCell.HAZARD])
@@ -72,7 +72,7 @@ def test_a_tall_mech_walks_into_what_a_small_one_walks_under():
         assert seen(arena, 2) == harm
 
 
-def test_what_lies_under_the_ground_is_hidden():
+def test_hazards_under_the_ground_are_hidden():
     arena = stand(z=2)
     pave(arena, "lava", "concrete")
     assert seen(arena, 2) == 0
@@ -80,8 +80,8 @@ def test_what_lies_under_the_ground_is_hidden():
     assert seen(arena, 2) == LAVA
 
 
-def test_the_ground_itself_is_no_hazard_to_stand_in():
-    """Hot concrete burns who is in it, not who walks on it; what is too high to be ground is in the way."""
+def test_a_hazardous_ground_is_no_hazard_to_walk_on():
+    """Hot concrete burns a mech inside it, not one on top of it; concrete too high to be ground is an obstacle."""
     arena = stand(catalog=changed(concrete={"heat": 20.0}))
     pave(arena, "concrete")
     assert seen(arena, 2) == 0
@@ -89,14 +89,14 @@ def test_the_ground_itself_is_no_hazard_to_stand_in():
     assert seen(arena, 2) == pytest.approx(0.5)
 
 
-def test_what_lies_below_is_seen_from_above():
+def test_hazards_below_are_seen_from_above():
     arena = stand(z=2)
     arena.fill("lava", x=(38, 41), y=(31, 34), z=(0, 1))
     assert seen(arena, 4) == LAVA
 
 
 def test_a_material_that_damages_more_than_it_heats():
-    """Of ten hit points a second at most the flames take eight, of 40 heat they give 10."""
+    """The flames do 8 of at most 10 hit points per second, and 10 of at most 40 heat per second."""
     materials = {"lava": {"damage": 10.0}, "debris": {"damage": 8.0, "heat": 10.0}}
     arena = stand(catalog=changed(**materials))
     pave(arena, "debris")
@@ -109,7 +109,7 @@ def test_a_ground_that_burns_and_cools_counts_as_burning():
     assert seen(arena, 2) == pytest.approx(0.25)
 
 
-def test_of_what_only_cools_the_strongest_counts():
+def test_the_strongest_cooling_counts_without_heat():
     arena = stand(catalog=changed(foliage={"heat": -15.0}))
     pave(arena, "foliage", "water")
     assert seen(arena, 2) == WATER
@@ -117,7 +117,7 @@ def test_of_what_only_cools_the_strongest_counts():
     assert seen(arena, 2) == pytest.approx(-0.5)
 
 
-def test_it_shows_what_is_there_now():
+def test_the_map_shows_the_current_terrain():
     arena = stand()
     pave(arena, "lava")
     assert seen(arena, 2) == LAVA
@@ -150,7 +150,7 @@ def test_beyond_the_map_there_is_an_obstacle_and_no_hazard():
         (("air", "foliage", "water"), 0.0),
     ],
 )
-def test_what_is_in_the_way_is_an_obstacle_and_a_roof_is_not(materials, height):
+def test_terrain_in_the_way_is_an_obstacle_and_a_roof_is_not(materials, height):
     arena = stand()
     pave(arena, *materials)
     arena.run()
@@ -158,7 +158,7 @@ def test_what_is_in_the_way_is_an_obstacle_and_a_roof_is_not(materials, height):
     assert cells[MIDDLE + 2, MIDDLE, EgoCell.OBSTACLE] * 4.0 == pytest.approx(height)  # in the tallest class's height
 
 
-def test_who_stands_high_looks_down_on_walls():
+def test_obstacle_heights_are_relative_to_the_feet():
     arena = stand(z=5.0)
     pave(arena, *["concrete"] * 6)
     arena.run()

@@ -13,18 +13,18 @@ AHEAD, LEFT, BEHIND, RIGHT = range(4)
 
 
 def listener(bearing=0.0, distance=10.0, facing=EAST, **overrides):
-    """A medium that listens, and an enemy medium that walks past at a bearing to the map's x axis."""
+    """A medium that listens, and an enemy medium that walks past in a direction relative to the map's x axis."""
     x, y = 32 + distance * math.cos(math.radians(bearing)), 32 + distance * math.sin(math.radians(bearing))
     return Arena({"medium": (32, 32, facing)}, {"other medium": (x, y, WEST)}, **overrides)
 
 
 def loudness(noise, roster=MEDIUM.top_speed * MEDIUM.noise):
-    """The share that is heard of a sum of noise, where the noisier roster can make so much."""
+    """The share that is heard of a sum of noise, relative to the noisier roster's."""
     return math.log1p(noise) / math.log1p(roster)
 
 
 def heard(arena, ticks=2):
-    """The listener's sounds once the enemy walks, and its distance then."""
+    """The listener's sounds while the enemy walks, and its distance then."""
     arena.order("other medium", throttle=1)
     arena.run(ticks)
     one, other = arena["medium"], arena["other medium"]
@@ -38,7 +38,7 @@ def test_noise_is_speed_times_factor_over_one_plus_the_squared_distance():
     assert sounds[1:].tolist() == [0, 0, 0]
 
 
-def test_who_stands_still_is_silent():
+def test_a_standing_mech_is_silent():
     arena = listener()
     arena.run(2)
     assert not arena["medium"].sounds.any()
@@ -89,7 +89,7 @@ def test_noise_is_muffled_without_line_of_sight(by):
     assert sounds[AHEAD] == pytest.approx(loudness(0.2 * MEDIUM.top_speed * MEDIUM.noise / (1 + distance**2)))
 
 
-def test_the_own_side_is_not_heard():
+def test_team_mates_are_not_heard():
     arena = Arena({"medium": (32, 32), "second medium": (38, 32, WEST)}, {"heavy": (5, 60)})
     arena.order("second medium", strafe=1)
     arena.run(2)
@@ -111,7 +111,7 @@ def test_the_noises_of_a_quadrant_add_up_before_the_logarithm():
     assert arena["medium"].sounds[AHEAD] == pytest.approx(loudness(noise, max(roster, 5.5 * 2.5)))
 
 
-def test_the_slow_are_quieter():
+def test_slower_mechs_are_quieter():
     arena = listener()
     arena.order("other medium", throttle=0.1)
     arena.run(2)
@@ -119,7 +119,7 @@ def test_the_slow_are_quieter():
     assert 0 < quiet < heard(listener())[0].max()
 
 
-def test_the_dead_make_no_noise_and_hear_none():
+def test_dead_mechs_neither_make_nor_hear_noise():
     arena = listener()
     heard(arena)
     arena["other medium"].alive = 0

@@ -1,4 +1,4 @@
-"""Heat: what brings it, what takes it, what too much of it does."""
+"""Heat: its sources, its dissipation, and the effects of too much of it."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_dissipation_takes_heat_down_to_0():
     assert arena["medium"].heat == 0.0
 
 
-def test_a_vent_doubles_it():
+def test_venting_doubles_dissipation():
     arena = pair()
     arena["medium"].heat = 50.0
     arena.order("medium", vent=1)
@@ -71,7 +71,7 @@ def test_it_restarts_when_it_has_cooled_to_80_percent():
     assert not arena["medium"].shutdown
 
 
-def test_who_is_shut_down_does_nothing():
+def test_a_shut_down_mech_does_nothing():
     arena = Arena({"light": (30, 30, EAST)}, {"heavy": (33, 30, WEST)})
     arena["light"].heat, arena["light"].shutdown = 120.0, 1
     arena.order("light", throttle=1, turn=1, jet=1, primary=1, secondary=1, tertiary=1, special=1)
@@ -81,7 +81,7 @@ def test_who_is_shut_down_does_nothing():
     assert of_kind(arena.log, "shot") == []
 
 
-def test_who_is_shut_down_radiates_nothing():
+def test_a_shut_down_mech_radiates_nothing():
     arena = pair()
     arena["scout"].heat, arena["scout"].shutdown = 74.0, 1
     arena.order("scout", ecm=1)
@@ -90,7 +90,7 @@ def test_who_is_shut_down_radiates_nothing():
     assert arena["medium"].jam == 0.0
 
 
-def test_who_is_shut_down_sees_and_hears_nothing():
+def test_a_shut_down_mech_neither_sees_nor_hears():
     arena = pair(observability="full")
     arena.order("heavy", throttle=1)
     arena.run(2)
@@ -124,7 +124,7 @@ def test_jets_cost_20_a_second():
     assert arena["light"].heat == pytest.approx(50.0 - LIGHT.heat_dissipation * DT + 0.5 * 20.0 * DT)
 
 
-def test_classes_without_jets_pay_nothing_for_wanting_them():
+def test_the_jet_entry_costs_classes_without_jets_nothing():
     arena = pair()
     arena["medium"].heat = 50.0
     arena.order("medium", jet=1)
@@ -143,14 +143,14 @@ def test_electronics_cost_heat(entries, heat):
 
 
 def test_cooling_comes_before_heating():
-    """A cold scout's dissipation is spent on nothing: the ECM's heat stays."""
+    """The dissipation of a cold scout has no effect: the ECM's heat stays."""
     arena = pair()
     arena.order("scout", ecm=1)
     arena.run()
     assert arena["scout"].heat == pytest.approx(3.0 * DT)
 
 
-def test_a_lava_bath_shuts_a_mech_down_and_then_heats_it_no_more():
+def test_lava_heats_a_mech_until_it_shuts_down_and_no_longer():
     """40 - 11 heat points a second lead from 99 above 100 in 0.69 s x 0.05; shut down, the medium only cools."""
     arena = pair()
     arena.fill("lava", x=(18, 22), y=(28, 32), z=(0, 1))

@@ -1,4 +1,4 @@
-"""What a pack remembers of its enemies, and who is told."""
+"""What a pack remembers of its enemies, and which mechs receive it."""
 
 import math
 
@@ -26,7 +26,7 @@ def divided(**overrides):
 
 
 def hide(arena, name):
-    """Put a mech where no other sees it."""
+    """Move a mech where no other sees it."""
     arena.put(name, 60, 20)
 
 
@@ -63,14 +63,14 @@ def test_velocity_is_in_the_receivers_frame():
     assert row(arena, "medium")[Intel.VELOCITY_LEFT] == pytest.approx(HEAVY.top_speed / SCOUT.top_speed, abs=1e-6)
 
 
-def test_what_a_mech_sees_itself_is_no_intel():
+def test_visible_enemies_are_not_listed_as_intel():
     arena = divided()
     arena.run()
     assert arena.intel("scout") == []
     assert not arena.observed("scout", "intel").any()
 
 
-def test_what_is_lost_from_sight_is_remembered_as_it_was_by_who_saw_it_too():
+def test_an_enemy_out_of_sight_is_remembered_by_the_mech_that_saw_it_too():
     arena = divided()
     arena.order("heavy", throttle=1)
     arena.run()
@@ -87,7 +87,7 @@ def test_what_is_lost_from_sight_is_remembered_as_it_was_by_who_saw_it_too():
     assert row(arena, "scout")[Intel.VELOCITY_FORWARD] == pytest.approx(-HEAVY.top_speed / SCOUT.top_speed)
 
 
-def test_a_new_sight_makes_it_new():
+def test_a_new_sighting_replaces_the_old_one():
     arena = divided()
     arena.run()
     hide(arena, "heavy")
@@ -98,7 +98,7 @@ def test_a_new_sight_makes_it_new():
     assert row(arena, "medium")[Intel.DISTANCE] == pytest.approx(math.hypot(20, 40, 0.5) / DIAGONAL)
 
 
-def test_it_is_forgotten_after_ten_seconds():
+def test_a_sighting_is_forgotten_after_ten_seconds():
     arena = divided()
     arena.run()
     hide(arena, "heavy")
@@ -109,7 +109,7 @@ def test_it_is_forgotten_after_ten_seconds():
     assert arena.intel("medium") == []
 
 
-def test_memory_runs_in_seconds_not_in_decisions():
+def test_the_memory_time_is_in_seconds_not_in_decisions():
     arena = divided(decision_repeat=4, sensors={"intel_memory": 0.4})
     arena.run()
     hide(arena, "heavy")
@@ -121,7 +121,7 @@ def test_memory_runs_in_seconds_not_in_decisions():
     assert arena.intel("medium") == []
 
 
-def test_another_pack_receives_nothing():
+def test_other_packs_receive_nothing():
     places = {f"{i} {name}": (10 + 4 * i, 50) for i, name in enumerate(PACK)}
     arena = Arena({**places, "scout": (10, 10, EAST)}, {"heavy": (40, 10, WEST)})
     arena.fill("concrete", y=(30, 31))
@@ -131,7 +131,7 @@ def test_another_pack_receives_nothing():
 
 
 def test_paint_gives_a_pack_the_place_of_its_target_even_if_no_mech_sees_it():
-    """The only mech of the pack is shut down; its mark on a walking enemy goes on telling."""
+    """The only mech of the pack is shut down; its paint on a walking enemy still updates the sighting."""
     arena = Arena({"medium": (10, 50, EAST)}, {"heavy": (40, 10, WEST)})
     arena["medium"].shutdown, arena["medium"].heat = 1, 99.0
     arena.paint("heavy", by="medium")
@@ -152,7 +152,7 @@ def test_without_sight_or_paint_there_is_no_intel():
     assert arena.intel("medium") == []
 
 
-def test_the_dead_are_struck_off_at_once():
+def test_dead_enemies_are_removed_at_once():
     arena = divided()
     arena.run()
     hide(arena, "heavy")
@@ -163,7 +163,7 @@ def test_the_dead_are_struck_off_at_once():
     assert arena.intel("medium") == []
 
 
-def test_not_even_paint_keeps_the_dead_in_memory():
+def test_painted_dead_enemies_are_removed_too():
     arena = divided()
     arena.paint("heavy", by="scout")
     arena.run()
@@ -174,7 +174,7 @@ def test_not_even_paint_keeps_the_dead_in_memory():
     assert not arena.state.sightings["known"][0, arena["scout"].pack, arena.names.index("heavy")]
 
 
-def test_the_dead_report_nothing():
+def test_dead_mechs_report_nothing():
     arena = divided()
     arena["scout"].alive = 0
     arena.run()
@@ -207,14 +207,14 @@ def test_the_nearest_last_known_places_come_first_and_eight_are_listed():
     assert arena.observed("medium", "intel_mask").all()
 
 
-def test_equally_near_places_stand_by_spawn_place():
+def test_ties_in_distance_are_sorted_by_spawn_place():
     arena = Arena({"scout": (32, 10, NORTH), "medium": (32, 50)}, {"light": (22, 12), "second light": (42, 12)})
     arena.fill("concrete", y=(30, 31))
     arena.run()
     assert arena.intel("medium") == sorted(("light", "second light"), key=lambda name: arena[name].place)
 
 
-def test_a_reset_forgets():
+def test_a_reset_clears_the_packs_memory():
     arena = divided()
     arena.run()
     arena.engine.reset([1])

@@ -1,4 +1,4 @@
-"""Homing missiles: locks, the way over the walls, and the systems that shoot them down."""
+"""Homing missiles: locks, the path over walls, and anti-missile systems."""
 
 import math
 
@@ -39,7 +39,7 @@ def test_a_painted_scout_behind_a_wall_is_hit_by_a_missile_from_40_m():
     assert hit.amount == MISSILES.damage  # the paint was gone before the missile arrived, 5 s later
 
 
-def test_and_not_without_paint():
+def test_without_paint_a_scout_behind_a_wall_is_not_hit():
     arena = battery()
     assert salvo(arena) == []
 
@@ -65,13 +65,13 @@ def test_another_packs_paint_is_no_lock():
 
 
 @pytest.mark.parametrize(("distance", "locked"), [(11.9, True), (12.1, False)])
-def test_unaided_it_locks_on_what_is_in_sight_within_12_m(distance, locked):
+def test_without_paint_it_locks_on_visible_enemies_within_12_m(distance, locked):
     arena = battery(target=(10 + distance, 30, WEST), wall=False)
     arena.order("heavy", secondary=1)
     assert bool(of_kind(arena.run(), "shot")) == locked
 
 
-def test_unaided_it_does_not_lock_on_what_is_out_of_sight():
+def test_without_paint_it_does_not_lock_on_hidden_enemies():
     arena = battery(target=(20, 30, WEST), wall=False)
     arena.fill("reinforced", x=(15, 16), y=(10, 50), z=(0, 10))
     arena.order("heavy", secondary=1)
@@ -87,14 +87,14 @@ def test_a_paint_lock_needs_no_line_of_sight_and_reaches_50_m_and_no_farther():
 
 
 def test_paint_is_no_lock_outside_the_arc():
-    """The launchers' arc is 180 degrees: what lies behind the shooter is out of it."""
+    """The launchers' arc is 180 degrees: a target behind the shooter is outside."""
     arena = battery(target=(5, 30, WEST))
     arena.paint("red scout", by="blue scout")
     arena.order("heavy", secondary=1)
     assert arena.run() == []
 
 
-def test_smoke_does_not_break_a_paint_lock_but_an_unaided_one():
+def test_smoke_breaks_a_lock_by_sight_but_not_a_paint_lock():
     for painted in (True, False):
         arena = battery(target=(20, 30, WEST), wall=False)
         arena.smoke(15, 30, 1.5)
@@ -158,7 +158,7 @@ def test_it_follows_its_target():
 
 
 def test_its_lifetime_is_eight_seconds():
-    """8 s at 12 m/s are a path of 96 m; one that has flown them is gone without a burst."""
+    """8 s at 12 m/s are a path of 96 m. A missile at its end disappears without a burst."""
     arena = battery(wall=False)
     arena.missile("heavy", "red scout", 10, 10, 10)
     arena.projectiles["reach"] = 1.5 * MISSILES.speed * DT
@@ -176,7 +176,7 @@ def test_a_flight_lasts_as_long_as_its_lifetime():
     assert arena.projectiles["reach"][0] == pytest.approx(96.0 - MISSILES.speed * DT)
 
 
-def test_it_flies_on_to_where_a_dead_target_lies_and_bursts_there():
+def test_it_continues_to_a_dead_targets_position_and_bursts_there():
     arena = battery(wall=False)
     arena.missile("heavy", "red scout", 44, 30, 3)
     arena["red scout"].alive = 0
@@ -202,7 +202,7 @@ def test_it_strikes_a_wall_on_its_way():
 
 
 def defended(probability=1.0, **overrides):
-    """A red heavy with its anti-missile system, beside a scout that a missile flies at."""
+    """A red heavy with its anti-missile system, beside a scout that is the target of a missile."""
     return Arena(
         {"blue heavy": (10, 10)},
         {"red heavy": (40, 30), "red scout": (44, 30), "second heavy": (44, 60)},
@@ -230,7 +230,7 @@ def test_its_system_reaches_five_and_a_half_metres(distance, tried):
     assert bool(of_kind(arena.run(), "interception")) == tried
 
 
-def test_a_try_costs_a_cooldown_of_a_second_hit_or_miss():
+def test_an_attempt_costs_a_cooldown_of_a_second_hit_or_miss():
     for probability in (0.0, 1.0):
         arena = defended(probability)
         arena.missile("blue heavy", "red scout", 38, 30, 3)
@@ -255,7 +255,7 @@ def test_the_oldest_missile_is_taken_first():
     assert interception.place[0] == 36
 
 
-def test_the_nearest_ready_system_tries():
+def test_the_nearest_ready_system_fires():
     arena = defended()
     arena.put("second heavy", 44, 26.4)
     arena.missile("blue heavy", "red scout", 44, 29, 5)
@@ -264,7 +264,7 @@ def test_the_nearest_ready_system_tries():
     assert of_kind(arena.run(), "interception")[0].actor == "red heavy"
 
 
-def test_of_systems_at_equal_distances_the_lower_spawn_place_tries():
+def test_of_systems_at_equal_distances_the_lower_spawn_place_fires():
     arena = defended()
     arena.put("red heavy", 42, 30)
     arena.put("red scout", 44, 20)
@@ -283,13 +283,13 @@ def test_a_fallen_heavy_defends_and_a_shut_down_one_does_not(field, tries):
     assert bool(of_kind(arena.run(), "interception")) == tries
 
 
-def test_a_system_leaves_its_own_teams_missiles_alone():
+def test_a_system_ignores_its_own_teams_missiles():
     arena = defended()
     arena.missile("red heavy", "blue heavy", 38, 30, 3)
     assert arena.run() == []
 
 
-def test_a_system_leaves_shells_alone():
+def test_a_system_ignores_shells():
     arena = Arena({"medium": (30, 30, EAST)}, {"heavy": (38, 30, WEST)}, combat={"anti_missile_probability": 1.0})
     arena.order("medium", tertiary=1)
     arena.run(10)
@@ -298,7 +298,7 @@ def test_a_system_leaves_shells_alone():
 
 
 def test_three_of_five_missiles_are_shot_down():
-    """Of 400 tries 240 succeed, give or take four standard errors of sqrt(400 x 0.6 x 0.4) = 9.8."""
+    """Of 400 attempts 240 succeed, within four standard errors of sqrt(400 x 0.6 x 0.4) = 9.8."""
     arena = Arena({"blue heavy": (10, 10)}, {"red heavy": (40, 30), "red scout": (60, 60)})
     for _ in range(400):
         arena["red heavy"].anti_missile_cooldown = 0
@@ -308,8 +308,8 @@ def test_three_of_five_missiles_are_shot_down():
     assert abs(len(of_kind(arena.log, "interception")) - 240) < 4 * 9.8
 
 
-def test_one_that_hovers_over_its_target_is_spent_after_its_lifetime():
-    """Without a dive it hangs over a target that walks slower than it flies: its time runs all the same."""
+def test_a_missile_that_hovers_over_its_target_ends_after_its_lifetime():
+    """Without a dive it stays over a slower target, but its lifetime still runs."""
     catalog = changed(missiles={"unaided_range": 0.0, "heat": 0.0, "cooldown": 3.0})
     arena = battery(target=(22, 30, WEST), wall=False, catalog=catalog, combat={"dive_distance": 0.0})
     arena.paint("red scout", by="blue scout")

@@ -64,7 +64,7 @@ def test_a_wall_stops_at_its_face_and_one_slides_along_it():
 
 
 @pytest.mark.parametrize(("height", "climbed"), [(1, True), (2, False)])
-def test_a_metre_is_stepped_up_and_two_are_a_wall(height, climbed):
+def test_mechs_step_up_one_metre_and_not_two(height, climbed):
     arena = walker()
     arena.fill("concrete", x=(33, 40), y=(20, 40), z=(0, height))
     arena.order("medium", throttle=1)
@@ -100,7 +100,7 @@ def test_mechs_stop_at_each_others_boxes_and_at_the_maps_edge():
     assert arena["light"].x == LIGHT.length / 2
 
 
-def test_the_dead_block_no_mech():
+def test_dead_mechs_do_not_block_movement():
     arena = walker()
     arena.put("scout", 33, 30)
     arena["scout"].alive = 0
@@ -119,7 +119,7 @@ def test_jets_lift_against_gravity_with_damping():
     assert not arena["scout"].on_ground
 
 
-def test_what_goes_up_comes_down_and_stands():
+def test_a_jumping_mech_falls_and_stands():
     arena = walker()
     arena.put("scout", 50, 50, z=3.0)
     arena.run(40)
@@ -140,7 +140,7 @@ def test_a_jump_ends_under_solid_voxels_and_at_the_maps_height():
         assert arena["scout"].vz == 0.0
 
 
-def test_one_stands_on_another_and_falls_when_it_dies():
+def test_a_mech_stands_on_another_and_falls_when_that_dies():
     arena = Arena({"heavy": (30, 30)}, {"scout": (30, 30), "light": (5, 5)})
     arena.put("scout", 30, 30, z=6.0)
     arena.run(40)

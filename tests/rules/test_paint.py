@@ -1,4 +1,4 @@
-"""Painting: whose mark it is, how long it holds, what it is good for."""
+"""Paint: which pack it belongs to, how long it lasts, and its effects."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_painting_does_no_damage():
 
 
 def test_a_mark_counts_from_the_next_tick():
-    """Painted and hit in the same tick, the target takes the plain damage; in the next, a tenth more."""
+    """A target painted and hit in the same tick takes the normal damage; in the next tick a tenth more."""
     arena = hunters()
     arena.order("scout", primary=1)
     arena.order("blue medium", primary=1)
@@ -56,8 +56,8 @@ def test_a_mark_counts_from_the_next_tick():
     assert second.amount == pytest.approx(1.1 * LASER.damage)
 
 
-def test_a_mark_is_the_packs_alone():
-    """Blue's sixth mech belongs to another pack: the first pack's paint does nothing for it."""
+def test_a_mark_belongs_to_one_pack():
+    """Blue's sixth mech belongs to another pack: the first pack's paint has no effect for it."""
     places = {f"{i} {name}": (5 + 4 * i, 5) for i, name in enumerate(PACK)}
     arena = Arena({**places, "other medium": (20, 30, EAST)}, {"red medium": (26, 30, WEST)})
     assert arena["other medium"].pack != arena["0 heavy"].pack
@@ -103,7 +103,7 @@ def test_paint_shows_its_target_through_terrain():
 
 
 @pytest.mark.parametrize(("quality", "seen"), [(0.71, True), (0.69, False)])
-def test_paint_shows_only_to_sensors_of_quality(quality, seen):
+def test_paint_is_visible_only_with_sufficient_sensor_quality(quality, seen):
     """ECM takes 0.85 x (1 - d / 50 m): at the distance where that is 1 - quality, the sensors have this quality."""
     distance = 50.0 * (1 - (1 - quality) / 0.85)
     arena = Arena({"medium": (5, 5, EAST), "blue scout": (5, 60)}, {"red medium": (5 + distance, 5), "heavy": (60, 60)},

@@ -1,4 +1,4 @@
-"""Every component of the reward, by its number."""
+"""Every component of the reward, with its numbers."""
 
 import math
 
@@ -16,7 +16,7 @@ FAR = (60, 5)
 
 
 def duel(zone=(5, 60), **overrides):
-    """Two mediums face to face within laser range, with a scout each far away; the zone is elsewhere."""
+    """Two mediums face to face within laser range, each with a distant scout; the zone is elsewhere."""
     arena = Arena(
         {"medium": (20, 30, EAST), "scout": FAR}, {"red medium": (26, 30, WEST), "red scout": (60, 60)}, **overrides
     )
@@ -26,7 +26,7 @@ def duel(zone=(5, 60), **overrides):
 
 
 def kill_red(arena):
-    """Blue's medium kills red's in this decision."""
+    """Let blue's medium kill red's in this decision."""
     arena["red medium"].armour = 1.0
     arena.order("medium", primary=1)
     assert of_kind(arena.run(), "death", actor="red medium")
@@ -51,14 +51,14 @@ def test_inside_the_zone_the_potential_is_1():
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.75])
-def test_who_dies_gives_back_its_potential_but_for_the_share_that_the_rules_say(kept):
+def test_a_dying_mech_loses_its_potential_except_for_the_configured_share(kept):
     arena = duel(rewards={"approach_kept": kept})
     before = 1 - (math.hypot(26 - 5, 30 - 60) - 5) / 64
     kill_red(arena)
     assert arena.earned("red medium")["approach"] == pytest.approx(-1.5 * (1 - kept) * before, abs=1e-6)
 
 
-def test_an_end_takes_nothing_back_where_all_is_kept():
+def test_with_a_kept_share_of_1_nothing_is_lost_at_the_end():
     arena = duel(max_steps=3, time_limit="terminate", rewards={"approach_kept": 1.0, "gamma": 1.0})
     arena["red medium"].armour = 50.0
     arena.run(2)
@@ -66,7 +66,7 @@ def test_an_end_takes_nothing_back_where_all_is_kept():
     assert [arena.earned(name)["approach"] for name in arena.names] == [0, 0, 0, 0]
 
 
-def test_zone_pays_3_a_second_for_the_lead_in_shares_to_who_is_inside():
+def test_zone_pays_mechs_inside_3_a_second_times_the_lead_in_shares():
     arena = duel(zone=(20, 30))
     arena.run()
     assert arena.earned("medium")["zone"] == pytest.approx(3 * DT)
@@ -87,8 +87,8 @@ def test_damage_pays_by_the_hit_point_that_a_body_lost():
     assert LASER.damage > 10
 
 
-def test_damage_to_friends_and_to_oneself_costs_as_much():
-    """A gauss shell bursts at a wall before its shooter: 25 hit points for it and for the scout beside it."""
+def test_damage_to_team_mates_and_to_itself_costs_the_same():
+    """A gauss shell bursts at a wall before its shooter: 25 hit points for the shooter and for the scout beside it."""
     arena = Arena({"heavy": (20, 30, EAST), "scout": (22, 33)}, {"medium": (60, 60)},
                   decision_repeat=5, catalog=changed(gauss={"splash_radius": 3.0}))  # fmt: skip
     arena.fill("reinforced", x=(23, 24), y=(20, 40), z=(0, 10))
@@ -123,7 +123,7 @@ def test_a_kill_from_outside_a_contested_zone_pays_10_and_the_death_inside_costs
     assert arena.earned("red medium")["death"] == pytest.approx(-0.5)
 
 
-def test_a_kill_out_of_a_contested_zone_pays_double_and_the_death_outside_costs_all():
+def test_a_kill_from_inside_a_contested_zone_pays_double_and_the_death_outside_costs_all():
     arena = duel(zone=(17, 30))
     arena.put("red scout", 17, 33)
     kill_red(arena)
@@ -131,14 +131,14 @@ def test_a_kill_out_of_a_contested_zone_pays_double_and_the_death_outside_costs_
     assert arena.earned("red medium")["death"] == pytest.approx(-1)
 
 
-def test_who_hovers_above_the_zone_contests_nothing():
+def test_a_mech_above_the_zone_does_not_contest_it():
     arena = duel(zone=(17, 30), physics={"gravity": 0.0})
     arena.put("red scout", 17, 33, z=2.0)
     kill_red(arena)
     assert arena.earned("medium")["kill"] == pytest.approx(10)
 
 
-def test_two_who_kill_each_other_inside_contest_it_both():
+def test_two_mechs_that_kill_each_other_inside_both_contest_the_zone():
     arena = duel(zone=(23, 30))
     arena["medium"].armour = 1.0
     arena.order("red medium", primary=1)
@@ -148,7 +148,7 @@ def test_two_who_kill_each_other_inside_contest_it_both():
         assert arena.earned(name)["death"] == pytest.approx(-0.5)
 
 
-def test_the_shell_of_a_dead_mech_earns_from_no_zone():
+def test_the_shell_of_a_dead_mech_earns_no_zone_bonus():
     """Its shooter died inside the zone before the shell arrives; the zone is contested by others."""
     arena = duel(zone=(23, 30), dead_agents="persist")
     arena.put("scout", 23, 34)
@@ -193,7 +193,7 @@ def test_overheat_pays_by_the_second_shut_down():
 
 
 @pytest.mark.parametrize(("dead_agents", "share"), [("persist", 1.0), ("terminate", 0.0)])
-def test_the_dead_share_the_outcome_where_they_persist(dead_agents, share):
+def test_dead_mechs_get_the_outcome_if_they_persist(dead_agents, share):
     arena = duel(dead_agents=dead_agents)
     kill_red(arena)
     arena["scout"].alive = 0
@@ -232,7 +232,7 @@ def test_a_time_limit_that_terminates_pays_and_takes_the_potential():
 
 
 def test_team_spirit_shares_every_component():
-    """A quarter of the reward is the team's mean: the scout has an eighth of what the medium earns alone."""
+    """A quarter of the reward is the team's mean: the scout gets an eighth of what the medium earns alone."""
     alone, together = duel(zone=(20, 30)), duel(zone=(20, 30), rewards={"team_spirit": 0.25})
     for arena in (alone, together):
         kill_red(arena)
@@ -247,7 +247,7 @@ def test_team_spirit_shares_every_component():
 
 
 @pytest.mark.parametrize("dead_agents", ["persist", "terminate"])
-def test_the_dead_count_in_the_teams_mean_and_have_a_part_in_it_where_they_persist(dead_agents):
+def test_dead_mechs_count_in_the_teams_mean_and_receive_it_if_they_persist(dead_agents):
     arena = duel(dead_agents=dead_agents, rewards={"team_spirit": 1.0})
     arena["scout"].alive = 0
     arena.state.teams["mechs_alive"][0, 0] -= 1
@@ -256,7 +256,7 @@ def test_the_dead_count_in_the_teams_mean_and_have_a_part_in_it_where_they_persi
     assert arena.earned("scout")["kill"] == (5 if dead_agents == "persist" else 0)
 
 
-def test_what_the_persisting_dead_earn_counts_for_the_team():
+def test_rewards_of_persisting_dead_mechs_count_for_the_team():
     arena = duel(dead_agents="persist", rewards={"team_spirit": 0.5})
     arena["red medium"].armour = 1.0
     arena.order("medium", tertiary=1)

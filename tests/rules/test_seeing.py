@@ -1,4 +1,4 @@
-"""Which mechs are seen: sight, radar, heat, emissions, and the tables of contacts and team-mates."""
+"""Visibility: sight, radar, heat, emissions, and the tables of contacts and team-mates."""
 
 import math
 
@@ -13,14 +13,14 @@ EAST, WEST = 0, 180
 
 
 def watch(distance, wall=True, watcher="medium", watched="other medium", **overrides):
-    """A mech and an enemy of the same height, with a wall between them or not."""
+    """A mech and an enemy of the same height, with or without a wall between them."""
     arena = Arena({watcher: (5, 30, EAST)}, {watched: (5 + distance, 30, WEST)}, **overrides)
     if wall:
         arena.fill("reinforced", x=(7, 8), y=(20, 40), z=(0, 10))
     return arena
 
 
-def test_who_is_in_line_of_sight_is_seen_at_any_distance():
+def test_a_mech_in_line_of_sight_is_seen_at_any_distance():
     arena = watch(56, wall=False)
     arena.run()
     assert arena.sees("medium", "other medium")
@@ -43,7 +43,7 @@ def test_glass_hides_no_mech():
 
 
 @pytest.mark.parametrize(("distance", "seen"), [(14.0, True), (14.01, False)])
-def test_radar_shows_what_is_near_through_terrain(distance, seen):
+def test_radar_shows_near_mechs_through_terrain(distance, seen):
     arena = watch(distance)
     arena.run()
     assert arena.sees("medium", "other medium") == seen
@@ -57,8 +57,8 @@ def test_radar_is_longer_for_the_lighter_classes(name, factor):
         assert arena.sees(name, f"other {name}") == seen
 
 
-def test_radar_is_as_long_as_the_sensors_are_good():
-    """A scout 20 m away and 0.6 m lower, between the centres, lends its ECCM; radar reaches 14 m x quality."""
+def test_radar_range_scales_with_sensor_quality():
+    """A scout 20 m away, with its centre 0.6 m lower, gives its ECCM; radar reaches 14 m x quality."""
     quality = 1 + 0.65 * (1 - math.hypot(20, MEDIUM.height / 2 - SCOUT.height / 2) / 50)
     for distance, seen in ((14 * quality - 0.01, True), (14 * quality + 0.01, False)):
         arena = Arena({"medium": (5, 30), "blue scout": (5, 50)}, {"other medium": (5 + distance, 30)})
@@ -69,7 +69,7 @@ def test_radar_is_as_long_as_the_sensors_are_good():
 
 
 @pytest.mark.parametrize(("heat", "seen"), [(81.0, True), (80.0, False)])
-def test_who_is_hotter_than_80_percent_glows_through_terrain(heat, seen):
+def test_a_mech_hotter_than_80_percent_is_seen_through_terrain(heat, seen):
     arena = watch(50)
     arena["other medium"].heat = heat + MEDIUM.heat_dissipation * 0.05
     arena.run()
@@ -77,7 +77,7 @@ def test_who_is_hotter_than_80_percent_glows_through_terrain(heat, seen):
 
 
 @pytest.mark.parametrize("entry", ["ecm", "eccm"])
-def test_who_radiates_is_seen_through_terrain(entry):
+def test_a_radiating_mech_is_seen_through_terrain(entry):
     arena = watch(50, watched="scout")
     arena.run()
     assert not arena.sees("medium", "scout")
@@ -98,7 +98,7 @@ def test_smoke_between_hides_from_sight_radar_heat_and_emission(reason):
     assert not arena.sees("medium", "scout")
 
 
-def test_smoke_does_not_hide_the_painted():
+def test_smoke_does_not_hide_painted_mechs():
     arena = watch(30, wall=False)
     arena.smoke(20, 30, 1.5)
     arena.paint("other medium", by="medium")
@@ -107,7 +107,7 @@ def test_smoke_does_not_hide_the_painted():
     assert not arena.sees("other medium", "medium")
 
 
-def test_full_observability_shows_everyone_alive():
+def test_full_observability_shows_all_living_mechs():
     arena = watch(50, observability="full")
     arena.smoke(20, 30, 1.5)
     arena.run()
@@ -117,7 +117,7 @@ def test_full_observability_shows_everyone_alive():
     assert not arena.sees("medium", "other medium")
 
 
-def test_full_observability_does_not_open_the_eyes_of_who_is_shut_down():
+def test_full_observability_shows_nothing_to_a_shut_down_mech():
     arena = watch(10, wall=False, observability="full")
     arena["medium"].heat, arena["medium"].shutdown = 99.0, 1
     arena.run()
@@ -150,7 +150,7 @@ def test_a_contacts_row_says_what_can_be_seen_of_it():
 
 
 def test_the_squad_table_holds_the_own_pack_first_each_pack_in_the_order_of_the_roster():
-    """The seventh mech's own pack are the sixth to the ninth; its first team-mates follow."""
+    """The seventh mech's pack is the sixth to the ninth mech; the team's first mechs follow."""
     blue = {f"{i} {name}": (5 + 5 * i, 10) for i, name in enumerate(PACK * 2)}
     del blue["9 scout"]
     arena = Arena(blue, {"light": (60, 60)})

@@ -1,4 +1,4 @@
-"""No mech shoots first: what happens in a tick arrives together at its end."""
+"""No mech shoots first: the effects of a tick are applied together at its end."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_kill_is_shared_in_proportion_to_the_hit_points_that_arrived():
     assert arena.statistics("scout")["damage_taken"] == pytest.approx(10.0)
 
 
-def test_every_part_of_a_kill_goes_as_an_assist_to_who_has_the_dead_painted():
+def test_every_share_of_a_kill_is_an_assist_of_the_mech_that_painted_the_target():
     arena = Arena(
         {"medium": (20, 30, EAST), "light": (23, 32, -45)},
         {"scout": (26, 30, WEST), "heavy": (60, 60)},
@@ -61,8 +61,8 @@ def test_every_part_of_a_kill_goes_as_an_assist_to_who_has_the_dead_painted():
     assert arena.statistics("light")["assists"] == pytest.approx(0.5)  # the medium's part, not its own
 
 
-def test_friends_have_no_part_in_a_kill():
-    """A gauss shell kills the scout beside its target with its splash; the scout is the shooter's own."""
+def test_team_mates_have_no_share_in_a_kill():
+    """The splash of a gauss shell kills the scout beside its target; the scout is on the shooter's team."""
     arena = Arena({"heavy": (20, 30, EAST), "scout": (30, 32.0)}, {"medium": (32, 30, WEST)})
     arena["scout"].armour = 1.0
     arena.order("heavy", tertiary=1)
@@ -74,7 +74,7 @@ def test_friends_have_no_part_in_a_kill():
 
 
 def test_heat_of_a_tick_arrives_once_and_is_cut_once():
-    """Two flamers at a medium with 85 heat points: 30 would be 115, 95 is as far as enemies heat."""
+    """Two flamers at a medium with 85 heat points: 30 more would be 115, but enemies heat it to 95 at most."""
     arena = Arena({"light": (20, 30, EAST), "second light": (23, 26, NORTH)}, {"medium": (23, 30, WEST)})
     arena["medium"].heat = 85.0
     for name in ("light", "second light"):
@@ -83,7 +83,7 @@ def test_heat_of_a_tick_arrives_once_and_is_cut_once():
     assert arena["medium"].heat == 95.0
 
 
-def test_who_dies_in_a_tick_has_fired_in_it():
+def test_a_mech_that_dies_in_a_tick_has_fired_in_it():
     arena = face_to_face()
     arena["blue medium"].armour = 1.0
     arena.order("blue medium", tertiary=1)
@@ -93,7 +93,7 @@ def test_who_dies_in_a_tick_has_fired_in_it():
     assert {e.actor for e in of_kind(arena.log, "shot")} == set(arena.names)
 
 
-def test_who_falls_in_a_tick_has_fired_in_it_and_not_in_the_next():
+def test_a_mech_that_falls_in_a_tick_has_fired_in_it_and_not_in_the_next():
     arena = face_to_face(catalog=changed(laser={"stability": 200.0, "cooldown": DT, "heat": 0.0}))
     for name in arena.names:
         arena.order(name, primary=1)
@@ -112,7 +112,7 @@ def test_shots_are_resolved_against_the_state_after_movement():
     assert arena.run() == []
 
 
-def test_who_walks_into_range_is_hit_in_that_tick():
+def test_a_mech_that_walks_into_range_is_hit_in_that_tick():
     arena = face_to_face()
     arena.put("red medium", 20 + LASER.range + 0.1, 30, WEST)
     arena.order("blue medium", primary=1)
@@ -130,7 +130,7 @@ def test_both_walk_into_each_other_and_neither_overlaps():
 
 
 def test_voxels_take_all_of_a_ticks_wear_before_any_breaks():
-    """Two shells of 50 strike the same voxel of concrete in the same tick: it breaks once, from both."""
+    """Two shells of 50 hit points strike the same voxel of concrete in a tick: it breaks once, from both."""
     catalog = changed(gauss={"splash_radius": 0.0})
     arena = Arena({"heavy": (20.5, 30.5, EAST)}, {"other heavy": (32.5, 30.5, WEST)}, catalog=catalog)
     arena.fill("concrete", x=(26, 27), y=(25, 36), z=(0, 6))

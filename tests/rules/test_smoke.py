@@ -1,4 +1,4 @@
-"""Smoke: where it hangs, how long, and what it hides."""
+"""Smoke: where clouds are, how long, and what they hide."""
 
 import pytest
 
@@ -100,7 +100,7 @@ def test_a_line_that_passes_within_the_radius_is_blocked(offset, hidden):
 
 @pytest.mark.parametrize(("x", "hidden"), [(6.5, True), (5.5, False), (43.5, True), (44.5, False)])
 def test_the_ends_of_the_line_count(x, hidden):
-    """A mech within the cloud's radius neither sees nor is seen; beyond the ends smoke hides no mech."""
+    """A mech within the cloud's radius neither sees nor is seen. Beyond the ends of the line, smoke hides no mech."""
     arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST)})
     arena.smoke(x, 30, 1.5)
     arena.run()
@@ -117,7 +117,7 @@ def test_the_distance_is_measured_in_space():
         assert arena.sees("medium", "other medium") != hidden
 
 
-def test_clouds_pass_when_their_time_comes_each_by_itself():
+def test_each_cloud_ends_after_its_own_time():
     arena = Arena({"medium": (10, 30, EAST)}, {"other medium": (40, 30, WEST), "scout": (50, 30)})
     for seconds, x in ((1.0, 20), (3.0, 40), (2.0, 60)):
         arena.smoke(x, 50, 1.5, seconds=seconds)
@@ -127,7 +127,7 @@ def test_clouds_pass_when_their_time_comes_each_by_itself():
     assert arena.clouds["x"].tolist() == [40]
 
 
-def test_smoke_stops_no_shell():
+def test_smoke_does_not_stop_shells():
     arena = Arena({"medium": (20, 30, EAST)}, {"scout": (29, 30, WEST)})
     arena.smoke(25, 30, 1.5, radius=1.0)
     arena.order("medium", tertiary=1)
@@ -137,8 +137,8 @@ def test_smoke_stops_no_shell():
 
 
 @pytest.mark.parametrize("array", ["clouds", "projectiles"])
-def test_what_has_no_room_is_counted_and_harms_nothing(array):
-    """No battle comes to it by itself; a state that was written by hand can."""
+def test_clouds_without_room_are_counted_as_lost(array):
+    """This cannot happen in a battle from a reset, only in a state written by hand."""
     arena = Arena({"medium": (20, 20, 0)}, {"scout": (60, 60)})
     rows = getattr(arena.state, array)
     arena.state.battles[f"num_{array}"] = rows.shape[1]

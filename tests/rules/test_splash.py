@@ -1,4 +1,4 @@
-"""Bursts: who is splashed, who is shielded, what breaks."""
+"""Bursts: splash, shielding and destroyed voxels."""
 
 import math
 
@@ -11,7 +11,7 @@ EAST, WEST = 0, 180
 
 
 def around(spot, **overrides):
-    """A gauss gun at a medium 12 m away, with a light of the same team at `spot`."""
+    """A gauss gun that shoots at a medium 12 m away, with a light of the same team at `spot`."""
     return Arena({"heavy": (20, 30, EAST)}, {"medium": (32, 30, WEST), "light": spot}, **overrides)
 
 
@@ -29,7 +29,7 @@ def splashes(log):
 
 @pytest.mark.parametrize(("gap", "splashed"), [(1.45, True), (1.55, False)])
 def test_splash_reaches_boxes_within_its_radius(gap, splashed):
-    """The shell bursts at the medium's near face; the light's nearest face lies `gap` from that point."""
+    """The shell bursts at the medium's near face; the light's nearest face is `gap` away from that point."""
     burst = (32 - MEDIUM.length / 2, 30)
     arena = around((burst[0] - 0.1, 30 + gap + 0.75, WEST))
     log = shoot(arena, target="medium")
@@ -48,14 +48,14 @@ def test_splash_takes_half_the_damage_and_half_the_stability():
     assert arena["light"].stability == 100.0 - 30.0
 
 
-def test_who_was_hit_is_not_splashed_too():
+def test_the_mech_that_is_hit_gets_no_splash():
     log = shoot(around((60, 60)), target="medium")
     assert splashes(log) == {}
     assert of_kind(log, "hit")[0].amount == GAUSS.damage
 
 
-def test_splash_knows_neither_rear_armour_nor_legs():
-    """The light stands with its back to the burst, which is at its feet."""
+def test_splash_ignores_rear_armour_and_legs():
+    """The light has its back to the burst, which is at its feet."""
     arena = around((31, 32.1, 90), combat={"aim_low": 0.1, "aim_high": 0.1})
     log = shoot(arena, target="medium")
     assert splashes(log) == {"light": 25.0}
@@ -69,7 +69,7 @@ def test_splash_on_a_painted_enemy_does_a_tenth_more():
 
 
 @pytest.mark.parametrize("friendly_fire", [True, False])
-def test_splash_falls_on_team_mates_and_the_shooter_unless_friendly_fire_is_off(friendly_fire):
+def test_splash_hits_team_mates_and_the_shooter_unless_friendly_fire_is_off(friendly_fire):
     arena = Arena(
         {"heavy": (20, 30, EAST), "scout": (22.5, 32.0)},
         {"medium": (23.1, 30, WEST)},
@@ -83,7 +83,7 @@ def test_splash_falls_on_team_mates_and_the_shooter_unless_friendly_fire_is_off(
 
 
 def test_what_blocks_movement_shields_from_splash():
-    """A pillar stands between the burst and the light's centre; foliage there shields no mech."""
+    """A pillar stands between the burst and the light's centre; foliage does not shield."""
     for material, shielded in (("reinforced", True), ("glass", True), ("foliage", False), ("debris", False)):
         arena = around((30.7, 32.2, WEST))
         arena.fill(material, x=(30, 31), y=(31, 32), z=(0, 4))
@@ -94,7 +94,7 @@ def test_what_blocks_movement_shields_from_splash():
 
 
 def test_splash_comes_from_the_side_of_the_wall_that_was_struck():
-    """A shell at a wall of 1 m splashes the shooter's scout before it, and not the enemy's behind it."""
+    """A shell at a wall of 1 m splashes the shooter's scout in front of it, and not the enemy's behind it."""
     arena = Arena({"heavy": (20, 30, EAST), "near scout": (29.3, 31.3)}, {"far scout": (31.7, 30.0)})
     arena.fill("reinforced", x=(30, 31), y=(20, 40), z=(0, 6))
     log = shoot(arena)
@@ -103,7 +103,7 @@ def test_splash_comes_from_the_side_of_the_wall_that_was_struck():
     assert set(splashes(log)) == {"near scout"}
 
 
-def test_the_dead_are_not_splashed():
+def test_dead_mechs_get_no_splash():
     arena = around((31, 32.1, WEST))
     arena["light"].alive = 0
     assert splashes(shoot(arena, target="medium")) == {}
@@ -117,7 +117,7 @@ def test_a_missile_splashes_its_neighbours():
 
 
 def test_splash_travels_from_the_burst():
-    """Its direction, which victims feel, leads from the burst to the middle of the victim."""
+    """Its direction, which victims observe, points from the burst to the victim's centre."""
     log = shoot(around((31, 32.1, WEST)), target="medium")
     (splash,) = of_kind(log, "splash")
     dx, dy = 31 - (32 - MEDIUM.length / 2), 2.1
@@ -185,15 +185,15 @@ def test_a_hole_lets_mechs_through():
     assert arena["scout"].x > 27
 
 
-def test_foliage_burns_to_nothing():
+def test_destroyed_foliage_leaves_no_debris():
     arena = walled("foliage")
     (impact,) = of_kind(shoot(arena, ticks=10), "impact")[:1]
     assert impact.amount > 3
     assert arena.count("debris") == 0
 
 
-def test_rubble_is_left_by_half_of_the_concrete():
-    """Of the 1200 voxels that break, 600 become debris, give or take four standard errors of sqrt(300) = 17."""
+def test_half_of_the_destroyed_concrete_becomes_debris():
+    """Of the 1200 destroyed voxels, 600 become debris, within four standard errors of sqrt(300) = 17."""
     catalog = changed(gauss={"damage": 1000.0, "heat": 0.0, "splash_radius": 6.0, "splash_share": 1.0})
     arena = Arena({"heavy": (20, 30.5, EAST)}, {"scout": (60, 60)}, catalog=catalog, combat={"friendly_fire": False})
     broken = debris = 0
@@ -216,7 +216,7 @@ def test_air_and_dirt_cannot_be_destroyed():
 
 
 def test_debris_can_be_shot_away():
-    """The splash of a shell that bursts on the wall behind wears down the debris before it, 25 of its 50 hit points."""
+    """The splash of a shell that bursts on the wall behind damages the debris before it, 25 of its 50 hit points."""
     arena = Arena({"heavy": (20, 30.5, EAST)}, {"scout": (60, 60)}, catalog=changed(gauss={"cooldown": 0.05}))
     arena.fill("reinforced", x=(26, 27), y=(25, 36), z=(0, 6))
     arena.fill("debris", x=(25, 26), y=(30, 31), z=(1, 2))

@@ -1,4 +1,4 @@
-"""Balance, falls, legs and backs."""
+"""Stability, falls, legs and hits from behind."""
 
 import math
 
@@ -17,7 +17,7 @@ def pair(aim=0.5, **overrides):
 
 
 def stability_gained(ticks=10, **conditions):
-    """What a medium with 40 points regains in some ticks."""
+    """Points that a medium with 40 points regains in some ticks."""
     arena = Arena({"heavy": (5, 5)}, {"medium": (30, 30, EAST)})
     throttle = conditions.pop("throttle", 0.0)
     arena.order("medium", throttle=throttle)
@@ -34,27 +34,27 @@ def test_stability_recovers_10_a_second_up_to_100():
     assert stability_gained(ticks=200) == 60.0
 
 
-def test_half_of_it_while_moving_faster_than_a_metre_a_second():
+def test_recovery_halves_above_a_metre_a_second():
     assert stability_gained(throttle=1.0) == pytest.approx(0.5 * 10 * DT * 10)
     assert stability_gained(throttle=0.9 / MEDIUM.top_speed) == pytest.approx(10 * DT * 10)
 
 
-def test_half_of_it_while_legged_and_no_less_if_it_moves_too():
+def test_recovery_halves_while_legged_and_moving_changes_nothing():
     assert stability_gained(legs=0.0) == pytest.approx(0.5 * 10 * DT * 10)
     assert stability_gained(legs=0.0, throttle=1.0) == pytest.approx(0.5 * 10 * DT * 10)
 
 
-def test_a_quarter_of_it_while_suppressed():
+def test_recovery_falls_to_a_quarter_while_suppressed():
     assert stability_gained(suppressed=100) == pytest.approx(0.25 * 10 * DT * 10)
 
 
-def test_a_tenth_of_it_is_left_however_many_penalties_add():
+def test_recovery_is_at_least_a_tenth():
     assert stability_gained(suppressed=100, legs=0.0) == pytest.approx(0.1 * 10 * DT * 10)
     assert stability_gained(suppressed=100, throttle=1.0) == pytest.approx(0.1 * 10 * DT * 10)
 
 
 def knocked_down(arena):
-    """Shoot until the medium lies."""
+    """Shoot until the medium falls."""
     arena["medium"].stability = 30.0
     arena.order("heavy", tertiary=1)
     while not of_kind(arena.log, "fall"):
@@ -86,7 +86,7 @@ def test_a_gauss_shell_alone_does_not_fell_a_steady_mech_and_two_do():
     assert of_kind(arena.log, "fall") == []
 
 
-def test_who_lies_loses_no_stability_and_does_not_fall_again():
+def test_a_fallen_mech_loses_no_stability_and_does_not_fall_again():
     arena = pair()
     knocked_down(arena)
     arena["heavy"].cooldown[:] = 0
@@ -98,7 +98,7 @@ def test_who_lies_loses_no_stability_and_does_not_fall_again():
     assert arena["medium"].armour == MEDIUM.armour - 2 * GAUSS.damage
 
 
-def test_who_lies_neither_turns_nor_walks_nor_jumps_nor_fires():
+def test_a_fallen_mech_neither_turns_nor_walks_nor_jumps_nor_fires():
     arena = Arena({"heavy": (5, 5)}, {"light": (30, 30, EAST), "scout": (60, 5)})
     arena["light"].fallen = 30
     arena.put("heavy", 33, 30, WEST)
@@ -110,7 +110,7 @@ def test_who_lies_neither_turns_nor_walks_nor_jumps_nor_fires():
     assert arena.log == []
 
 
-def test_who_lies_vents_and_radiates():
+def test_a_fallen_mech_vents_and_radiates():
     arena = Arena({"heavy": (5, 5)}, {"scout": (30, 30)})
     scout = arena["scout"]
     scout.fallen, scout.heat = 100, 70.0
@@ -120,7 +120,7 @@ def test_who_lies_vents_and_radiates():
     assert arena["heavy"].jam > 0
 
 
-def test_a_faller_in_the_air_comes_down():
+def test_a_mech_that_falls_in_the_air_comes_down():
     arena = Arena({"heavy": (5, 5)}, {"light": (30, 30)})
     arena.put("light", 30, 30, z=5.0)
     arena["light"].fallen = 60
@@ -138,7 +138,7 @@ def test_a_hit_below_30_percent_takes_it_all_from_the_legs_and_half_from_the_bod
 
 
 def test_a_shell_hits_the_legs_by_the_height_at_which_it_enters():
-    """Level at 1 m of the heavy's 4: below 30 % of it, wherever it was meant to go."""
+    """Level at 1 m of the heavy's 4 m: below 30 % of its height, regardless of the aim."""
     arena = Arena({"light": (20, 30, EAST)}, {"heavy": (27, 30, WEST)})
     arena.missile("light", "heavy", 24, 30, 1.0, weapon="missiles")
     arena.projectiles["aim"] = 0.25
@@ -148,7 +148,7 @@ def test_a_shell_hits_the_legs_by_the_height_at_which_it_enters():
     assert arena["heavy"].armour == 200.0 - 20.0
 
 
-def test_a_mech_whose_legs_are_gone_is_legged_for_the_rest_of_the_battle():
+def test_a_mech_without_legs_stays_legged_for_the_rest_of_the_battle():
     arena = pair(0.1)
     arena["medium"].legs = 10.0
     arena.order("heavy", primary=1)
@@ -170,7 +170,7 @@ def test_a_legged_mech_walks_at_two_fifths():
     ("facing", "factor"), [(EAST, 1.5), (44, 1.5), (-44, 1.5), (46, 1.0), (NORTH, 1.0), (WEST, 1.0)]
 )
 def test_hits_from_behind_do_half_as_much_again(facing, factor):
-    """From behind: the hit travels within 45 degrees of where the target looks."""
+    """From behind: the hit travels within 45 degrees of the target's facing."""
     arena = pair()
     arena.put("medium", 27, 30, facing)
     arena.order("heavy", primary=1)
@@ -198,7 +198,7 @@ def test_a_hit_from_straight_above_is_not_from_behind():
 
 
 def test_a_shells_direction_in_the_plane_decides_what_is_the_rear():
-    """A missile that dives on the back of a light that looks away from it."""
+    """A missile dives on the back of a light that faces away from it."""
     arena = Arena({"heavy": (5, 30)}, {"light": (30, 30, EAST)})
     arena.missile("heavy", "light", 27, 30, 4)
     (hit,) = of_kind(arena.run(10), "hit")

@@ -1,4 +1,4 @@
-"""What the ground does to mechs, and what mechs leave on it."""
+"""Effects of the ground on mechs, and the wrecks of mechs."""
 
 import math
 
@@ -13,7 +13,7 @@ DEBRIS = MATERIALS[code_of("debris")]
 
 
 def bather(*pools, **overrides):
-    """A medium in the middle of pools of these materials, side by side under its box; another far away."""
+    """A medium in the middle of pools of these materials, side by side under its box; another mech far away."""
     arena = Arena({"medium": (30, 30, EAST)}, {"heavy": (5, 5), "scout": (60, 60)}, **overrides)
     for i, material in enumerate(pools):
         arena.fill(material, x=(29 + i, 30 + i), y=(20, 40), z=(0, 1))
@@ -41,7 +41,7 @@ def test_water_slows_to_three_fifths():
     assert arena["medium"].speed == pytest.approx(0.6 * MEDIUM.top_speed)
 
 
-def test_a_material_counts_once_however_many_of_its_voxels_it_is():
+def test_a_material_counts_once_for_any_number_of_voxels():
     arena = bather("lava", "lava", "lava")
     arena.fill("lava", x=(28, 33), y=(28, 33), z=(0, 3))
     arena.run()
@@ -61,7 +61,7 @@ def test_different_materials_add_up_and_their_speed_factors_multiply():
     assert arena["medium"].heat == pytest.approx(50.0 + DT * (40.0 + 20.0 - 30.0 - MEDIUM.heat_dissipation))
 
 
-def test_water_cools_only_what_is_warm():
+def test_water_cools_a_mech_to_0_at_least():
     """First the cooling, not below 0; then the heating."""
     arena = bather("water", "lava")
     arena["medium"].heat = 0.5
@@ -97,7 +97,7 @@ def test_a_kill_by_a_hazard_earns_no_credit():
 
 
 def test_a_kill_is_shared_with_a_hazard_by_hit_points():
-    """Laser 14 and lava 0.25 arrive together: the shooter has 14 / 14.25 of the kill, the rest earns no credit."""
+    """A laser's 14 and lava's 0.25 hit points arrive together: the shooter gets 14 / 14.25 of the kill."""
     arena = Arena({"medium": (20, 30, EAST)}, {"scout": (26, 30, WEST), "light": (60, 60)})
     arena.fill("lava", x=(25, 27), y=(25, 35), z=(0, 1))
     arena["scout"].armour = 2.0
@@ -109,7 +109,7 @@ def test_a_kill_is_shared_with_a_hazard_by_hit_points():
 
 
 def dying(name, place=(30.0, 30.0), wreck=1.0, **overrides):
-    """A mech on its last hit point under a laser; its class leaves a hard wreck with this probability."""
+    """A mech with one hit point left, targeted by a laser; its class leaves a hard wreck with this probability."""
     catalog = changed(**{name.split()[-1]: {"wreck_probability": wreck}})
     arena = Arena(
         {"blue medium": (place[0] - 6, place[1], EAST)},
@@ -138,7 +138,7 @@ def test_a_heavy_leaves_a_hard_wreck_of_half_its_height_in_the_columns_that_it_c
     assert HEAVY.height / 2 == 2
 
 
-def test_a_footprint_that_covers_no_column_wholly_leaves_it_in_the_column_of_its_centre():
+def test_a_footprint_without_a_whole_column_leaves_the_wreck_in_the_column_of_its_centre():
     """A scout of 1.2 m around 30 reaches from 29.4 to 30.6: it covers no column, its centre is in that from 30."""
     arena = dying("scout")
     arena.run()
@@ -146,21 +146,21 @@ def test_a_footprint_that_covers_no_column_wholly_leaves_it_in_the_column_of_its
     assert math.floor(SCOUT.height / 2) == 0
 
 
-def test_a_footprint_that_covers_a_column_wholly_leaves_it_there():
+def test_a_footprint_leaves_the_wreck_in_the_columns_that_it_covers_wholly():
     arena = dying("scout", (30.5, 30.45))
     arena.run()
     assert wreckage(arena, "wreck") == {(30, 30, 0)}
 
 
-def test_else_it_leaves_a_metre_of_debris():
+def test_without_a_hard_wreck_a_mech_leaves_a_metre_of_debris():
     arena = dying("heavy", wreck=0.0)
     arena.run()
     assert wreckage(arena, "debris") == {(x, y, 0) for x in (29, 30) for y in (29, 30)}
     assert wreckage(arena, "wreck") == set()
 
 
-def test_hard_wrecks_are_left_with_the_class_s_probability():
-    """Of 200 heavies 180 leave one, give or take four standard errors of sqrt(200 x 0.9 x 0.1) = 4.2."""
+def test_hard_wrecks_have_the_probability_of_the_class():
+    """Of 200 heavies 180 leave one, within four standard errors of sqrt(200 x 0.9 x 0.1) = 4.2."""
     arena = dying("heavy", wreck=0.9)
     hard = 0
     for _ in range(200):
@@ -198,8 +198,8 @@ def test_a_wreck_blocks_sight_and_movement_at_once():
     assert arena["blue medium"].x == pytest.approx(29 - MEDIUM.length / 2)
 
 
-def test_on_a_roof_the_wreck_lies_on_the_roof():
-    """From the highest surface at or below the feet in each column: beside the roof's edge it lies below."""
+def test_the_wreck_of_a_mech_on_a_roof_lies_on_the_roof():
+    """It lies on the highest surface at or below the feet in each column: beside the roof's edge it lies below."""
     arena = dying("heavy")
     arena.fill("concrete", x=(30, 34), y=(20, 40), z=(0, 5))
     arena.put("heavy", 30, 30, WEST, z=5.0)
@@ -212,7 +212,7 @@ def test_on_a_roof_the_wreck_lies_on_the_roof():
     assert wreckage(arena, "wreck") == on_roof | below
 
 
-def test_who_dies_in_the_air_leaves_its_wreck_on_the_ground():
+def test_a_mech_that_dies_in_the_air_leaves_its_wreck_on_the_ground():
     arena = dying("scout", physics={"gravity": 0.0})
     arena.put("scout", 30, 30, WEST, z=3.0)
     arena.run()
@@ -254,7 +254,7 @@ def test_hard_wrecks_can_be_shot_away():
     assert arena.count("wreck") == 33 - 1
 
 
-def test_what_is_shot_away_of_a_wreck_stays_away_when_the_rest_softens():
+def test_destroyed_parts_of_a_wreck_do_not_return_when_it_softens():
     arena = dying("heavy")
     arena.run()
     arena.fill("air", x=(29, 30), y=(29, 30), z=(0, 2))

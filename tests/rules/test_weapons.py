@@ -1,4 +1,4 @@
-"""Firing: who can be shot at, what a shot costs, what a hit does."""
+"""Firing: valid targets, the cost of a shot, the effects of a hit."""
 
 import math
 
@@ -50,13 +50,13 @@ def test_every_mount_with_its_trigger_on_fires_in_the_same_tick():
     assert arena["blue medium"].heat == LASER.heat + PAINTER.heat + AUTOCANNON.heat + 10.0
 
 
-def test_no_trigger_no_shot_and_an_empty_mount_never_fires():
+def test_mounts_without_a_trigger_or_a_weapon_do_not_fire():
     arena = Arena({"scout": (20, 30, EAST)}, {"medium": (24, 30, WEST)})
     arena.order("scout", primary=-1, secondary=1, tertiary=1)
     assert arena.run(5) == []
 
 
-def test_who_vents_holds_fire():
+def test_a_venting_mech_holds_fire():
     arena = duel()
     arena.order("blue medium", primary=1, vent=1)
     assert arena.run(3) == []
@@ -125,7 +125,7 @@ def test_the_laser_goes_through_what_does_not_block_sight(material):
 
 
 def test_line_of_sight_joins_the_centres_over_a_wall_or_not():
-    """The line between two mediums' centres, 1.5 m high, passes over a wall of 1 m, not over one of 3 m."""
+    """The line between two mediums' centres, 1.5 m high, passes over a wall of 1 m but not over one of 3 m."""
     for height, seen in ((1, True), (3, False)):
         arena = duel()
         arena.fill("concrete", x=(23, 24), y=(25, 35), z=(0, height))
@@ -134,7 +134,7 @@ def test_line_of_sight_joins_the_centres_over_a_wall_or_not():
 
 
 def test_the_voxels_that_hold_the_two_ends_do_not_block():
-    """Both stand in a bush that is one voxel large, around their centres."""
+    """Both mechs stand in foliage of one voxel around their centres."""
     arena = duel()
     arena.fill("foliage", x=(20, 21), y=(30, 31), z=(1, 2))
     arena.fill("foliage", x=(26, 27), y=(30, 31), z=(1, 2))
@@ -159,26 +159,26 @@ def test_without_a_choice_the_nearest_valid_target_is_taken():
     assert of_kind(arena.run(), "shot")[0].target == "far scout"
 
 
-def test_the_chosen_target_is_taken_though_another_is_nearer():
+def test_the_chosen_target_is_taken_although_another_is_nearer():
     arena = two_targets()
     arena.order("medium", primary=1, target="far scout")
     assert of_kind(arena.run(), "shot")[0].target == "far scout"
 
 
-def test_a_chosen_target_that_is_not_valid_gives_way_to_the_nearest():
+def test_an_invalid_choice_is_replaced_by_the_nearest_target():
     arena = two_targets(far=(40, 30))
     arena.order("medium", primary=1, target="far scout")
     assert of_kind(arena.run(), "shot")[0].target == "near scout"
 
 
-def test_an_empty_contact_row_is_no_choice():
+def test_an_empty_contact_row_chooses_no_target():
     arena = two_targets()
     arena["medium"].contacts[:] = -1
     arena.order("medium", primary=1, target_3=1)
     assert of_kind(arena.run(), "shot")[0].target == "near scout"
 
 
-def test_the_dead_are_no_targets():
+def test_dead_mechs_are_no_targets():
     arena = two_targets()
     arena["near scout"].alive = 0
     arena.order("medium", primary=1, target="near scout")
@@ -192,7 +192,7 @@ def test_of_targets_at_equal_distances_the_lower_spawn_place_is_taken():
     assert of_kind(arena.run(), "shot")[0].target == "near scout"
 
 
-def test_friends_are_no_targets():
+def test_team_mates_are_no_targets():
     arena = Arena({"medium": (20, 30, EAST), "scout": (24, 30)}, {"light": (50, 50)})
     arena.order("medium", primary=1, secondary=1, target="scout")
     assert arena.run(3) == []
@@ -255,7 +255,7 @@ def test_the_flamer_heats_its_target_up_to_95_percent_of_its_capacity_and_never_
     assert arena["medium"].heat == pytest.approx(0.95 * MEDIUM.heat_capacity - 2 * MEDIUM.heat_dissipation * DT)
 
 
-def test_a_mech_that_is_hotter_stays_as_it_is_under_the_flamer():
+def test_the_flamer_does_not_heat_a_hotter_mech():
     arena = Arena({"light": (20, 30, EAST)}, {"medium": (23, 30, WEST)})
     arena["medium"].heat = 99.0
     arena.order("light", primary=1)
@@ -298,7 +298,7 @@ def test_a_longer_suppression_stays():
     assert arena["red medium"].suppressed == 100 - ticks
 
 
-def test_gauss_knocks_its_target_about():
+def test_gauss_takes_stability_from_its_target():
     arena = Arena({"heavy": (20, 30, EAST)}, {"medium": (30, 30, WEST)})
     arena.order("heavy", tertiary=1)
     arena.run(10)
@@ -331,7 +331,7 @@ def test_an_arc_of_360_degrees_has_no_gap_behind(facing):
 
 
 @pytest.mark.parametrize("speed", [0.5, 2.0, 5.0])
-def test_a_shell_too_slow_for_its_range_is_fired_all_the_same(speed):
+def test_a_shell_too_slow_for_its_range_is_fired_anyway(speed):
     arena = Arena({"heavy": (20, 20, 0)}, {"scout": (35, 20)}, catalog=changed(gauss={"speed": speed}))
     arena.order("heavy", tertiary=1)
     arena.run(40)

@@ -1,4 +1,4 @@
-"""The zone's score. `engine/test_outcome_oracle.py` has the ends of a battle."""
+"""The zone's score. `engine/test_outcome_oracle.py` tests the ends of battles."""
 
 import pytest
 
@@ -22,21 +22,21 @@ def scores(arena):
 
 
 @pytest.mark.parametrize(("x", "inside"), [(35.0, True), (35.01, False)])
-def test_who_has_its_centre_in_the_circle_scores_alone(x, inside):
+def test_only_mechs_with_their_centre_in_the_circle_score(x, inside):
     arena = contest((x, 30))
     arena.run(10)
     assert scores(arena) == pytest.approx([10 * DT if inside else 0.0, 0.0])
 
 
 @pytest.mark.parametrize(("z", "inside"), [(1.9, True), (2.0, False)])
-def test_who_is_high_up_is_not_inside(z, inside):
+def test_a_mech_high_above_the_ground_is_not_inside(z, inside):
     arena = contest(physics={"gravity": 0.0})
     arena.put("medium", 30, 30, z=z)
     arena.run()
     assert bool(scores(arena)[BLUE]) == inside
 
 
-def test_a_contested_zone_pays_a_quarter_and_the_heavier_more():
+def test_a_contested_zone_gives_each_team_a_quarter_and_the_heavier_more():
     """55 t against 20 t: 1/4 + 3/4 x 35 / 75 for blue, 1/4 for red."""
     arena = contest(red=(33, 30))
     arena.run()
@@ -44,7 +44,7 @@ def test_a_contested_zone_pays_a_quarter_and_the_heavier_more():
     assert scores(arena) == pytest.approx([(0.25 + 0.75 * share) * DT, 0.25 * DT])
 
 
-def test_the_dead_hold_no_zone():
+def test_dead_mechs_hold_no_zone():
     arena = contest(red=(33, 30))
     arena["scout"].alive = 0
     arena.run()

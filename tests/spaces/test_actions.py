@@ -132,7 +132,7 @@ def test_callers_arrays_are_only_read(action_format, mechs):
         assert np.ndim(array) == 0 or array.flags.writeable
 
 
-def test_numbers_that_are_out_of_bounds_are_left_to_the_engine():
+def test_numbers_out_of_bounds_are_passed_to_the_engine():
     wild = vector(throttle=np.nan, strafe=np.inf, turn=-7)
     np.testing.assert_array_equal(read_action("continuous", wild), wild)
     action = no_op() | {"motion": [np.nan, 0, 0, 3]}
@@ -171,7 +171,7 @@ def test_an_unknown_format_is_named():
         read_action("multidiscrete", np.zeros(27))
 
 
-def test_masks_split_into_what_samplers_take():
+def test_masks_split_into_the_parts_that_samplers_take():
     engine = BattleEngine("skirmish", 2)
     engine.reset([1, 2])
     masks = action_masks(engine)
@@ -194,7 +194,7 @@ def test_masks_split_into_what_samplers_take():
 @pytest.mark.parametrize("name", CONFIGS)
 @settings(max_examples=8)
 @given(seed=st.integers(0, 2**32))
-def test_what_masks_forbid_does_nothing(name, seed):
+def test_masked_choices_have_no_effect(name, seed):
     engine = BattleEngine(CONFIGS[name], 2)
     forbidden = np.zeros(len(PARTS), int)
     for rng in fight(engine, seed):
@@ -270,7 +270,7 @@ HEAVY, MEDIUM, SCOUT = 0, 1, 4
 MOTION = ("throttle", "strafe", "turn")
 
 
-def test_what_a_class_lacks_is_impossible(engine):
+def test_parts_that_a_class_lacks_are_masked(engine):
     assert [possible(engine, HEAVY, name) for name in (*MOTION, "jet", "electronics", *MOUNTS)] == [
         *(True, True, True, False, False),
         *(True, True, True, True),
@@ -337,7 +337,7 @@ def test_a_shut_down_mech_can_act_from_the_decision_in_which_it_may_restart(engi
     assert possible(engine, SCOUT, "vent")
 
 
-def test_targets_are_the_filled_rows_of_who_can_fire(engine):
+def test_targets_are_the_filled_rows_of_mechs_that_can_fire(engine):
     mech = engine.state.mechs[0, MEDIUM]
     mech["contacts"] = NO_MECH
     mech["contacts"][:2] = 7, 5
@@ -350,7 +350,7 @@ def test_targets_are_the_filled_rows_of_who_can_fire(engine):
     assert action_masks(engine)[0, MEDIUM, at].tolist() == [1, 1, 1, 1, 1, 1]
 
 
-def test_the_dead_and_who_has_no_battle_have_the_neutral_choices(engine):
+def test_dead_mechs_and_finished_battles_have_only_neutral_choices(engine):
     neutral = np.zeros(MASK_SIZE, np.int8)
     neutral[[MASK_SLICES[part.name].start + part.neutral for part in PARTS]] = 1
     engine.state.mechs["alive"][0, MEDIUM] = 0

@@ -37,7 +37,7 @@ def test_every_entry_of_an_action_is_described():
     assert all(entry.available for entry in described)
 
 
-def test_a_class_lacks_what_its_suite_lacks():
+def test_entries_that_a_class_lacks_are_described_as_empty():
     empty = [feature.name for feature in describe_observation(SCOUT) if not feature.filled]
     assert empty == ["self.cooldown_secondary", "self.cooldown_tertiary", "self.has_secondary", "self.has_tertiary"]
     empty = {feature.name.rsplit(".", 1)[0] for feature in describe_observation(HEAVY) if not feature.filled}
@@ -51,7 +51,7 @@ def test_a_class_lacks_what_its_suite_lacks():
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_what_a_class_lacks_is_never_there(name):
+def test_entries_that_a_class_lacks_are_always_zero(name):
     engine = BattleEngine(CONFIGS[name], 2)
     classes = engine.config.mech_classes
     seen = np.zeros((len(classes), OBSERVATION_DIM), bool)

@@ -78,7 +78,7 @@ def test_doing_nothing_is_explained_as_nothing(engine):
         assert part.effect == ("sorts the next contact table by distance" if part.name == "display" else "nothing")
 
 
-def test_parts_read_well():
+def test_the_text_of_every_part():
     assert str(ActionPart("turn", "turn 1", "turns", None)) == "turn: turn 1 -> turns"
     assert str(ActionPart("jet", "jet 1", "nothing", "dead")) == "jet: jet 1 -> refused: dead"
 
@@ -247,7 +247,7 @@ def part_of(choice_part):
 @pytest.mark.parametrize("name", CONFIGS)
 @settings(max_examples=4)
 @given(seed=st.integers(0, 2**32))
-def test_what_masks_forbid_is_refused(name, seed):
+def test_masked_choices_are_refused(name, seed):
     engine = BattleEngine(CONFIGS[name], 1)
     names = [""] * engine.num_mechs
     for rng in fight(engine, seed):
@@ -262,7 +262,7 @@ def test_what_masks_forbid_is_refused(name, seed):
 @pytest.mark.parametrize("name", CONFIGS)
 @settings(max_examples=4)
 @given(seed=st.integers(0, 2**32))
-def test_what_is_refused_does_nothing(name, seed):
+def test_refused_parts_have_no_effect(name, seed):
     engine = BattleEngine(CONFIGS[name], 1)
     names = [""] * engine.num_mechs
     for rng in fight(engine, seed):

@@ -17,7 +17,7 @@ def test_bytes_are_the_array(array):
     assert again.flags.writeable
 
 
-def test_parts_have_names_of_their_own():
+def test_parts_have_prefixed_names():
     whole = named("a", {"x": np.zeros(1), "b.y": np.ones(2)}) | {"ab": np.zeros(3)}
     assert set(whole) == {"a.x", "a.b.y", "ab"}
     assert set(part_of(whole, "a")) == {"x", "b.y"}
@@ -28,7 +28,7 @@ def test_parts_have_names_of_their_own():
     ("arrays", "message"),
     [
         ({}, r"state of it: missing arrays: \['x'\]; unknown arrays: \[\]"),
-        ({"x": np.zeros((3, 2)), "z": 1}, r"missing: \[\]; unknown arrays: \['z'\]"),
+        ({"x": np.zeros((3, 2)), "z": 1}, r"missing arrays: \[\]; unknown arrays: \['z'\]"),
         ({"x": [[0.0, 0.0]]}, "'x': expected an array, got list"),
         ({"x": np.zeros((3, 3))}, r"'x': expected \(any, 2\) float64, got \(3, 3\) float64"),
         ({"x": np.zeros(2)}, r"'x': expected \(any, 2\) float64, got \(2,\) float64"),

@@ -29,7 +29,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_numbers_that_json_does_not_know_are_refused(tmp_path):
+def test_non_finite_numbers_are_refused_in_json(tmp_path):
     with pytest.raises(ValueError, match="JSON compliant"):
         atomic.write_json(tmp_path / "a.json", {"x": float("nan")})
 
@@ -72,7 +72,7 @@ def test_a_folder_is_never_overwritten(tmp_path):
         pass
 
 
-def test_an_empty_folder_is_taken_and_kept_if_the_work_fails(tmp_path):
+def test_an_empty_folder_is_replaced_and_kept_if_the_block_fails(tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(KeyboardInterrupt):

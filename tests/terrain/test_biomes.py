@@ -43,7 +43,7 @@ def test_any_plot_is_painted_with_the_declared_materials_and_room_under_what_han
 
 @pytest.mark.parametrize("biome", default_biomes())
 @pytest.mark.parametrize(("shape", "seed"), [(s, seed) for s in [(50, 50), (37, 63), (100, 44)] for seed in range(6)])
-def test_heavies_get_through_the_plot_and_out_of_whatever_they_get_into(biome, shape, seed):
+def test_heavies_can_cross_the_plot_and_leave_every_place_that_they_reach(biome, shape, seed):
     """Over half of the ground, in one piece that reaches all four edges; but for a forest, whose trunks stand close."""
     heights = surface(paint(biome, shape, seed))
     assert walks(heights, MEDIUM)[1] == 0
@@ -89,7 +89,7 @@ def test_city_has_streets_for_the_widest_mech(seed):
     assert np.count_nonzero(np.diff(free_columns.astype(int)) == 1) >= 1
 
 
-def test_forest_hides_without_blocking():
+def test_forest_blocks_sight_but_not_movement():
     voxels = paint("forest")
     hidden = (voxels[1] == FOLIAGE).mean()
     blocked = (tops(voxels) > 0).mean()

@@ -39,11 +39,11 @@ def test_a_map_of_a_registered_biome_comes_from_its_brush_and_its_recipe_makes_i
     assert Terrain.from_recipe(Recipe.from_json(terrain.recipe.to_json())).content_hash == terrain.content_hash
 
 
-def test_the_maps_of_configurations_that_do_not_name_it_stay_as_they_are(registered):
+def test_maps_of_configurations_without_it_do_not_change(registered):
     assert tuple(BIOMES)[:-1] == default_biomes() == make_config("battle").terrain.biomes
 
 
-def test_a_recipe_is_refused_where_the_biome_is_unknown_or_paints_otherwise(config):
+def test_a_recipe_is_refused_if_the_biome_is_unknown_or_paints_differently(config):
     recipe = generate(make_config(config, terrain={"biomes": ("swamp",)}), 3).recipe
     del BIOMES["swamp"]
     with pytest.raises(RecipeError, match="unknown biome 'swamp'"):
@@ -61,6 +61,6 @@ def test_a_recipe_is_refused_where_the_biome_is_unknown_or_paints_otherwise(conf
         ("bog", {"peat": (0, 1)}, "'bog': shares: unknown materials: peat"),
     ],
 )
-def test_a_biome_that_cannot_be_registered(name, shares, message):
+def test_invalid_biomes_cannot_be_registered(name, shares, message):
     with pytest.raises(ConfigError, match=message):
         register_biome(Biome(name=name, brush=swamp, shares=shares))

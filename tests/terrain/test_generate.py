@@ -162,14 +162,14 @@ def test_direct_lanes_are_bare_in_their_whole_width(maps):
         assert all(labels[int(y), int(x)] for x, y in ends)
 
 
-def test_flanking_lanes_hold_nothing_that_stops_a_step(maps):
+def test_flanking_lanes_have_no_obstacles(maps):
     _, terrains = maps
     for terrain in terrains:
         flank = (terrain.lanes & Lane.FLANK > 0) & (distance_from_zone(terrain) > terrain.zone_radius + 1)
         assert set(np.unique(terrain.voxels[:, flank])) <= {AIR, DIRT, FOLIAGE}
 
 
-def test_the_ways_from_the_spawn_areas_to_the_zone_are_alike(maps):
+def test_both_teams_have_similar_walking_distances_to_the_zone(maps):
     """To the permitted difference, for what lanes and terrain make of them: the blocks at the zone are cleared first.
 
     `oracles.walking` finds ways up to 1.4 % too long, and begins and ends them on whole metres.

@@ -40,7 +40,7 @@ def test_plots_end_where_the_image_begins():
             assert not ((np.abs(before - after) > 1) & (np.minimum(before, after) > 0)).any()
 
 
-def test_mirroring_is_off_by_default_and_changes_only_what_it_must():
+def test_mirroring_is_off_by_default_and_keeps_spawns_and_zone_radius():
     plain, mirrored = make_config("battle"), make_config("battle", terrain=MIRRORED)
     for seed in range(5):
         one, other = generate(plain, seed), generate(mirrored, seed)

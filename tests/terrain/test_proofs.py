@@ -147,7 +147,7 @@ def test_maps_keep_cover(maps):
 
 
 @pytest.mark.parametrize("maps", cases([kind for kind in KINDS if kind.startswith("all ")]), indirect=True)
-def test_biomes_are_made_of_what_they_declare(maps):
+def test_biomes_consist_of_their_declared_materials(maps):
     kind, found = maps
     declared = BIOMES[kind.removeprefix("all ")].shares
     undeclared = {"air", "dirt", "concrete", "reinforced"}  # the ground and the cover in and around the zone
@@ -253,7 +253,7 @@ def map_configs(draw: st.DrawFn) -> MapConfig:
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(map_configs(), st.integers(0, 2**64 - 1))
-def test_whatever_is_permitted_is_connected_and_closed_nowhere(rules, seed):
+def test_every_valid_configuration_gives_connected_maps_without_traps(rules, seed):
     found = examine(rules, seed)
     assert all(found.on_foot.values())
     assert not any(found.trapped.values())

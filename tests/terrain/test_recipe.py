@@ -20,7 +20,7 @@ SHA = "0123456789abcdef" * 4
 
 
 @pytest.mark.parametrize("name", scenarios())
-def test_a_recipe_makes_the_same_map_from_its_json(name):
+def test_a_recipe_generates_the_same_map_from_its_json(name):
     terrain = generate(scenarios()[name].config, 7)
     recipe = Recipe.from_json(terrain.recipe.to_json())
     assert recipe == terrain.recipe
@@ -88,7 +88,7 @@ json_values = st.recursive(
 
 @given(recipe=recipes(), key=st.sampled_from(["seed", "generator", "content_hash", "config"]), value=json_values)
 @settings(max_examples=200)
-def test_any_other_value_is_a_recipe_or_refused(recipe, key, value):
+def test_any_other_value_is_a_valid_recipe_or_refused(recipe, key, value):
     content = json.loads(recipe.to_json())
     content[key] = value
     text, reason = json.dumps(content), None
@@ -116,7 +116,7 @@ def test_any_other_value_is_a_recipe_or_refused(recipe, key, value):
         pytest.param("[" * 200_000, "not JSON", id="nested too deep"),
     ],
 )
-def test_what_is_no_recipe_is_refused(text, reason):
+def test_non_recipes_are_refused(text, reason):
     with pytest.raises(RecipeError, match=reason):
         Recipe.from_json(text)
 
@@ -182,7 +182,7 @@ def test_recipes_of_another_map_are_refused(change):
         Terrain.from_recipe(recipe)
 
 
-def test_the_content_hash_is_of_everything_that_a_battle_takes_from_the_map():
+def test_the_content_hash_covers_everything_that_a_battle_uses_of_the_map():
     terrain = generate(make_config("duel"), 3)
     voxels, spawns = terrain.voxels.copy(), terrain.spawns.copy()
     voxels[0, 0, 0] += 1
@@ -195,7 +195,7 @@ def test_the_content_hash_is_of_everything_that_a_battle_takes_from_the_map():
     assert dataclasses.replace(terrain, voxels=np.asfortranarray(terrain.voxels)).content_hash == terrain.content_hash
 
 
-def test_battles_that_differ_in_rules_alone_share_their_maps():
+def test_battles_that_differ_only_in_rules_share_their_maps():
     one, other = make_config("duel"), make_config("duel", max_steps=17, zone={"score_to_win": 5.0})
     assert generate(one, 5).recipe == generate(other, 5).recipe
     with pytest.raises(ConfigError):

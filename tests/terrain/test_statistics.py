@@ -90,7 +90,7 @@ def test_one_way_for_each_gap_that_the_mech_fits_through() -> None:
     assert map_statistics(terrain).lane_count == 1.5
 
 
-def test_a_dead_end_is_no_way() -> None:
+def test_a_dead_end_does_not_count_as_a_way() -> None:
     terrain = flat_map()
     y, x = np.indices((SIZE, SIZE)) + 0.5
     terrain.voxels[:4, np.abs(np.hypot(x - 6, y - 6) - 12.7) < 1] = CONCRETE

@@ -69,7 +69,7 @@ def test_glass_desert_has_dunes_of_several_metres():
 
 
 @several_plots
-def test_jungle_blinds_without_blocking(shape, seed):
+def test_jungle_blocks_sight_but_not_movement(shape, seed):
     voxels = paint("jungle", shape, seed)
     assert 0.6 < (voxels[EYE] == FOLIAGE).mean() < 0.9
     assert sight(voxels) < 4
@@ -98,7 +98,7 @@ def test_jungle_has_clearings():
 
 
 @several_plots
-def test_greenhouses_show_and_hide(shape, seed):
+def test_greenhouse_walls_are_transparent_and_beds_hide_mechs(shape, seed):
     voxels = paint("greenhouse", shape, seed)
     assert set(np.unique(voxels)) <= {AIR, GLASS, CONCRETE, FOLIAGE}
     beds = (voxels == FOLIAGE).sum(axis=0)
@@ -110,7 +110,7 @@ def test_greenhouses_show_and_hide(shape, seed):
 
 
 @several_plots
-def test_halls_are_entered_by_heavies(shape, seed):
+def test_heavies_can_enter_halls(shape, seed):
     """Of the places where a heavy has room, in halls and outside, nearly all are connected."""
     free = ~SOLID[paint("greenhouse", shape, seed)[:HEAVY]].any(axis=0)
     label, _ = ndimage.label(np.lib.stride_tricks.sliding_window_view(free, (HEAVY, HEAVY)).all(axis=(2, 3)))
@@ -199,7 +199,7 @@ def test_dishes_keep_clear_of_lanes(seed):
 
 
 @several_plots
-def test_trenches_are_stepped_out_of(shape, seed):
+def test_mechs_can_step_out_of_trenches(shape, seed):
     voxels = paint("relay", shape, seed)
     heights = SOLID[voxels].argmin(axis=0)
     parapet = heights == 1

@@ -93,7 +93,7 @@ def test_no_roof_hangs_beside_a_lane_without_pillars():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_stands_and_monuments_are_climbed(seed):
+def test_mechs_can_climb_stands_and_monuments(seed):
     voxels = paint("plaza", seed=seed)
     steps = (voxels[2] == CONCRETE) & (voxels[3] == AIR)
     reached = footprints(walk(voxels, 4, 4), (50, 50), 4)
@@ -216,7 +216,7 @@ def test_the_heavy_wades_along_all_channels(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_quay_is_climbed_by_the_heavy(shape):
+def test_the_heavy_can_climb_every_quay(shape):
     for seed in range(4):
         voxels = paint("canal", shape, seed)
         reached = footprints(walk(voxels, 4, 4), shape, 4)
@@ -235,7 +235,7 @@ def longest_views(opaque):
     return np.array(views)
 
 
-def test_who_wades_sees_and_is_seen_along_the_channel_only():
+def test_a_wading_mech_sees_and_is_seen_along_the_channel_only():
     """At a medium's middle, 1.5 m high, in the water; one quay in four is only 1 m high."""
     shares = []
     for seed in range(12):
