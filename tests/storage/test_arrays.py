@@ -27,8 +27,8 @@ def test_parts_have_prefixed_names():
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({}, r"state of it: missing arrays: \['x'\]; unknown arrays: \[\]"),
-        ({"x": np.zeros((3, 2)), "z": 1}, r"missing arrays: \[\]; unknown arrays: \['z'\]"),
+        ({}, r"state of it: arrays missing: \['x'\]; unknown: \[\]"),
+        ({"x": np.zeros((3, 2)), "z": 1}, r"arrays missing: \[\]; unknown: \['z'\]"),
         ({"x": [[0.0, 0.0]]}, "'x': expected an array, got list"),
         ({"x": np.zeros((3, 3))}, r"'x': expected \(any, 2\) float64, got \(3, 3\) float64"),
         ({"x": np.zeros(2)}, r"'x': expected \(any, 2\) float64, got \(2,\) float64"),

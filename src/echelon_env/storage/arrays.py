@@ -55,7 +55,7 @@ def check_arrays(what: str, arrays: Mapping[str, Any], expected: Mapping[str, Ki
     """
     missing, unknown = sorted(expected.keys() - arrays.keys()), sorted(arrays.keys() - expected.keys())
     if missing or unknown:
-        raise ValueError(f"state of {what}: missing arrays: {missing}; unknown arrays: {unknown}")
+        raise ValueError(f"state of {what}: arrays missing: {missing}; unknown: {unknown}")
     for name, (shape, dtype) in expected.items():
         array = arrays[name]
         if not isinstance(array, np.ndarray):
