@@ -72,7 +72,7 @@ def test_impossible_configurations_are_refused(overrides, message):
     ("change", "message"),
     [
         ({"primary": "lazer"}, "primary of 'medium': unknown weapon 'lazer'; did you mean 'laser'"),
-        ({"top_speed": 25.0}, "'medium' moves 1.25 m a tick"),
+        ({"top_speed": 25.0}, "'medium' moves 1.25 m per tick"),
         ({"armour": 0.0}, "armour of 'medium': expected more than 0"),
         ({"height": 21.0}, "terrain.height 20 is less than the height of 'medium'"),
         ({"contact_slots": 13}, "contact_slots of 'medium': expected 1 to 12, got 13"),

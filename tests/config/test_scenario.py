@@ -116,8 +116,8 @@ WRONG = [
     ('description = "x"\n[terrain]\nmax_spawn_distance = 5.0\n', 3, "leave no room for the zone"),
     ('description = "x"\n[catalog]\nweapons = 3\n', 3, "'catalog.weapons': expected a sequence"),
     ('description = "x"\ndt = nan\n', 2, "'dt': expected a number"),
-    ("max_steps = 3\n", 1, "description: expected what the scenario is, got None"),
-    ('max_steps = 3\ndescription = ""\n', 2, "description: expected what the scenario is, got ''"),
+    ("max_steps = 3\n", 1, "description: expected a text about the scenario, got None"),
+    ('max_steps = 3\ndescription = ""\n', 2, "description: expected a text about the scenario, got ''"),
     ("", 1, "description: expected"),
     ("max_steps 3\n", 1, "Expected '='"),
 ]

@@ -288,7 +288,5 @@ def test_a_mistyped_argument_is_answered_with_the_right_one(makers, wrong, right
 @pytest.mark.parametrize("name", ["opponent", "teammate"])
 @pytest.mark.parametrize("make", EVERY_MECH)
 def test_policies_of_other_mechs_are_refused_where_the_caller_controls_all(make, name):
-    with pytest.raises(
-        ConfigError, match=f"^unknown argument '{name}'; all mechs are the caller's here, see BattleEnv"
-    ):
+    with pytest.raises(ConfigError, match=f"^unknown argument '{name}'; here all mechs are agents, see BattleEnv"):
         make(["duel"] if make is CurriculumParallelEnv else "duel", **{name: "novice"})

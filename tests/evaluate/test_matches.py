@@ -262,7 +262,7 @@ def test_a_match_says_what_it_was_played_with():
     ("seeds", "message"),
     [
         ([], "at least one"),
-        ([SEEDS[0], SEEDS[0]], "twice"),
+        ([SEEDS[0], SEEDS[0]], "duplicates"),
         ([training_seed(0, 0, 0)], "outside the allowed range"),
         ([EVALUATION_SEEDS.stop], "outside the allowed range"),
         ([0.5], "expected an integer"),
@@ -290,9 +290,9 @@ SHARED = FunctionPolicy(still)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda config, noise: SHARED, "'me' and 'me' make one object"),
-        (lambda config, noise: still, "'me': expected to make an object with reset and act"),
-        (lambda config, noise: FunctionPolicy, "'me': expected to make an object with reset and act"),
+        (lambda config, noise: SHARED, "'me' and 'me' make the same policy object"),
+        (lambda config, noise: still, "'me': expected a policy with reset and act"),
+        (lambda config, noise: FunctionPolicy, "'me': expected a policy with reset and act"),
         (lambda config, noise: FunctionPolicy(lambda rows: rows[:, :3]), "actions of the player 'me'"),
     ],
 )

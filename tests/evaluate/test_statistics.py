@@ -235,7 +235,7 @@ def test_strata_that_are_none_are_refused() -> None:
             with pytest.raises(ValueError, match=r"stratum 'b': expected finite values \(units,\)"):
                 interval({**good, "b": bad})
     for interval in (score_interval, bootstrap):
-        with pytest.raises(ValueError, match=r"between 0 and 1, got some from 0\.5 to 1\.5"):
+        with pytest.raises(ValueError, match=r"between 0 and 1, got scores from 0\.5 to 1\.5"):
             interval({**good, "b": np.array([1.5])})
     with pytest.raises(ValueError, match=r"same strata of both, got \['a'\] and \['b'\]"):
         probability_of_improvement(good, {"b": good["a"]})

@@ -108,9 +108,9 @@ def test_bad_arguments_are_refused(frames: list[NDArray[np.uint8]], tmp_path: Pa
     path = tmp_path / "battle.gif"
     with pytest.raises(ValueError, match="frames: expected at least one, got none"):
         save_gif([], path)
-    with pytest.raises(ValueError, match=r"got \(10, 10, 3\) uint8 as frame 1"):
+    with pytest.raises(ValueError, match=r"got \(10, 10, 3\) uint8 at index 1"):
         save_gif([frames[0], np.zeros((10, 10, 3), np.uint8)], path)
-    with pytest.raises(ValueError, match="float64 as frame 0"):
+    with pytest.raises(ValueError, match="float64 at index 0"):
         save_gif([np.zeros((10, 10, 3))], path)  # type: ignore[list-item]
     for fps in (0, -1, 51, float("nan")):
         with pytest.raises(ValueError, match="fps: expected more than 0 and at most 50"):

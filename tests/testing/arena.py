@@ -1,4 +1,4 @@
-"""A small parallel environment that keeps every rule: agents drift on a plane, tire, die, and time runs out."""
+"""A small parallel environment that keeps every rule: agents move on a plane and die at random; a time limit."""
 
 from collections import OrderedDict
 
@@ -55,7 +55,7 @@ class Arena(ParallelEnv):
         assert list(actions) == self.agents
         self.time += 1
         for agent, action in actions.items():
-            assert agent.startswith("walker") or action[0] != self.time % 3, "the mask forbids it"
+            assert agent.startswith("walker") or action[0] != self.time % 3, "masked action"
             self.place[agent] = np.clip(self.place[agent] + action / 2, -10, 10)
         present, dying = self.agents, self.rng.random(5) < 0.08
         terminations = {agent: bool(dying[self.possible_agents.index(agent)]) for agent in present}

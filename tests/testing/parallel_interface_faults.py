@@ -1,4 +1,4 @@
-"""Parallel environments that each break one rule of what a call returns."""
+"""Parallel environments that each break one rule about the result of a call."""
 
 import copy
 
@@ -17,12 +17,12 @@ def fault(check):
     return register
 
 
-class Spoilt(Arena):
-    """Changes what `step` returned by `spoil`, from the fourth step on."""
+class Corrupted(Arena):
+    """Applies `corrupt` to the result of `step`, from the fourth step on."""
 
     def step(self, actions):
         returned = super().step(actions)
-        return self.spoil(*returned) or returned if self.time > 3 and returned[0] else returned
+        return self.corrupt(*returned) or returned if self.time > 3 and returned[0] else returned
 
 
 @fault("reset")
@@ -38,20 +38,20 @@ class ResetWithoutInfos(Arena):
 
 
 @fault("step")
-class StepRaises(Spoilt):
-    def spoil(self, *_):
+class StepRaises(Corrupted):
+    def corrupt(self, *_):
         raise KeyError("walker")
 
 
 @fault("step")
-class OneFlagOnly(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class OneFlagOnly(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         return observations, rewards, terminations, infos
 
 
 @fault("step")
-class RewardsInAList(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class RewardsInAList(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         return observations, [*rewards.values()], terminations, truncations, infos
 
 
@@ -72,14 +72,14 @@ class NoAgentsAfterReset(Arena):
 
 
 @fault("agents")
-class AgentTwice(Spoilt):
-    def spoil(self, *_):
+class AgentTwice(Corrupted):
+    def corrupt(self, *_):
         self.agents = [*self.agents, *self.agents[:1]]
 
 
 @fault("agents")
-class StrangerAmongAgents(Spoilt):
-    def spoil(self, observations, *others):
+class StrangerAmongAgents(Corrupted):
+    def corrupt(self, observations, *others):
         self.agents.append("stranger")
         for part in (observations, *others):
             part["stranger"] = next(iter(part.values()))
@@ -95,8 +95,8 @@ class PossibleAgentsShrink(Arena):
 
 
 @fault("agents")
-class Vanishes(Spoilt):
-    def spoil(self, *_):
+class Vanishes(Corrupted):
+    def corrupt(self, *_):
         self.agents = self.agents[1:]
 
 
@@ -138,25 +138,25 @@ class TheDeadEarn(Arena):
 
 
 @fault("flags")
-class FlagsAreNone(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class FlagsAreNone(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         truncations.update({agent: flag or None for agent, flag in truncations.items()})
 
 
 @fault("termination")
-class TheDeadStay(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class TheDeadStay(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         self.agents = [agent for agent in terminations if not truncations[agent]]
 
 
 @fault("truncation")
-class TheTruncatedStay(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class TheTruncatedStay(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         self.agents = [agent for agent in terminations if not terminations[agent]]
 
 
 @fault("end")
-class GoesOnAfterTheEnd(Arena):
+class ContinuesAfterTheEnd(Arena):
     def step(self, actions):
         if self.agents:
             return super().step(actions)
@@ -173,10 +173,10 @@ class RevivesAfterTheEnd(Arena):
 
 
 def bad_reward(name, value):
-    def spoil(self, observations, rewards, *_):
+    def corrupt(self, observations, rewards, *_):
         rewards[next(iter(rewards))] = value
 
-    return type(name, (Spoilt,), {"spoil": spoil})
+    return type(name, (Corrupted,), {"corrupt": corrupt})
 
 
 for name, value in {"Nan": np.nan, "Bool": True, "Text": "1.0"}.items():
@@ -184,18 +184,18 @@ for name, value in {"Nan": np.nan, "Bool": True, "Text": "1.0"}.items():
 
 
 def bad_observation(name, change):
-    def spoil(self, observations, *_):
+    def corrupt(self, observations, *_):
         change(observations[next(iter(observations))])
 
-    return type(name, (Spoilt,), {"spoil": spoil})
+    return type(name, (Corrupted,), {"corrupt": corrupt})
 
 
 fault("observations")(bad_observation("ObservationTooHigh", lambda o: o["place"].__setitem__(1, 10.001)))
 
 
 @fault("infos")
-class InfosAreNone(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class InfosAreNone(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         infos.update(dict.fromkeys(infos))
 
 

@@ -4,12 +4,12 @@ from echelon_env.testing import CHECKS, ConformanceError
 from testing import test_parallel, test_vector
 
 
-def test_every_check_has_planted_faults():
-    planted = {check for check, *_ in [*test_parallel.FAULTS, *test_vector.FAULTS]}
-    assert planted == set(CHECKS)
+def test_every_check_has_injected_faults():
+    injected = {check for check, *_ in [*test_parallel.FAULTS, *test_vector.FAULTS]}
+    assert injected == set(CHECKS)
 
 
-def test_an_error_can_be_placed_within_something():
+def test_within_prefixes_the_place_of_an_error():
     error = ConformanceError("rewards", "agent 'a'", "a number", "None").within("step 3")
     assert str(error) == (
         "rewards: step 3, agent 'a': expected a number, got None (every reward is a finite real number)"

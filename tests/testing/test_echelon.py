@@ -78,7 +78,7 @@ def test_vector_battles():
         return echelon_env.BattleVectorEnv("duel-open", num_envs, autoreset_mode=mode, maps=2)
 
     novices = Novices(echelon_env.make_config("duel-open"))
-    # time ends a battle after 480 decisions only: an episode that ends before was ended by a death or a victory
+    # the time limit is 480 decisions: an episode that ends earlier was ended by a death or a victory
     check_vector_env(
         make, lambda: echelon_env.BattleEnv("duel-open", maps=2), num_envs=2, max_steps=200, actions=novices
     )

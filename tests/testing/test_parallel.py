@@ -1,4 +1,4 @@
-"""Every fault planted in a good environment is found by the check of its name."""
+"""Every fault injected into a correct environment is found by the check of its name."""
 
 import dataclasses
 import itertools
@@ -10,21 +10,21 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 from gymnasium.utils import seeding
 
 from echelon_env.testing import ConformanceError, ConformanceWarning, check_parallel_env
-from testing import parallel_course_faults, parallel_interface_faults  # noqa: F401  (the first registers its faults)
+from testing import parallel_behaviour_faults, parallel_interface_faults  # noqa: F401  (the first registers its faults)
 from testing.arena import LIMIT, Arena
-from testing.parallel_interface_faults import Spoilt, bad_observation
+from testing.parallel_interface_faults import Corrupted, bad_observation
 
 FAULTS = parallel_interface_faults.FAULTS
 
 
 @pytest.mark.parametrize(("check", "environment"), FAULTS)
-def test_a_planted_fault_is_found(check, environment):
+def test_an_injected_fault_is_found(check, environment):
     with pytest.raises(ConformanceError, match=rf"^{check}: .*: expected .*, got ") as caught:
         check_parallel_env(environment)
     assert caught.value.check == check
 
 
-def test_the_good_environment_passes():
+def test_the_correct_environment_passes():
     for make in (Arena, lambda: Arena("ansi")):
         for seed in (0, 5):
             check_parallel_env(make, seed=seed, episodes=3)
@@ -43,13 +43,13 @@ def test_the_report_names_check_place_and_values():
     assert isinstance(error, AssertionError)
 
 
-class BothFlags(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class BothFlags(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         terminations.update(truncations if self.time == LIMIT else {})
 
 
-class SomeTruncated(Spoilt):
-    def spoil(self, observations, rewards, terminations, truncations, infos):
+class SomeTruncated(Corrupted):
+    def corrupt(self, observations, rewards, terminations, truncations, infos):
         dead = dict(terminations)
         terminations.update(dict.fromkeys(dead, False))
         truncations.update({agent: dead[agent] or truncations[agent] for agent in dead})
@@ -79,12 +79,12 @@ class Endless(Arena):
         (Endless, "no episode ended within 30 steps"),
     ],
 )
-def test_cases_that_the_contract_leaves_open_cause_a_warning(environment, words):
+def test_undefined_behaviour_causes_a_warning(environment, words):
     with pytest.warns(ConformanceWarning, match=words):
         check_parallel_env(environment, max_steps=30)
 
 
-def test_agents_may_be_born_and_observations_hold_more():
+def test_agents_may_join_and_observations_may_have_further_keys():
     class Late(Arena):
         def reset(self, seed=None, options=None):
             super().reset(seed)
@@ -101,9 +101,9 @@ def test_agents_may_be_born_and_observations_hold_more():
     check_parallel_env(Late, copies=["deepcopy"])
 
 
-def test_options_leave_checks_out():
+def test_options_disable_checks():
     class Chess(Arena):
-        """Without chance, not to be copied, with the clock's time in its infos."""
+        """Deterministic, not copyable, with timings in its infos."""
 
         clock = itertools.count()
 
@@ -163,22 +163,22 @@ def test_an_exception_of_the_environment_is_the_cause_of_the_error():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_cast_may_change(seed):
-    class Casting(Arena):
-        """Two or three of five take part, drawn for each episode."""
+def test_agents_may_differ_between_episodes(seed):
+    class RandomAgents(Arena):
+        """Two or three of five agents play, drawn for each episode."""
 
         def reset(self, seed=None, options=None):
             super().reset(seed)
-            cast = self.rng.permutation(5)[: self.rng.integers(2, 4)]
-            self.agents = [self.possible_agents[i] for i in sorted(cast)]
+            drawn = self.rng.permutation(5)[: self.rng.integers(2, 4)]
+            self.agents = [self.possible_agents[i] for i in sorted(drawn)]
             return {agent: self.observe(agent) for agent in self.agents}, self.infos()
 
-    check_parallel_env(Casting, seed=seed, copies=["deepcopy"])
+    check_parallel_env(RandomAgents, seed=seed, copies=["deepcopy"])
 
 
 def test_illegal_actions_may_be_refused():
     class Doors(Arena):
-        """One of three moves, given only by the mask, is forbidden in each episode."""
+        """One of three moves, shown by the mask only, is illegal in each episode."""
 
         def reset(self, seed=None, options=None):
             if seed is not None:
@@ -200,7 +200,7 @@ def test_illegal_actions_may_be_refused():
     check_parallel_env(Doors, copies=["deepcopy"])
 
 
-def test_own_actions_are_played():
+def test_custom_actions_are_played():
     asked = []
 
     def stand(agent, space, observation, info):
@@ -212,9 +212,9 @@ def test_own_actions_are_played():
     assert all(space == Arena().action_space(agent) and seen == time for agent, space, seen, time in asked)
 
 
-def test_a_mask_in_the_observation_is_honoured():
+def test_a_mask_in_the_observation_is_respected():
     class Masked(Arena):
-        """One move is forbidden each time, and the observation says which."""
+        """One move is illegal in each step; the observation has the mask."""
 
         def __init__(self):
             super().__init__()
@@ -256,7 +256,7 @@ def test_bad_options(options, words):
         check_parallel_env(Arena, **options)
 
 
-def test_a_function_that_makes_nothing_new():
+def test_a_function_that_returns_the_same_environment_twice():
     arena = Arena()
     with pytest.raises(ValueError, match="make_env: expected a new environment on every call"):
         check_parallel_env(lambda: arena)

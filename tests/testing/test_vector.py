@@ -1,4 +1,4 @@
-"""Every fault planted in a good vector environment is found by the check of its name."""
+"""Every fault injected into a correct vector environment is found by the check of its name."""
 
 from dataclasses import dataclass
 
@@ -25,19 +25,19 @@ class Track:
 
 
 @pytest.mark.parametrize(("check", "environment", "modes"), FAULTS)
-def test_a_planted_fault_is_found(check, environment, modes):
+def test_an_injected_fault_is_found(check, environment, modes):
     with pytest.raises(ConformanceError, match=rf"^{check}: .*: expected .*, got ") as caught:
         check_vector_env(environment, Drift, autoreset_modes=modes)
     assert caught.value.check == check
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_the_good_environment_passes(mode):
+def test_the_correct_environment_passes(mode):
     check_vector_env(Batch, Drift, num_envs=4, episodes=4, seed=3)
     check_vector_env(Batch, Drift, autoreset_modes=[mode])
 
 
-def test_the_reference_passes():
+def test_gymnasiums_own_vector_environment_passes():
     check_vector_env(
         lambda n, mode: SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * n, autoreset_mode=mode),
         lambda: gymnasium.make("CartPole-v1"),
@@ -60,9 +60,9 @@ def test_the_report_names_check_place_and_values():
     assert str(caught.value).startswith(f"modes: {place}: expected ")
 
 
-def test_masks_within_nested_infos_may_be_left_out():
+def test_masks_in_nested_infos_may_be_omitted():
     class Unmasked(Batch):
-        def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+        def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
             for info in (infos, infos.get("final_info", {})):
                 info.get("nested", {}).pop("_place", None)
 
@@ -74,11 +74,11 @@ def test_tolerance_is_for_single_environments():
     check_vector_env(OtherRewards)
 
 
-def test_options_leave_checks_out():
+def test_options_disable_checks():
     class Clocked(OneSeedForEver):
         calls = 0
 
-        def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+        def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
             for info in (infos, infos.get("final_info")):
                 if info is not None:
                     self.calls += 1
@@ -92,7 +92,7 @@ def test_options_leave_checks_out():
 
 
 class Opaque(Drift):
-    """Holds, in its infos, what can be neither compared nor copied, and a dataclass with an array, which can."""
+    """Has infos that can be neither compared nor copied, and a dataclass with an array, which can."""
 
     def step(self, action):
         *returned, info = super().step(action)
@@ -124,7 +124,7 @@ def test_an_exception_of_a_single_environment_is_the_cause_of_the_error():
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_episodes_that_do_not_end_are_warned_of():
+def test_episodes_that_do_not_end_cause_a_warning():
     with pytest.warns(ConformanceWarning, match="NEXT_STEP: no episode ended within 2 steps"):
         check_vector_env(Batch, seed=6, max_steps=2, autoreset_modes=[NEXT_STEP])
 
@@ -135,7 +135,7 @@ def test_bad_options(options):
         check_vector_env(Batch, **options)
 
 
-def test_a_function_that_makes_nothing_new():
+def test_a_function_that_returns_the_same_environment_twice():
     batch = Batch(3, NEXT_STEP)
     with pytest.raises(ValueError, match="make_vec: expected a new environment on every call"):
         check_vector_env(lambda num_envs, mode: batch)

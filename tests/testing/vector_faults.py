@@ -1,4 +1,4 @@
-"""A good vector environment, and vector environments that each break one rule."""
+"""A correct vector environment, and vector environments that each break one rule."""
 
 import gymnasium
 import numpy as np
@@ -18,7 +18,7 @@ def fault(check, *modes):
 
 
 class Drift(gymnasium.Env):
-    """A point drifts; an episode ends by chance or after 9 steps."""
+    """A point drifts; an episode ends at random or after 9 steps."""
 
     def __init__(self):
         self.observation_space = Box(-20, 20, (2,), np.float32)
@@ -40,7 +40,7 @@ class Drift(gymnasium.Env):
 
 
 class Batch(SyncVectorEnv):
-    """Drifts in a batch; `spoil` may change what a step returned, given who had ended before it."""
+    """A batch of `Drift`. `corrupt` may change the result of a step; `ended` marks environments done before it."""
 
     def __init__(self, num_envs, autoreset_mode):
         super().__init__([Drift] * num_envs, autoreset_mode=autoreset_mode)
@@ -48,9 +48,9 @@ class Batch(SyncVectorEnv):
     def step(self, actions):
         ended = self._autoreset_envs.copy()
         returned = super().step(actions)
-        return self.spoil(ended, *returned) or returned
+        return self.corrupt(ended, *returned) or returned
 
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         pass
 
 
@@ -87,56 +87,56 @@ class ResetWithoutInfos(Batch):
 
 @fault("step")
 class StepRaises(Batch):
-    def spoil(self, *_):
+    def corrupt(self, *_):
         raise KeyError("place")
 
 
 @fault("step")
 class OneFlagOnly(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         return observations, rewards, terminations, infos
 
 
 @fault("observations")
 class NotANumber(Batch):
-    def spoil(self, ended, observations, *_):
+    def corrupt(self, ended, observations, *_):
         observations[1, 0] = np.nan
 
 
 @fault("observations", SAME_STEP)
 class FinalObservationOfAnotherShape(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         for i in np.flatnonzero(terminations | truncations):
             infos["final_obs"][i] = infos["final_obs"][i][None]
 
 
 @fault("rewards")
 class RewardsAreInts(Batch):
-    def spoil(self, ended, observations, rewards, *others):
+    def corrupt(self, ended, observations, rewards, *others):
         return observations, rewards.astype(int), *others
 
 
 @fault("rewards")
 class RewardsNotFinite(Batch):
-    def spoil(self, ended, observations, rewards, *_):
+    def corrupt(self, ended, observations, rewards, *_):
         rewards[2] = np.inf
 
 
 @fault("flags")
 class FlagsInAList(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         return observations, rewards, terminations, truncations.tolist(), infos
 
 
 @fault("infos")
 class MaskMissing(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         del infos["_time"]
 
 
 @fault("infos")
 class ListOfInfos(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         infos["time"] = infos["time"].tolist()
 
 
@@ -171,7 +171,7 @@ class TwoBuffers(Batch):
         super().__init__(*args)
         self.buffers, self.calls = np.zeros((2, self.num_envs)), 0
 
-    def spoil(self, ended, observations, rewards, *others):
+    def corrupt(self, ended, observations, rewards, *others):
         self.calls += 1
         buffer = self.buffers[self.calls % 2]
         buffer[:] = rewards
@@ -222,20 +222,20 @@ class ClosesOnce(Batch):
 
 @fault("next_step", NEXT_STEP)
 class FlagInTheResetStep(Batch):
-    def spoil(self, ended, observations, rewards, terminations, *_):
+    def corrupt(self, ended, observations, rewards, terminations, *_):
         terminations |= ended
 
 
 @fault("same_step", SAME_STEP)
 class NoFinalObservation(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         infos.pop("final_obs", None)
         infos.pop("_final_obs", None)
 
 
 @fault("same_step", SAME_STEP)
 class FinalObservationAlways(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         infos["final_obs"], infos["_final_obs"] = observations.copy(), np.ones(self.num_envs, bool)
 
 
@@ -257,14 +257,14 @@ class MaskedSeedIgnored(Batch):
 
 @fault("modes")
 class FirstObservationIsTheLast(Batch):
-    def spoil(self, ended, observations, rewards, terminations, truncations, infos):
+    def corrupt(self, ended, observations, rewards, terminations, truncations, infos):
         for i in np.flatnonzero(terminations | truncations) if self.autoreset_mode == SAME_STEP else ():
             observations[i] = infos["final_obs"][i]
 
 
 @fault("singles")
 class OtherRewards(Batch):
-    def spoil(self, ended, observations, rewards, *_):
+    def corrupt(self, ended, observations, rewards, *_):
         rewards *= 1.001
 
 
@@ -277,7 +277,7 @@ class AnIntSeedForAll(Batch):
 
 @fault("position")
 class LaterPlacesEarnMore(Batch):
-    def spoil(self, ended, observations, rewards, *_):
+    def corrupt(self, ended, observations, rewards, *_):
         rewards += np.arange(self.num_envs) * (rewards != 0)
 
 

@@ -144,7 +144,7 @@ def test_what_is_no_parallel_environment(wrap):
 def test_agents_must_be_known_beforehand(wrap):
     inner = Guarded()
     inner.possible_agents = []
-    with pytest.raises(ValueError, match="expected possible_agents to name at least one agent, scripted_v0 has none"):
+    with pytest.raises(ValueError, match="expected at least one agent in possible_agents, scripted_v0 has none"):
         wrap(inner)
 
 

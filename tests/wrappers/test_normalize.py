@@ -261,7 +261,7 @@ def test_the_masks_of_a_box_alone_cannot_be_normalised():
             return Box(0, 9, (2,), np.int8)
 
     with pytest.raises(
-        ValueError, match=r"observation space of 'blue_0': expected a Box of floats, or a Dict with some"
+        ValueError, match=r"observation space of 'blue_0': expected a Box of floats, or a Dict with such a Box"
     ):
         NormalizeObservations(Levels(np.zeros((2, 2, 2))))
 

@@ -116,7 +116,7 @@ def test_teams_by_name_and_by_agents(names, team, own):
         ("bleu", r"unknown team 'bleu'; did you mean 'blue'\? \(valid: blue, red\)"),
         ([], "team: expected agents among .*, got none"),
         (["blue_0", "blue_7"], r"team: expected agents among .*, got \['blue_7'\]"),
-        (["blue_0", "red_0", "blue_1", "red_1"], "team: expected to leave agents for the policy"),
+        (["blue_0", "red_0", "blue_1", "red_1"], "team: expected a part of the agents"),
     ],
 )
 def test_bad_teams(team, message):
@@ -179,8 +179,8 @@ class Structured(ScriptedEnv):
     ("env", "message"),
     [
         (scripted(space="dict"), "observation space of 'red_0': expected a Box, got Dict"),
-        (Odd(np.zeros((2, 4, 2))), "expected equal spaces of all agents of the policy, those of 'red_1' differ"),
-        (Structured(np.zeros((2, 4, 2))), "action space of 'red_0': expected one of arrays or numbers, got Dict"),
+        (Odd(np.zeros((2, 4, 2))), "expected equal spaces for all agents of the policy, those of 'red_1' differ"),
+        (Structured(np.zeros((2, 4, 2))), "action space of 'red_0': expected arrays or numbers as actions, got Dict"),
     ],
 )
 def test_spaces_that_cannot_be_served(env, message):

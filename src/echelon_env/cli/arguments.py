@@ -27,11 +27,11 @@ def positive_number(text: str) -> float:
     return value
 
 
-def _integer(text: str, least: int) -> int:
+def _integer(text: str, minimum: int) -> int:
     try:
         value = int(text)
     except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"expected an integer of at least {least}, got {text!r}")
+        value = minimum - 1
+    if value < minimum:
+        raise argparse.ArgumentTypeError(f"expected an integer of at least {minimum}, got {text!r}")
     return value

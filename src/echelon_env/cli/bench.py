@@ -1,4 +1,4 @@
-"""Measure the speed of battles: steps and resets, on one thread and on all."""
+"""Measure the speed of battles: steps and resets, on one thread and on all cores."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from echelon_env.engine.core import BattleEngine
 from echelon_env.evaluate.stamps import describe_machine
 
 SIZES = ("duel", "skirmish", "battle", "company")
-_MECHS = 160  # mechs in a batch, whatever the scenario
+_MECHS = 160  # mechs in a batch, for every scenario
 _STEP_SHARE = 0.7  # of a measurement's time; the rest is for resets
 _STEPS_PER_SAMPLE = 10
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Speed of a scenario on a number of threads; medians over a measurement's samples."""
+    """Speed of a scenario with a number of threads. Rates are medians over samples."""
 
     scenario: str
     num_battles: int
@@ -70,9 +70,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
-    """Step and reset a batch of a scenario for about `seconds`, after a warm-up that compiles the kernels.
+    """Measure steps and resets of a batch of battles for about `seconds`, after a warm-up that compiles the kernels.
 
-    Actions are uniformly random. Only running battles count. A finished battle is reset; that time does not count.
+    Actions are uniformly random. Only running battles count as steps. Time for resets of finished battles is excluded.
     """
     config = make_config(scenario)
     num_battles = max(num_threads, _MECHS // config.num_mechs)
@@ -88,7 +88,7 @@ def measure(scenario: str, num_threads: int, seconds: float) -> Measurement:
 
 
 def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: float) -> tuple[float, float]:
-    """Median battle decisions and median decisions of living mechs per second."""
+    """Median rates per second: decisions of battles, and decisions of living mechs."""
     env_rates: list[float] = []
     agent_rates: list[float] = []
     seed = engine.num_battles
@@ -111,7 +111,7 @@ def _sample_steps(engine: BattleEngine, actions: NDArray[np.float32], seconds: f
 
 
 def _sample_resets(engine: BattleEngine, seconds: float) -> float:
-    """Median seconds for a reset of all battles."""
+    """Median time of a reset of all battles, in seconds."""
     samples: list[float] = []
     seed = engine.num_battles
     deadline = time.perf_counter() + seconds

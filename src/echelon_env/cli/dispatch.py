@@ -1,9 +1,14 @@
-"""The entry point of `echelon`: finds the command, runs it, and turns expected errors into one line.
+"""The entry point of `echelon`: it finds the command, runs it, and reports expected errors in one line.
 
-Commands are entry points of the group `plugins.COMMANDS`. A command is a module with ``add_arguments(parser)``,
-``run(args) -> exit code``, a docstring whose first line is its help, and optionally ``EXPECTED_ERRORS``, the exceptions
-that the user can fix, and ``RENAMED_OPTIONS``, a mapping from options of earlier releases to the present ones. A
-command with subcommands sets ``args.parser`` to the parser of the chosen one.
+Commands are entry points of the group `plugins.COMMANDS`. A command is a module with these members:
+
+- ``add_arguments(parser)`` declares the options.
+- ``run(args)`` runs the command and returns the exit code.
+- The first line of the docstring is the summary in the help.
+- ``EXPECTED_ERRORS`` (optional) lists the exceptions that the user can fix.
+- ``RENAMED_OPTIONS`` (optional) maps options of earlier releases to their present names.
+
+A command with subcommands sets ``args.parser`` to the parser of the chosen subcommand.
 """
 
 from __future__ import annotations
@@ -24,36 +29,36 @@ TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "r
 """Modules that the extra ``[train]`` installs."""
 
 ERROR, INTERRUPTED = 2, 130
-"""Exit codes: a request that cannot be met, and Ctrl-C."""
+"""Exit codes for an invalid request and for Ctrl-C."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a bad command line in one line, with the nearest command."""
+    """A parser that reports a bad command line in one line."""
 
     def error(self, message: str) -> None:  # type: ignore[override]
-        """Leave with the message."""
+        """Exit with the message."""
         self.exit(ERROR, f"{self.prog}: {message} (see '{self.prog} --help')\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line (the process's own by default) and return its exit code."""
+    """Run a command line (default: ``sys.argv``) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     commands = plugins.declared(plugins.COMMANDS)
     for line in [*plugins.ignored(plugins.COMMANDS), *plugins.ignored(plugins.PLAYERS)]:
         print(f"echelon: {line}", file=sys.stderr)
     name = arguments[0] if arguments else ""
-    if name in commands:  # only its module is imported
+    if name in commands:  # imports the module of this command only
         return _run(commands[name], arguments[1:])
     if name and not name.startswith("-"):
         return _fail(f"unknown command {name!r}{nearest_name(name, commands)}")
     parser = _overview(commands)
-    parser.parse_args(arguments)  # --help and --version leave here
+    parser.parse_args(arguments)  # --help and --version exit here
     parser.error("expected a command first")
     return ERROR
 
 
 def _overview(commands: Mapping[str, EntryPoint]) -> _Parser:
-    """The parser of a command line without a command: its help lists the commands, a broken one with the reason."""
+    """The parser of a command line without a command. Its help lists all commands, broken ones with the error."""
     parser = _Parser(prog="echelon", description="Team-versus-team mech battles for reinforcement learning.")
     parser.add_argument("--version", action="version", version=f"echelon-env {version('echelon-env')}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -62,12 +67,12 @@ def _overview(commands: Mapping[str, EntryPoint]) -> _Parser:
             summary = _summary(_load(point))
         except ConfigError as error:
             summary = str(error)
-        subparsers.add_parser(name, help=summary.replace("%", "%%"))
+        subparsers.add_parser(name, help=summary.removesuffix(".").replace("%", "%%"))
     return parser
 
 
 def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
-    """Run a command, and turn expected errors into one line."""
+    """Run a command, and report expected errors in one line."""
     module = None
     try:
         module = _load(point)
@@ -79,7 +84,7 @@ def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
         code: int = module.run(args)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout again at exit
         return ERROR
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
@@ -97,7 +102,7 @@ def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
 
 
 def _load(point: EntryPoint) -> Any:
-    """The module of a command. Raises ConfigError for one that cannot be used."""
+    """Import the module of a command. Raises ConfigError if it cannot be used."""
     module = plugins.load(point)
     for name in ("add_arguments", "run"):
         if not callable(getattr(module, name, None)):
@@ -110,7 +115,7 @@ def _summary(module: Any) -> str:
 
 
 def _refuse(argument: str, command: argparse.ArgumentParser, renamed: Mapping[str, str]) -> int:
-    """Report an argument that a command does not take, with its present name or the nearest option."""
+    """Report an unknown argument, with its present name if it was renamed, or with the nearest option."""
     name = argument.partition("=")[0]
     options = re.findall(r"--\w[\w.-]*\w", command.format_help())
     close = difflib.get_close_matches(name, options, n=1)

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "players",
         nargs="+",
         metavar="PLAYER",
-        help=f"run or checkpoint folder, or: {', '.join(tournament.player_names())}; several play each other",
+        help=f"run or checkpoint folder, or: {', '.join(tournament.player_names())}; several players play each other",
     )
     add("--opponent", metavar="PLAYER", help=f"opponent of a single player (default: {_OPPONENT})")
     add("--suite", help="name or JSON file of a frozen suite, which has its own opponents and maps")
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scenario",
         nargs="+",
         metavar="NAME",
-        help=f"battles to play (default: what the players trained on; else {_ALONE}, or {_TOGETHER} for several)",
+        help=f"scenarios to play (default: the training scenario; else {_ALONE}, or {_TOGETHER} for several players)",
     )
     add(
         "--battles",
@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"battles per pairing and scenario (default: {_BATTLES}, or the suite's)",
     )
-    add("--seed", type=tournament.seed, help="seed of the maps and of the players' choices (default: 0)")
-    add("--deterministic", action="store_true", help="networks play the mode of their action distribution")
+    add("--seed", type=tournament.seed, help="seed of the maps and of the players' random choices (default: 0)")
+    add("--deterministic", action="store_true", help="networks play the mode of their action distribution, unsampled")
     tournament.add_arguments(parser)
 
 
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def format_match(report: Mapping[str, Any], seed: int) -> str:
-    """The report of a single match in a few lines, about its first player."""
+    """A short text report of a single match, for its first player."""
     (match,), player = report["matches"], report["players"][0]
     battles = len(match["battles"]["outcome"])
     rest = (
@@ -97,7 +97,7 @@ def format_match(report: Mapping[str, Any], seed: int) -> str:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise `ConfigError` for options that do not go together."""
+    """Raise `ConfigError` for options that exclude each other."""
     for name in args.players:
         if args.players.count(name) > 1:
             raise ConfigError(
@@ -126,7 +126,7 @@ def _plan(
 
 
 def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pairing]:
-    """Every player against every opponent: each pair once, no player against itself."""
+    """Pair every player with every opponent: each pair once, without pairs of a player with itself."""
     pairings: dict[frozenset[str], Pairing] = {}
     for player, opponent in itertools.product(players, opponents):
         if player.name != opponent.name:
@@ -135,7 +135,7 @@ def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pai
 
 
 def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, seed: int) -> list[Field]:
-    """The named scenarios, else what the players trained on, else the default, with maps from the seed."""
+    """The scenarios given by ``--scenario``, else the training scenario of the players, else the default."""
     if args.scenario:
         tournament.check_different(args.scenario)
         configs = {name: make_config(name) for name in args.scenario}
@@ -149,10 +149,10 @@ def _fields(args: argparse.Namespace, players: Sequence[Player], default: str, s
 
 
 def _label(config: BattleConfig) -> str:
-    """The name of a configuration that a player trained on: of the scenario with the same battles, or "trained"."""
+    """The name of the shipped scenario with the same battles as a training configuration, or "trained"."""
     for name, scenario in scenarios().items():
         shipped = scenario.config
-        # these change what a learner receives, and nothing in a battle
+        # these fields change what the learner receives, not the battle
         received = {field: getattr(shipped, field) for field in ("dead_agents", "time_limit", "rewards")}
         if dataclasses.replace(config, **received) == shipped:
             return name

@@ -1,4 +1,4 @@
-"""Play all scripted levels, random play and the idle player against each other."""
+"""Play a round robin of all scripted levels, the random player and the idle player."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from echelon_env.evaluate.players import BASELINES, baseline
 from echelon_env.evaluate.suite import load_suite
 
 SUITE = "echelon-eval-v1"
-"""The ladder is played on the scenarios and maps of this suite."""
+"""The suite whose scenarios and maps the ladder uses."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -25,11 +25,11 @@ from echelon_env.terrain import Terrain, generate
 from echelon_env.terrain.biomes import BIOMES
 from echelon_env.terrain.statistics import MapStatistics, map_statistics
 
-MOST_PICTURES = 64
-"""Most maps on a sheet; more would be too small."""
+MAX_PICTURES = 64
+"""Maximum number of maps on a sheet; pictures of more maps would be too small."""
 
 MAX_MAPS = 100_000
-"""Most maps whose recipes are written (a quarter of an hour) or that are measured (an hour)."""
+"""Maximum number of maps to measure (takes an hour) or to write recipes of (takes a quarter of an hour)."""
 
 _DEFAULT_MAPS = 12
 _DEFAULT_SHEET, _DEFAULT_FOLDER = Path("maps.png"), Path("biomes")
@@ -43,25 +43,25 @@ class _Column:
     name: str
     width: int
     digits: int
-    factor: int  # on the value
+    factor: int  # multiplies the value
     meaning: str
 
 
 COLUMNS = (
-    _Column("cover", 6, 0, 100, "% of columns out of the zone that block sight at 1.5 m"),
-    _Column("solid", 6, 0, 100, "% of columns with anything solid"),
+    _Column("cover", 6, 0, 100, "% of columns outside the zone that block sight at 1.5 m"),
+    _Column("solid", 6, 0, 100, "% of columns with a solid voxel"),
     _Column("foliage", 8, 0, 100, "% of columns with foliage"),
     _Column("glass", 6, 0, 100, "% of columns with glass"),
     _Column("harm", 5, 1, 100, "% of columns with water, lava or debris"),
-    _Column("high", 5, 1, 1, "m, mean height of columns with anything solid"),
+    _Column("high", 5, 1, 1, "m, mean height of columns with a solid voxel"),
     _Column("rough", 6, 2, 1, "m, mean step between neighbouring columns"),
-    _Column("sight", 6, 0, 1, "m, mean sight line at 1.5 m"),
+    _Column("sight", 6, 0, 1, "m, mean length of sight lines at 1.5 m"),
     _Column("reach", 6, 0, 100, "% of the map that the widest mech reaches on foot"),
-    _Column("lanes", 6, 1, 1, "separate ways from a spawn area to the zone"),
-    _Column("walk", 5, 0, 1, "m, way of the widest mech to the zone"),
-    _Column("skew", 5, 1, 100, "% that the farther team walks more"),
+    _Column("lanes", 6, 1, 1, "separate paths from a spawn area to the zone"),
+    _Column("walk", 5, 0, 1, "m, path length of the widest mech to the zone"),
+    _Column("skew", 5, 1, 100, "% by which the longer path exceeds the other team's"),
 )
-"""One for each field of `MapStatistics`, in that order."""
+"""One column for each field of `MapStatistics`, in the same order."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,17 +75,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="seed of the first map; the others have the next seeds (default: %(default)s)",
     )
-    add("--biomes", nargs="*", metavar="NAME", help="maps of each of these biomes alone (default: of every biome)")
-    add("--view", choices=("above", "isometric"), help="view of a sheet (default: above)")
+    add("--biomes", nargs="*", metavar="NAME", help="maps of a single biome, for each of these (no name: all biomes)")
+    add("--view", choices=("above", "isometric"), help="view of a contact sheet (default: above)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--out",
         type=Path,
-        help=f"new picture; with --biomes, new folder of pictures (default: {_DEFAULT_SHEET} or {_DEFAULT_FOLDER}, or "
-        "the next free name)",
+        help=f"new picture file; with --biomes, new folder of pictures (default: {_DEFAULT_SHEET} or "
+        f"{_DEFAULT_FOLDER}, or the next free name)",
     )
-    what.add_argument("--recipes", type=Path, metavar="DIR", help="write the maps' recipes into a new folder instead")
-    what.add_argument("--statistics", action="store_true", help="measure the maps instead")
+    what.add_argument("--recipes", type=Path, metavar="DIR", help="write recipes into a new folder, no pictures")
+    what.add_argument("--statistics", action="store_true", help="print statistics of the maps, no pictures")
     add("--json", action="store_true", help="print the statistics as JSON")
 
 
@@ -133,7 +133,7 @@ def draw_sheet(config: MapConfig, seeds: range, view: MapView, title: str, out: 
     if not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(out.parent))
     png = io.BytesIO()
-    contact_sheet(_made(config, seeds), len(seeds), view=view, title=title).save(png, "PNG")
+    contact_sheet(_generate_all(config, seeds), len(seeds), view=view, title=title).save(png, "PNG")
     write_bytes(out, png.getvalue())
 
 
@@ -146,28 +146,28 @@ def draw_biomes(configs: Mapping[str, MapConfig], seed: int, out: Path) -> None:
 
 
 def write_recipes(config: MapConfig, seeds: range, out: Path) -> None:
-    """Write a recipe of each map into a new folder, named by its seed, so that names sort as seeds do.
+    """Write a recipe of each map into a new folder. Files are named by seed and sort in the order of the seeds.
 
-    All or nothing, because a pool that lacks some maps would be another pool. Raises OSError, also if `out` is not an
-    empty folder.
+    Either all recipes are written or none, because a pool with missing maps is a different pool. Raises OSError, also
+    if `out` is not an empty folder.
     """
     digits = len(str(seeds[-1]))
     with new_folder(out) as folder:
-        for terrain in _made(config, seeds):
+        for terrain in _generate_all(config, seeds):
             name = f"{terrain.seed:0{digits}}.json"
             (folder / name).write_text(terrain.recipe.to_json(), encoding="utf-8")
 
 
 def measure(configs: Mapping[str, MapConfig], seeds: range) -> dict[str, NDArray[np.float64]]:
-    """Statistics (maps, statistics) of the maps of each configuration, in the order of `MapStatistics`' fields."""
+    """Statistics of each configuration's maps: (maps, statistics), in the order of the fields of `MapStatistics`."""
     return {
-        name: np.array([astuple(map_statistics(terrain)) for terrain in _made(config, seeds)])
+        name: np.array([astuple(map_statistics(terrain)) for terrain in _generate_all(config, seeds)])
         for name, config in configs.items()
     }
 
 
 def to_json(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-    """Mean, standard deviation, least and greatest value of every statistic over the maps."""
+    """Mean, standard deviation, minimum and maximum of every statistic over the maps."""
     names = [field.name for field in fields(MapStatistics)]
     summaries: dict[str, Callable[..., Any]] = {
         "mean": np.mean,
@@ -186,7 +186,7 @@ def to_json(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]
 
 
 def format_statistics(scenario: str, seeds: range, table: Mapping[str, NDArray[np.float64]]) -> str:
-    """A row of means per biome, or the mean, least and greatest values of a scenario, and a legend of the columns."""
+    """Format a table: a row of means per biome, or mean, minimum and maximum of a scenario; then a legend."""
     rows = {subject: values.mean(axis=0) for subject, values in table.items()}
     if list(rows) == [scenario]:
         values = table[scenario]
@@ -212,17 +212,17 @@ def _check(args: argparse.Namespace) -> None:
     if args.maps and _draws_biomes(args):
         raise ConfigError("--maps: one map of each biome is drawn; choose it with --seed")
     sheet = not (args.recipes or args.statistics)
-    most = MOST_PICTURES if sheet else MAX_MAPS
-    if args.maps and args.maps > most:
-        raise ConfigError(f"--maps: expected at most {most:,}{' on a sheet' if sheet else ''}, got {args.maps:,}")
+    limit = MAX_PICTURES if sheet else MAX_MAPS
+    if args.maps and args.maps > limit:
+        raise ConfigError(f"--maps: expected at most {limit:,}{' on a sheet' if sheet else ''}, got {args.maps:,}")
 
 
 def _draws_biomes(args: argparse.Namespace) -> bool:
     return args.biomes is not None and not args.statistics
 
 
-def _made(config: MapConfig, seeds: range) -> Iterator[Terrain]:
-    """The maps of the seeds, one by one; reports progress on stderr."""
+def _generate_all(config: MapConfig, seeds: range) -> Iterator[Terrain]:
+    """Generate the maps of the seeds one by one, and report progress on stderr."""
     for number, seed in enumerate(seeds):
         if number and number % _REPORT_EVERY == 0:
             print(f"{number:,} of {len(seeds):,} maps", file=sys.stderr)

@@ -1,6 +1,6 @@
 """Commands and kinds of players that installed packages declare as entry points.
 
-The trainer's come in this way, too: this package never imports the trainer by name.
+The trainer's commands and players are entry points, too. This package never imports the trainer by name.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Any
 from echelon_env.config.schema import ConfigError
 
 COMMANDS = "echelon.commands"
-"""Group of commands: a name, and a module as `echelon_env.cli.dispatch` describes it."""
+"""Entry-point group of commands: a name, and a module as described in `echelon_env.cli.dispatch`."""
 
 PLAYERS = "echelon.players"
-"""Group of kinds of players: a name, and a function as `echelon_env.cli.tournament.make_player` calls it."""
+"""Entry-point group of kinds of players: a name, and a function as described in `tournament.make_player`."""
 
 _OWN = "echelon-env"  # the distribution of this package
 
 
 def declared(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name, in the order of the names; nothing is imported.
+    """The entry points of a group by name, sorted by name. Nothing is imported.
 
-    Of several with the same name, this package's counts, else that of the package whose name comes first.
+    Of several entry points with the same name, this package's is used, else that of the alphabetically first package.
     """
     found: dict[str, EntryPoint] = {}
     for point in _ordered(group):
@@ -31,25 +31,25 @@ def declared(group: str) -> dict[str, EntryPoint]:
 
 
 def ignored(group: str) -> list[str]:
-    """A line for every entry point of a group that does not count, because another has its name."""
-    counting = declared(group)
+    """A line for every entry point of a group that is not used because another one has its name."""
+    used = declared(group)
     return [
-        f"{point.name!r} of {_package(point)} is ignored: {_package(counting[point.name])} declares it in {group}"
+        f"{point.name!r} of {_package(point)} is ignored: {_package(used[point.name])} declares it in {group}"
         for point in _ordered(group)
-        if point != counting[point.name]
+        if point != used[point.name]
     ]
 
 
 def load(point: EntryPoint) -> Any:
-    """Import what an entry point names. Raises ConfigError, with the package's name, where that fails."""
+    """Import the object of an entry point. Raises ConfigError with the package's name if the import fails."""
     try:
         return point.load()
-    except Exception as error:  # whatever a module raises when it is imported
+    except Exception as error:  # an import can raise anything
         raise broken(point, f"{type(error).__name__}: {error}") from error
 
 
 def broken(point: EntryPoint, reason: str) -> ConfigError:
-    """The error for an entry point that cannot be used, in one line."""
+    """A one-line error for an entry point that cannot be used."""
     return ConfigError(f"{point.name!r} of {_package(point)} cannot be used: {' '.join(reason.split())}")
 
 

@@ -1,4 +1,4 @@
-"""What the commands that play matches share: players by name, scenarios with maps, progress and reports."""
+"""Shared parts of the commands that play matches: players by name, scenarios with maps, progress, reports."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_bad_actions, format_report
 
 CHECKPOINT = "checkpoint"
-"""The kind of player that an existing path is."""
+"""The kind of player that loads an existing path."""
 
 Pairing = tuple[Player, Player]
 
 
 @dataclass(frozen=True)
 class Field:
-    """A battlefield: a scenario with the seeds of its maps."""
+    """A field of a tournament: a scenario and the seeds of its maps."""
 
     name: str
     config: BattleConfig
@@ -41,8 +41,8 @@ class Field:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the shared options."""
     add = parser.add_argument
-    add("--threads", type=positive, default=1, help="threads that step the battles (default: %(default)s)")
-    add("--out", type=Path, metavar="DIR", help="new folder for the report: JSON and pictures")
+    add("--threads", type=positive, default=1, help="number of threads that step battles (default: %(default)s)")
+    add("--out", type=Path, metavar="DIR", help="new folder for the report (JSON and pictures)")
     add("--json", action="store_true", help="print the report as JSON")
 
 
@@ -55,7 +55,7 @@ def even(text: str) -> int:
 
 
 def seed(text: str) -> int:
-    """A seed of an evaluation, an integer in [0, 2**63)."""
+    """The seed of an evaluation, an integer in [0, 2**63)."""
     value = non_negative(text)
     if value >= 2**63:
         raise argparse.ArgumentTypeError(f"expected an integer below 2**63, got {text}")
@@ -63,12 +63,12 @@ def seed(text: str) -> int:
 
 
 def check_free(out: Path | None) -> None:
-    """Raise OSError if a report cannot be written to `out`; checked before any battle is played."""
+    """Raise OSError if a report cannot be written to `out`. Call it before any battle is played."""
     if out is None:
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(out))
-    folder = next(parent for parent in out.absolute().parents if parent.exists())  # folders below it are created
+    folder = next(parent for parent in out.absolute().parents if parent.exists())  # missing folders are created
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "is not a folder, the report cannot be written into it", str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -83,32 +83,32 @@ def check_different(names: Sequence[str]) -> None:
 
 
 def player_names() -> list[str]:
-    """Players that a command knows by name; a path is another."""
+    """Names of players and of kinds of players on the command line. A path is also accepted as a player."""
     return [*BASELINES, *(kind for kind in plugins.declared(plugins.PLAYERS) if kind != CHECKPOINT)]
 
 
 def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
-    """A player by its name or by the folder of its run or checkpoint.
+    """Make a player from its name, or from a folder of a run or a checkpoint.
 
-    A kind of player is an entry point of the group `plugins.PLAYERS`: a function of an argument, the seed and
-    `deterministic` that returns a `Player`. ``KIND`` calls it with an empty argument, ``KIND:ARGUMENT`` with that one,
-    and an existing path calls the kind `CHECKPOINT` with the path.
+    A kind of player is an entry point of the group `plugins.PLAYERS`: a function
+    ``(argument, seed, deterministic=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
+    ``KIND:ARGUMENT`` with the argument. An existing path calls the kind `CHECKPOINT` with the path.
 
     Parameters
     ----------
     name
         One of `BASELINES`, ``KIND``, ``KIND:ARGUMENT``, or a path.
     seed
-        What scripted levels draw their choices from, and untrained networks their weights.
+        Seed of the scripted levels' choices and of the weights of untrained networks.
     deterministic
-        Whether networks play the mode of their action distribution.
+        Whether networks play the mode of their action distribution instead of a sample.
 
     Raises
     ------
     ConfigError
-        For any other name, for a folder without a checkpoint that can be loaded, and for a kind that cannot be used.
+        For any other name, for a folder without a loadable checkpoint, and for a kind that cannot be used.
     ModuleNotFoundError
-        For a network where the extra ``[train]`` is not installed.
+        For a network if the extra ``[train]`` is not installed.
     """
     if name in BASELINES:
         return baseline(name, seed)
@@ -128,10 +128,10 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
 
 
 def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None) -> list[Field]:
-    """The fields of a suite's scenarios, or of some of them, with all of their maps or the first.
+    """The scenarios of a suite, or those of the `names`, with all their maps or those of the first `battles`.
 
-    Raises SuiteError for a scenario that is not in the suite or has changed since it was frozen, and ConfigError for
-    one that is named twice and for more battles than the suite has.
+    Raises SuiteError for a scenario that is not in the suite or has changed since the suite was frozen. Raises
+    ConfigError for a scenario that is named twice and for more battles than the suite has.
     """
     check_different(names or [])
     fields = []
@@ -144,7 +144,7 @@ def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None)
 
 
 def play_all(pairings: Sequence[Pairing], fields: Sequence[Field], num_threads: int) -> list[Match]:
-    """Play every pairing on every field; shows progress on a terminal."""
+    """Play every pairing on every field, and show progress on a terminal."""
     progress = _Progress(sum(2 * len(field.seeds) for field in fields) * len(pairings))
     matches = []
     try:
@@ -175,11 +175,11 @@ def play_and_report(
     args: argparse.Namespace,
     format_text: Callable[[Mapping[str, Any]], str] = format_report,
 ) -> None:
-    """Play all pairings, print the report of `players`, as text or as JSON, and write it to ``--out`` if given.
+    """Play all pairings, print the report of `players` as text or JSON, and write it to ``--out`` if given.
 
-    `seed` is that of the players' choices. Raises OSError.
+    `seed` is the seed of the players' random choices. Raises OSError.
     """
-    from echelon_env.evaluate.report import make_report, write_report  # imports scipy.stats, which takes long
+    from echelon_env.evaluate.report import make_report, write_report  # imports scipy.stats, which is slow
 
     matches = play_all(pairings, fields, args.threads)
     configs = {field.name: field.config for field in fields}
@@ -188,7 +188,7 @@ def play_and_report(
     for line in format_bad_actions(document):
         print(f"echelon: {line}", file=sys.stderr)
     drawn = True
-    try:  # a full disk must not lose the printed report, nor a closed pipe the written one
+    try:  # print first, as the disk may be full; write in any case, as the pipe may be closed
         print(json.dumps(document, allow_nan=False) if args.json else text, flush=True)
     finally:
         if args.out:
@@ -200,27 +200,27 @@ def play_and_report(
 
 
 class _Progress:
-    """A line on stderr, if that is a terminal: the number of finished battles and the time left."""
+    """A line on stderr, if stderr is a terminal: the number of finished battles and the estimated time left."""
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._over = 0  # battles of finished matches
+        self._finished = 0  # battles of finished matches
         self._shown = sys.stderr.isatty()
-        self._began = time.monotonic()
+        self._started = time.monotonic()
 
     def match(self, title: str) -> Callable[[int], None]:
-        """A callback for the next match, to be called with its number of finished battles."""
+        """The progress callback of the next match, which takes the number of its finished battles."""
 
-        def show(over: int) -> None:
-            over += self._over
-            left = (time.monotonic() - self._began) / over * (self._total - over)
-            self._show(f"{over:,} of {self._total:,} battles, {_duration(left)} left: {title}")
+        def show(finished: int) -> None:
+            finished += self._finished
+            left = (time.monotonic() - self._started) / finished * (self._total - finished)
+            self._show(f"{finished:,} of {self._total:,} battles, {_duration(left)} left: {title}")
 
         return show
 
     def end_match(self, battles: int) -> None:
-        """A match has ended."""
-        self._over += battles
+        """Count the battles of a finished match."""
+        self._finished += battles
 
     def clear(self) -> None:
         """Erase the line."""

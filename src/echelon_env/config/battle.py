@@ -1,7 +1,7 @@
 """The configuration of a battle: frozen dataclasses whose fields carry their unit and range.
 
-`scenario.make_config` turns what users write into a valid `BattleConfig`; an impossible one raises `ConfigError` with
-what was expected, what came, and the nearest valid name.
+`scenario.make_config` builds a `BattleConfig` from a name, a file, a dict and overrides. An invalid value raises
+`ConfigError`, which states the expected value, the given one, and the nearest valid name.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from echelon_env.config.map import MapConfig, TerrainConfig
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 
 PACK = ("heavy", "medium", "medium", "light", "scout")
-"""Classes of the five mechs of a pack, in the order of their places."""
+"""Mech classes of a pack of five, in the order of the spawn places."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZoneConfig:
     """The circular zone that teams fight for."""
 
-    min_radius: float = quantity(5.0, "m", 1)  # for five mechs a team; grows with the square root of their number
+    min_radius: float = quantity(5.0, "m", 1)  # for five mechs per team; scales with the square root of the team size
     max_radius: float = quantity(8.0, "m", 1)
-    max_feet_height: float = quantity(2.0, "m", 0)  # a mech whose feet are higher is not inside
-    contested_share: float = quantity(0.25, "share", 0, 1)  # what each team scores in a contested zone at equal tonnage
+    max_feet_height: float = quantity(2.0, "m", 0)  # mechs with higher feet are not in the zone
+    contested_share: float = quantity(0.25, "share", 0, 1)  # zone share of each team in a contest at equal tonnage
     score_to_win: float = quantity(45.0, "s", 0.01)
 
 
@@ -42,68 +42,68 @@ class PhysicsConfig:
     restart_heat: float = quantity(0.8, "share of capacity", 0, 1)  # a shut-down mech restarts at this heat
     max_heat: float = quantity(1.5, "share of capacity", 1.01, 2)
     max_heat_from_enemies: float = quantity(0.95, "share of capacity", 0, 1)
-    legged_speed: float = quantity(0.4, "x", 0, 1)  # multiplies the top speed of a mech without leg hit points
+    legged_speed: float = quantity(0.4, "x", 0, 1)  # multiplies the top speed of a mech whose legs are destroyed
     max_stability: float = quantity(100.0, "points", 1)
     stability_recovery: float = quantity(10.0, "points/s")
     moving_penalty: float = quantity(0.5, "share of the recovery", 0, 1)  # while legged or faster than `moving_speed`
     moving_speed: float = quantity(1.0, "m/s")
     suppression_penalty: float = quantity(0.75, "share of the recovery", 0, 1)
-    least_recovery: float = quantity(0.1, "share of the recovery", 0, 1)  # what is left however many penalties add
-    fall_duration: float = quantity(3.0, "s")  # that a mech without stability lies on the ground
-    risen_stability: float = quantity(50.0, "points")  # of a mech that has just stood up
+    least_recovery: float = quantity(0.1, "share of the recovery", 0, 1)  # lower bound on the sum of all penalties
+    fall_duration: float = quantity(3.0, "s")  # time on the ground after stability reaches 0
+    risen_stability: float = quantity(50.0, "points")  # stability after standing up
 
 
 @dataclass(frozen=True, kw_only=True)
 class CombatConfig:
-    """What shots do."""
+    """Effects of shots, anti-missile systems and wrecks."""
 
-    friendly_fire: bool = True  # splash falls on team-mates and on the shooter too
+    friendly_fire: bool = True  # splash also hits team-mates and the shooter
     aim_low: float = quantity(0.1, "share of the target's height", 0, 1)  # lowest point that a shot aims at
     aim_high: float = quantity(0.9, "share of the target's height", 0, 1)
-    legs_height: float = quantity(0.3, "share of the target's height", 0, 1)  # hits below it are hits on the legs
-    legs_share: float = quantity(0.5, "share", 0, 1)  # of a hit on the legs that the body takes
-    rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width: attacks that travel within it hit the rear
+    legs_height: float = quantity(0.3, "share of the target's height", 0, 1)  # lower hits are leg hits
+    legs_share: float = quantity(0.5, "share", 0, 1)  # share of a leg hit's damage that the body takes
+    rear_arc: float = quantity(90.0, "degrees", 0, 360)  # full width; attacks that travel within this arc hit the rear
     rear_damage: float = quantity(1.5, "x", 1)
-    paint_damage: float = quantity(1.1, "x", 1)  # of hits on a mech that the shooter's pack has painted
-    paint_quality: float = quantity(0.7, "sensor quality", 0)  # needed to see or to lock on what is painted
-    dive_distance: float = quantity(3.0, "m")  # in the plane, from which cruising missiles dive
+    paint_damage: float = quantity(1.1, "x", 1)  # multiplies the damage of hits on mechs painted by the shooter's pack
+    paint_quality: float = quantity(0.7, "sensor quality", 0)  # minimum for seeing and locking on to a painted mech
+    dive_distance: float = quantity(3.0, "m")  # horizontal distance at which cruising missiles start to dive
     anti_missile_range: float = quantity(5.5, "m")
     anti_missile_probability: float = quantity(0.6, "probability", 0, 1)
     anti_missile_cooldown: float = quantity(1.0, "s")
     wreck_height: float = quantity(0.5, "share of the mech's height", 0, 1)
-    wreck_duration: float = quantity(20.0, "s")  # until a hard wreck softens to debris
+    wreck_duration: float = quantity(20.0, "s")  # until a hard wreck becomes debris
 
 
 @dataclass(frozen=True, kw_only=True)
 class SensorConfig:
-    """What mechs see and hear, and electronic warfare."""
+    """Sight, radar, hearing, intel and electronic warfare."""
 
-    radar_range: float = quantity(14.0, "m")  # before the class factor and the sensor quality
-    bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are seen through terrain
-    jamming: float = quantity(0.85, "sensor quality")  # taken by enemy ECM at no distance
-    counter: float = quantity(0.65, "sensor quality")  # given by friendly ECCM at no distance
+    radar_range: float = quantity(14.0, "m")  # before the class factor and the sensor quality are applied
+    bloom_heat: float = quantity(0.8, "share of capacity", 0)  # hotter mechs are visible through terrain
+    jamming: float = quantity(0.85, "sensor quality")  # subtracted by enemy ECM at distance 0
+    counter: float = quantity(0.65, "sensor quality")  # added by friendly ECCM at distance 0
     min_quality: float = quantity(0.25, "sensor quality", 0, 100)
     max_quality: float = quantity(1.5, "sensor quality", 0.01, 100)
-    electronics_range: float = quantity(50.0, "m", 0.1)  # at which ECM and ECCM have no effect
+    electronics_range: float = quantity(50.0, "m", 0.1)  # distance from which ECM and ECCM have no effect
     ecm_heat: float = quantity(3.0, "heat/s")
     eccm_heat: float = quantity(2.0, "heat/s")
     hearing_range: float = quantity(30.0, "m")
-    muffled: float = quantity(0.2, "x", 0, 1)  # noise without line of sight
-    intel_memory: float = quantity(10.0, "s")  # that a pack remembers an enemy it has lost sight of
+    muffled: float = quantity(0.2, "x", 0, 1)  # multiplies noise without line of sight
+    intel_memory: float = quantity(10.0, "s")  # time for which a pack remembers an enemy that it no longer sees
     terrain_cell: float = quantity(1.5, "m", 0.25, 16)  # distance between the samples of the ego terrain map
 
 
 def _weight(default: float, unit: str, meaning: str) -> Any:
-    """Declare the weight of a component of the reward: there is one component for each weight."""
+    """Declare the weight of a reward component. Every weight has one component."""
     metadata = {"unit": unit, "low": -1e6, "high": 1e6, "help": f"weight of {meaning}", "component": True}
     return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
-    """Weights of the reward's components, in the order in which they are summed, and what changes them.
+    """Weights of the reward components in the order of summation, and parameters of the components.
 
-    A component is a weight here and a function in `engine.reward`; all else follows from this class.
+    A component consists of a weight here and a function in `engine.reward`. Everything else is derived from this class.
     """
 
     approach: float = _weight(1.5, "per map size", "approaching the zone")
@@ -114,29 +114,29 @@ class RewardConfig:
     death: float = _weight(-1.0, "per death", "deaths")
     outcome: float = _weight(10.0, "per battle", "the battle's outcome")
     overheat: float = _weight(0.0, "per second", "shutdowns by heat")
-    contested_kill: float = quantity(2.0, "x")  # kills and assists of a mech in a contested zone
-    contested_death: float = quantity(0.5, "x")  # deaths in a contested zone
-    team_spirit: float = quantity(0.0, "share", 0, 1)  # of each component that is the team's mean
-    gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential, best that of the learner
-    approach_kept: float = quantity(0.0, "share", 0, 1)  # of the potential that a death or the end does not take back
+    contested_kill: float = quantity(2.0, "x")  # multiplies kills and assists of a mech in a contested zone
+    contested_death: float = quantity(0.5, "x")  # multiplies deaths in a contested zone
+    team_spirit: float = quantity(0.0, "share", 0, 1)  # weight of the team mean in each component
+    gamma: float = quantity(0.995, "per decision", 0, 1)  # discount of the approach potential; use the learner's
+    approach_kept: float = quantity(0.0, "share", 0, 1)  # share of the potential kept at death and at the end
 
 
 REWARD_COMPONENTS = tuple(each.name for each in fields(RewardConfig) if each.metadata.get("component"))
-"""Names of the reward's components, in the order in which they are summed."""
+"""Names of the reward components, in the order of summation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BattleConfig:
-    """Everything that defines a battle but its seed. Raises `ConfigError` when a value is impossible."""
+    """Everything that defines a battle except its seed. Raises `ConfigError` for invalid values."""
 
-    blue: tuple[str, ...] = PACK * 2  # mech classes of team blue; every five are a pack
+    blue: tuple[str, ...] = PACK * 2  # mech classes of team blue; every five in order form a pack
     red: tuple[str, ...] = PACK * 2
     dt: float = quantity(0.05, "s", 0.001, 0.1)  # length of a physics tick
     decision_repeat: int = quantity(5, "ticks", 1, 100)  # ticks between two decisions of an agent
     max_steps: int = quantity(480, "decisions", 1, 10**6)  # the battle's time limit
-    time_limit: Literal["truncate", "terminate"] = "truncate"  # terminate: the clock is part of the game
+    time_limit: Literal["truncate", "terminate"] = "truncate"  # "terminate" makes the time limit part of the task
     observability: Literal["partial", "full"] = "partial"
-    banned_weapons: tuple[str, ...] = ()  # weapons that no mech carries; their mounts stay empty
+    banned_weapons: tuple[str, ...] = ()  # weapons removed from all mechs; their mounts stay empty
     dead_agents: Literal["terminate", "persist"] = "terminate"
     terrain: TerrainConfig = field(default_factory=TerrainConfig)
     zone: ZoneConfig = field(default_factory=ZoneConfig)
@@ -151,7 +151,7 @@ class BattleConfig:
         check_catalog(self.catalog, self.dt)
         _check_rosters(self)
         _check_consistency(self)
-        _ = self.map_config  # raises if there can be no such map
+        _ = self.map_config  # raises if such a map is impossible
 
     @property
     def rosters(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -168,7 +168,7 @@ class BattleConfig:
 
     @cached_property
     def map_config(self) -> MapConfig:
-        """What the battle's maps follow from, but for their seeds."""
+        """Everything that defines the battle's maps except their seeds."""
         classes = {mech_class.name: mech_class for mech_class in self.catalog.mech_classes}
         fielded = [classes[name] for name in {*self.blue, *self.red}]
         places = max(len(self.blue), len(self.red))
@@ -186,7 +186,7 @@ class BattleConfig:
 
     @property
     def num_mechs(self) -> int:
-        """Mechs of both teams."""
+        """Number of mechs of both teams."""
         return len(self.blue) + len(self.red)
 
     @property
@@ -195,16 +195,16 @@ class BattleConfig:
         return self.dt * self.decision_repeat
 
     def ticks(self, seconds: float) -> int:
-        """A duration in whole ticks, at least one."""
+        """A duration in ticks, rounded, at least 1."""
         return max(1, round(seconds / self.dt))
 
     def to_dict(self) -> dict[str, Any]:
-        """The configuration as nested dicts, lists and plain values, fit for JSON."""
+        """The configuration as nested dicts, lists and plain values that JSON can hold."""
         return cast("dict[str, Any]", to_plain(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BattleConfig:
-        """The inverse of `to_dict`; keys that are absent keep their defaults. Raises `ConfigError`."""
+        """The inverse of `to_dict`; missing keys keep their defaults. Raises `ConfigError`."""
         return cast("BattleConfig", build(cls, data, ""))
 
 

@@ -1,4 +1,4 @@
-"""What a biome is, and the registry of biomes, which the modules of `echelon_env.terrain.biomes` and users fill."""
+"""The type `Biome` and the registry of biomes. `echelon_env.terrain.biomes` and users register biomes in it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from echelon_env.config.schema import ConfigError
 
 @dataclass(frozen=True)
 class Plot:
-    """A rectangular part of the map, H x W columns, that a brush fills."""
+    """A rectangular part of the map, H x W columns, that a brush paints."""
 
-    voxels: NDArray[np.uint8]  # (Z, H, W) a view of the map's material codes, all air
-    open_ground: NDArray[np.bool_]  # (H, W) columns that will be cleared after painting
-    max_height: int  # m, greatest height of anything that is painted
+    voxels: NDArray[np.uint8]  # (Z, H, W) view of the map's material codes, initially all air
+    open_ground: NDArray[np.bool_]  # (H, W) columns that are cleared after painting
+    max_height: int  # m, height limit for painted voxels
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -31,32 +31,32 @@ Brush = Callable[[Plot, np.random.Generator], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Biome:
-    """A kind of terrain: its name, how it is painted, and what a map of it alone is made of.
+    """A kind of terrain: its name, its brush, and the materials of a map of this biome alone.
 
-    `shares` are the least and the greatest share of such a map's columns that hold a voxel of each material, lanes and
-    zone included. It has no voxels of other materials, except for the dirt of lanes and the concrete and reinforced
-    blocks in the zone.
+    `shares` maps a material to the (minimum, maximum) share of such a map's columns that hold a voxel of it, lanes and
+    zone included. Such a map has no voxels of other materials, except for the dirt of lanes and the concrete and
+    reinforced blocks in the zone.
     """
 
     name: str
     brush: Brush
     shares: Mapping[str, tuple[float, float]]
-    order: int | None = None  # place among the biomes that maps are made of by default; None: only where it is named
+    order: int | None = None  # position among the default biomes; None: used only where a configuration names it
 
     @property
     def summary(self) -> str:
-        """What the biome is and what it teaches: the brush's docstring."""
+        """A description of the biome and its lesson: the docstring of the brush."""
         return " ".join((self.brush.__doc__ or "").split())
 
 
 BIOMES: dict[str, Biome] = {}
-"""The registered biomes by name: the game's in their order, then the custom ones."""
+"""The registered biomes by name: first the shipped ones in their order, then custom ones."""
 
 
 def register_biome(biome: Biome) -> None:
-    """Make a biome known by its name to configurations, recipes and the map generator of this process.
+    """Register a biome by its name for configurations, recipes and the map generator of this process.
 
-    Raises `ConfigError` if the name is taken or if `shares` names an unknown material.
+    Raises `ConfigError` if the name is taken or is no identifier, or if `shares` names an unknown material.
     """
     if not biome.name.isidentifier():
         raise ConfigError(f"biome: name: expected letters, digits and underscores, got {biome.name!r}")
@@ -69,5 +69,5 @@ def register_biome(biome: Biome) -> None:
 
 
 def default_biomes() -> tuple[str, ...]:
-    """The names of the biomes that maps are made of by default."""
+    """The names of the biomes that maps use by default."""
     return tuple(name for name, biome in BIOMES.items() if biome.order is not None)

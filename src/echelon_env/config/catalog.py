@@ -1,7 +1,7 @@
-"""What a battle is made of: mech classes, weapons and materials, each number with its unit.
+"""The catalogue of a battle: mech classes, weapons and materials, each number with its unit.
 
-The defaults are the game's. To change the balance, pass a changed `Catalog` in the battle configuration;
-nothing else in the package holds a number of a class or a weapon.
+To change the balance, pass a changed `Catalog` in the battle configuration. Numbers of classes and weapons are defined
+here only.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ MOUNTS = ("primary", "secondary", "tertiary", "special")
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What a voxel is made of. Hazards (speed, heat, damage) act on mechs whose box overlaps the voxel."""
+    """The material of a voxel. Hazards (speed, heat, damage) act on mechs whose bounding box overlaps the voxel."""
 
     name: str
     blocks_movement: bool = False
     blocks_sight: bool = False
     hit_points: int = quantity(0, "", 0, 60_000)  # 0: cannot be destroyed
-    rubble: float = quantity(0.0, "0 to 1", 0, 1)  # that it leaves debris when it is destroyed
+    rubble: float = quantity(0.0, "0 to 1", 0, 1)  # probability that a destroyed voxel becomes debris
     speed_factor: float = quantity(1.0, "", 0, 1)  # multiplies a mech's top speed
-    heat: float = quantity(0.0, "heat/s", -1e6, 1e6)  # added to a mech, negative: taken
+    heat: float = quantity(0.0, "heat/s", -1e6, 1e6)  # added to a mech; negative values cool it
     damage: float = quantity(0.0, "hit points/s")
 
 
@@ -43,10 +43,10 @@ MATERIALS = (
     Material(name="debris", hit_points=50, heat=20.0, damage=1.25),
     Material(name="wreck", blocks_movement=True, blocks_sight=True, hit_points=200),
 )
-"""The game's materials; a voxel holds its material's index in this table."""
+"""The default materials. A voxel holds the index of its material in this table."""
 
 AIR, DIRT, CONCRETE, REINFORCED, GLASS, FOLIAGE, WATER, LAVA, DEBRIS, WRECK = range(len(MATERIALS))
-"""The materials' indices in `MATERIALS`, which voxels hold."""
+"""Indices of the materials in `MATERIALS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,31 +57,31 @@ class Weapon:
     flight: Flight
     range: float = measure("m")
     damage: float = measure("hit points")
-    heat: float = measure("heat points")  # added to the shooter by a shot
+    heat: float = measure("heat points")  # added to the shooter per shot
     cooldown: float = measure("s")  # between shots
-    arc: float = measure("degrees", 0, 360)  # the full width of the firing arc around the mech's facing
-    target_heat: float = quantity(0.0, "heat points")  # added to the target by a hit
-    stability: float = quantity(0.0, "points")  # taken by a hit
+    arc: float = measure("degrees", 0, 360)  # full width of the firing arc around the mech's facing
+    target_heat: float = quantity(0.0, "heat points")  # added to the target per hit
+    stability: float = quantity(0.0, "points")  # stability damage per hit
     speed: float = quantity(0.0, "m/s")  # 0 for hitscan
-    splash_radius: float = quantity(0.0, "m")  # 0 without splash
-    splash_share: float = quantity(0.0, "0 to 1", 0, 1)  # of damage and stability that splash takes
-    suppression: float = quantity(0.0, "s")  # that a hit suppresses its target
-    unaided_range: float = quantity(0.0, "m")  # homing: range of the lock by line of sight
-    lifetime: float = quantity(0.0, "s")  # homing: how long it flies
-    paint: float = quantity(0.0, "s")  # that a hit paints its target
-    smoke_radius: float = quantity(0.0, "m")  # of the cloud where its flight ends; 0: none
+    splash_radius: float = quantity(0.0, "m")  # 0: no splash
+    splash_share: float = quantity(0.0, "0 to 1", 0, 1)  # share of damage and stability damage that splash deals
+    suppression: float = quantity(0.0, "s")  # duration for which a hit suppresses its target
+    unaided_range: float = quantity(0.0, "m")  # homing: range of a lock by line of sight
+    lifetime: float = quantity(0.0, "s")  # homing: flight duration
+    paint: float = quantity(0.0, "s")  # duration for which a hit paints its target
+    smoke_radius: float = quantity(0.0, "m")  # radius of the cloud at the end of the flight; 0: no cloud
     smoke_duration: float = quantity(0.0, "s")
-    charges: int = quantity(0, "")  # in a battle, 0: any number
+    charges: int = quantity(0, "")  # shots per battle; 0: unlimited
 
     @property
     def flight_rules(self) -> FlightRules:
-        """What the rules make of its flight."""
+        """The rules of the weapon's flight."""
         return FLIGHTS[self.flight]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MechClass:
-    """A class of mechs: its body, its heat and what it carries."""
+    """A mech class: body, heat, weapons and equipment."""
 
     name: str
     length: float = measure("m", 0.1, 16)  # along x
@@ -89,21 +89,21 @@ class MechClass:
     height: float = measure("m", 0.1, 32)  # along z
     top_speed: float = measure("m/s")
     turn_rate: float = measure("rad/s")
-    jet_acceleration: float = measure("m/s2")  # 0 without jump jets
+    jet_acceleration: float = measure("m/s2")  # 0: no jump jets
     armour: float = measure("hit points")
     legs: float = measure("hit points")
     heat_capacity: float = measure("heat points")
     heat_dissipation: float = measure("heat/s")
     tonnage: float = measure("t")
     noise: float = measure("per m/s")
-    wreck_probability: float = measure("0 to 1", 0, 1)  # that it leaves a hard wreck, not debris
+    wreck_probability: float = measure("0 to 1", 0, 1)  # of leaving a hard wreck instead of debris
     primary: str | None = None  # name of the weapon on the mount
     secondary: str | None = None
     tertiary: str | None = None
     special: str | None = None
     electronics: bool  # carries ECM and ECCM
     anti_missile: bool  # carries an anti-missile system
-    contact_slots: int = measure("")  # of the contact table that the sensor suite fills
+    contact_slots: int = measure("")  # rows of the contact table that the sensor suite can fill
     sensor_range_factor: float = measure("")  # multiplies the radar range
 
 
@@ -113,7 +113,7 @@ class Catalog:
 
     weapons: tuple[Weapon, ...]
     mech_classes: tuple[MechClass, ...]
-    materials: tuple[Material, ...] = MATERIALS  # the game's names in the game's order, as solid, with any numbers
+    materials: tuple[Material, ...] = MATERIALS  # the names, order and solidity of `MATERIALS`, with any numbers
 
     def weapon_index(self, name: str | None) -> int:
         """Index of a weapon in `weapons`, or -1 for an empty mount. Raises KeyError for an unknown name."""
@@ -133,17 +133,17 @@ def _index(names: list[str], name: str) -> int:
 
 
 MAX_FLIGHT_TICKS = 10_000
-"""Longest time that a projectile can fly; bounds the projectiles that there can be."""
+"""Maximum flight time of a projectile; it bounds the number of projectiles in flight."""
 
-LEAST_SPEED = 0.1
-"""m/s, of a projectile."""
+MIN_SPEED = 0.1
+"""m/s, minimum speed of a projectile."""
 
-MOST_ENTRIES = 100
-"""Mech classes, or weapons, of a catalogue."""
+MAX_ENTRIES = 100
+"""Maximum number of mech classes, and of weapons, in a catalogue."""
 
 
 def flight_ticks(weapon: Weapon, dt: float) -> int:
-    """Most ticks of `dt` seconds that a projectile of a weapon flies."""
+    """Maximum flight time of a weapon's projectile in ticks of `dt` seconds."""
     if not weapon.flight_rules.projectile:
         return 0
     if weapon.flight_rules.guided:
@@ -152,7 +152,7 @@ def flight_ticks(weapon: Weapon, dt: float) -> int:
 
 
 def check_catalog(catalog: Catalog, dt: float) -> None:
-    """Raise `ConfigError` where a catalogue is impossible, for ticks of `dt` seconds."""
+    """Raise `ConfigError` for an invalid catalogue, given ticks of `dt` seconds."""
     names = [weapon.name for weapon in catalog.weapons]
     _check_names("mech classes", [mech_class.name for mech_class in catalog.mech_classes])
     _check_names("weapons", names)
@@ -170,7 +170,7 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
             )
     if catalog.materials[AIR] != MATERIALS[AIR]:
         raise ConfigError(
-            f"config key 'catalog.materials': expected air to be nothing, got {catalog.materials[AIR]}", "catalog"
+            f"config key 'catalog.materials': expected air without properties, got {catalog.materials[AIR]}", "catalog"
         )
     for mech_class in catalog.mech_classes:
         _check_class(mech_class, names, dt)
@@ -179,8 +179,8 @@ def check_catalog(catalog: Catalog, dt: float) -> None:
 
 
 def _check_names(what: str, names: list[str]) -> None:
-    if len(names) > MOST_ENTRIES:
-        raise ConfigError(f"config key 'catalog': expected at most {MOST_ENTRIES} {what}, got {len(names)}", "catalog")
+    if len(names) > MAX_ENTRIES:
+        raise ConfigError(f"config key 'catalog': expected at most {MAX_ENTRIES} {what}, got {len(names)}", "catalog")
     if len(set(names)) < len(names):
         raise ConfigError(f"config key 'catalog': expected {what} of different names, got {names}", "catalog")
 
@@ -194,7 +194,7 @@ def _check_class(mech_class: MechClass, weapons: list[str], dt: float) -> None:
             )
     if mech_class.top_speed * dt >= 1.0:
         raise ConfigError(
-            f"{mech_class.name!r} moves {mech_class.top_speed * dt} m a tick, must be less than 1 m", "catalog"
+            f"{mech_class.name!r} moves {mech_class.top_speed * dt} m per tick, expected less than 1 m", "catalog"
         )
     for name in ("armour", "legs", "heat_capacity", "heat_dissipation", "tonnage"):
         if getattr(mech_class, name) <= 0:
@@ -213,16 +213,14 @@ def _check_weapon(weapon: Weapon, dt: float) -> None:
         if weapon.splash_radius > 0 or weapon.smoke_radius > 0:
             raise ConfigError(f"{weapon.name!r}: a {weapon.flight} weapon has neither splash nor smoke", "catalog")
         return
-    if weapon.speed < LEAST_SPEED:
-        raise ConfigError(
-            f"speed of {weapon.name!r}: expected at least {LEAST_SPEED} m/s, got {weapon.speed}", "catalog"
-        )
+    if weapon.speed < MIN_SPEED:
+        raise ConfigError(f"speed of {weapon.name!r}: expected at least {MIN_SPEED} m/s, got {weapon.speed}", "catalog")
     if weapon.flight_rules.guided and weapon.lifetime <= 0:
         raise ConfigError(f"lifetime of {weapon.name!r}: expected more than 0, got {weapon.lifetime}", "catalog")
     if flight_ticks(weapon, dt) > MAX_FLIGHT_TICKS:
         raise ConfigError(
             f"{weapon.name!r} can fly for {flight_ticks(weapon, dt)} ticks of {dt} s, expected at most "
-            f"{MAX_FLIGHT_TICKS}: give it more speed, or less range or lifetime",
+            f"{MAX_FLIGHT_TICKS}: increase its speed, or reduce its range or lifetime",
             "catalog",
         )
     if weapon.smoke_radius > 0 and weapon.smoke_duration <= 0:
@@ -396,4 +394,4 @@ HEAVY = MechClass(
 DEFAULT_CATALOG = Catalog(
     weapons=(LASER, FLAMER, MISSILES, GAUSS, AUTOCANNON, PAINTER, SMOKE), mech_classes=(SCOUT, LIGHT, MEDIUM, HEAVY)
 )
-"""The game's catalogue."""
+"""The default catalogue."""

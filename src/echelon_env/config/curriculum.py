@@ -1,4 +1,4 @@
-"""Curricula: sequences of scenarios with a rule for moving on. `curriculum_env` holds environments that follow them."""
+"""Curricula: sequences of scenarios with a promotion rule. `envs.curriculum` has environments that follow them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from echelon_env.config.schema import ConfigError, build, check_fields, override
 
 @dataclass(frozen=True, kw_only=True)
 class Curriculum:
-    """Scenarios from the easiest to the hardest, and when to move between them.
+    """Scenarios from easy to hard (the stages), and a rule that moves the learner between them.
 
-    Once `window` battles of a stage are over, a win rate of at least `promote` over the last `window` of them leads to
-    the next stage and one of at most `demote` to the previous one; each stage begins with no battles. The distance
-    between the two rates keeps a learner from going to and fro. The first stage has no previous one, the last no next.
-    A draw is no win. `make_curriculum` makes one from scenarios' names. Raises `ConfigError` for impossible values.
+    The rule uses the win rate over the last `window` battles of the current stage, once that many have been played. A
+    win rate of at least `promote` leads to the next stage, and one of at most `demote` to the previous stage. A new
+    stage starts without battles. The gap between the two rates prevents oscillation. A draw is no win. There is no
+    promotion from the last stage and no demotion from the first. `make_curriculum` builds a curriculum from scenario
+    names. Raises `ConfigError` for invalid values.
     """
 
     scenarios: tuple[Scenario, ...]
@@ -40,7 +41,7 @@ class Curriculum:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """The curriculum as nested dicts, lists and plain values, fit for JSON."""
+        """The curriculum as nested dicts, lists and plain values that JSON can hold."""
         return typing.cast("dict[str, Any]", to_plain(self))
 
     @classmethod
@@ -50,14 +51,14 @@ class Curriculum:
 
 
 CurriculumLike = Curriculum | Mapping[str, Any] | Sequence[ScenarioLike]
-"""What stands for a curriculum: itself, its dict, or the scenarios' names, files, configurations or dicts."""
+"""A curriculum, its dict, or a sequence of scenario names, files, configurations or dicts."""
 
 
 def make_curriculum(curriculum: CurriculumLike, **overrides: Any) -> Curriculum:
-    """A valid curriculum from a sequence of scenarios, a curriculum or its dict, with fields overridden.
+    """Build a curriculum from a sequence of scenarios, a curriculum or its dict, with fields overridden.
 
-    A scenario that is a configuration or its dict, and so has no name, is called after its stage.
-    Raises `ConfigError` for unknown scenarios and keys (with the nearest valid name) and for impossible values.
+    A scenario given as a configuration or its dict has no name and is named after its stage.
+    Raises `ConfigError` for unknown scenarios and keys (with the nearest valid name) and for invalid values.
 
     >>> curriculum = make_curriculum(["duel-open", "duel-cover", "duel"], window=200)
     >>> [scenario.name for scenario in curriculum.scenarios], curriculum.promote
@@ -82,20 +83,20 @@ def _name_scenario(stage: int, given: ScenarioLike) -> Scenario:
 
 @dataclass(frozen=True)
 class Move:
-    """A change of stage, and what led to it."""
+    """A change of stage and its cause."""
 
-    stage: int  # the new one's index
-    win_rate: float  # over the last `window` battles of the old one
-    battles: int  # in the old one
+    stage: int  # index of the new stage
+    win_rate: float  # over the last `window` battles of the old stage
+    battles: int  # in the old stage
 
 
 class Progress:
-    """Where a learner stands in a curriculum.
+    """The progress of a learner in a curriculum.
 
     Parameters
     ----------
     curriculum
-        The scenarios and the rule.
+        The stages and the rule.
     """
 
     def __init__(self, curriculum: Curriculum) -> None:
@@ -106,28 +107,28 @@ class Progress:
 
     @property
     def stage(self) -> int:
-        """Index of the present stage."""
+        """Index of the current stage."""
         return self._stage
 
     @property
     def scenario(self) -> Scenario:
-        """The scenario of the present stage."""
+        """The scenario of the current stage."""
         return self.curriculum.scenarios[self._stage]
 
     @property
     def battles(self) -> int:
-        """Battles recorded since the stage began."""
+        """Number of battles recorded in the current stage."""
         return self._battles
 
     @property
     def win_rate(self) -> float | None:
-        """Share of the last `window` battles of the stage that were won; None before its first."""
+        """Share of wins in the last `window` battles of the current stage; None before the first."""
         return self._won.count(True) / len(self._won) if self._won else None
 
     def record(self, won: bool) -> Move | None:
-        """Count a battle of the present stage, and move on or back if the rule says so.
+        """Record a battle of the current stage, and change the stage if the rule says so.
 
-        Returns the move, or None. Raises TypeError for anything but a boolean: an outcome of -1 would be true.
+        Returns the move, or None. Raises TypeError if `won` is not a boolean, as an outcome of -1 would be truthy.
         """
         if not isinstance(won, (bool, np.bool_)):
             raise TypeError(f"won: expected a boolean, got {won!r}")
@@ -148,11 +149,11 @@ class Progress:
         return move
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that `record` has changed, as plain values, fit for JSON."""
+        """The progress as plain values that JSON can hold."""
         return {"stage": self._stage, "battles": self._battles, "won": list(self._won)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, if it belongs to another rule."""
+        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, if it does not fit the curriculum."""
         if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
             raise ConfigError(f"progress: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
         stage, battles, won = state["stage"], state["battles"], state["won"]

@@ -1,4 +1,4 @@
-"""How the shots of weapons fly."""
+"""The flights of weapons: how their shots travel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ Flight = Literal["hitscan", "straight", "ballistic", "homing"]
 
 @dataclass(frozen=True, kw_only=True)
 class FlightRules:
-    """What the rules make of a flight. How its projectiles are aimed and move is in `engine.guidance`."""
+    """The rules of a flight. `engine.guidance` aims and moves its projectiles."""
 
-    projectile: bool = True  # False: it hits in the tick in which it is fired
-    needs_target: bool = False  # without a target it is not fired
-    guided: bool = False  # it locks on by sight or paint, homes for a lifetime, and anti-missile systems shoot it down
-    slowest: float = 1.0  # least mean speed of an unguided flight, as a share of the speed at the muzzle
+    projectile: bool = True  # False: the shot hits in the tick in which it is fired
+    needs_target: bool = False  # True: the weapon does not fire without a target
+    guided: bool = False  # True: it locks on by sight or paint and homes; anti-missile systems can shoot it down
+    slowest: float = 1.0  # minimum mean speed of an unguided flight, as a share of the muzzle speed
 
 
 FLIGHTS: dict[Flight, FlightRules] = {
@@ -24,4 +24,4 @@ FLIGHTS: dict[Flight, FlightRules] = {
     "ballistic": FlightRules(slowest=0.4),  # 0.414 straight upwards
     "homing": FlightRules(needs_target=True, guided=True),
 }
-"""The flights that weapons can have; the place of one is its code in kernels."""
+"""The rules of every flight. The position of a flight in this dict is its code in kernels."""

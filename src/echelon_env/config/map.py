@@ -1,4 +1,4 @@
-"""The configuration of a map: what the generator draws from, apart from the rules of the battle on it."""
+"""The configuration of a map: the parameters of the generator, without the rules of battles."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.schema import ConfigError, build, check_fields, measure, nearest_name, quantity, to_plain
 
 MAX_HEIGHT = 32
-"""Greatest height of a map in voxels: a column's bits must fit 32."""
+"""Maximum height of a map in voxels: a column is stored as 32 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TerrainConfig:
-    """The map: its extent and what the generator draws from."""
+    """The map: its size, its biomes, its spawn areas and its lanes."""
 
     size: int = quantity(100, "m", 24, 512)  # edge length of the square map
     height: int = quantity(20, "m", 8, MAX_HEIGHT)
-    biomes: tuple[str, ...] = field(default_factory=default_biomes)  # that quadrants are drawn from
-    centre_jitter: float = quantity(0.12, "map sizes", 0, 0.3)  # of the quadrants' common corner off the centre
+    biomes: tuple[str, ...] = field(default_factory=default_biomes)  # candidates for the four quadrants
+    centre_jitter: float = quantity(0.12, "map sizes", 0, 0.3)  # offset of the quadrants' common corner from the centre
     spawn_margin: float = quantity(2.0, "m", 0, 64)  # free space between the map's edge and a spawn area
     spawn_spacing: float = quantity(5.0, "m", 1, 16)  # distance between neighbouring spawn places
-    max_spawn_distance: float = quantity(1000.0, "m", 1)  # between the teams' areas; the corners where those are nearer
+    max_spawn_distance: float = quantity(1000.0, "m", 1)  # between the spawn areas, which are in corners if these allow
     direct_lane_width: float = quantity(8.0, "m", 4, 32)
     flank_lane_width: float = quantity(6.0, "m", 4, 32)
-    mirrored: bool = False  # the map is its own image under half a turn, which exchanges the teams
+    mirrored: bool = False  # the map equals itself rotated by 180 degrees, with the teams exchanged
     ring_width: float = quantity(6.0, "m", 0, 32)  # open ring around the zone
     max_distance_difference: float = quantity(0.15, "share", 0.01, 1)  # of the teams' walking distances to the zone
 
 
 @dataclass(frozen=True, kw_only=True)
 class MapConfig:
-    """Everything that a map follows from but its seed. Raises `ConfigError` when a value is impossible.
+    """Everything that defines a map except its seed. Raises `ConfigError` for invalid values.
 
-    `BattleConfig.map_config` derives it: battles whose rules differ but whose map configurations are equal share maps.
+    `BattleConfig.map_config` derives it. Battles with different rules but equal map configurations share maps.
     """
 
     terrain: TerrainConfig
-    places: int = measure("mechs", 1, 64)  # spawn places of a team
-    mech_width: float = measure("m", 1e-3)  # longest edge of a footprint in the rosters
-    mech_height: float = measure("m", 1e-3)  # of the tallest mech in the rosters
-    walker_widths: tuple[float, ...]  # m, longest edges of the footprints of classes that cannot fly, widest first
+    places: int = measure("mechs", 1, 64)  # spawn places per team
+    mech_width: float = measure("m", 1e-3)  # longest footprint edge of all mechs in the rosters
+    mech_height: float = measure("m", 1e-3)  # height of the tallest mech in the rosters
+    walker_widths: tuple[float, ...]  # m, longest footprint edges of the classes that cannot fly, widest first
     min_zone_radius: float = measure("m", 1e-3)
     max_zone_radius: float = measure("m", 1e-3)
 
@@ -98,23 +98,23 @@ class MapConfig:
 
     @property
     def spawn_extent(self) -> float:
-        """Edge length in metres of the square that holds a team's spawn places, with the margin on its outer sides."""
+        """Edge length in metres of the square of a team's spawn places, including the margin on its outer sides."""
         return self.terrain.spawn_margin + math.ceil(math.sqrt(self.places)) * self.terrain.spawn_spacing
 
     @property
     def spawn_offset(self) -> float:
-        """Metres along each axis that the spawn areas are moved from the map's corners towards its centre."""
+        """Offset in metres along each axis of the spawn areas from the map's corners towards its centre."""
         terrain = self.terrain
-        apart = terrain.size - self.spawn_extent - terrain.spawn_margin  # along each axis, of the areas' middles
-        return max(0.0, (apart - terrain.max_spawn_distance / math.sqrt(2.0)) / 2)
+        distance = terrain.size - self.spawn_extent - terrain.spawn_margin  # of the areas' centres, along each axis
+        return max(0.0, (distance - terrain.max_spawn_distance / math.sqrt(2.0)) / 2)
 
     @property
     def walking_width(self) -> float:
-        """Width in metres of a strip that every mech, whose edges keep to the axes, can walk along in any direction."""
+        """Width in metres of a strip that every mech can walk along in any direction. Footprints do not rotate."""
         return self.mech_width * math.sqrt(2.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """The configuration as nested dicts, lists and plain values, fit for JSON."""
+        """The configuration as nested dicts, lists and plain values that JSON can hold."""
         return typing.cast("dict[str, Any]", to_plain(self))
 
     @classmethod

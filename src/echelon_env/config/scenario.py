@@ -1,6 +1,6 @@
-"""Scenarios: battles with a name and a purpose, one TOML file each, and what users may write for a configuration.
+"""Scenarios: named battle configurations, one TOML file each; and `make_config`.
 
-A scenario's file holds a ``description`` and the keys of `BattleConfig`; keys that are absent keep their defaults.
+A scenario file holds a ``description`` and keys of `BattleConfig`. Missing keys keep their defaults.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from echelon_env.config.toml_file import SUFFIX, find_config_file, read_config_f
 _SHIPPED = Path(__file__).parent / "scenarios"
 
 ScenarioLike = str | os.PathLike[str] | BattleConfig | Mapping[str, Any]
-"""What stands for a battle's configuration: a scenario's name or file, a configuration or its dict."""
+"""The name or file of a scenario, a configuration, or its dict."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A battle with a name and a purpose."""
+    """A battle configuration with a name and a description."""
 
     name: str
     description: str
@@ -35,7 +35,7 @@ class Scenario:
 
 @cache
 def scenarios() -> Mapping[str, Scenario]:
-    """The scenarios that come with the package, by name, from the fewest mechs to the most.
+    """The shipped scenarios by name, sorted by number of mechs.
 
     >>> list(scenarios())[:3]
     ['duel', 'duel-cover', 'duel-open']
@@ -45,25 +45,25 @@ def scenarios() -> Mapping[str, Scenario]:
 
 
 def scenario_names() -> tuple[str, ...]:
-    """The names of `scenarios` in the order of the alphabet, without reading their files."""
+    """The names of the shipped scenarios in alphabetical order; their files are not read."""
     return shipped_names(_SHIPPED)
 
 
 def load_scenario(name_or_file: str | os.PathLike[str]) -> Scenario:
-    """A shipped scenario by its name, or a custom one from its file (a path, or a string that ends in .toml).
+    """Load a shipped scenario by its name, or a custom one from its file (a path, or a string that ends in .toml).
 
-    Raises `ConfigError` for an unknown name (with the nearest valid one) and for a file that cannot be read or is no
-    valid scenario, with its path and the line of the mistake.
+    Raises `ConfigError` for an unknown name (with the nearest valid one). Raises it for a file that cannot be read or
+    is no valid scenario, with the path and the line of the error.
     """
     path = find_config_file(name_or_file, _SHIPPED, "scenario")
     return _shipped(path.stem) if path.parent == _SHIPPED else _read(path)
 
 
 def make_config(scenario: ScenarioLike = "battle", **overrides: Any) -> BattleConfig:
-    """A valid configuration from a scenario's name or file, a configuration or its dict, with fields overridden.
+    """Build a configuration from the name or file of a scenario, a configuration or its dict, with fields overridden.
 
     A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``.
-    Raises `ConfigError` for an unknown scenario or key (with the nearest valid name) and for impossible values.
+    Raises `ConfigError` for an unknown scenario or key (with the nearest valid name) and for invalid values.
 
     >>> make_config("duel", max_steps=240).max_steps
     240
@@ -90,12 +90,12 @@ def _shipped(name: str) -> Scenario:
 
 
 def _read(path: Path) -> Scenario:
-    """The scenario of a file. Raises `ConfigError`, which names the file and the line."""
+    """Read the scenario of a file. Raises `ConfigError` with the file and the line."""
 
     def make(data: dict[str, Any]) -> Scenario:
         description = data.pop("description", None)
         if not isinstance(description, str) or not description.strip():
-            raise ConfigError(f"description: expected what the scenario is, got {description!r}", "description")
+            raise ConfigError(f"description: expected a text about the scenario, got {description!r}", "description")
         return Scenario(path.stem, " ".join(description.split()), BattleConfig.from_dict(data))
 
     return read_config_file(path, "scenario", make)

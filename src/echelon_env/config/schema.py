@@ -1,8 +1,8 @@
-"""Configurations as frozen dataclasses: fields with units and ranges, checked, overridden and turned into plain data.
+"""Configurations as frozen dataclasses: fields with units and ranges, checks, overrides, conversion to plain data.
 
 A field of a configuration is a number declared with `quantity`, a string, a choice (`Literal`), a tuple, or another
-configuration; one whose class has a method `parse(value, key)` can be written as a number or a string, too. Errors are
-`ConfigError`s that name the key, what was expected and what came.
+configuration. A nested configuration whose class has a method `parse(value, key)` can also be written as a number or a
+string. Errors are `ConfigError`s that state the key, the expected value and the given one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot be: an unknown key or scenario, a value out of range, an impossible combination.
+    """An invalid configuration: an unknown key or scenario, a value out of range, an impossible combination.
 
-    `keys` are the dotted keys of the configuration that cause the error, the likeliest first; often there are none.
+    `keys` are the dotted configuration keys that cause the error, the most likely first; may be empty.
     """
 
     def __init__(self, message: str, *keys: str) -> None:
@@ -32,41 +32,41 @@ class ConfigError(ValueError):
         self.keys = keys
 
 
-MOST = 1e6
-"""Largest value of a quantity that says nothing else: far beyond any game, and no product of a few overflows."""
+MAX_VALUE = 1e6
+"""Default upper bound of a quantity: far above useful values, and products of a few such values do not overflow."""
 
-# reading them takes longer than all the checks
+# cached because `get_type_hints` takes longer than all checks
 _type_hints = typing.cast("Callable[[type[Any]], Mapping[str, Any]]", functools.cache(typing.get_type_hints))
 
 
 def quantity(
-    default: float, unit: str, low: float = 0.0, high: float = MOST, help: str = "", since: str | None = None
+    default: float, unit: str, low: float = 0.0, high: float = MAX_VALUE, help: str = "", since: str | None = None
 ) -> Any:
-    """Declare a numeric field with its default, its unit and its inclusive range, and its meaning for command lines.
+    """Declare a numeric field with its default, unit and inclusive range; `help` is shown on the command line.
 
-    A field that is added to a configuration after a release names the release in `since`: see `battle_hash`.
+    A field that is added after a release names its own release in `since`, see `battle_hash`.
     """
     metadata = {"unit": unit, "low": low, "high": high, "help": help}
     return field(default=default, metadata=metadata if since is None else metadata | {"since": since})
 
 
-def measure(unit: str, low: float = 0.0, high: float = MOST) -> Any:
-    """Declare a numeric field without a default, with its unit and its inclusive range."""
+def measure(unit: str, low: float = 0.0, high: float = MAX_VALUE) -> Any:
+    """Declare a required numeric field with its unit and inclusive range."""
     return field(metadata={"unit": unit, "low": low, "high": high})
 
 
 def nearest_name(name: str, valid: Iterable[str]) -> str:
-    """The end of an error message about an unknown name: the nearest valid one, and all of them."""
+    """The end of an error message about an unknown name: the nearest valid name, and all valid names."""
     names = sorted(valid)
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"{hint} (valid: {', '.join(names)})"
 
 
-def check_integer(name: str, value: Any, least: int = 1) -> int:
-    """The value as an int. Raises `ConfigError` unless it is an integer of at least `least`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ConfigError(f"{name}: expected an integer of at least {least}, got {value!r}")
+def check_integer(name: str, value: Any, minimum: int = 1) -> int:
+    """The value as an int. Raises `ConfigError` unless it is an integer of at least `minimum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise ConfigError(f"{name}: expected an integer of at least {minimum}, got {value!r}")
     return int(value)
 
 
@@ -78,7 +78,7 @@ def check_seed(seed: Any) -> int:
 
 
 def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
-    """A copy of a configuration with fields changed; a nested one takes a mapping. `path` begins the keys in errors."""
+    """A copy of a configuration with changed fields. A nested part takes a mapping. `path` prefixes keys in errors."""
     names = [f.name for f in dataclasses.fields(part)]
     changes: dict[str, Any] = {}
     hints = _type_hints(type(part))
@@ -94,10 +94,10 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
 
 
 def build(cls: type[Any], data: Any, path: str) -> Any:
-    """A configuration from plain data; keys that are absent keep their defaults.
+    """Build a configuration of class `cls` from plain data. Missing keys keep their defaults.
 
-    `RENAMED` of the class, if any, maps the names that its fields had in earlier releases to the present ones, for the
-    error about such a key.
+    An optional class attribute `RENAMED` maps field names of earlier releases to the present names. The error about
+    such a key states the present name.
     """
     if not isinstance(data, Mapping):
         raise ConfigError(
@@ -124,7 +124,7 @@ def _is_required(f: dataclasses.Field[Any]) -> bool:
 
 
 def _convert(hint: Any, value: Any, path: str) -> Any:
-    """Turn plain data into what a field holds: mappings into dataclasses, sequences into tuples, NumPy scalars."""
+    """Convert plain data to a field's type: mappings to dataclasses, sequences to tuples, NumPy scalars to Python's."""
     if dataclasses.is_dataclass(hint) and not isinstance(value, typing.cast("type[Any]", hint)):
         if hasattr(hint, "parse") and not isinstance(value, Mapping):
             return hint.parse(value, path)
@@ -155,7 +155,7 @@ def to_plain(value: Any) -> Any:
 
 
 def check_fields(part: Any, path: str) -> None:
-    """Raise `ConfigError` if a field of a configuration is of the wrong type or out of its range."""
+    """Raise `ConfigError` if a field of a configuration has the wrong type or is out of range."""
     hints = _type_hints(type(part))
     for f in dataclasses.fields(part):
         _check_value(getattr(part, f.name), hints[f.name], f.metadata, path + f.name)

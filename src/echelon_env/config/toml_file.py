@@ -1,4 +1,4 @@
-"""Configurations in TOML files: shipped ones by their name, users' own by their path."""
+"""Configurations in TOML files: shipped ones by name, custom ones by path."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 def shipped_names(folder: Path) -> tuple[str, ...]:
-    """The names of a folder's configurations in the order of the alphabet, without reading their files."""
+    """The names of the configurations in a folder, in alphabetical order; their files are not read."""
     return tuple(sorted(path.stem for path in folder.glob(f"*{SUFFIX}")))
 
 
 def find_config_file(name_or_file: str | os.PathLike[str], folder: Path, kind: str) -> Path:
-    """The file of a configuration that a folder ships, by its name, or a custom one (a path, or text ending in .toml).
+    """The path of a configuration: one in `folder` by its name, or a custom file (a path, or text ending in .toml).
 
-    Raises `ConfigError` for an unknown name, with the nearest valid one; `kind` says in it what was looked for.
+    Raises `ConfigError` for an unknown name, with the nearest valid one. `kind` is the kind of configuration in errors.
     """
     if isinstance(name_or_file, str) and not name_or_file.endswith(SUFFIX):
         names = shipped_names(folder)
@@ -36,10 +36,10 @@ def find_config_file(name_or_file: str | os.PathLike[str], folder: Path, kind: s
 
 
 def read_config_file(path: Path, kind: str, make: Callable[[dict[str, Any]], T]) -> T:
-    """What `make` makes of a TOML file's data.
+    """Read a TOML file and return ``make(data)``.
 
-    Raises `ConfigError` for a file that cannot be read, that is no TOML, or of which `make` raises one: with the
-    file's path and the line of the mistake. `kind` is the expected kind of file.
+    Raises `ConfigError` with the path and the line of the error if the file cannot be read, is no valid TOML, or if
+    `make` raises `ConfigError`. `kind` is the kind of configuration in errors.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -59,10 +59,10 @@ def read_config_file(path: Path, kind: str, make: Callable[[dict[str, Any]], T])
 
 
 def _line_of(text: str, keys: tuple[str, ...]) -> int:
-    """The line at which the first of the dotted keys that the file has begins; 1 if it has none of them."""
+    """The line of the first of the dotted keys that is in the file; 1 if none of them is."""
     paths = [re.findall(r"[^.\[\]]+", key) for key in keys]
     tables = [path[:length] for path in paths for length in range(len(path) - 1, 0, -1)]
-    for path in [*paths, *tables]:  # a key that is absent is missed in the table that should hold it
+    for path in [*paths, *tables]:  # for a missing key, report the table that should hold it
         line = _first_line_with(text, path)
         if line is not None:
             return line
@@ -70,14 +70,14 @@ def _line_of(text: str, keys: tuple[str, ...]) -> int:
 
 
 def _first_line_with(text: str, key: list[str]) -> int | None:
-    """The line at which a key begins: the parser itself says after which line the key is there."""
+    """The line at which a key starts: parse growing prefixes of the file until the key appears."""
     lines = text.split("\n")
-    complete = 0  # lines that are a valid file, without the key
+    complete = 0  # length in lines of the longest valid prefix without the key
     for count in range(1, len(lines) + 1):
         try:
             data: Any = tomllib.loads("\n".join(lines[:count]) + "\n")
         except tomllib.TOMLDecodeError:
-            continue  # within a value of several lines
+            continue  # inside a value of several lines
         for part in key:
             data = _entry(data, part)
         if data is not None:
@@ -87,7 +87,7 @@ def _first_line_with(text: str, key: list[str]) -> int | None:
 
 
 def _entry(data: Any, key: str) -> Any:
-    """What a table holds under a key, or a list at an index; None if that is nothing."""
+    """The value of a table at a key, or of a list at an index; None if there is none."""
     if isinstance(data, list):
         return data[int(key)] if key.isdecimal() and int(key) < len(data) else None
     return data.get(key) if isinstance(data, dict) else None

@@ -1,4 +1,4 @@
-"""Consecutive battles: their seeds, the ends of episodes and automatic resets, for all environment classes."""
+"""Sequences of battles for all environment classes: seeds, ends of episodes and autoreset."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ class FinalStep(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The result of a decision in B battles with a agents and n controlled mechs each."""
+    """The result of a decision in B battles with `a` agents and n controlled mechs each."""
 
     observations: Floats  # (B, n, D)
     rewards: Floats  # (B, a)
     terminated: Flags  # (B, a)
-    truncated: Flags  # (B, a), never with `terminated`
+    truncated: Flags  # (B, a), never together with `terminated`
     report: Report
-    final: FinalStep | None  # if battles were reset in this step
+    final: FinalStep | None  # None if no battle was reset in this step
 
 
 class AutoresetBattles:
-    """B sub-environments, each of which plays controlled battles one after the other.
+    """B sub-environments, each of which plays a sequence of controlled battles.
 
     With control ``"all"`` every mech is an agent (a = n). Otherwise the learner's mechs of a battle are one agent
-    (a = 1): its components are the means over its mechs, and its reward is the components' sum in float32. A
+    (a = 1): its reward components are the means over its mechs, and its reward is the components' sum in float32. A
     sub-environment is done when it has no agent left: the battle is over, `max_cycles` is reached, or the last agent
     has died.
 
@@ -57,11 +57,12 @@ class AutoresetBattles:
         battle and returns the first observations with reward 0. `SAME_STEP`: the new battle starts in the same step.
         `DISABLED`: stepping raises ResetNeeded until it is reset.
     max_cycles
-        Decisions after which all remaining agents are truncated, whatever the battle's own limit; None for no limit.
+        Decisions after which all remaining agents are truncated, independent of the battle's own time limit. None: no
+        limit.
     regenerate
-        The map of a sub-environment changes every so many battles.
+        Number of consecutive battles of a sub-environment on the same map.
     masks
-        Whether reports hold masks of actions.
+        Whether reports hold action masks.
     events
         Whether reports hold events.
 
@@ -115,24 +116,24 @@ class AutoresetBattles:
         Parameters
         ----------
         seed
-            An integer: sub-environment i gets seed + i. A sequence: one seed each, None to continue the last one.
-            None: all continue, so that battles follow from the last seed of their sub-environment.
+            An integer: sub-environment i gets seed + i. A sequence: one seed for each sub-environment, or None to
+            continue the sequence of its last seed. None: all continue.
         generator
-            Draws the seeds of sub-environments that never had one.
+            Draws initial seeds for sub-environments without one.
         options
             Keys other than ``"reset_mask"`` are ignored.
 
         Returns
         -------
         observations, report
-            (B, n, D) float32 of all sub-environments, and a report of those that were reset.
+            (B, n, D) float32 for all sub-environments, and a report about those that were reset.
 
         Raises
         ------
         ResetNeeded
-            If the first reset does not start every battle.
+            If the first reset is partial.
         ValueError
-            For a mask or seeds of another shape, or a seed that is not an integer in [0, 2**64); nothing changes then.
+            For a mask or seeds of a wrong shape, or a seed that is not an integer in [0, 2**64). Nothing changes then.
         """
         mask = _check_mask((options or {}).get("reset_mask"), len(self._all))
         if not self.was_reset and not mask.all():
@@ -160,8 +161,8 @@ class AutoresetBattles:
         observations, rewards, terminated, truncated = self.battles.step(actions)
         components = self._components()
         if self._single_agent:
-            rewards = np.cumsum(components, axis=-1)[..., -1]  # in order, as `sum` over the infos' components
-            terminated, truncated = terminated[:, :1], truncated[:, :1]  # a team's mechs end together
+            rewards = np.cumsum(components, axis=-1)[..., -1]  # the same order of summation as `sum` over the infos
+            terminated, truncated = terminated[:, :1], truncated[:, :1]  # equal for all mechs of a team
         self._truncate(terminated, truncated)
         if any_done:
             rewards[done], components[done], terminated[done], truncated[done] = 0.0, 0.0, False, False
@@ -193,7 +194,7 @@ class AutoresetBattles:
             raise ResetNeeded(f"{what} needs a battle: call reset() first")
 
     def action_masks(self) -> NDArray[np.int8]:
-        """(B, a, mechs of an agent * MASK_SIZE) int8: what the agents' multi-discrete actions can do now."""
+        """Masks of the agents' multi-discrete actions: (B, a, mechs of an agent * MASK_SIZE) int8."""
         masks = self.battles.rows_of(action_masks(self.engine))
         return masks.reshape(*self._present.shape, -1)
 
@@ -204,9 +205,10 @@ class AutoresetBattles:
     def _start(
         self, mask: Flags, seeds: list[int], episodes: NDArray[np.int64], restart: Flags | None = None
     ) -> Floats:
-        """Start battles where `mask` (B,) is set, by seeds and numbers of battles since the seed was given (B,).
+        """Start battles where `mask` (B,) is set.
 
-        `restart` (B,) marks the sub-environments whose seed was given now.
+        `episodes` (B,) counts the battles since the seed was given. `restart` (B,) marks sub-environments with a new
+        seed.
         """
         given = list(zip(mask.tolist(), seeds, episodes.tolist(), strict=True))
         observations = self.battles.reset(
@@ -234,7 +236,7 @@ class AutoresetBattles:
         components: Floats = self.battles.reward_components
         if not self._single_agent:
             return components
-        sums: Floats = np.einsum("bnk->bk", components)[:, None]  # `mean` takes four times as long over so few mechs
+        sums: Floats = np.einsum("bnk->bk", components)[:, None]  # four times as fast as `mean` for few mechs
         return sums / np.float32(components.shape[1])
 
     def _report(self, valid: Flags, started: Flags, components: Floats, ended: Flags | None = None) -> Report:
@@ -264,7 +266,7 @@ class AutoresetBattles:
         )
 
     def _statistics(self) -> NDArray[Any]:
-        """(B, a) STATISTICS of the agents: the sums over their mechs."""
+        """Statistics of the agents, (B, a) STATISTICS: sums over their mechs."""
         statistics = self.battles.rows_of(self.engine.state.statistics)
         if not self._single_agent:
             return statistics
@@ -275,10 +277,10 @@ class AutoresetBattles:
 
 
 def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict[str, Any]:
-    """Infos about battles that were reset in the same step, as in Gymnasium's vector environments.
+    """The infos ``final_obs`` and ``final_info`` of Gymnasium's vector environments with `SAME_STEP` autoreset.
 
-    ``final_obs`` are (B,) objects, the battles' last `observations` (a leading axis B in every array), and
-    ``final_info`` is a dict from `infos.batch_infos`.
+    ``final_obs`` is an object array (B,) of the battles' last observations. Every array of `observations` has a leading
+    axis B. ``final_info`` is a dict from `infos.batch_infos`.
     """
     done = final.report.valid
     last = [pick(observations, b) if ended else None for b, ended in enumerate(done.tolist())]
@@ -289,7 +291,7 @@ def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict
 
 
 def check_max_cycles(max_cycles: int | None) -> int | None:
-    """The number, as an integer. Raises `ConfigError` if it is neither None nor an integer of at least 1."""
+    """The argument as an int or None. Raises `ConfigError` if it is neither None nor an integer of at least 1."""
     return None if max_cycles is None else check_integer("max_cycles", max_cycles)
 
 
@@ -312,7 +314,7 @@ def _check_mask(mask: Any, count: int) -> Flags:
 
 
 def _read_seeds(seed: Any, count: int) -> Sequence[int | None]:
-    """One seed for each sub-environment, None where it continues its last one."""
+    """One seed for each sub-environment, or None to continue the sequence of its last seed."""
     if seed is None:
         return [None] * count
     if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, str):

@@ -1,4 +1,4 @@
-"""The batched multi-agent API: many battles with every mech as a row, in plain arrays, for custom training loops."""
+"""The batched multi-agent API: many battles as plain arrays with a row for every mech, for custom training loops."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class BattleBatchEnv:
     """B battles on one engine with every mech as an agent: arrays (B, M, ...).
 
     Rows are the mechs ``blue_0`` ... ``red_n`` (`agents`). ``infos["present"]`` (B, M) marks the agents that remain in
-    their battles after a call, like PettingZoo's `agents`. A step ignores rows that were not present before it, and
-    returns reward 0 and no flags for them. With ``dead_agents="terminate"`` (the default) a mech that dies is
-    terminated once and then absent until the next battle; with ``"persist"`` it stays until the battle ends. For the
-    other infos, arrays with masks, see `echelon_env.envs.infos`.
+    their battles after a call, like PettingZoo's `agents`. A step ignores the actions of absent rows. It returns
+    reward 0 and no flags for them. With ``dead_agents="terminate"`` (the default) a mech that dies is terminated once
+    and then absent until the next battle; with ``"persist"`` it stays until the battle ends. The other infos are arrays
+    with masks, see `echelon_env.envs.infos`.
 
-    A sub-environment is done when none of its rows is present; the autoreset modes are those of Gymnasium's vector
+    A sub-environment is done when none of its rows is present. The autoreset modes are those of Gymnasium's vector
     environments.
 
-    Parameters are those of `BattleParallelEnv` without `render_mode`, those of `BattleVectorEnv` for batches
-    (`num_envs`, `num_threads`, `autoreset_mode`), and
+    The parameters are those of `BattleParallelEnv` without `render_mode`, the batch parameters of `BattleVectorEnv`
+    (`num_envs`, `num_threads`, `autoreset_mode`), and:
 
     copy
-        False: observations are the engine's own buffer or views of it, valid until the next call. True: fresh arrays.
+        False: observations are the engine's buffer or views of it, valid until the next call. True: new arrays.
 
     Observations and actions have leading axes (B, M) in every array.
 
@@ -105,10 +105,11 @@ class BattleBatchEnv:
     ) -> tuple[Any, dict[str, Any]]:
         """Start battles: all, or those of ``options["reset_mask"]`` (B,) bool.
 
-        An integer seeds battle i with seed + i. A sequence has one seed for each battle, where None continues the last
-        one. Without a seed battles follow from the last seeds given.
+        An integer seeds battle i with seed + i. A sequence has one seed for each battle, or None to continue the
+        sequence of its last seed. Without a seed all continue.
 
-        Raises ValueError for a bad mask or seed, with nothing changed, and ResetNeeded if the first reset is partial.
+        Raises ValueError for an invalid mask or seed, with nothing changed. Raises ResetNeeded if the first reset is
+        partial.
         """
         vectors, report = self._battles.reset(seed, np.random.default_rng(), options)
         return self._observe(vectors, report), batch_infos(report, single_agent=False)
@@ -119,14 +120,14 @@ class BattleBatchEnv:
         Returns
         -------
         observations, rewards, terminated, truncated, infos
-            (B, M, ...), (B, M) float32, (B, M) bool, (B, M) bool, never with `terminated`, and a dict.
+            (B, M, ...); (B, M) float32; (B, M) bool; (B, M) bool, never together with `terminated`; a dict.
 
         Raises
         ------
         ResetNeeded
-            Before `reset`, and without autoreset while a battle is over.
+            Before `reset`, and without autoreset if a battle is over.
         ValueError
-            For actions that are not in the space; numbers may be out of bounds.
+            For actions that are not in the space. Numbers out of bounds are allowed.
         """
         vectors = self._spaces.read_rows(actions, self.num_envs, self.num_mechs)
         step = self._battles.step(vectors)
@@ -138,7 +139,7 @@ class BattleBatchEnv:
         return observations, step.rewards, step.terminated, step.truncated, infos
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
-        """(B, S) float32: all mechs, unfiltered, in the order of `team` (0 blue, 1 red), whose mechs come first.
+        """The global states (B, S) float32: all mechs, visible or not, those of `team` (0 blue, 1 red) first.
 
         The layout is `echelon_env.layout.observations.state_streams`, see docs/observations.md.
 
@@ -147,7 +148,7 @@ class BattleBatchEnv:
         return self._battles.global_state(team)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """(B, M, MASK_SIZE) bool: the choices of the multi-discrete action that are possible now, part by part."""
+        """Masks (B, M, MASK_SIZE) bool of the multi-discrete actions: the choices that are possible now."""
         return self._battles.action_masks().astype(np.bool_)
 
     def close(self) -> None:

@@ -25,13 +25,13 @@ from echelon_env.storage.arrays import Arrays, check_arrays, check_same, named, 
 
 Control = Literal["pilot", "team", "all"]
 POLICY_ROLES: dict[str, tuple[str, ...]] = {"pilot": ("opponent", "teammate"), "team": ("opponent",), "all": ()}
-"""The policies that control the other mechs, by what the learner controls."""
+"""For each control mode, the roles of the policies that control the other mechs."""
 
 Indices = NDArray[np.int64]
 
 
 class Rows:
-    """Rows of the engine's arrays (B, M, ...): their `numbers` (B, r), which may differ between battles."""
+    """A selection of rows of the engine's arrays (B, M, ...): indices `numbers` (B, r), which may differ by battle."""
 
     def __init__(self, numbers: Indices) -> None:
         self.numbers = numbers
@@ -39,7 +39,7 @@ class Rows:
         stop = first + numbers.shape[1]
         self._contiguous = bool((numbers == np.arange(first, stop)).all())  # and the same in all battles
         self.index: tuple[Any, Any] = np.arange(len(numbers))[:, None], numbers
-        """The index of the rows."""
+        """Index of the rows in an array (B, M, ...)."""
         if self._contiguous:
             self.index = slice(None), slice(first, stop)  # much faster
 
@@ -50,31 +50,31 @@ class Rows:
 
 
 class ControlledBattles:
-    """B battles in which a learner controls n mechs each; returned arrays are fresh (but see `copy`).
+    """B battles in which a learner controls n mechs each. Returned arrays are new, except with ``copy=False``.
 
     Parameters
     ----------
     scenario
         A scenario's name or file, a `BattleConfig` or its dict.
     num_battles
-        Battles B.
+        Number of battles B.
     control
-        ``"pilot"``: one mech per battle (n = 1); ``"team"``: all mechs of a team; ``"all"``: those of both teams.
+        ``"pilot"``: one mech per battle (n = 1). ``"team"``: all mechs of a team. ``"all"``: all mechs of both teams.
     opponent
         The other team's policy: the name of a scripted level, weights of several levels (one is drawn for each
         battle), a `Policy`, or a function from observations (R, D) to actions (R, A). Unused with control ``"all"``.
     teammate
-        The policy of the pilot's team-mates, given in the same way.
+        The policy of the pilot's team-mates, in the same formats.
     pilot
         Index of the pilot's mech in its team's roster.
     side
-        The learner's team, 0 (blue) or 1 (red), or one for each battle (B,); `reset` can change it.
+        The learner's team, 0 (blue) or 1 (red), or an array (B,) with the team in each battle. `reset` can change it.
     copy
-        False: observations are the engine's own buffer, valid until the next call. Only with control ``"all"``.
+        False: observations are the engine's buffer, valid until the next call. Only with control ``"all"``.
     num_threads
         Threads that share a step.
     maps
-        The battles' maps, see `BattleEngine`.
+        The maps, see `BattleEngine`.
     seed
         Seed of the scripted policies.
     **overrides
@@ -83,8 +83,8 @@ class ControlledBattles:
     Raises
     ------
     ConfigError
-        For an impossible configuration, unknown `control` or `opponent`, `copy` without control ``"all"``, or sides
-        whose rosters differ in size.
+        For an invalid configuration, an unknown `control` or `opponent`, ``copy=False`` without control ``"all"``, or
+        different sides with rosters of different sizes.
     """
 
     def __init__(
@@ -139,10 +139,10 @@ class ControlledBattles:
         map_seeds: ArrayLike | None = None,
         restart: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float32]:
-        """Start new battles, see `BattleEngine.reset`; `side` (B,) changes the learner's teams in those battles.
+        """Start new battles, see `BattleEngine.reset`. `side` (B,) sets the learner's teams in these battles.
 
-        `restart` (B,) bool marks battles that do not continue a sequence: levels given by weights are drawn as in the
-        very first battle. It has no effect on policies given as objects.
+        `restart` (B,) bool marks battles that start a new sequence: mixtures of levels given by weights draw the same
+        levels as in the first battles. It has no effect on policies given as objects.
 
         Returns the learner's observations of all battles, (B, n, D) float32.
         """
@@ -164,10 +164,10 @@ class ControlledBattles:
     def step(
         self, actions: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_]]:
-        """Take a decision: the learner's actions (B, n, A), the others' from their policies.
+        """Take a decision with the learner's actions (B, n, A). Policies control the other mechs.
 
         Returns the learner's observations (B, n, D) float32, rewards (B, n) float32, terminated and truncated (B, n)
-        bool. Raises ValueError for another shape.
+        bool. Raises ValueError for actions of another shape.
         """
         if self.control == "all":
             _, rewards, terminated, truncated = self.engine.step(actions)
@@ -180,13 +180,13 @@ class ControlledBattles:
         return self.observations, self.rows_of(rewards), self.rows_of(terminated), self.rows_of(truncated)
 
     def set_rewards(self, rewards: RewardConfig) -> None:
-        """Change the reward weights of later decisions, see `BattleEngine.set_rewards`."""
+        """Set the reward weights for later decisions, see `BattleEngine.set_rewards`."""
         self.engine.set_rewards(rewards)
 
     def state_arrays(self) -> Arrays:
-        """The complete state of the battles and policies, including the current reward weights.
+        """The complete state of the battles and the policies, including the current reward weights.
 
-        Plain arrays of numbers or booleans by name, without records and objects, so that any file format can hold them.
+        Plain arrays of numbers or booleans by name, without records and objects, which any file format can hold.
 
         Raises `NotResetError` before the first reset, and `ConfigError` for a policy that is not `Resumable`.
         """
@@ -197,10 +197,10 @@ class ControlledBattles:
         return arrays
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
-        """Continue from the `state_arrays` of battles with the same arguments; `num_threads` may differ.
+        """Restore the `state_arrays` of battles that were created with the same arguments; `num_threads` may differ.
 
-        Returns the learner's observations (B, n, D). Raises ValueError, with nothing changed, for arrays of other
-        battles, and `ConfigError` for a policy that is not `Resumable`.
+        Returns the learner's observations (B, n, D). Raises ValueError, with nothing changed, for arrays that do not
+        fit. Raises `ConfigError` for a policy that is not `Resumable`.
         """
         own = without(arrays, "engine", *self._players)
         check_arrays("the battles", own, {"side": ((self.num_battles,), np.int64), "pilot": ((1,), np.int64)})
@@ -210,7 +210,7 @@ class ControlledBattles:
         states = {role: (part_of(arrays, role), shares[1][role].numbers.size) for role in self._players}
         players = {role: check_resumable(role, policy) for role, policy in self._players.items()}
         for role, player in players.items():
-            deepcopy(player).restore_arrays(*states[role])  # any failure happens here, before a change
+            deepcopy(player).restore_arrays(*states[role])  # raises any error before a change
         restore_engine(self.engine, part_of(arrays, "engine"))
         for role, player in players.items():
             player.restore_arrays(*states[role])
@@ -224,12 +224,12 @@ class ControlledBattles:
         return self.engine.config
 
     def global_state(self) -> NDArray[np.float32]:
-        """(B, S) float32: the global states from the perspective of the learner's teams, see `BattleEngine`."""
+        """The global states (B, S) float32 from the perspective of the learner's teams, see `BattleEngine`."""
         return self.engine.global_state(self._side)
 
     @property
     def observations(self) -> NDArray[np.float32]:
-        """(B, n, D) float32: the current observations of the learner's mechs."""
+        """The current observations of the learner's mechs, (B, n, D) float32."""
         observations = self.engine.out.observations
         return self.rows_of(observations) if self.copy else observations
 
@@ -265,18 +265,18 @@ class ControlledBattles:
 
     @property
     def learner_outcome(self) -> NDArray[np.int8]:
-        """(B,) int8: 1 for a win, 0 for a draw, -1 for a loss of the learner's team; valid where `battle_over`."""
+        """(B,) int8: 1 for a win, 0 for a draw, -1 for a loss of the learner's team. Valid where `battle_over`."""
         winner = self.engine.winner
         return np.where(winner == DRAW, 0, np.where(winner == self._side, 1, -1)).astype(np.int8)
 
     @property
     def bad_actions(self) -> NDArray[np.int32]:
-        """(B, n) int32: non-finite entries of the learner's last actions."""
+        """(B, n) int32: number of non-finite entries in the learner's last actions."""
         return self.rows_of(self.engine.state.mechs["bad_actions"])
 
     @property
     def reward_components(self) -> NDArray[np.float32]:
-        """(B, n, K) float32: the last step's rewards by component."""
+        """(B, n, K) float32: the rewards of the last step by component."""
         return self.rows_of(self.engine.reward_components)
 
     def close(self) -> None:
@@ -319,11 +319,11 @@ def check_arguments(
     Parameters
     ----------
     arguments
-        The arguments that are not parameters of the class.
+        The additional keyword arguments.
     env_class
-        The class; names close to its parameters are suggested.
+        The class. Its parameters are among the suggested names.
     inner
-        The class that receives them, if any; its keyword-only parameters are valid too.
+        The class that the arguments are passed on to, if any. Its keyword-only parameters are valid, too.
 
     Raises
     ------
@@ -339,7 +339,7 @@ def check_arguments(
             continue
         hint = nearest_name(name, valid)
         if name in POLICY_ROLES["pilot"]:
-            hint = "; all mechs are the caller's here, see BattleEnv and echelon_env.wrappers.TeamVersusPolicy"
+            hint = "; here all mechs are agents, see BattleEnv and echelon_env.wrappers.TeamVersusPolicy"
         raise ConfigError(f"unknown argument {name!r}{hint}", name)
 
 

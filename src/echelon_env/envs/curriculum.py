@@ -23,7 +23,7 @@ _Env = TypeVar("_Env", BattleEnv, BattleParallelEnv)
 
 
 class _CurriculumStages(Generic[_Env]):
-    """One environment for each stage; attributes that are not defined here are those of the battle in play."""
+    """One environment for each stage. Other attributes are those of the current battle's environment."""
 
     def __init__(self, curriculum: CurriculumLike, make: Callable[[BattleConfig], _Env]) -> None:
         self.progress = Progress(make_curriculum(curriculum))
@@ -34,23 +34,23 @@ class _CurriculumStages(Generic[_Env]):
                 self._envs.append(make(scenario.config))
             except ConfigError as error:
                 raise ConfigError(f"stage {stage} ({scenario.name}): {error}", *error.keys) from None
-        self._stage = 0  # of the battle in play
+        self._stage = 0  # of the current battle
         self._seed: int | None = None
         self._unseeded: set[int] = set()
 
     @property
     def env(self) -> _Env:
-        """The environment of the battle in play."""
+        """The environment of the current battle."""
         return self._envs[self._stage]
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of the battle in play."""
+        """An attribute of the current battle's environment."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self._envs[self._stage], name)
 
     def render(self) -> Any:
-        """The picture of the battle in play."""
+        """Render the current battle."""
         return self.env.render()
 
     def close(self) -> None:
@@ -60,11 +60,11 @@ class _CurriculumStages(Generic[_Env]):
 
     @property
     def _stage_info(self) -> dict[str, Any]:
-        """Infos about the stage of the battle in play."""
+        """Infos about the stage of the current battle."""
         return {"stage": self._stage, "scenario": self.progress.curriculum.scenarios[self._stage].name}
 
     def _enter_stage(self, seed: int | None) -> int | None:
-        """Switch to the current stage of the progress; returns the seed for the reset of its environment."""
+        """Switch to the current stage of `progress`. Returns the seed for the reset of its environment, or None."""
         if seed is not None or self._seed is None:
             self._seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
             self._unseeded = set(range(len(self._envs)))
@@ -78,18 +78,18 @@ class _CurriculumStages(Generic[_Env]):
 
 
 class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
-    """`BattleEnv` in the current stage of a curriculum: `reset` changes the scenario by the curriculum's rule.
+    """`BattleEnv` in the current stage of a curriculum. `reset` switches the scenario when the stage has changed.
 
-    `progress` counts the episodes that `step` completes: as won if the info's ``outcome`` is 1, else as not won. The
-    latter includes draws, and the death of a pilot, after which the battle would continue without it. An episode that
-    `reset` abandons, as after a TimeLimit wrapper, does not count. The infos of `reset` and of an episode's last step
-    hold ``stage`` (index) and ``scenario`` (name) of the battle in play.
+    `progress` records the episodes that `step` completes: as won if the info's ``outcome`` is 1, else as not won. Not
+    won includes draws, and the death of a pilot while the battle is not over. An episode that `reset` abandons, for
+    example after a TimeLimit wrapper, is not recorded. The infos of `reset` and of an episode's last step hold
+    ``stage`` (index) and ``scenario`` (name) of the current battle.
 
     All other attributes and methods of `BattleEnv`, such as `config`, `action_masks`, `explain_action` and
-    `describe_observation`, are those of the battle in play.
+    `describe_observation`, are those of the current battle.
 
-    Seeds work as in `BattleEnv`: after a reset with a seed the battles of a stage are those of its `BattleEnv` after a
-    reset with that seed, whatever was played in other stages in between. A seed does not change `progress`.
+    Seeds work as in `BattleEnv`. After a reset with a seed, the battles of a stage are those of its `BattleEnv` after a
+    reset with that seed, independent of the battles in other stages. A seed does not change `progress`.
 
     For many battles at once create many environments, each with its own progress:
     ``gymnasium.vector.AsyncVectorEnv([lambda: CurriculumEnv(["duel-open", "duel"]) for _ in range(8)])``, or
@@ -107,7 +107,7 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
     Raises
     ------
     ConfigError
-        For invalid arguments, and for ``control="team"`` with teams whose size differs between stages.
+        For invalid arguments, and for ``control="team"`` if the team size differs between stages.
     """
 
     metadata: dict[str, Any] = BattleEnv.metadata
@@ -125,7 +125,7 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
                 )
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start a battle of the current stage. A seed sets every stage's first battle; the others follow from it."""
+        """Start a battle of the current stage. A seed determines the sequence of battles in every stage."""
         if seed is not None:
             seed = check_seed(seed)
         super().reset(seed=seed)
@@ -146,15 +146,15 @@ class CurriculumParallelEnv(
     _CurriculumStages[BattleParallelEnv],
     pettingzoo.ParallelEnv[str, Any, Any],  # type: ignore[misc]  # PettingZoo is untyped
 ):
-    """`BattleParallelEnv` in the current stage of a curriculum: `reset` changes the scenario by the rule.
+    """`BattleParallelEnv` in the current stage of a curriculum. `reset` switches the scenario when the stage changed.
 
-    `possible_agents` are those of all stages, `agents` those of the battle in play. An episode counts when its last
-    agent has left: as won if the info's ``outcome`` says that `side` won, else as not won, also when `max_cycles`
-    truncates it. Seeds, and ``stage`` and ``scenario`` in the agents' infos, work as in `CurriculumEnv`.
+    `possible_agents` are the agents of all stages, `agents` those of the current battle. `progress` records an episode
+    when its last agent has left: as won if `side` won by the infos' ``outcome``, else as not won, also if `max_cycles`
+    truncated it. Seeds, and ``stage`` and ``scenario`` in the agents' infos, work as in `CurriculumEnv`.
 
     All other attributes and methods of `BattleParallelEnv`, such as `state_space`, `action_masks`, `explain_action` and
-    `describe_observation`, are those of the battle in play. A state has a part for every mech, so its length changes
-    between stages whose rosters differ: a centralised critic needs stages of one size.
+    `describe_observation`, are those of the current battle. The length of the global state depends on the number of
+    mechs. So a centralised critic needs stages with equal roster sizes.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class CurriculumParallelEnv(
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
-        """Start a battle of the current stage. A seed sets every stage's first battle; the others follow from it."""
+        """Start a battle of the current stage. A seed determines the sequence of battles in every stage."""
         stage_seed = self._enter_stage(seed)
         observations, infos = self.env.reset(seed=stage_seed, options=options)
         return observations, {agent: info | self._stage_info for agent, info in infos.items()}
@@ -220,5 +220,5 @@ class CurriculumParallelEnv(
         return observations, rewards, terminations, truncations, infos
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
-        """All mechs of the battle in play, unfiltered, as in `BattleParallelEnv`."""
+        """The global state of the current battle, as in `BattleParallelEnv`."""
         return self.env.state(team)

@@ -2,20 +2,20 @@
 
 | key | meaning | when |
 |---|---|---|
-| ``alive`` | whether the mech is alive; for agents that are a team or a pilot, how many of their mechs are | always |
-| ``bad_actions`` | non-finite entries of the last action, which were read as 0 | always |
-| ``reward_components`` | the reward by component; their float32 sum in this order is exactly the reward | always |
+| ``alive`` | whether the mech is alive; for a team or pilot as one agent: its number of living mechs | always |
+| ``bad_actions`` | number of non-finite entries in the last action, which count as 0 | always |
+| ``reward_components`` | the reward by component; the float32 sum in this order is exactly the reward | always |
 | ``own_share``, ``enemy_share`` | the teams' shares of the zone in the last decision, 0..1 | always |
 | ``own_score``, ``enemy_score`` | the teams' seconds of zone control | always |
-| ``action_mask`` | choices possible now: for each part of the action an int8 array of 1 and 0 | ``"multi_discrete"`` |
-| ``events`` | all `Event` of the last decision in the whole battle, seen by the agent or not | ``events=True`` |
+| ``action_mask`` | possible choices: for each part of the action an int8 array of 1 and 0 | ``"multi_discrete"`` |
+| ``events`` | all `Event` of the last decision in the battle, seen by the agent or not | ``events=True`` |
 | ``map_seed`` | seed of the map | a battle starts |
 | ``episode_statistics`` | ``r`` return, ``l`` decisions, then the fields of STATISTICS | an agent's episode ends |
 | ``present`` | whether the mech is still an agent of its battle after the call | always, in `BattleBatchEnv` |
 | ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss | the battle is over |
 | ``reason`` | ``"zone_control"``, ``"elimination"`` or ``"time_limit"`` | the battle is over |
 
-`gymnasium.wrappers.RecordEpisodeStatistics` keeps the key ``episode`` for itself, and refuses environments that use it.
+The key ``episode`` is not used, because `gymnasium.wrappers.RecordEpisodeStatistics` reserves it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_REWARD = dict.fromkeys(REWARD_COMPONENTS, np.float32(0))
 
 
 class Event(NamedTuple):
-    """Something that happened in a battle; `echelon_env.engine.EVENT_MEANINGS` defines the fields."""
+    """An event of a battle. `echelon_env.engine.EVENT_MEANINGS` defines the fields for each kind."""
 
     kind: str
     tick: int
@@ -51,18 +51,18 @@ class Event(NamedTuple):
     """Name of a weapon of the catalogue."""
     amount: float
     position: tuple[float, float, float]
-    """m, where it happened; the muzzle for a shot."""
+    """m, position of the event; for a shot the position of the muzzle."""
     direction: tuple[float, float]
-    """Direction of travel of a hit or a splash, a unit vector in the plane."""
+    """Direction of travel of a hit or a splash, a horizontal unit vector."""
 
 
 class Report(NamedTuple):
-    """Data for the infos of B battles with a agents of n mechs each; valid until the environment's next call."""
+    """Data for the infos of B battles with `a` agents of n mechs each. Valid until the environment's next call."""
 
-    valid: NDArray[np.bool_]  # (B,) the battles that it describes
-    started: NDArray[np.bool_]  # (B,) battles that have just started
+    valid: NDArray[np.bool_]  # (B,) battles that the report covers
+    started: NDArray[np.bool_]  # (B,) battles that started in this call
     present: NDArray[np.bool_]  # (B, a) agents that continue
-    ended: NDArray[np.bool_]  # (B, a) agents whose episode has just ended
+    ended: NDArray[np.bool_]  # (B, a) agents whose episode ended in this call
     alive: NDArray[Any]  # (B, a) bool, or the number of the agent's living mechs
     bad_actions: NDArray[np.int32]  # (B, a)
     components: NDArray[np.float32]  # (B, a, K)
@@ -70,12 +70,12 @@ class Report(NamedTuple):
     teams: NDArray[Any]  # (B, 2) TEAM
     battles: NDArray[Any]  # (B,) BATTLE
     returns: NDArray[np.float64]  # (B, a)
-    statistics: NDArray[Any] | None  # (B, a) STATISTICS, where an episode has ended
-    masks: NDArray[np.int8] | None  # (B, a, n * MASK_SIZE) where actions have masks
-    events: tuple[tuple[Event, ...], ...] | None  # of each battle, if requested
+    statistics: NDArray[Any] | None  # (B, a) STATISTICS, valid where `ended`; None if no episode ended
+    masks: NDArray[np.int8] | None  # (B, a, n * MASK_SIZE); None for actions without masks
+    events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
 
     def copied(self) -> Report:
-        """A report that stays valid after the next call."""
+        """A copy that stays valid after the next call."""
         return self._replace(teams=self.teams.copy(), battles=self.battles.copy(), returns=self.returns.copy())
 
 
@@ -87,7 +87,7 @@ def agent_names(config: BattleConfig) -> list[str]:
 
 
 def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tuple[Event, ...]:
-    """The events of a battle's last decision, in order, with the mechs' `names` in the order of the engine's rows."""
+    """The events of a battle's last decision, in order. `names` are the mechs' names in the order of the rows."""
     weapons = [weapon.name for weapon in engine.config.catalog.weapons]
     return tuple(
         Event(
@@ -105,7 +105,7 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 
 def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]:
-    """Infos of some agents of the first battle, as scalars."""
+    """Infos of the given agents of battle 0, as scalars."""
     alive, bad_actions, agent_teams = (
         report.alive[0].tolist(),
         report.bad_actions[0].tolist(),
@@ -151,7 +151,7 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
 
 
 def _components(report: Report) -> list[dict[str, np.float32]]:
-    """The rewards of the first battle's agents by component; most of them are 0."""
+    """The reward components of the agents of battle 0. Most of them are 0."""
     entries, kinds = report.components[0].ravel(), len(REWARD_COMPONENTS)
     components = [_NO_REWARD.copy() for _ in range(len(entries) // kinds)]
     for place in entries.nonzero()[0].tolist():
@@ -160,7 +160,7 @@ def _components(report: Report) -> list[dict[str, np.float32]]:
 
 
 def _zones(report: Report) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Own and enemy share, own and enemy score, of blue and of red in the first battle."""
+    """(own share, enemy share, own score, enemy score) for blue and for red in battle 0."""
     (blue_share, red_share), (blue_score, red_score) = (
         report.teams["share"][0].tolist(),
         report.teams["score"][0].tolist(),
@@ -169,22 +169,22 @@ def _zones(report: Report) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
-    """Infos of all battles as arrays, each with a mask ``_key`` of the entries that are valid.
+    """Infos of all battles as arrays, each with a mask ``_key`` of the valid entries.
 
     Parameters
     ----------
     report
-        Of B battles with a agents each.
+        The report about B battles with `a` agents each.
     single_agent
-        Whether battles have one agent each: arrays are (B,), masks of actions B tuples. Otherwise arrays are (B, a),
-        masks of actions a tuple of arrays (B, a, choices).
+        Whether a battle has one agent. If so, arrays are (B,) and action masks are B tuples. Otherwise arrays are
+        (B, a) and action masks are a tuple of arrays (B, a, choices).
 
     Returns
     -------
     dict
-        The keys of this module without those that hold for no battle; for several agents also ``present``, the
-        agents that continue. ``reward_components`` and ``episode_statistics`` are dicts of arrays; ``map_seed``,
-        ``reason`` and ``events`` are (B,), the latter two of objects.
+        The keys of the table in this module, without keys that are valid for no battle. ``present`` (agents that
+        continue) is included for several agents only. ``reward_components`` and ``episode_statistics`` are dicts of
+        arrays. ``map_seed`` is (B,). ``reason`` and ``events`` are object arrays (B,).
     """
 
     def of_agents(array: NDArray[Any]) -> NDArray[Any]:
@@ -234,7 +234,7 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
 
 
 def objects(values: Sequence[Any]) -> NDArray[Any]:
-    """(B,) objects; NumPy would turn tuples into further axes."""
+    """An object array (B,) of the values. `np.array` would turn tuples into further axes."""
     array = np.full(len(values), None, object)
     for index, value in enumerate(values):
         array[index] = value

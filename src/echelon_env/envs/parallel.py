@@ -1,4 +1,4 @@
-"""PettingZoo's APIs: the parallel environment, and the agent-environment cycle by PettingZoo's own conversion."""
+"""PettingZoo's APIs: the parallel environment, and its AEC version by PettingZoo's `parallel_to_aec`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Infos = dict[str, dict[str, Any]]
 class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[misc]  # PettingZoo is untyped
     """One battle with every mech as an agent: ``blue_0`` ... ``red_n``, in the order of the rosters.
 
-    With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves `agents`; with
-    ``"persist"`` it stays until the battle ends and observes its objective only. For infos see
-    `echelon_env.envs.infos`.
+    With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves `agents`. With
+    ``"persist"`` it stays until the battle ends, and observes the objective stream only. `echelon_env.envs.infos` lists
+    the infos.
 
     Parameters
     ----------
@@ -45,18 +45,18 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         ``"flat"``: (D,) float32, see `echelon_env.layout.observations`. ``"dict"``: a dict of its streams.
     action
         ``"continuous"``: (A,) float32 in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of its
-        blocks. ``"multi_discrete"``: choices only, with masks of those that are impossible now.
+        blocks. ``"multi_discrete"``: choices only, with masks of the choices that are possible now.
     mask_in_observation
-        Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with ``"multi_discrete"``.
     events
         Whether infos hold the events of the last decision.
     max_cycles
-        Decisions after which all agents are truncated, whatever the battle's own limit; None for no limit.
+        Decisions after which all agents are truncated, independent of the battle's own time limit. None: no limit.
     maps
-        None: every battle has a new map. Otherwise seeds choose the battles' maps from a pool of maps that are
-        generated once: their number, a directory of recipes, or a `MapPool`.
+        None: every battle has a new map. Otherwise seeds choose maps from a pool that is generated once: the number of
+        maps, a directory of recipes, or a `MapPool`.
     regenerate
-        The map changes every so many episodes.
+        Number of consecutive episodes on the same map.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
     **overrides
@@ -110,7 +110,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
     @property
     def max_cycles(self) -> int | None:
-        """Decisions after which all agents are truncated; PettingZoo's own tests set it."""
+        """Decisions after which all agents are truncated. PettingZoo's tests set it."""
         return self._battles.max_cycles
 
     @max_cycles.setter
@@ -126,9 +126,9 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
-        """Start a battle. A seed determines the battle; without one, battles follow from the last seed given.
+        """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.
 
-        Raises ValueError for a seed that is not an integer in [0, 2**64); nothing changes then.
+        Raises ValueError for a seed that is not an integer in [0, 2**64). Nothing changes then.
         """
         if seed is not None:
             seed = check_seed(seed)
@@ -142,8 +142,8 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], Infos]:
         """Take a decision with one action for every agent in `agents`.
 
-        Raises ResetNeeded before `reset` and after the end, ValueError for a missing or unknown agent (naming it) and
-        for an action that is not in the agent's space (numbers may be out of bounds).
+        Raises ResetNeeded before `reset` and after the end of the battle. Raises ValueError for a missing or unknown
+        agent, and for an action that is not in the agent's space (numbers out of bounds are allowed).
         """
         if not self.agents:
             raise ResetNeeded("step() needs a battle in progress: call reset() first")
@@ -165,7 +165,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         )
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:
-        """(S,) float32: all mechs, unfiltered, in the order of `team` (0 blue, 1 red), whose mechs come first.
+        """The global state (S,) float32: all mechs, visible or not, those of `team` (0 blue, 1 red) first.
 
         The layout is `echelon_env.layout.observations.state_streams`, see docs/observations.md.
 
@@ -175,14 +175,14 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return state
 
     def action_masks(self) -> dict[str, NDArray[np.bool_]]:
-        """The mask (MASK_SIZE,) bool of the multi-discrete action of each agent in `agents`, part by part."""
+        """For each agent in `agents` the mask (MASK_SIZE,) bool of its multi-discrete action."""
         masks = self._battles.action_masks()[0].astype(np.bool_)
         return {agent: masks[self._row[agent]] for agent in self.agents}
 
     def explain_action(self, agent: str, action: Any) -> list[ActionPart]:
-        """What each part of an action would do now, or why it would be refused. Changes nothing.
+        """Explain what each part of an action would do now, or why it would be refused. Changes nothing.
 
-        Raises ValueError for an unknown agent or an action that is not in its space, ResetNeeded before `reset`.
+        Raises ValueError for an unknown agent or an action that is not in its space. Raises ResetNeeded before `reset`.
         """
         row = self._row_of(agent)
         self._battles.check_reset("explain_action()")
@@ -190,15 +190,15 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return explain_action(self._engine, 0, row, vector, self.possible_agents)
 
     def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
-        """Every entry of an agent's flat observation. Raises ValueError for an unknown agent."""
+        """Describe every entry of an agent's flat observation. Raises ValueError for an unknown agent."""
         return describe_observation(self._battles.mech_classes[self._row_of(agent)])
 
     def describe_action(self, agent: str) -> tuple[ActionDescription, ...]:
-        """Every entry of an agent's action vector. Raises ValueError for an unknown agent."""
+        """Describe every entry of an agent's action vector. Raises ValueError for an unknown agent."""
         return describe_action(self._battles.mech_classes[self._row_of(agent)])
 
     def render(self) -> Any:
-        """The picture of the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
+        """Render the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
         return self._screen.render()
 
     def close(self) -> None:
@@ -212,7 +212,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return self._row[agent]
 
     def _read_actions(self, actions: Mapping[str, Any]) -> NDArray[np.float32]:
-        """Vectors (1, M, A) of all mechs' actions; the engine ignores those of dead mechs."""
+        """Action vectors (1, M, A) of all mechs. The engine ignores those of dead mechs."""
         if not isinstance(actions, Mapping):
             raise ValueError(f"actions: expected a dict of agents' actions, got {type(actions).__name__}")
         if [*actions] != self.agents and actions.keys() != set(self.agents):  # lists are faster than sets
@@ -236,14 +236,14 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
 
 def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattleParallelEnv:
-    """PettingZoo's parallel environment of a battle; the parameters are those of `BattleParallelEnv`."""
+    """Make PettingZoo's parallel environment of a battle. The parameters are those of `BattleParallelEnv`."""
     return BattleParallelEnv(scenario, **kwargs)
 
 
 def env(scenario: ScenarioLike = "battle", **kwargs: Any) -> Any:
-    """PettingZoo's agent-environment cycle of a battle, converted from `parallel_env` and order-enforcing.
+    """Make PettingZoo's AEC environment of a battle: `parallel_env`, converted and wrapped to enforce the call order.
 
-    ``env(...).unwrapped`` is the `BattleParallelEnv` of the battle, with `explain_action`, `describe_observation`,
-    `describe_action` and `action_masks`; they refer to the state after the last decision of all agents.
+    ``env(...).unwrapped`` is the `BattleParallelEnv` with `explain_action`, `describe_observation`, `describe_action`
+    and `action_masks`. These refer to the state after the last decision of all agents.
     """
     return wrappers.OrderEnforcingWrapper(parallel_to_aec(parallel_env(scenario, **kwargs)))

@@ -1,4 +1,4 @@
-"""The names under which Gymnasium, and PettingZoo where it has a registry, know the environments."""
+"""Registration of the environments with Gymnasium, and with PettingZoo if it has a registry."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from echelon_env.config.scenario import scenario_names
 
 
 def register_all() -> None:
-    """Register every shipped scenario with Gymnasium, and with PettingZoo (from its 1.27 on).
+    """Register every shipped scenario with Gymnasium, and with PettingZoo from version 1.27 on.
 
-    ``duel-open`` is known as ``echelon/DuelOpen-v0``.
+    The id of ``duel-open`` is ``echelon/DuelOpen-v0``.
     """
     for scenario in scenario_names():
         name = f"echelon/{scenario.title().replace('-', '')}-v0"

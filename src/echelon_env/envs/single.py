@@ -1,4 +1,4 @@
-"""Gymnasium's single-agent API: one pilot, or one team as one agent, against policies."""
+"""Gymnasium's single-agent API: one mech (pilot) or one team as the agent, against policies."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def make_battles(
     overrides: dict[str, Any],
     **kwargs: Any,
 ) -> ControlledBattles:
-    """Battles with one agent each; a team's dead mechs stay in its observation until the battle ends.
+    """Make battles with one agent each. Dead mechs of a team stay in its observation until the battle ends.
 
-    Raises `ConfigError` for another control than ``"pilot"`` or ``"team"``, for overrides that are neither parameters
-    of `env_class` nor keys of the configuration, and as `ControlledBattles` does.
+    Raises `ConfigError` for a control other than ``"pilot"`` or ``"team"``, for overrides that are neither parameters
+    of `env_class` nor keys of the configuration, and for the reasons of `ControlledBattles`.
     """
     check_arguments(overrides, env_class)
     if control not in ("pilot", "team"):
@@ -47,33 +47,33 @@ def make_battles(
     if control == "team":
         overrides = {"dead_agents": "persist"} | overrides
         if overrides["dead_agents"] != "persist":
-            raise ConfigError("control 'team' needs dead_agents 'persist': the team plays on when a mech dies")
+            raise ConfigError("control 'team' needs dead_agents 'persist': the episode continues when a mech dies")
     return ControlledBattles(make_config(scenario, **overrides), num_battles, control=control, **kwargs)
 
 
 def agents_of(battles: ControlledBattles) -> int | None:
-    """Mechs of a battle's agent as `AgentSpaces` takes them: None for a pilot, n for a team."""
+    """The parameter `mechs` of `AgentSpaces`: None for a pilot, n for a team of n mechs."""
     return battles.num_controlled if battles.control == "team" else None
 
 
 class BattleEnv(gymnasium.Env[Any, Any]):
     """One battle with one agent; policies control the other mechs.
 
-    The agent is one mech (a pilot), or a team of n mechs: their observation and action vectors are concatenated,
-    (n * D,) and (n * A,), and dict formats have a leading axis n. The reward is the pilot's, or the sum of the
-    components' means over the team. For infos see `echelon_env.envs.infos`.
+    The agent is one mech (a pilot) or a team of n mechs. The observation and action vectors of a team are concatenated,
+    (n * D,) and (n * A,). Its dict formats have a leading axis n. Its reward is the sum of the reward components'
+    means over the team. `echelon_env.envs.infos` lists the infos.
 
     Parameters
     ----------
     scenario
         A scenario's name or file, a `BattleConfig` or its dict.
     control
-        ``"pilot"``: one mech, whose death terminates (unless ``dead_agents="persist"``); ``"team"``: all mechs of a
-        team as one agent, always with ``dead_agents="persist"``.
+        ``"pilot"``: one mech. Its death terminates the episode unless ``dead_agents="persist"``. ``"team"``: all mechs
+        of a team as one agent, always with ``dead_agents="persist"``.
     opponent, teammate
-        A scripted level's name, weights of several levels (one is drawn for each battle, see `opponents.Mixture`), an
-        object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a function from observations
-        (R, D) of R mechs to actions (R, A).
+        The name of a scripted level, weights of several levels (one is drawn for each battle, see
+        `opponents.Mixture`), an object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a
+        function from observations (R, D) of R mechs to actions (R, A).
     pilot
         Index of the pilot's mech in its team's roster.
     side
@@ -82,18 +82,18 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         ``"flat"``: float32 vectors, see `echelon_env.layout.observations`. ``"dict"``: a dict of their streams.
     action
         ``"continuous"``: float32 vectors in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of their
-        blocks. ``"multi_discrete"``: choices only, with masks of those that are impossible now.
+        blocks. ``"multi_discrete"``: choices only, with masks of the choices that are possible now.
     mask_in_observation
-        Whether observations are dicts of ``"observation"`` and ``"action_mask"``; only with ``"multi_discrete"``.
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with ``"multi_discrete"``.
     events
         Whether infos hold the events of the last decision.
     max_cycles
-        Decisions after which the episode is truncated, whatever the battle's own limit; None for no limit.
+        Decisions after which the episode is truncated, independent of the battle's own time limit. None: no limit.
     maps
-        None: every battle has a new map. Otherwise seeds choose the battles' maps from a pool of maps that are
-        generated once: their number, a directory of recipes, or a `MapPool`.
+        None: every battle has a new map. Otherwise seeds choose maps from a pool that is generated once: the number of
+        maps, a directory of recipes, or a `MapPool`.
     regenerate
-        The map changes every so many episodes.
+        Number of consecutive episodes on the same map.
     render_mode
         ``"rgb_array"``, ``"ansi"``, ``"human"`` (needs the extra ``render``) or None.
     **overrides
@@ -142,9 +142,9 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         self._screen = Screen(battles.engine, self.render_mode)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start a battle. A seed determines the battle; without one, battles follow from the last seed given.
+        """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.
 
-        Raises ValueError for a seed that is not an integer in [0, 2**64); nothing changes then.
+        Raises ValueError for a seed that is not an integer in [0, 2**64). Nothing changes then.
         """
         if seed is not None:
             seed = check_seed(seed)
@@ -156,8 +156,8 @@ class BattleEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a decision.
 
-        Raises ResetNeeded before `reset` and after the end, ValueError for an action that is not in the space (numbers
-        may be out of bounds).
+        Raises ResetNeeded before `reset` and after the end of the episode. Raises ValueError for an action that is not
+        in the space (numbers out of bounds are allowed).
         """
         vectors = self._spaces.read(action).reshape(1, len(self._own), -1)
         step = self._battles.step(vectors)
@@ -171,16 +171,16 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """(n * MASK_SIZE,) bool: the choices of the multi-discrete action that are possible now, mech by mech."""
+        """The mask (n * MASK_SIZE,) bool of the multi-discrete action, mech by mech."""
         return np.asarray(self._battles.action_masks()[0, 0], np.bool_)
 
     def explain_action(self, action: Any, mech: int = 0) -> list[ActionPart]:
-        """What each part of an action would do now, or why it would be refused. Changes nothing.
+        """Explain what each part of an action would do now, or why it would be refused. Changes nothing.
 
         `mech` is an index into `mechs`, the names of the agent's mechs.
 
-        Raises ValueError for an unknown mech or an action that is not in the space, `gymnasium.error.ResetNeeded`
-        before `reset`.
+        Raises ValueError for an unknown mech or an action that is not in the space. Raises
+        `gymnasium.error.ResetNeeded` before `reset`.
         """
         row = self._row_of(mech)
         self._battles.check_reset("explain_action()")
@@ -188,15 +188,15 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         return explain_action(self._battles.engine, 0, row, vectors[mech], self._battles.names)
 
     def describe_observation(self, mech: int = 0) -> tuple[FeatureDescription, ...]:
-        """Every entry of the flat observation of a mech of the agent. Raises ValueError if there is none."""
+        """Describe every entry of the flat observation of an agent's mech. Raises ValueError for an unknown mech."""
         return describe_observation(self._battles.mech_classes[self._row_of(mech)])
 
     def describe_action(self, mech: int = 0) -> tuple[ActionDescription, ...]:
-        """Every entry of the action vector of a mech of the agent. Raises ValueError if there is none."""
+        """Describe every entry of the action vector of an agent's mech. Raises ValueError for an unknown mech."""
         return describe_action(self._battles.mech_classes[self._row_of(mech)])
 
     def render(self) -> Any:
-        """The picture of the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
+        """Render the battle: (H, W, 3) uint8 for ``"rgb_array"``, text for ``"ansi"``, else None."""
         return self._screen.render()
 
     def close(self) -> None:
@@ -216,6 +216,6 @@ class BattleEnv(gymnasium.Env[Any, Any]):
 
 
 def observe_agents(spaces: AgentSpaces, vectors: NDArray[np.float32], report: Report) -> Any:
-    """Observations of B agents, one a battle, from their mechs' (B, n, D)."""
+    """Observations of B agents, one per battle, from the observations (B, n, D) of their mechs."""
     masks = None if report.masks is None else report.masks[:, 0]
     return spaces.observe(vectors if spaces.mechs else vectors[:, 0], masks)

@@ -29,15 +29,15 @@ Step = tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dic
 
 
 class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
-    """`num_envs` battles on one engine: `BattleEnv`, batched, for `gymnasium.make_vec`.
+    """`num_envs` battles on one engine: a batch of `BattleEnv` for `gymnasium.make_vec`.
 
     Infos are arrays with masks, see `echelon_env.envs.infos`. ``infos["action_mask"]`` has an entry for each
-    sub-environment, in the format of ``single_action_space.sample``.
+    sub-environment, in the format of the mask of ``single_action_space.sample``.
 
-    Parameters are those of `BattleEnv`, and
+    The parameters are those of `BattleEnv`, and:
 
     num_envs
-        Battles.
+        Number of battles.
     num_threads
         Threads that share a step.
     autoreset_mode
@@ -97,10 +97,11 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     ) -> tuple[Any, dict[str, Any]]:
         """Start battles: all, or those of ``options["reset_mask"]`` (num_envs,) bool.
 
-        An integer seeds sub-environment i with seed + i. A sequence has one seed for each, where None continues the
-        last one.
+        An integer seeds sub-environment i with seed + i. A sequence has one seed for each sub-environment, or None to
+        continue the sequence of its last seed.
 
-        Raises ValueError for a bad mask or seed, with nothing changed, and ResetNeeded if the first reset is partial.
+        Raises ValueError for an invalid mask or seed, with nothing changed. Raises ResetNeeded if the first reset is
+        partial.
         """
         vectors, report = self._battles.reset(seed, self.np_random, options)
         if isinstance(seed, (int, np.integer)):
@@ -111,8 +112,8 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     def step(self, actions: Any) -> Step:
         """Take a decision in every battle.
 
-        Raises ResetNeeded before `reset`, and without autoreset while a battle is over; ValueError for actions that are
-        not in the space (numbers may be out of bounds).
+        Raises ResetNeeded before `reset`, and without autoreset if a battle is over. Raises ValueError for actions that
+        are not in the space (numbers out of bounds are allowed).
         """
         vectors = self._spaces.read(actions, self.num_envs, "actions").reshape(self.num_envs, self._mechs, -1)
         step = self._battles.step(vectors)
@@ -132,11 +133,11 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """(num_envs, n * MASK_SIZE) bool: choices of multi-discrete actions that are possible now, mech by mech."""
+        """Masks (num_envs, n * MASK_SIZE) bool of the multi-discrete actions, mech by mech."""
         return self._battles.action_masks()[:, 0].astype(np.bool_)
 
     def render(self) -> Any:
-        """The picture of every battle, a tuple of (H, W, 3) uint8 or of texts; None without a render mode."""
+        """Render all battles: a tuple of (H, W, 3) uint8 or of texts; None without a render mode."""
         return self._screen.render_all()
 
     def close_extras(self, **kwargs: Any) -> None:

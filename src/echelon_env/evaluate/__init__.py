@@ -1,7 +1,7 @@
 """Evaluation on held-out maps, each played from both sides, with frozen suites and confidence intervals.
 
-Import the modules `cross_play`, `pictures`, `report` and `statistics` by name: they import SciPy's statistics, which
-take longer to import than the rest of the package.
+The modules `cross_play`, `pictures`, `report` and `statistics` are not imported here, because they import SciPy's
+statistics, which take longer to import than the rest of the package.
 """
 
 from echelon_env.evaluate.matches import Battle, Match, play, play_match

@@ -16,17 +16,16 @@ __all__ = ["CrossPlay", "PayoffMatrix", "cross_play"]
 
 @dataclass(frozen=True)
 class PayoffMatrix:
-    """Every player (row) against every other (column), P players, arrays (P, P).
+    """Results of P players (rows) against P players (columns), arrays (P, P).
 
-    For players that have not played against each other, counts are 0 and the rest is NaN. Cell (b, a) mirrors cell
-    (a, b).
+    For pairs that have not played against each other, counts are 0 and scores are NaN. Cell (b, a) mirrors cell (a, b).
     """
 
     wins: NDArray[np.int64]  # battles that the row's player won
     draws: NDArray[np.int64]
     losses: NDArray[np.int64]
-    score: NDArray[np.float64]  # mean of the row's map scores, 0 to 1
-    low: NDArray[np.float64]  # `score_interval` of the score
+    score: NDArray[np.float64]  # mean map score of the row's player, 0 to 1
+    low: NDArray[np.float64]  # lower end of the `score_interval`
     high: NDArray[np.float64]
 
 
@@ -35,27 +34,27 @@ class CrossPlay:
     """The payoff matrices of all pairs of players that have played."""
 
     players: tuple[str, ...]  # rows and columns of the matrices
-    scenarios: Mapping[str, PayoffMatrix]
-    pooled: PayoffMatrix  # mean of the scenarios' scores; only pairs that played in all scenarios
+    scenarios: Mapping[str, PayoffMatrix]  # by scenario
+    pooled: PayoffMatrix  # mean of the scenarios' scores, for pairs that played in all scenarios
 
 
 def cross_play(matches: Iterable[Match]) -> CrossPlay:
-    """The payoff matrices of matches, per scenario and pooled.
+    """Compute the payoff matrices of matches, per scenario and pooled.
 
     Parameters
     ----------
     matches
-        Of any players and scenarios, in any order. Several matches of a pair in a scenario, in either order, are taken
-        together.
+        Matches of any players and scenarios, in any order. Matches of the same pair in a scenario, in either order, are
+        pooled.
 
     Returns
     -------
-    The matrices, with players and scenarios in the order in which they come first.
+    The matrices, with players and scenarios in the order of their first match.
 
     Raises
     ------
     ValueError
-        If there are no matches, two players played twice on a map of a scenario, or `map_scores` refuses a match.
+        If there are no matches, if a pair played twice on a map of a scenario, or if `map_scores` refuses a match.
     """
     matches = tuple(matches)
     if not matches:
@@ -63,11 +62,11 @@ def cross_play(matches: Iterable[Match]) -> CrossPlay:
     players = tuple(dict.fromkeys(name for match in matches for name in (match.first, match.second)))
     cells = {scenario: _cells(matches, scenario) for scenario in dict.fromkeys(match.scenario for match in matches)}
     scenarios = {
-        scenario: _matrix(players, {pair: {scenario: outcomes} for pair, outcomes in met.items()})
-        for scenario, met in cells.items()
+        scenario: _matrix(players, {pair: {scenario: outcomes} for pair, outcomes in played.items()})
+        for scenario, played in cells.items()
     }
-    everywhere = set.intersection(*(set(met) for met in cells.values()))
-    pooled = {pair: {scenario: met[pair] for scenario, met in cells.items()} for pair in everywhere}
+    in_all = set.intersection(*(set(played) for played in cells.values()))
+    pooled = {pair: {scenario: played[pair] for scenario, played in cells.items()} for pair in in_all}
     return CrossPlay(players, scenarios, _matrix(players, pooled))
 
 
@@ -76,11 +75,11 @@ _Outcomes = dict[int, NDArray[np.int64]]  # seed of a map -> (2 sides,) of 1, 0 
 
 
 def _cells(matches: Sequence[Match], scenario: str) -> dict[_Pair, _Outcomes]:
-    """Every pair's outcomes in a scenario, for the first of the pair; both orders of a pair are there."""
+    """The outcomes of every pair in a scenario, for the pair's first player. Both orders of a pair are included."""
     cells: dict[_Pair, _Outcomes] = {}
     for match in (match for match in matches if match.scenario == scenario):
         first, second = match.first, match.second
-        for pair, sign in {(second, first): -1, (first, second): 1}.items():  # one, if they are the same
+        for pair, sign in {(second, first): -1, (first, second): 1}.items():  # one item if first is second
             cell = cells.setdefault(pair, {})
             for battle, outcomes in zip(match.battles[::2], match_outcomes(match), strict=True):
                 if battle.seed in cell:
@@ -90,7 +89,7 @@ def _cells(matches: Sequence[Match], scenario: str) -> dict[_Pair, _Outcomes]:
 
 
 def _matrix(players: Sequence[str], cells: Mapping[_Pair, Mapping[str, _Outcomes]]) -> PayoffMatrix:
-    """The matrix of every pair's outcomes by scenario."""
+    """The payoff matrix from every pair's outcomes by scenario."""
     wins, draws, losses = np.zeros((3, len(players), len(players)), dtype=np.int64)
     score, low, high = np.full((3, len(players), len(players)), np.nan)
     for (first, second), strata in cells.items():

@@ -1,4 +1,4 @@
-"""A battle of an evaluation as a film."""
+"""Animated GIFs of evaluation battles."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate import Player, play
 from echelon_env.render import render_frame, save_gif
 
-FPS = 8  # twice as fast as the battle itself at four decisions a second
-END_FRAMES = 2 * FPS  # how long the last picture stays
+FPS = 8  # twice real time at four decisions per second
+END_FRAMES = 2 * FPS  # repetitions of the last frame
 
 
 def film_battle(
     path: Path, first: Player, second: Player, config: BattleConfig, *, seed: int, side: int, pixels: int = 480
 ) -> None:
-    """Play a battle of two players again, exactly as it went in their match, and write it as a GIF.
+    """Replay a battle of a match exactly, and write it as a GIF.
 
     Parameters
     ----------
     path
-        The film's file.
+        The file to write.
     first, second
         The players, as in the match.
     config
@@ -31,7 +31,7 @@ def film_battle(
     side
         The first player's team.
     pixels
-        Width of the film.
+        Width of the GIF.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Matches: two players on many maps, every map from both sides.
 
-A battle's course depends on the two players, the configuration, its map's seed and its side alone: not on the other
-battles of the match, their order, the batch they are stepped in or the number of threads.
+A battle depends only on the two players, the configuration, the map's seed and the side. It does not depend on the
+other battles of the match, their order, the batch or the number of threads.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.opponents import Policy
 
 WIN, TIE, LOSS = 1, 0, -1
-"""How a battle can end for the first player."""
+"""Outcomes of a battle for the first player."""
 
 CLASS_STATISTICS = ("mechs", *(STATISTICS.names or ()), "shots", "hits")
-"""What a match counts for each player's mech classes."""
+"""Statistics of a match for each mech class of a player."""
 
 SIDES = (BLUE, RED)
 """The first player's team: blue in a map's first battle, red in its second."""
@@ -56,7 +56,7 @@ class Battle:
 
 @dataclass(frozen=True)
 class Match:
-    """Two players' battles in one scenario."""
+    """The battles of two players in one scenario."""
 
     scenario: str  # a label
     first: str  # name of the player
@@ -64,24 +64,24 @@ class Match:
     action_modes: tuple[str, str]
     battles: tuple[Battle, ...]  # maps in order, side 0 then side 1
     classes: tuple[ClassStatistics, ClassStatistics]
-    """Of (first, second): mech class -> how many were fielded in all battles ("mechs"), and what they did, summed: the
-    fields of the engine's STATISTICS, shots and direct hits."""
+    """For (first, second): mech class -> sums over all battles: number of mechs ("mechs"), the fields of the engine's
+    STATISTICS, shots and direct hits."""
     config_hash: str = ""  # `battle_hash` of the configuration; empty for a match that was not played
     identities: tuple[Identity, Identity] = ({}, {})  # of (first, second), see `Player.identity`
 
     @property
     def wins(self) -> int:
-        """Battles that the first player won."""
+        """Number of battles that the first player won."""
         return self._count(WIN)
 
     @property
     def draws(self) -> int:
-        """Battles drawn."""
+        """Number of drawn battles."""
         return self._count(TIE)
 
     @property
     def losses(self) -> int:
-        """Battles that the first player lost."""
+        """Number of battles that the first player lost."""
         return self._count(LOSS)
 
     def _count(self, outcome: int) -> int:
@@ -104,28 +104,28 @@ def play_match(
     Parameters
     ----------
     first, second
-        The players; they may be the same. Every call of a policy's ``act`` gets a new contiguous array
-        that is not written to again.
+        The players, which may be the same. Every call of a policy's ``act`` gets a new contiguous array that is not
+        overwritten later.
     config
-        The battle; the rosters may differ. A battle at its time limit has the winner that the rules say, whether the
-        limit terminates or truncates.
+        The battle's configuration. The rosters may differ. The rules decide the winner of a battle at its time limit,
+        whether the limit terminates or truncates.
     seeds
-        Of the maps, all different, in `EVALUATION_SEEDS`.
+        Seeds of the maps, all different, in `EVALUATION_SEEDS`.
     scenario
-        What the match calls the configuration.
+        A name for the configuration.
     batch_size
-        Battles stepped at once, at least 1; changes speed and memory, not the result.
+        Number of battles stepped at once, at least 1. Affects speed and memory, not the result.
     num_threads
-        Threads that step the battles, at least 1; changes speed, not the result.
+        Number of threads that step the battles, at least 1. Affects speed, not the result.
     on_battles
-        Called with the number of battles that are over so far, whenever it has grown.
+        A callback that gets the number of finished battles whenever it has increased.
 
     Raises
     ------
     ValueError
         For no seeds, the same seed twice, or a seed out of range.
     ConfigError
-        For an impossible number, two different players of one name, or players that make the same policy object.
+        For an invalid number, two different players with the same name, or players that make the same policy object.
     """
     _check_names(first, second)
     seeds = _check_map_seeds(seeds)
@@ -139,10 +139,10 @@ def play_match(
         with contextlib.closing(_arena(config, len(batch), num_threads)) as arena:
             for side in SIDES:
                 for _ in _fight(arena, (first, second), batch, side):
-                    over = len(battles) + side * len(batch) + int(arena.battle_over.sum())
-                    if on_battles is not None and over > reported:
-                        on_battles(over)
-                    reported = over
+                    finished = len(battles) + side * len(batch) + int(arena.battle_over.sum())
+                    if on_battles is not None and finished > reported:
+                        on_battles(finished)
+                    reported = finished
                 halves.append(_record(arena, start, side))
                 counts[side].append(_count(arena))
         battles += [battle for pair in zip(*halves, strict=True) for battle in pair]
@@ -162,23 +162,23 @@ def play_match(
 def play(
     first: Player, second: Player, config: BattleConfig, seeds: Sequence[int], *, side: int = 0, num_threads: int = 1
 ) -> Generator[ControlledBattles, None, None]:
-    """Play the battles of a match on some maps from one side, yielding them at their start and after every decision.
+    """Play battles of a match on some maps from one side. Yield them at their start and after every decision.
 
-    The battles are exactly those that `play_match` plays on these maps. The yielded object is always the same, for
-    reading, for example its ``.engine``; the iteration ends when all battles are over.
+    The battles are exactly those that `play_match` plays on these maps. The same object is yielded each time. It must
+    only be read, for example its ``.engine``. The iteration ends when all battles are over.
 
     Parameters
     ----------
     first, second
         The players.
     config
-        The battle.
+        The battle's configuration.
     seeds
-        Of the maps, all different, in `EVALUATION_SEEDS`.
+        Seeds of the maps, all different, in `EVALUATION_SEEDS`.
     side
         The first player's team: 0 blue, 1 red.
     num_threads
-        Threads that step the battles, at least 1.
+        Number of threads that step the battles, at least 1.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def _check_map_seeds(seeds: Sequence[int]) -> Sequence[int]:
         raise ValueError("seeds: expected at least one")
     check_seeds(seeds, EVALUATION_SEEDS)
     if len(set(seeds)) < len(seeds):
-        raise ValueError("seeds: expected different ones, got some of them twice")
+        raise ValueError("seeds: expected different seeds, got duplicates")
     return seeds
 
 
@@ -218,7 +218,7 @@ def _arena(config: BattleConfig, num_battles: int, num_threads: int) -> Controll
 def _fight(
     arena: ControlledBattles, players: tuple[Player, Player], seeds: Sequence[int], side: int
 ) -> Generator[ControlledBattles, None, None]:
-    """Play the seeds' battles in the arena with the first of the players in team `side`."""
+    """Play the battles of the seeds in the arena. The first player has team `side`."""
     engine, config = arena.engine, arena.config
     teams = slice(len(config.blue)), slice(len(config.blue), None)
     rows = [teams[place ^ side] for place in range(len(players))]  # of each player
@@ -230,7 +230,7 @@ def _fight(
     yield arena
     while not arena.battle_over.all():
         for player, policy, mechs in zip(players, policies, rows, strict=True):
-            seen = observations[:, mechs].copy()  # a policy may keep it, and the arena writes into its own again
+            seen = observations[:, mechs].copy()  # a policy may keep it; the arena reuses its own array
             given = policy.act(seen.reshape(-1, engine.observation_dim))
             shape = (seen.shape[0] * seen.shape[1], engine.action_dim)
             checked = read_actions(given, shape, f"actions of the player {player.name!r}")
@@ -247,16 +247,18 @@ def _make_policies(
         team_size = len(config.rosters[place ^ side])
         policy = player.make(config, BattleNoise(seeds, (side, place), team_size))
         if isinstance(policy, type) or not isinstance(policy, Policy):
-            raise ConfigError(f"player {player.name!r}: expected to make an object with reset and act, got {policy!r}")
+            raise ConfigError(f"player {player.name!r}: expected a policy with reset and act, got {policy!r}")
         policies.append(policy)
     first, second = policies
     if first is second:
-        raise ConfigError(f"players {players[0].name!r} and {players[1].name!r} make one object; each needs its own")
+        raise ConfigError(
+            f"players {players[0].name!r} and {players[1].name!r} make the same policy object; each needs its own"
+        )
     return first, second
 
 
 def _record(arena: ControlledBattles, first_map: int, side: int) -> list[Battle]:
-    """The battles in the arena, which are over."""
+    """The results of the finished battles in the arena."""
     state, winners = arena.engine.state, arena.engine.winner
     players = [side, 1 - side]  # teams of (first, second)
     return [
@@ -276,7 +278,7 @@ def _record(arena: ControlledBattles, first_map: int, side: int) -> list[Battle]
 
 
 def _count(arena: ControlledBattles) -> Counts:
-    """What every mech did, (battles, mechs, len(CLASS_STATISTICS) - 1)."""
+    """Statistics of every mech, (battles, mechs, len(CLASS_STATISTICS) - 1)."""
     engine = arena.engine
     statistics = engine.statistics
     columns = [statistics[name] for name in STATISTICS.names or ()]
@@ -284,7 +286,7 @@ def _count(arena: ControlledBattles) -> Counts:
 
 
 def _by_class(config: BattleConfig, totals: Sequence[Counts], place: int, num_maps: int) -> ClassStatistics:
-    """A player's statistics by class, from the sums (mechs, columns) over the battles of each side."""
+    """A player's statistics by mech class, from the sums (mechs, columns) over the battles of each side."""
     rows: dict[str, Counts] = {}
     for side in SIDES:
         team = place ^ side

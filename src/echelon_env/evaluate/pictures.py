@@ -1,7 +1,7 @@
 """Pictures of the statistics, for papers and reports.
 
-The functions need matplotlib (extra ``train``), or raise ModuleNotFoundError, and no display. The file name's suffix
-selects the format: ``.png``, ``.pdf``, ``.svg`` or any other that matplotlib writes.
+The functions need matplotlib (extra ``train``) and raise ModuleNotFoundError without it. They need no display. The
+suffix of the file name selects the format: ``.png``, ``.pdf``, ``.svg`` or any other that matplotlib writes.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ _LETTER = 0.08  # inches
 _CELL = 0.62  # inches
 _ROW = 0.3  # inches
 _PANEL_WIDTH = 2.6  # inches for the axis of a metric
-_DARK = 0.32  # distance from an even score beyond which a cell's colour wants white letters
+_DARK = 0.32  # cells whose score is farther from 0.5 are dark and get white text
 _COLOURS = "RdBu"
 _EMPTY = "0.93"
 
 
 def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None = None, title: str = "") -> None:
-    """Draw a payoff matrix: a panel for each scenario and, if there are several, one for all of them.
+    """Draw payoff matrices: a panel for each scenario and, for several scenarios, a pooled one.
 
-    Every cell has the score of its row's player in %, with the interval below it; blue is above 50 %, red below.
+    A cell shows the score of the row's player in %, and the interval below it. Scores above 50 % are blue, below red.
 
     Parameters
     ----------
     path
-        The picture's file, which appears whole or not at all.
+        The file to write, atomically.
     cross_play
         The scores.
     rows
-        Players that have a row, by default all; the columns are the players that any of them has played against.
+        The players that have a row, by default all. The columns are the players that any of them has played against.
     title
-        Above the picture.
+        Title of the figure.
 
     Raises
     ------
     ValueError
-        For rows that are not among the players or have no matches, or a format that matplotlib does not know.
+        For rows that are no players or have no matches, and for a format that matplotlib does not support.
     OSError
         If the file cannot be written.
     """
@@ -66,8 +66,8 @@ def save_matrix(path: Path, cross_play: CrossPlay, *, rows: Sequence[str] | None
     panels = dict(cross_play.scenarios)
     if len(panels) > 1:
         panels["mean of all scenarios"] = cross_play.pooled
-    met = np.any([~np.isnan(matrix.score[chosen]) for matrix in panels.values()], axis=(0, 1))
-    others = np.flatnonzero(met).tolist()
+    played = np.any([~np.isnan(matrix.score[chosen]) for matrix in panels.values()], axis=(0, 1))
+    others = np.flatnonzero(played).tolist()
     if not others:
         raise ValueError(f"expected players with matches, got {[cross_play.players[i] for i in chosen]}")
     names = [shorten(name, _NAME) for name in cross_play.players]
@@ -99,16 +99,16 @@ def save_intervals(path: Path, intervals: Mapping[str, Mapping[str, Interval]], 
     Parameters
     ----------
     path
-        The picture's file, which appears whole or not at all.
+        The file to write, atomically.
     intervals
-        Metric (such as ``"win rate"``) -> row -> interval of a share between 0 and 1. A row need not have every metric.
+        Metric (such as ``"win rate"``) -> row -> interval of a share between 0 and 1. A row may lack some metrics.
     title
-        Above the picture.
+        Title of the figure.
 
     Raises
     ------
     ValueError
-        If there is no interval, or for a format that matplotlib does not know.
+        If there is no interval, and for a format that matplotlib does not support.
     OSError
         If the file cannot be written.
     """
@@ -163,7 +163,7 @@ def _draw_matrix(axes: Axes, matrix: PayoffMatrix, rows: list[int], columns: lis
 
 
 def _draw_interval(axes: Axes, place: int, interval: Interval) -> None:
-    """A row: a bar for the interval, a line across it for the estimate, and both as numbers on the right."""
+    """Draw a row: a bar for the interval, a tick for the estimate, and both as numbers on the right."""
     axes.plot(
         [interval.low, interval.high], [place, place], color="tab:blue", alpha=0.45, linewidth=7, solid_capstyle="butt"
     )
@@ -173,7 +173,7 @@ def _draw_interval(axes: Axes, place: int, interval: Interval) -> None:
 
 
 def _percent(share: float) -> str:
-    """A share in whole per cent, or in tenths where it would look like nothing or everything without being it."""
+    """A share in whole per cent, or in tenths if it would be rounded to 0 or 100 without being exactly that."""
     whole = f"{100 * share:.0f}"
     return f"{100 * share:.1f}" if whole in ("0", "100") and share not in (0, 1) else whole
 

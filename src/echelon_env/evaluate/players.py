@@ -1,7 +1,7 @@
-"""Players: everything that can be evaluated, from a scripted level to a custom policy.
+"""Players: everything that can be evaluated, from scripted levels to custom policies.
 
-A player's actions in a battle must depend on that battle only, never on other battles of the batch. So random numbers
-belong to a battle: a player draws them from its `BattleNoise`, or from its observations.
+A player's actions in a battle must depend on that battle only, not on other battles of the batch. So a player draws
+random numbers from its `BattleNoise`, which has a stream for each battle, or derives them from its observations.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ Floats = NDArray[np.float32]
 
 IDLE, RANDOM = "idle", "random"
 BASELINES = (IDLE, RANDOM, *opponents.LEVELS)
-"""Players that need nothing but their name: doing nothing, uniformly random actions, the scripted levels."""
+"""Names of the built-in players: idle, uniformly random actions, and the scripted levels."""
 
 
 class BattleNoise:
-    """Random numbers for a player's rows, each battle with its own stream; rows are `battle * team_size + mech`.
+    """Random numbers for a player's rows, with a stream for each battle. Row `battle * team_size + mech` is a mech.
 
     Parameters
     ----------
     seeds
         The battles' seeds, integers of at least 0.
     stream
-        Further integers of at least 0, which distinguish a player's streams from those of others in the same battles.
+        Further integers of at least 0 that distinguish the player's streams from those of others in the same battles.
     team_size
-        Rows of a battle.
+        Number of rows per battle.
     """
 
     def __init__(self, seeds: Sequence[int], stream: Sequence[int], team_size: int) -> None:
         self.seeds = tuple(int(seed) for seed in seeds)
-        """Of the battles, in their order."""
+        """Seeds of the battles, in order."""
         self.team_size = team_size
         self.streams = tuple(np.random.default_rng([seed, *stream]) for seed in self.seeds)
-        """A generator for each battle, in their order."""
+        """A generator for each battle, in order."""
         self._shape = (team_size, ACTION_DIM)
 
     def normal(self) -> Floats:
@@ -60,7 +60,7 @@ class BattleNoise:
 
 @dataclass(frozen=True)
 class Player:
-    """A participant of an evaluation: its name, its action mode, and a function that makes its policy.
+    """A player of an evaluation: its name, its action mode, and a function that makes its policy.
 
     >>> import numpy as np
     >>> from echelon_env.opponents import FunctionPolicy
@@ -70,17 +70,17 @@ class Player:
 
     name: str
     action_mode: str  # "scripted", "uniform", "none", or "sampled" or "deterministic" for networks
-    make: Callable[[BattleConfig, BattleNoise], Policy]  # a fresh one for the rows of the noise's battles
-    battle: BattleConfig | None = None  # what it was trained on, if it was
-    trained_maps: frozenset[str] | None = None  # content hashes of the maps that it trained on, if they are known
+    make: Callable[[BattleConfig, BattleNoise], Policy]  # makes a new policy for the rows of the noise's battles
+    battle: BattleConfig | None = None  # training configuration, None if it was not trained
+    trained_maps: frozenset[str] | None = None  # content hashes of the training maps, None if unknown
     identity: Mapping[str, str | int] = field(default_factory=dict, hash=False)
-    """Plain values that distinguish it from others of its name: a checkpoint's folder, steps and weights hash."""
+    """Plain values that distinguish players with the same name: folder, steps and weights hash of a checkpoint."""
 
 
 def baseline(name: str, seed: int = 0) -> Player:
-    """One of `BASELINES`, the same object for the same name and seed; scripted levels draw their choices from `seed`.
+    """One of `BASELINES`. Scripted levels draw their choices from `seed`. Results are cached by name and seed.
 
-    Raises ConfigError for an unknown name, with the nearest valid one, and ValueError for a seed out of [0, 2**64).
+    Raises ConfigError for an unknown name, with the nearest valid one. Raises ValueError for a seed outside [0, 2**64).
 
     >>> baseline("random").action_mode
     'uniform'
@@ -100,25 +100,25 @@ def _baseline(name: str, seed: int) -> Player:
 
 
 class _Idle:
-    """Does nothing."""
+    """A policy whose actions are zeros."""
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Nothing is remembered of the rows (R,)."""
+        """Do nothing: the policy has no state."""
 
     def act(self, observations: Floats) -> Floats:
-        """Zeros (R, A) float32 for all observations (R, D)."""
+        """Zeros (R, A) float32 for observations (R, D)."""
         return np.zeros((len(observations), ACTION_DIM), np.float32)
 
 
 class _Random:
-    """Uniformly random actions."""
+    """A policy whose actions are uniformly random."""
 
     def __init__(self, noise: BattleNoise) -> None:
         self._noise = noise
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Nothing is remembered of the rows (R,)."""
+        """Do nothing: the policy has no state."""
 
     def act(self, observations: Floats) -> Floats:
-        """Random actions (R, A) float32 for all observations (R, D)."""
+        """Random actions (R, A) float32 for observations (R, D)."""
         return self._noise.uniform()

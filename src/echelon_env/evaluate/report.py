@@ -1,4 +1,4 @@
-"""Reports: the results of matches in one JSON document, and its files."""
+"""Reports: the results of matches as a JSON document, and its files."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ VERSION = 1
 
 REPORT_FILE, MATRIX_FILE, INTERVALS_FILE = "report.json", "matrix.png", "intervals.png"
 
-_COUNTS, _SCORES = ("wins", "draws", "losses"), ("score", "low", "high")  # matrices of integers and of numbers
+_COUNTS, _SCORES = ("wins", "draws", "losses"), ("score", "low", "high")  # integer and float fields of `PayoffMatrix`
 
-ENOUGH_MAPS = 10
-"""Maps that the bootstrap of the interquartile mean needs, see `stratified_bootstrap`."""
+MIN_MAPS = 10
+"""Minimum number of maps for the bootstrap of the interquartile mean, see `stratified_bootstrap`."""
 
 Task = tuple[str, str]
-"""A scenario, and the opponent in it."""
+"""(scenario, opponent)."""
 
 Scores = dict[Task, NDArray[np.float64]]
-"""A player's scores (maps,) in each of its tasks."""
+"""A player's map scores (maps,) in each of its tasks."""
 
 
 def make_report(
@@ -60,30 +60,30 @@ def make_report(
     players: Sequence[Player],
     configs: Mapping[str, BattleConfig] | None = None,
 ) -> dict[str, Any]:
-    """Put matches and their statistics into a document of plain values, fit for JSON.
+    """Make a document of plain values from matches and their statistics, for JSON.
 
     Parameters
     ----------
     matches
-        Of any pairings and scenarios, each pairing once in a scenario.
+        Matches of any pairings and scenarios, at most one per pairing and scenario.
     suite
-        Whose scenarios and seeds were played, if any.
+        The suite that was played, if any.
     stamp
-        What the code was, see `echelon_env.evaluate.stamp`.
+        Versions and hashes of the code, see `echelon_env.evaluate.stamp`.
     players
-        The players that are evaluated; all others in the matches are opponents only.
+        The evaluated players. All others in the matches are opponents only.
     configs
-        The scenarios' configurations, to be kept in the document.
+        The scenarios' configurations, which the document includes.
 
     Returns
     -------
-    The document; docs/evaluation.md has its keys. Shares and scores are numbers from 0 to 1. A score is a map's: the
-    mean over its two sides of 1 for a win, 0.5 for a draw and 0 for a loss.
+    The document; docs/evaluation.md lists its keys. Shares and scores are numbers from 0 to 1. The score of a map is
+    the mean over its two battles of 1 for a win, 0.5 for a draw and 0 for a loss.
 
     Raises
     ------
     ValueError
-        For no matches or players, two matches of a pairing in a scenario, two players of one name, or a player
+        For no matches or players, two matches of a pairing in a scenario, two players with the same name, or a player
         without a match.
     SuiteError
         For a match that was not played on the suite's maps.
@@ -94,7 +94,7 @@ def make_report(
             suite.check_match(match)
     names = [player.name for player in players]
     scores = {name: _scores(matches, name) for name in names}
-    met = {name for match in matches for name in (match.first, match.second)}
+    all_names = {name for match in matches for name in (match.first, match.second)}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -103,9 +103,9 @@ def make_report(
         "confidence": CONFIDENCE,
         "scenarios": _scenarios(matches, configs or {}),
         "players": [_player(player, matches) for player in players],
-        "opponents": sorted(met - set(names)),
+        "opponents": sorted(all_names - set(names)),
         "matches": [_match(match) for match in matches],
-        "bad_actions": {name: _bad_actions(matches, name) for name in sorted(met)},
+        "bad_actions": {name: _bad_actions(matches, name) for name in sorted(all_names)},
         "aggregate": {name: _aggregate(matches, name) for name in names},
         "probability_of_improvement": _improvements(scores),
         "cross_play": _cross_play(cross_play(matches)),
@@ -115,25 +115,25 @@ def make_report(
 
 
 def write_report(folder: Path, report: Mapping[str, Any], *, pictures: bool = True) -> bool:
-    """Write a report into a new folder: all of its files or none.
+    """Write a report into a new folder: all files or none.
 
     Parameters
     ----------
     folder
-        Where nothing is yet, or an empty folder.
+        A path that does not exist, or an empty folder.
     report
-        From `make_report`.
+        The document of `make_report`.
     pictures
-        Whether to draw the matrix and the intervals, too.
+        Whether to draw the matrix and the intervals.
 
     Returns
     -------
-    Whether there are pictures: they need matplotlib, and without it the document is written alone.
+    Whether pictures were written. They need matplotlib; without it only the document is written.
 
     Raises
     ------
     OSError
-        If the folder cannot be written, FileExistsError if it holds anything.
+        If the folder cannot be written; FileExistsError if it is not empty.
     """
     pictures = pictures and importlib.util.find_spec("matplotlib") is not None
     with new_folder(folder) as temporary:
@@ -159,7 +159,7 @@ def _check(matches: Sequence[Match], players: Sequence[Player]) -> None:
 
 
 def _played(matches: Iterable[Match], player: str) -> Iterator[tuple[Match, int, str]]:
-    """A player's matches, with its place in them and the name of the other; one against itself comes once."""
+    """A player's matches, each with its place (0 or 1) and its opponent. A match against itself is yielded once."""
     for match in matches:
         if match.first == player:
             yield match, 0, match.second
@@ -172,7 +172,7 @@ def _scores(matches: Iterable[Match], player: str) -> Scores:
 
 
 def _map_scores(match: Match, place: int) -> NDArray[np.float64]:
-    """Scores (maps,) of the first player, `place` 0, or of the second, 1."""
+    """Map scores (maps,) of the first player (`place` 0) or of the second (1)."""
     return map_scores(match) if place == 0 else 1.0 - map_scores(match)
 
 
@@ -198,25 +198,25 @@ def _scenarios(matches: Iterable[Match], configs: Mapping[str, BattleConfig]) ->
         maps.setdefault(match.scenario, {}).update((battle.seed, battle.map_hash) for battle in match.battles)
     return {
         name: {
-            "maps": len(met),
-            "seeds": list(met),
-            "map_hashes": list(met.values()),
+            "maps": len(hashes),
+            "seeds": list(hashes),
+            "map_hashes": list(hashes.values()),
             "config": configs[name].to_dict() if name in configs else None,
         }
-        for name, met in maps.items()
+        for name, hashes in maps.items()
     }
 
 
 def _player(player: Player, matches: Iterable[Match]) -> dict[str, Any]:
-    met = {battle.map_hash for match, _, _ in _played(matches, player.name) for battle in match.battles}
-    known = player.trained_maps
+    played = {battle.map_hash for match, _, _ in _played(matches, player.name) for battle in match.battles}
+    trained = player.trained_maps
     return {
         "name": player.name,
         "identity": dict(player.identity),
         "action_mode": player.action_mode,
-        "maps": len(met),
-        "maps_trained_on": None if known is None else len(met & known),
-        "trained_maps": None if known is None else len(known),
+        "maps": len(played),
+        "maps_trained_on": None if trained is None else len(played & trained),
+        "trained_maps": None if trained is None else len(trained),
     }
 
 
@@ -240,16 +240,16 @@ def _column(match: Match, name: str) -> list[Any]:
 
 
 def _aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
-    """Over the maps of each scenario; the score of a map is the mean over its opponents."""
+    """Aggregate scores over the maps of each scenario. The score of a map is the mean over the player's opponents."""
     played = [*_played(matches, player)]
-    met: dict[str, dict[int, list[float]]] = {}
+    scores: dict[str, dict[int, list[float]]] = {}  # scenario -> seed of a map -> scores against the opponents
     for match, place, _ in played:
         for battle, score in zip(match.battles[::2], _map_scores(match, place), strict=True):
-            met.setdefault(match.scenario, {}).setdefault(battle.seed, []).append(score)
-    strata = {name: np.array([np.mean(scores) for scores in of_maps.values()]) for name, of_maps in met.items()}
-    maps = {name: tuple(of_maps) for name, of_maps in met.items()}
+            scores.setdefault(match.scenario, {}).setdefault(battle.seed, []).append(score)
+    strata = {name: np.array([np.mean(of_map) for of_map in by_map.values()]) for name, by_map in scores.items()}
+    maps = {name: tuple(by_map) for name, by_map in scores.items()}
     iqm: dict[str, float | None] = {**_interval(stratified_bootstrap(strata, interquartile_mean, maps=maps))}
-    if len(set().union(*maps.values())) < ENOUGH_MAPS:
+    if len(set().union(*maps.values())) < MIN_MAPS:
         iqm |= {"low": None, "high": None}
     return {
         "opponents": list(dict.fromkeys(rival for _, _, rival in played)),
@@ -260,12 +260,12 @@ def _aggregate(matches: Sequence[Match], player: str) -> dict[str, Any]:
 
 
 def _bad_actions(matches: Iterable[Match], player: str) -> int:
-    """Entries of a player's actions that were not finite."""
+    """Number of non-finite entries in a player's actions."""
     return round(sum(counts["bad_actions"] for counts in _classes(matches, player).values()))
 
 
 def _improvements(scores: Mapping[str, Scores]) -> list[dict[str, Any]]:
-    """Of every two players that have tasks in common, over these."""
+    """Probabilities of improvement of all pairs of players with common tasks, over these tasks."""
     pairs = []
     for player, other in itertools.combinations(scores, 2):
         common = [task for task in scores[player] if task in scores[other]]
@@ -294,10 +294,10 @@ def _classes(matches: Iterable[Match], player: str) -> dict[str, dict[str, float
 
 
 def _marl_eval(matches: Sequence[Match], players: Sequence[Player]) -> dict[str, Any]:
-    """Task -> algorithm -> run -> metrics, as marl-eval reads them; a metric has a value for each battle.
+    """Task -> algorithm -> run -> metrics, in marl-eval's format. A metric has a value for each battle.
 
-    marl-eval needs every algorithm in every task: a task is a scenario against an opponent if all players played
-    the same ones, as in a suite, else a scenario against all opponents together.
+    marl-eval needs every algorithm in every task. If all players played the same pairs of scenario and opponent, as in
+    a suite, each pair is a task. Otherwise a task is a scenario against all opponents.
     """
     tasks = [{(match.scenario, rival) for match, _, rival in _played(matches, player.name)} for player in players]
     apart = all(each == tasks[0] for each in tasks)
@@ -337,7 +337,7 @@ def _cross_play(cross_play: CrossPlay) -> dict[str, Any]:
 
 
 def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
-    """The matrix as lists of rows, with None for pairs without battles."""
+    """A payoff matrix as lists of rows, with None for pairs without battles."""
     missing = np.isnan(matrix.score)
     panel = {}
     for name in (*_COUNTS, *_SCORES):
@@ -348,7 +348,7 @@ def _panel(matrix: PayoffMatrix) -> dict[str, list[list[float | None]]]:
 
 
 def _draw(folder: Path, report: Mapping[str, Any]) -> None:
-    """The matrix, and the known intervals: of the players, or of the pairings if only one player is evaluated."""
+    """Draw the matrix and the known intervals: of the players, or of the pairings of a single evaluated player."""
     names = [player["name"] for player in report["players"]]
     document = report["cross_play"]
     scenarios = {name: _payoffs(panel) for name, panel in document["scenarios"].items()}
@@ -367,7 +367,7 @@ def _draw(folder: Path, report: Mapping[str, Any]) -> None:
 
 
 def _ends(interval: Mapping[str, float]) -> dict[str, float]:
-    """The inverse of `_interval`, without what else is there."""
+    """The inverse of `_interval`, without other keys."""
     return {name: interval[name] for name in ("estimate", "low", "high")}
 
 

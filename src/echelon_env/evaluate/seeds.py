@@ -1,6 +1,6 @@
-"""Seeds of battles: training and evaluation draw from two ranges that share no number.
+"""Seeds of battles: training and evaluation use disjoint ranges.
 
-A run's or an evaluation's own seed may be any integer from 0; it is hashed into the range of its purpose, so that no
+The seed of a run or of an evaluation is any integer of at least 0. It is hashed into the range of its purpose. So no
 choice of seeds lets a policy be evaluated on a map that it trained on.
 """
 
@@ -17,11 +17,11 @@ TRAINING_SEEDS = range(2**62)
 EVALUATION_SEEDS = range(2**62, 2**63)
 """Seeds of battles for evaluations."""
 
-_MAPS, _VALIDATION = 2**32, 2**32 + 1  # places beyond those of any batch
+_MAPS, _VALIDATION = 2**32, 2**32 + 1  # indices beyond those of any batch
 
 
 def training_seed(run_seed: int, place: int, episode: int) -> int:
-    """Seed of the `episode`-th battle at a place of the batch, in `TRAINING_SEEDS`.
+    """Seed of battle number `episode` at index `place` of the batch, in `TRAINING_SEEDS`.
 
     Raises ValueError for a run's seed below 0.
     """
@@ -29,7 +29,7 @@ def training_seed(run_seed: int, place: int, episode: int) -> int:
 
 
 def training_map_seed(run_seed: int, number: int) -> int:
-    """Seed of the `number`-th map that a run trains on, in `TRAINING_SEEDS`.
+    """Seed of training map `number` of a run, in `TRAINING_SEEDS`.
 
     Raises ValueError for a run's seed below 0.
     """
@@ -37,7 +37,7 @@ def training_map_seed(run_seed: int, number: int) -> int:
 
 
 def evaluation_seed(seed: int, index: int) -> int:
-    """Seed of an evaluation's `index`-th map, in `EVALUATION_SEEDS`.
+    """Seed of map `index` of an evaluation, in `EVALUATION_SEEDS`.
 
     Raises ValueError for an evaluation's seed below 0.
     """
@@ -45,23 +45,23 @@ def evaluation_seed(seed: int, index: int) -> int:
 
 
 def validation_seed(run_seed: int) -> int:
-    """Seed of the evaluations during a run, in [0, 2**64): a hash of the run's own.
+    """Seed of the evaluations during a run, in [0, 2**64): a hash of the run's seed.
 
-    So the maps that a run is watched on, and perhaps chosen by, are not those of a later evaluation with the same seed.
-    Raises ValueError for a run's seed below 0.
+    So the validation maps, which may guide the choice of a run, differ from those of a later evaluation with the same
+    seed. Raises ValueError for a run's seed below 0.
     """
     return _hash(run_seed, _VALIDATION)
 
 
 def check_seeds(seeds: Iterable[int], allowed: range) -> None:
-    """Raise ValueError if a seed is not an integer in [0, 2**64), or lies outside the range `allowed`."""
-    for seed in map(check_seed, seeds):  # an int, for a range looks for other integers among its members one by one
+    """Raise ValueError if a seed is not an integer in [0, 2**64), or not in the range `allowed`."""
+    for seed in map(check_seed, seeds):  # converts to int: `in` scans a range linearly for other integer types
         if seed not in allowed:
-            kept = "; it is kept for evaluation" if seed in EVALUATION_SEEDS else ""
-            raise ValueError(f"seed {seed} is outside the allowed range [{allowed.start}, {allowed.stop}){kept}")
+            reason = "; it is kept for evaluation" if seed in EVALUATION_SEEDS else ""
+            raise ValueError(f"seed {seed} is outside the allowed range [{allowed.start}, {allowed.stop}){reason}")
 
 
 def _hash(seed: int, index: int) -> int:
     if seed < 0:
         raise ValueError(f"seed: expected an integer of at least 0, got {seed}")
-    return episode_seed(seed % 2**64, index + 1)  # number 0 is the seed itself, not a hash of it
+    return episode_seed(seed % 2**64, index + 1)  # + 1 because `episode_seed` returns the seed itself for 0

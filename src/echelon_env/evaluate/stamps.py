@@ -1,4 +1,4 @@
-"""What a result was computed with, so that two results can be compared."""
+"""Stamps: the versions and hashes that a result was computed with."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _PACKAGES = ("numba", "numpy", "scipy", "torch")
 
 
 def stamp() -> dict[str, str]:
-    """The versions of this package, of Python and of what computes, and the hashes of behaviour.
+    """The versions of this package, Python and the numeric libraries, and the hashes of behaviour.
 
-    ``engine_hash`` is a digest of what the engine does: golden battles, golden maps and the layouts of observations and
-    actions. Configurations have a hash of their own, see `battle_hash`. ``opponents_hash`` is a digest of actions of
-    the shipped players. A refactoring or a speed-up leaves both equal. A changed rule changes the first, and the second
-    where the players see its effect. A changed player changes the second.
+    ``engine_hash`` is a digest of the engine's behaviour: golden battles, golden maps and the layouts of observations
+    and actions. Configurations have a separate hash, see `battle_hash`. ``opponents_hash`` is a digest of the actions
+    of the shipped players. Refactoring and speed-ups leave both unchanged. A changed rule changes the first, and the
+    second if the players see its effect. A changed player changes the second.
 
-    Both stand in ``evaluate/behaviour.json``. The test suite computes them again and fails where the code behaves
-    differently. An edited copy of the package shows the old ones until its tests are run.
-    PyTorch's version is included where it is installed.
+    Both are derived from ``evaluate/behaviour.json``. The test suite computes that file again and fails if the
+    behaviour differs. Until the tests are run, an edited copy of the package reports the old hashes.
+    The version of PyTorch is included if it is installed.
 
     >>> stamp().keys() >= {"engine_hash", "opponents_hash", "package", "python", "numba", "numpy", "scipy"}
     True
@@ -50,23 +50,23 @@ def stamp() -> dict[str, str]:
 
 @cache
 def behaviour() -> dict[str, Any]:
-    """The golden digests of this version: those of the engine, and those of the opponents by name."""
+    """The golden digests of this version, of the engine and of the opponents."""
     text = resources.files(__package__).joinpath("behaviour.json").read_text(encoding="utf-8")
     golden: dict[str, Any] = json.loads(text)
     return golden
 
 
 def document_hash(document: Any) -> str:
-    """SHA-256 of plain data as JSON without spaces, keys sorted, ASCII. Raises ValueError for numbers not finite."""
+    """SHA-256 of plain data as ASCII JSON with sorted keys and no spaces. Raises ValueError for non-finite numbers."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def battle_hash(config: BattleConfig) -> str:
-    """SHA-256 of everything in a configuration that a battle depends on: all but the rewards.
+    """SHA-256 of everything in a configuration that affects a battle: all fields except the rewards.
 
-    A field that was added later (``since`` in its metadata) counts only where it differs from its default. So a new
-    field leaves the hashes of older suites, matches and leagues equal.
+    A field that was added later (``since`` in its metadata) is included only if it differs from its default. So a new
+    field leaves the hashes of older suites, matches and leagues unchanged.
     """
     document = {
         field.name: _hashed(getattr(config, field.name)) for field in _counted(config) if field.name != "rewards"
@@ -75,7 +75,7 @@ def battle_hash(config: BattleConfig) -> str:
 
 
 def _hashed(value: Any) -> Any:
-    """A configuration as plain data, without the later fields that stand at their defaults."""
+    """A configuration as plain data, without later fields that have their default values."""
     if dataclasses.is_dataclass(value):
         return {field.name: _hashed(getattr(value, field.name)) for field in _counted(value)}
     if isinstance(value, tuple):
@@ -84,18 +84,18 @@ def _hashed(value: Any) -> Any:
 
 
 def _counted(part: Any) -> list[dataclasses.Field[Any]]:
-    """The fields of a configuration that its hash is made of."""
+    """The fields of a configuration that its hash includes."""
     fields = []
     for field in dataclasses.fields(part):
-        made = field.default_factory
-        default = field.default if made is dataclasses.MISSING else made()
+        factory = field.default_factory
+        default = field.default if factory is dataclasses.MISSING else factory()
         if "since" not in field.metadata or getattr(part, field.name) != default:
             fields.append(field)
     return fields
 
 
 def describe_machine() -> str:
-    """The machine in one line: processor, cores, system, Python."""
+    """A line about the machine: processor, cores, system, Python."""
     processor = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as file:

@@ -1,14 +1,14 @@
 """Estimates with confidence intervals from the battles of matches.
 
-The unit of every estimate except `wilson` is the map: maps are independent, but the two battles on a map are not,
-because they share the terrain and the spawn places. A map's scores against several opponents are not independent
+The unit of every estimate except `wilson` is the map. Maps are independent, but the two battles on a map are not,
+because they share the terrain and the spawn places. The scores of a map against several opponents are not independent
 either: with five opponents, 100 maps and a pairwise correlation of 0.32, intervals that assume independence would cover
-80 %. Therefore strata are scenarios, and a map's score in a scenario is its mean over the opponents. Scenarios that
-share map seeds may be correlated too: pass `maps` to `score_interval` and `stratified_bootstrap`.
+80 %. Therefore strata are scenarios, and the score of a map in a scenario is its mean over the opponents. Scenarios
+with common map seeds may be correlated, too: pass `maps` to `score_interval` and `stratified_bootstrap`.
 
-The coverage that each docstring states was computed or simulated: map scores of 0, 0.25, 0.5, 0.75 and 1, one to five
-strata of 10 to 100 maps, win probabilities of 0.001 to 0.999, and correlations of -0.9 to 1 of a map's two battles.
-`tests/evaluate/test_statistics_coverage.py` repeats it.
+The coverage in the docstrings was computed or simulated for map scores of 0, 0.25, 0.5, 0.75 and 1, one to five strata
+of 10 to 100 maps, win probabilities of 0.001 to 0.999, and correlations of -0.9 to 1 between the two battles of a map.
+`tests/evaluate/test_statistics_coverage.py` reproduces it.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ CONFIDENCE = 0.95
 """Confidence level of every interval in this module, two-sided."""
 
 TRIMMED = 0.25
-"""Share of the values that an interquartile mean leaves out at either end."""
+"""Share of the values that an interquartile mean discards at each end."""
 
 _TAIL = (1 - CONFIDENCE) / 2
-_NO_VARIANCE = 1e-12  # below it, a variance of scores in [0, 1] is rounding
+_NO_VARIANCE = 1e-12  # smaller variances of scores in [0, 1] are rounding errors
 
 Strata = Mapping[Any, NDArray[np.float64]]
-"""Name of a stratum -> (units,) of its values."""
+"""Name of a stratum -> its values (units,)."""
 
 Maps = Mapping[Any, Sequence[int]]
-"""Name of a stratum -> (units,) of its maps' seeds, all different; the same seed may be in several strata."""
+"""Name of a stratum -> the seeds of its maps (units,), all different. A seed may be in several strata."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,17 @@ class Interval:
 def wilson(count: int, total: int) -> Interval:
     """The share `count` / `total` with its Wilson score interval.
 
-    It takes battles as independent, and then covers the truth as often as it should. Where a map's two battles go the
-    same way more often than not, it is too narrow: on 100 maps it covers 88 to 93 % at a correlation of 0.4 and 80 to
-    88 % where both always end alike. Where the place or the side decides, it is too wide: 98 to 99 % at a correlation
-    of -0.4. `score_interval` has neither fault.
+    It assumes independent battles, and has nominal coverage if they are. If the two battles of a map correlate
+    positively, it is too narrow: on 100 maps it covers 88 to 93 % at a correlation of 0.4, and 80 to 88 % if both
+    always have the same outcome. If they correlate negatively, because the spawn place or the side decides, it is too
+    wide: 98 to 99 % at a correlation of -0.4. `score_interval` is correct in both cases.
 
     Parameters
     ----------
     count
-        Battles that ended so, 0 to `total`.
+        Number of battles with the outcome, 0 to `total`.
     total
-        Battles, at least 1.
+        Number of battles, at least 1.
 
     Raises
     ------
@@ -98,9 +98,9 @@ def interquartile_mean(values: ArrayLike, axis: int = -1) -> Any:
     Parameters
     ----------
     values
-        Of any shape, at least one along the axis.
+        An array of any shape, with at least one value along the axis.
     axis
-        What is averaged over.
+        The axis to average over.
 
     Returns
     -------
@@ -125,13 +125,13 @@ def interquartile_mean(values: ArrayLike, axis: int = -1) -> Any:
 def match_outcomes(match: Match) -> NDArray[np.int64]:
     """The outcomes of a match's battles for the first player: (maps, 2 sides) of 1, 0 and -1.
 
-    Raises ValueError if the match has no battles, or they are not two of each map, side 0 and then side 1.
+    Raises ValueError if the match has no battles, or not two battles of each map, side 0 and then side 1.
     """
     sides = [(battle.seed, battle.side) for battle in match.battles]
     if not sides or sides != [(seed, side) for seed, _ in sides[::2] for side in (0, 1)]:
         raise ValueError(
             f"match of {match.first!r} and {match.second!r} in {match.scenario!r}: expected two battles of each map, "
-            f"side 0 and then side 1, got {len(sides)} battles that are not so"
+            f"side 0 and then side 1, got {len(sides)} battles in another order"
         )
     return np.array([battle.outcome for battle in match.battles], dtype=np.int64).reshape(-1, 2)
 
@@ -146,51 +146,53 @@ def map_scores(match: Match) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If the match has no battles, or they are not two of each map, side 0 and then side 1.
+        As in `match_outcomes`.
     """
     outcomes = match_outcomes(match)
     return np.asarray((1 + outcomes.mean(axis=1)) / 2)
 
 
 def score_interval(strata: Strata, *, maps: Maps | None = None) -> Interval:
-    """The mean score with an interval that respects that a map's two battles are not independent.
+    """The mean score with an interval that accounts for the correlation of a map's two battles.
 
-    The estimate is the mean of the strata's means, its variance comes from the spread of the maps within each stratum.
-    The interval is the Wilson interval of as many independent battles as would have that variance, with Student's t for
-    the normal quantile. Where no map differs from another, as after nothing but victories, a map counts as one battle.
-    What strata have in common on the maps that they share is in the variance, whether they correlate or not.
+    The estimate is the mean of the strata's means. Its variance is estimated from the variance of the maps within each
+    stratum, including the covariance of strata on common maps. The interval is the Wilson interval of the number of
+    independent battles that would have this variance (the effective sample size), with Student's t instead of the
+    normal quantile. If all maps have the same score, for example after wins only, a map counts as one battle.
 
-    Measured coverage: 93 to 98 % at win probabilities of 0.03 to 0.97, at any correlation; 90 to 98 % beyond,
-    where few battles decide. The bootstrap over maps is as good in the middle and breaks down beyond, as it has no
-    width when all battles are won: at 0.99 its percentile interval covers 82 % on 100 maps and 37 % on 20.
+    Measured coverage: 93 to 98 % at win probabilities of 0.03 to 0.97, at any correlation; 90 to 98 % outside this
+    range, where few battles decide. The bootstrap over maps is as good inside the range and fails outside, as its
+    interval has no width if all battles are won: at 0.99 its percentile interval covers 82 % on 100 maps and 37 % on
+    20.
 
     Parameters
     ----------
     strata
-        Scores (maps,) between 0 and 1 of each stratum.
+        Map scores (maps,) between 0 and 1 for each stratum.
     maps
-        The maps of each stratum; by default no two strata share any.
+        The maps of each stratum. By default strata have no maps in common.
 
     Raises
     ------
     ValueError
-        If there is no stratum, one is empty, a score is not between 0 and 1, or there is not a map for each score.
+        If there is no stratum, a stratum is empty, a score is not between 0 and 1, or a score has no map of its own.
 
     References
     ----------
     E. L. Korn, B. I. Graubard (1998), Confidence intervals for proportions with small expected number of positive
     counts estimated from survey data. Survey Methodology 24, 193-201: the effective sample size.
     C. Franco, R. J. A. Little, T. A. Louis, E. V. Slud (2019), Comparative study of confidence intervals for
-    proportions in complex sample surveys. Journal of Survey Statistics and Methodology 7: with the Wilson interval.
+    proportions in complex sample surveys. Journal of Survey Statistics and Methodology 7: its use in the Wilson
+    interval.
     """
     values = _check_strata(strata)
     _check_scores(values)
     sizes = np.array([len(each) for each in values])
     owners = np.concatenate(_check_maps(strata, maps))
-    weights = np.repeat(1 / sizes, sizes) / len(sizes)  # of every score in the estimate
+    weights = np.repeat(1 / sizes, sizes) / len(sizes)  # weight of every score in the estimate
     variance = math.nan
     if sizes.min() > 1:
-        # a map's share in the estimate's error; with the correction for a stratum's mean, which is estimated
+        # contributions of the maps to the estimate's error, with Bessel's correction for each stratum's mean
         errors = [(each - each.mean()) * math.sqrt(len(each) / (len(each) - 1)) for each in values]
         variance = float(np.square(np.bincount(owners, weights * np.concatenate(errors))).sum())
     estimate = float(np.mean([each.mean() for each in values]))
@@ -202,42 +204,44 @@ def score_interval(strata: Strata, *, maps: Maps | None = None) -> Interval:
 def stratified_bootstrap(
     strata: Strata, statistic: Callable[..., Any], *, maps: Maps | None = None, seed: int = 0, samples: int = 2000
 ) -> Interval:
-    """A statistic of all scores with its bootstrap interval, which resamples each stratum's maps.
+    """A statistic of all scores with its bootstrap interval. The bootstrap resamples the maps of each stratum.
 
-    Strata that have the same maps get the same draws, so that what they have in common stays together.
+    Strata with the same maps get the same draws, which preserves their correlation.
 
-    The interval is the expanded percentile interval: the percentiles are moved outwards by what an interval with the
-    bootstrap's variance and the normal quantile lacks of one with the sample variance and Student's t.
+    The interval is the expanded percentile interval. It moves the percentiles outwards by the ratio between an interval
+    with the sample variance and Student's t, and one with the bootstrap's variance and the normal quantile.
 
     Measured coverage for `interquartile_mean`: 93 to 97 % with 100 maps per stratum, 90 to 98 % with 20, and up to
-    100 % next to 0, 0.5 and 1, where it is not smooth. (The interval of a player that wins nearly every map has no
-    width, and rightly so: the maps that it does not win are all left out.) Below ten maps in all it fails. With 20 maps
-    the plain percentile interval covers 1 to 2 % less, and BCa, whose corrections presume a smooth statistic, 81 to
-    95 %. For a mean take `score_interval`, which also holds where nearly all battles end alike.
+    100 % near 0, 0.5 and 1, where it is not smooth. (The interval of a player that wins nearly every map correctly has
+    no width: all maps that it does not win are trimmed.) Below ten maps in all it fails. With 20 maps the plain
+    percentile interval covers 1 to 2 % less, and BCa, whose corrections assume a smooth statistic, 81 to 95 %. For a
+    mean use `score_interval`, which is also valid if nearly all battles have the same outcome.
 
     Parameters
     ----------
     strata
-        Scores (maps,) between 0 and 1 of each stratum. A stratum with more maps weighs more.
+        Map scores (maps,) between 0 and 1 for each stratum. A stratum with more maps has more weight.
     statistic
-        Called as ``statistic(values, axis=-1)`` with the strata's values in a row (units,) and with resamples of them
-        (samples, units), such as `interquartile_mean` or `numpy.median`; between the least and the greatest value.
+        A function such as `interquartile_mean` or `numpy.median`, called as ``statistic(values, axis=-1)`` with the
+        concatenated values of the strata (units,) and with resamples of them (samples, units). The result must lie
+        between the minimum and the maximum value.
     maps
-        The maps of each stratum; by default no two strata share any. Strata that share some maps only are drawn apart.
+        The maps of each stratum. By default strata have no maps in common. Strata that share only some of their maps
+        are resampled independently.
     seed
-        Of the resamples.
+        Seed of the resamples.
     samples
-        How many resamples, at least 1.
+        Number of resamples, at least 1.
 
     Returns
     -------
-    The interval, which is [0, 1] where a stratum has one map only and so cannot be resampled.
+    The interval. It is [0, 1] if a stratum has only one map, which cannot be resampled.
 
     Raises
     ------
     ValueError
-        If there is no stratum, one is empty, a score is not between 0 and 1, there is not a map for each score, or
-        there are no samples.
+        If there is no stratum, a stratum is empty, a score is not between 0 and 1, a score has no map of its own, or
+        `samples` is below 1.
 
     References
     ----------
@@ -256,7 +260,7 @@ def stratified_bootstrap(
     draws: dict[bytes, NDArray[np.int64]] = {}
     resamples = []
     for each, owners in zip(values, _check_maps(strata, maps), strict=True):
-        order = np.argsort(owners)  # a map is drawn, wherever it stands among a stratum's
+        order = np.argsort(owners)  # strata with the same maps in another order get the same draws
         key = owners[order].tobytes()
         if key not in draws:
             draws[key] = rng.integers(len(each), size=(samples, len(each)))
@@ -269,26 +273,26 @@ def stratified_bootstrap(
 
 
 def probability_of_improvement(x: Strata, y: Strata) -> Interval:
-    """The probability that x has a higher score than y on a map of each, the mean over the strata.
+    """The probability that x scores higher than y on a random map of each: the mean over the strata.
 
-    It is the Mann-Whitney statistic U / (n m) of each stratum; equal scores count one half. The interval is made as in
-    `score_interval`, with DeLong's variance, which is kept from falling below that of two equally good players' scores
-    without ties. x and y are taken as independent; measured on the same maps, which are hard or easy for both, the
+    In each stratum it is the Mann-Whitney statistic U / (n m), in which equal scores count one half. The interval is
+    computed as in `score_interval`, with DeLong's variance. The variance has a lower bound: that of two equally good
+    players without ties. x and y are assumed to be independent. On common maps, which are hard or easy for both, the
     interval is too wide (97 to 99 %).
 
-    Measured coverage: 94 to 98 % for probabilities up to 0.9; beyond, 91 to 100 %, and 87 % at worst, at 0.999 with 20
-    maps. The stratified bootstrap is as good in the middle and breaks down beyond: with 100 maps each it covers 92 % at
-    0.97, 78 % at 0.991 and 25 % at 0.998.
+    Measured coverage: 94 to 98 % for probabilities up to 0.9; above, 91 to 100 %, and at worst 87 %, at 0.999 with 20
+    maps. The stratified bootstrap is as good up to 0.9 and fails above: with 100 maps each it covers 92 % at 0.97, 78 %
+    at 0.991 and 25 % at 0.998.
 
     Parameters
     ----------
     x, y
-        Values (units,) on any scale of each stratum; the strata are the same, their numbers of units may differ.
+        Values (units,) on any scale for each stratum. The strata must be the same; their numbers of units may differ.
 
     Raises
     ------
     ValueError
-        If the strata differ, there is none, one is empty, or a value is not finite.
+        If the strata differ, there is no stratum, a stratum is empty, or a value is not finite.
 
     References
     ----------
@@ -308,20 +312,20 @@ def probability_of_improvement(x: Strata, y: Strata) -> Interval:
 
 
 def _improvement(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Of two samples: U / (n m), its variance (NaN if a sample has one value), and the mean of 1 / n and 1 / m."""
+    """For two samples: U / (n m), its variance (NaN if a sample has one value), and the mean of 1 / n and 1 / m."""
     better = (1 + np.sign(ours[:, np.newaxis] - theirs)) / 2
     inverse = (1 / len(ours) + 1 / len(theirs)) / 2
     variance = math.nan
     if min(better.shape) > 1:
         delong = better.mean(axis=1).var(ddof=1) / len(ours) + better.mean(axis=0).var(ddof=1) / len(theirs)
-        # one pair of values of the same continuous distribution has variance 1/4, the mean of all pairs
+        # for values of one continuous distribution, a single pair has variance 1/4, and the mean over all pairs has
         # (1 / n + 1 / m) / 12: two thirds of 1/4 times the mean of 1 / n and 1 / m
         variance = max(delong, 2 / 3 * better.var() * inverse)
     return float(better.mean()), float(variance), inverse
 
 
 def _effective_wilson(estimate: float, variance: float, units: float, degrees: int) -> Interval:
-    """Wilson's interval for as many trials as give the variance; for `units` of them where it is zero or unknown."""
+    """Wilson's interval for the number of trials that gives the variance, or for `units` if it is zero or unknown."""
     z = float(stats.norm.isf(_TAIL))
     trials = float(units)
     if variance > _NO_VARIANCE:
@@ -330,11 +334,11 @@ def _effective_wilson(estimate: float, variance: float, units: float, degrees: i
     centre = (estimate + z**2 / (2 * trials)) / shrink
     half = z * np.sqrt(estimate * (1 - estimate) / trials + z**2 / (4 * trials**2)) / shrink
     low, high = max(0.0, float(centre - half)), min(1.0, float(centre + half))
-    return Interval(estimate, min(low, estimate), max(high, estimate))  # rounding, where the estimate is 0 or 1
+    return Interval(estimate, min(low, estimate), max(high, estimate))  # against rounding at estimates of 0 and 1
 
 
 def _check_strata(strata: Strata) -> list[NDArray[np.float64]]:
-    """The strata's values, at least one of each."""
+    """The values of the strata as arrays. Raises ValueError unless each has at least one finite value."""
     if not strata:
         raise ValueError("expected at least one stratum")
     values = {name: np.asarray(each, dtype=np.float64) for name, each in strata.items()}
@@ -345,7 +349,7 @@ def _check_strata(strata: Strata) -> list[NDArray[np.float64]]:
 
 
 def _check_maps(strata: Strata, maps: Maps | None) -> list[NDArray[np.int64]]:
-    """The number of each unit's map (units,) for each stratum, from 0 without a gap over all strata."""
+    """For each stratum the index of each unit's map (units,). Indices over all strata are 0, 1, ... without gaps."""
     if maps is None:
         starts = np.cumsum([0, *(len(each) for each in strata.values())])
         return [np.arange(start, end) for start, end in itertools.pairwise(starts)]
@@ -359,6 +363,6 @@ def _check_maps(strata: Strata, maps: Maps | None) -> list[NDArray[np.int64]]:
 
 
 def _check_scores(values: Sequence[NDArray[np.float64]]) -> None:
-    least, greatest = min(each.min() for each in values), max(each.max() for each in values)
-    if least < 0 or greatest > 1:
-        raise ValueError(f"expected scores between 0 and 1, got some from {least:g} to {greatest:g}")
+    low, high = min(each.min() for each in values), max(each.max() for each in values)
+    if low < 0 or high > 1:
+        raise ValueError(f"expected scores between 0 and 1, got scores from {low:g} to {high:g}")

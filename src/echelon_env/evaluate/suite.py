@@ -1,8 +1,8 @@
-"""Suites: frozen sets of battles that results can be compared on, wherever and whenever they were played.
+"""Suites: frozen sets of battles that make results comparable.
 
-A suite names its scenarios, the seeds of their maps and the opponents, and pins configurations and maps by hashes:
-where this version of the package has others, it refuses. The rules of the game and what the opponents do are not
-pinned: the stamp's ``engine_hash`` and ``opponents_hash`` tell whether two results have them in common.
+A suite lists scenarios, the seeds of their maps and opponents. It pins configurations and maps by hashes, and raises
+`SuiteError` if those of the installed package differ. It does not pin the rules of the game and the behaviour of the
+opponents: compare ``engine_hash`` and ``opponents_hash`` in the stamps of two results.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from echelon_env.terrain import generate
 _SHIPPED = Path(__file__).parent / "suites"
 
 SUITES = tuple(sorted(path.stem for path in _SHIPPED.glob("*.json")))
-"""The suites that come with the package."""
+"""Names of the shipped suites."""
 
 
 class SuiteError(ConfigError):
-    """A suite that is unknown or damaged, or whose configurations or maps are not those that were played."""
+    """An unknown or invalid suite, or configurations or maps that differ from the frozen ones."""
 
 
 @dataclass(frozen=True)
 class SuiteScenario:
-    """A scenario as a suite froze it."""
+    """A frozen scenario of a suite."""
 
-    name: str  # of a scenario that comes with the package
-    config_hash: str  # SHA-256 of the configuration, but for the rewards, as canonical JSON
-    map_hashes: tuple[str, ...]  # content hashes of the seeds' maps, in their order
-    seeds: tuple[int, ...]  # of the maps, in EVALUATION_SEEDS; each is played from both sides
+    name: str  # name of a shipped scenario
+    config_hash: str  # `battle_hash` of the configuration
+    map_hashes: tuple[str, ...]  # content hashes of the maps, in the order of the seeds
+    seeds: tuple[int, ...]  # seeds of the maps, in EVALUATION_SEEDS; each map is played from both sides
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Suite:
 
     name: str
     scenarios: tuple[SuiteScenario, ...]
-    opponents: tuple[str, ...]  # of BASELINES, weakest first
+    opponents: tuple[str, ...]  # names in BASELINES, weakest first
 
     @cached_property
     def hash(self) -> str:
@@ -68,14 +68,14 @@ class Suite:
     def config(self, name: str) -> BattleConfig:
         """The configuration of one of the suite's scenarios.
 
-        Raises SuiteError for another name, and where the package's scenario is not the frozen one.
+        Raises SuiteError for another name, and if the installed scenario differs from the frozen one.
         """
         scenario = self.scenario(name)
         config = make_config(name)
         found = battle_hash(config)
         if found != scenario.config_hash:
             raise SuiteError(
-                f"suite {self.name}: scenario {name!r} is not the one that was frozen: expected the configuration's "
+                f"suite {self.name}: scenario {name!r} differs from the frozen one: expected the configuration's "
                 f"hash {scenario.config_hash}, got {found}"
             )
         return config
@@ -83,8 +83,8 @@ class Suite:
     def check_match(self, match: Match) -> None:
         """Raise SuiteError unless a match was played with the suite's configuration on the suite's maps.
 
-        Its maps must be the scenario's first ones, in order, and have the same contents. Rules and opponents are not
-        the suite's to check, see `echelon_env.evaluate.stamp`.
+        Its maps must be the first ones of the scenario, in order, with the same contents. Rules and opponents are not
+        checked, see `echelon_env.evaluate.stamp`.
         """
         scenario = self.scenario(match.scenario)
         if match.config_hash != scenario.config_hash:
@@ -99,7 +99,7 @@ class Suite:
             frozen = scenario.map_hashes[scenario.seeds.index(battle.seed)]
             if battle.map_hash != frozen:
                 raise SuiteError(
-                    f"suite {self.name}: a map of scenario {match.scenario!r} is not the one that was frozen: expected "
+                    f"suite {self.name}: a map of scenario {match.scenario!r} differs from the frozen one: expected "
                     f"the hash {frozen} for the seed {battle.seed}, got {battle.map_hash}"
                 )
 
@@ -109,9 +109,9 @@ class Suite:
 
 
 def load_suite(name: str | os.PathLike[str]) -> Suite:
-    """One of `SUITES`, or the suite in a JSON file: what ``dataclasses.asdict`` gives for a suite of `freeze_suite`.
+    """Load one of `SUITES`, or a suite from a JSON file (``dataclasses.asdict`` of a suite of `freeze_suite`).
 
-    Raises SuiteError for another name, with the nearest valid one, and for a file that holds no suite, with the reason.
+    Raises SuiteError for an unknown name, with the nearest valid one, and for an invalid file, with the reason.
 
     >>> suite = load_suite("echelon-eval-v1")
     >>> [(scenario.name, len(scenario.seeds)) for scenario in suite.scenarios]
@@ -131,7 +131,7 @@ def load_suite(name: str | os.PathLike[str]) -> Suite:
 
 
 def suite_from_dict(document: Mapping[str, Any]) -> Suite:
-    """The inverse of `dataclasses.asdict` for a suite. Raises ValueError for what is none."""
+    """The inverse of `dataclasses.asdict` for a suite. Raises ValueError for an invalid document."""
     suite: Suite = build(Suite, document, "")
     check_fields(suite, "")
     _check_opponents(suite.opponents)
@@ -146,11 +146,12 @@ def suite_from_dict(document: Mapping[str, Any]) -> Suite:
 
 
 def freeze_suite(name: str, scenarios: Sequence[str], opponents: Sequence[str], num_maps: int) -> Suite:
-    """Freeze scenarios as they are now, with `num_maps` maps each; makes every map.
+    """Freeze the current configurations of scenarios, with `num_maps` maps each. Generates every map.
 
-    The maps' seeds follow from the names, so that no evaluation with another seed uses them by chance.
+    The seeds of the maps are derived from the names of suite and scenario, so that no other evaluation uses them by
+    chance.
 
-    Raises ConfigError for an unknown scenario or opponent, with the nearest valid one, or an impossible number.
+    Raises ConfigError for an unknown scenario or opponent, with the nearest valid one, or an invalid number.
     """
     check_integer("num_maps", num_maps)
     _check_opponents(opponents)

@@ -1,4 +1,4 @@
-"""A report as tables for a terminal of `WIDTH` columns."""
+"""Reports as text tables for a terminal of `WIDTH` columns."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 WIDTH = 80
-"""Greatest width of a line in columns."""
+"""Maximum width of a line in characters."""
 
-_MATRIX_COLUMN = 10  # columns of the terminal for one of a matrix, of which one is a gap
+_MATRIX_COLUMN = 10  # width of a matrix column, including a gap of 1
 SHARES = ("win", "draw", "loss", "score")
-"""What a match has an interval of, in the order in which it is shown."""
+"""Keys of a match's intervals, in the order of display."""
 
 ENOUGH_MAPS = 1000
-"""Maps that a policy must have trained on, for what it does on others to say something about unseen maps."""
+"""Minimum number of training maps for results on other maps to be meaningful as results on unseen maps."""
 
-_SHARE_COLUMN = WIDTH // (1 + len(SHARES))  # columns of the terminal for a share with its interval
-_NAME = 20  # columns for a name at the beginning of a row
-_LONG_NAME, _SCENARIO = 44, 18  # columns for names in a line above rows
-_HASH = 12  # digits of a hash that are shown
+_SHARE_COLUMN = WIDTH // (1 + len(SHARES))  # width of a share with its interval
+_NAME = 20  # width of a name at the start of a row
+_LONG_NAME, _SCENARIO = 44, 18  # widths of names in a header line
+_HASH = 12  # number of shown digits of a hash
 
 _CLASS_COLUMNS = {
     "damage": "damage",
@@ -31,11 +31,11 @@ _CLASS_COLUMNS = {
     "falls": "falls",
     "shutdowns": "shutdn",
 }
-"""Statistics that are shown for a class, per mech and battle, with their headings."""
+"""Statistics shown for a mech class, per mech and battle -> their headings."""
 
 
 def shorten(name: str, width: int) -> str:
-    """A name of at most `width` characters: a longer one is cut in the middle, as its ends are the most specific.
+    """A name of at most `width` characters. A longer name is cut in the middle, as its ends are most specific.
 
     >>> shorten("runs/skirmish/checkpoints/0000300000", 17)
     'runs/ski…00300000'
@@ -47,17 +47,17 @@ def shorten(name: str, width: int) -> str:
 
 
 def format_share(share: Mapping[str, float | None]) -> str:
-    """An interval of shares as percentages, such as ``"52.0 [45.1, 58.8]"``, or ``"52.0 -"`` where it is not known."""
+    """A share and its interval in per cent, such as ``"52.0 [45.1, 58.8]"``, or ``"52.0 -"`` without an interval."""
     low, high = share["low"], share["high"]
     interval = "-" if low is None or high is None else f"[{100 * low:.1f}, {100 * high:.1f}]"
     return f"{_percent(share['estimate'])} {interval}"
 
 
 def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | None) -> str:
-    """A line with the number of a player's evaluation maps, and of those that it also trained on.
+    """A line with the number of a player's evaluation maps, and of those among them that are training maps.
 
-    `maps_trained_on` of the `maps` are among the `trained_maps` that it trained on in all; None where they are not
-    known by content.
+    `maps_trained_on` of the `maps` are among its `trained_maps` training maps. Both are None if the training maps are
+    unknown.
     """
     text = f"on {_count(maps, 'map')}"
     if maps_trained_on is None or trained_maps is None:
@@ -67,7 +67,7 @@ def describe_maps(maps: int, maps_trained_on: int | None, trained_maps: int | No
 
 
 def format_bad_actions(report: Mapping[str, Any]) -> list[str]:
-    """A line for each player of a report whose actions were not all finite."""
+    """A line for each player of a report that had non-finite actions."""
     ends = {
         name: f": {_count(count, 'entry', 'entries')} of its actions not finite, played as 0"
         for name, count in report["bad_actions"].items()
@@ -81,8 +81,8 @@ def format_report(report: Mapping[str, Any]) -> str:
 
     Returns
     -------
-    Lines of at most `WIDTH` characters: what was played with what; win, draw and loss of every pairing; cross-play
-    matrices; aggregates of every player; probabilities of improvement; statistics per class.
+    Lines of at most `WIDTH` characters: versions, scenarios and players; wins, draws and losses of every pairing;
+    cross-play matrices; aggregates of every player; probabilities of improvement; statistics per mech class.
     """
     sections = [
         _header(report),
@@ -121,7 +121,7 @@ def _header(report: Mapping[str, Any]) -> list[str]:
 
 
 def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Of every scenario and first player, a row for each match."""
+    """For every scenario and first player, a table with a row for each match."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for match in report["matches"]:
         groups.setdefault((match["scenario"], match["first"]), []).append(match)
@@ -135,10 +135,10 @@ def _pairings(report: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _matrices(report: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Mean scores of rows against columns, of every scenario and, if there are several, of all together."""
+    """Mean scores of rows against columns for every scenario and, if there are several, pooled over all."""
     cross_play = report["cross_play"]
     if len(report["matches"]) == len(cross_play["scenarios"]):
-        return  # one pairing, whose score is among the aggregates
+        return  # one pairing: the aggregates show its score
     players = cross_play["players"]
     panels = dict(cross_play["scenarios"])
     if len(panels) > 1:
@@ -154,7 +154,7 @@ def _matrices(report: Mapping[str, Any]) -> Iterator[list[str]]:
 def _matrix(
     title: str, names: Sequence[str], rows: Sequence[int], columns: Sequence[int], cells: Sequence[Sequence[Any]]
 ) -> list[str]:
-    """A table of shares in %, in blocks of as many columns as fit on a line."""
+    """A table of shares in %, split into blocks of columns that fit on a line."""
     label = min(_NAME, max(len(names[i]) for i in rows))
     block = (WIDTH - label) // _MATRIX_COLUMN
     lines = [title]
@@ -169,7 +169,7 @@ def _matrix(
 
 
 def _aggregates(report: Mapping[str, Any]) -> list[str]:
-    lines = ["scores of maps in %: 100 where both sides were won, 50 for one win or two draws"]
+    lines = ["scores of maps in %: 100 for wins on both sides, 50 for one win or two draws"]
     lines.append(f"{'':<{_NAME}}{'opponents':>10}{'maps':>7}{'mean':>21}{'interquartile mean':>21}")
     for player, each in report["aggregate"].items():
         counts = f"{len(each['opponents']):>10,}{each['maps']:>7,}"
@@ -182,7 +182,7 @@ def _improvements(report: Mapping[str, Any]) -> list[str]:
     pairs = report["probability_of_improvement"]
     if not pairs:
         return []
-    lines = ["probability that the first scores more than the second on a map, in %"]
+    lines = ["probability that the first scores higher than the second on a map, in %"]
     for pair in pairs:
         names = f"{shorten(pair['player'], 24)} over {shorten(pair['over'], 24)}"
         lines.append(f"{names:<54}{format_share(pair):>24}")
@@ -190,7 +190,7 @@ def _improvements(report: Mapping[str, Any]) -> list[str]:
 
 
 def _classes(report: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Of every player, a row for each mech class that it had."""
+    """For every player, a table with a row for each of its mech classes."""
     for player, classes in report["classes"].items():
         heads = "".join(f"{head:>7}" for head in _CLASS_COLUMNS.values())
         lines = [f"{shorten(player, _LONG_NAME)}: per mech and battle", f"{'':<9}{'mechs':>7}{heads}{'hit %':>7}"]
@@ -202,7 +202,7 @@ def _classes(report: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _format_outward(share: Mapping[str, float]) -> str:
-    """As `format_share`, but shorter: the interval's ends are rounded outwards to whole per cent."""
+    """A shorter `format_share`: the ends of the interval are rounded outwards to whole per cent."""
     return f"{100 * share['estimate']:.1f} [{math.floor(100 * share['low'])}, {math.ceil(100 * share['high'])}]"
 
 

@@ -1,4 +1,4 @@
-"""A battle as text with ANSI colours."""
+"""Battles as text with ANSI colours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from echelon_env.render.frame import check_battle
 from echelon_env.render.header import outcome_text
 from echelon_env.render.palette import STYLE_BY_MATERIAL, TEAMS, class_letters
 
-ASPECT = 2  # a terminal's character is about twice as high as wide
+ASPECT = 2  # characters are about twice as high as wide
 MIN_WIDTH = 40
 ARROWS = "→↗↑↖←↙↓↘"
 RESET = "\x1b[0m"
@@ -31,11 +31,11 @@ Cell = tuple[str, int, int | None]
 
 
 def render_ansi(config: BattleConfig, state: State, battle: int = 0, width: int = 80) -> str:
-    """Battle number `battle` as lines of at most `width` visible characters: scores, the map (north on top), a legend.
+    """Render battle number `battle` as lines of at most `width` visible characters: scores, the map, a legend.
 
-    A living mech is the letter of its class on its team's colour and an arrow that points where it faces; small
-    letters are shut down, `_` instead of the arrow is fallen, `x` marks a death. Smoke has a pale
-    ground. Raises ValueError if `width` is less than 40 and IndexError if there is no such battle.
+    North is on top. A living mech is the letter of its class on its team's colour and an arrow in the direction that
+    it faces. A lowercase letter marks a shut-down mech, `_` instead of the arrow a fallen mech, and `x` a death. Smoke
+    has a light background. Raises ValueError if `width` is less than 40, and IndexError if there is no such battle.
     """
     if width < MIN_WIDTH:
         raise ValueError(f"width: expected at least {MIN_WIDTH}, got {width}")
@@ -47,7 +47,7 @@ def render_ansi(config: BattleConfig, state: State, battle: int = 0, width: int 
 
 
 def _coloured(cells: Iterable[Cell]) -> str:
-    """Characters with colour codes where the colour changes."""
+    """Join the characters, with colour codes where the colour changes."""
     parts: list[str] = []
     last: tuple[int, int | None] | None = None
     for symbol, foreground, background in cells:
@@ -63,7 +63,7 @@ def _text(text: str, foreground: int = WHITE) -> list[Cell]:
 
 
 def _terrain_cells(config: BattleConfig, state: State, battle: int, width: int) -> list[list[Cell]]:
-    """Rows of characters from north to south: each shows the highest voxel below it, so that thin walls show."""
+    """Rows of characters from north to south. Each shows the highest voxel of its area, so thin walls are visible."""
     size, row = config.terrain.size, state.battles[battle]
     rows = width // ASPECT
     y_edges, x_edges = (np.arange(count) * size // count for count in (rows, width))
@@ -92,7 +92,7 @@ def _terrain_cells(config: BattleConfig, state: State, battle: int, width: int) 
 
 
 def _smoky(config: BattleConfig, state: State, battle: int, rows: int, columns: int) -> NDArray[np.bool_]:
-    """Which characters (rows, columns), from south to north, have their middle in a cloud."""
+    """Mask (rows, columns), from south to north, of the characters whose centre is in a cloud."""
     y, x = ((np.arange(count) + 0.5) * config.terrain.size / count for count in (rows, columns))
     smoky = np.zeros((rows, columns), np.bool_)
     for cloud in state.clouds[battle, : state.battles[battle]["num_clouds"]]:
@@ -115,7 +115,7 @@ def _zone_colour(teams: Any) -> int:
 
 
 def _put_mechs(cells: list[list[Cell]], config: BattleConfig, state: State, battle: int) -> None:
-    """Deaths, then arrows, then letters, so that no letter is hidden by less than a letter."""
+    """Draw deaths, then arrows, then letters, so that only letters can hide a letter."""
     letters = class_letters(config.catalog)
     placed = []
     for mech in state.mechs[battle]:
@@ -135,7 +135,7 @@ def _put_mechs(cells: list[list[Cell]], config: BattleConfig, state: State, batt
 
 
 def _score_lines(config: BattleConfig, state: State, battle: int, width: int) -> list[str]:
-    """The time or the outcome, then per team its score as a bar and its mechs."""
+    """Lines with the time and the outcome, then for each team its score as a bar and its number of mechs."""
     row = state.battles[battle]
     seconds, limit = (count * config.decision_seconds for count in (row["step_count"], config.max_steps))
     outcome = f"  {outcome_text(state, battle)}" if row["over"] else ""
@@ -153,7 +153,7 @@ def _score_lines(config: BattleConfig, state: State, battle: int, width: int) ->
 
 
 def _legend(config: BattleConfig, width: int) -> list[str]:
-    """What the symbols mean, in lines of at most `width` characters."""
+    """The legend of the symbols, in lines of at most `width` characters."""
     entries = [
         _text(f"{letter} {mech_class.name}")
         for letter, mech_class in zip(class_letters(config.catalog), config.catalog.mech_classes, strict=True)

@@ -1,4 +1,4 @@
-"""Drawing on a map in metres."""
+"""A canvas for drawing on a map with coordinates in metres."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from PIL import Image, ImageDraw, ImageFont
 from echelon_env.render.palette import RGB
 
 OVERSAMPLING = 2
-"""Pixels of the canvas per pixel of the frame and axis; shrinking smooths the edges."""
+"""Canvas pixels per frame pixel along an axis; downsampling smooths the edges."""
 
 SOFT_RIM = 0.2
-"""Share of a soft disc's radius in which it fades."""
+"""Share of a soft disc's radius over which it fades out."""
 
 DARK: RGB = (18, 18, 20)
 LIGHT: RGB = (245, 245, 240)
@@ -24,23 +24,23 @@ FLASH: RGB = (255, 226, 120)
 
 @lru_cache(maxsize=16)
 def font(height: int) -> ImageFont.FreeTypeFont:
-    """The font that comes with Pillow, `height` pixels high."""
+    """Pillow's default font, `height` pixels high."""
     loaded = ImageFont.load_default(height)
     if not isinstance(loaded, ImageFont.FreeTypeFont):
-        raise RuntimeError("pictures of battles need a Pillow built with FreeType")
+        raise RuntimeError("rendering needs a Pillow that is built with FreeType")
     return loaded
 
 
 @lru_cache(maxsize=32)
 def soft_disc(diameter: int) -> Image.Image:
-    """A mask: a disc that fades to nothing towards its rim."""
+    """A mask of a disc that fades out at its rim."""
     across = (2 * np.arange(diameter) + 1) / diameter - 1
     distance = np.hypot(across[:, None], across[None, :])
     return Image.fromarray((255 * np.clip((1 - distance) / SOFT_RIM, 0, 1)).astype(np.uint8))
 
 
 class Canvas:
-    """A square picture of a map in canvas pixels; `pixel` of them, along an axis, make a pixel of the frame."""
+    """A square picture of a map in canvas pixels. A frame pixel is `pixel` canvas pixels wide."""
 
     def __init__(self, image: Image.Image, map_size: int) -> None:
         self.image = image
@@ -49,24 +49,24 @@ class Canvas:
         self.draw = ImageDraw.Draw(image, "RGBA")
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Canvas pixel of a place in metres; y grows to the top."""
+        """Canvas pixel of a position in metres; y points up."""
         return x * self.scale, self.image.height - y * self.scale
 
     def line(self, start: tuple[float, float], end: tuple[float, float], colour: RGB, width: float, alpha: int) -> None:
-        """A line between two canvas pixels, `width` frame pixels wide."""
+        """Draw a line between two canvas pixels, `width` frame pixels wide."""
         self.draw.line([start, end], fill=(*colour, alpha), width=max(1, round(width * self.pixel)))
 
-    def length(self, metres: float, at_least: float) -> float:
-        """Canvas pixels of a length in metres, but no less than `at_least` frame pixels."""
-        return max(metres * self.scale, at_least * self.pixel)
+    def length(self, metres: float, minimum: float) -> float:
+        """A length in metres as canvas pixels, at least `minimum` frame pixels."""
+        return max(metres * self.scale, minimum * self.pixel)
 
     def disc(self, centre: tuple[float, float], radius: float, colour: RGB, alpha: int) -> None:
-        """A disc about a canvas pixel, `radius` canvas pixels large."""
+        """Draw a disc around a canvas pixel, with a radius in canvas pixels."""
         x, y = centre
         self.draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(*colour, alpha))
 
     def dashes(self, centre: tuple[float, float], radius: float, colour: RGB, count: int, width: float) -> None:
-        """A circle about a canvas pixel in `count` dashes with gaps as long, `width` frame pixels wide."""
+        """Draw a circle of `count` dashes and equally long gaps around a canvas pixel, `width` frame pixels wide."""
         x, y = centre
         box = (x - radius, y - radius, x + radius, y + radius)
         for start in range(count):
@@ -74,7 +74,7 @@ class Canvas:
             self.draw.arc(box, *ends, fill=colour, width=max(1, round(width * self.pixel)))
 
     def star(self, centre: tuple[float, float], radius: float, spokes: int, colour: RGB, alpha: int) -> None:
-        """A star of `spokes` points about a canvas pixel, `radius` canvas pixels large."""
+        """Draw a star with `spokes` points around a canvas pixel, with a radius in canvas pixels."""
         x, y = centre
         corners = [
             (x + reach * math.cos(corner * math.pi / spokes), y + reach * math.sin(corner * math.pi / spokes))
@@ -84,7 +84,7 @@ class Canvas:
         self.draw.polygon(corners, fill=(*colour, alpha))
 
     def veil(self, centre: tuple[float, float], radius: float, colour: RGB, alpha: int) -> None:
-        """A disc like `disc` whose rim is soft."""
+        """Draw a disc like `disc`, with a soft rim."""
         x, y = centre
         mask = soft_disc(max(1, round(2 * radius))).point([level * alpha // 255 for level in range(256)])
         self.image.paste(colour, (round(x - radius), round(y - radius)), mask)

@@ -1,4 +1,4 @@
-"""The zone and the effects of the last decision, on a map."""
+"""Draws the zone and the effects of the last decision on a map."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from echelon_env.render.projectiles import FLAME, draw_streak
 BEAMS: tuple[RGB, RGB] = ((110, 220, 255), (255, 120, 160))
 PAINT_BEAM: RGB = (70, 255, 130)
 INTERCEPTOR: RGB = (120, 255, 240)
-DOT, DOT_GAP = 0.25, 0.9  # m, of a painter's beam
+DOT, DOT_GAP = 0.25, 0.9  # m, dots of a painter's beam
 FLAME_REACH = 0.9  # m, half the width of a flamer's beam at its end
 DASH = 15  # degrees
-OLDEST = 0.4  # opacity of effects of the decision's first tick
+OLDEST = 0.4  # opacity of the effects of a decision's first tick
 
 
 def draw_zone(canvas: Canvas, battle: Any, teams: Any) -> None:
-    """The zone's circle: white while empty, in the colour of the one team inside, in dashes of both if contested."""
+    """Draw the zone: white if empty, in the colour of the only team inside, or in dashes of both colours."""
     x, y = canvas.at(battle["zone_x"], battle["zone_y"])
     radius = battle["zone_radius"] * canvas.scale
     box = (x - radius, y - radius, x + radius, y + radius)
@@ -36,7 +36,7 @@ def draw_zone(canvas: Canvas, battle: Any, teams: Any) -> None:
 
 
 def draw_events(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> None:
-    """What the last decision's shots did, the older the fainter; beams begin where their shooter is now."""
+    """Draw the events of the last decision. Older ones are fainter. Beams start at the shooter's current position."""
     row, mechs = state.battles[battle], state.mechs[battle]
     for event in state.events[battle, : row["num_events"]]:
         age = float(row["tick"] - event["tick"]) / config.decision_repeat
@@ -55,7 +55,7 @@ def draw_events(canvas: Canvas, config: BattleConfig, state: State, battle: int)
 
 
 def _draw_hit(canvas: Canvas, weapon: Weapon, shooter: Any, hit: Any, alpha: int) -> None:
-    """The beam or the end of the flight, and a spark."""
+    """Draw the beam or the last part of the flight, and a spark."""
     place = canvas.at(hit["x"], hit["y"])
     if not weapon.flight_rules.projectile:
         _draw_beam(canvas, weapon, canvas.at(shooter["x"], shooter["y"]), place, BEAMS[shooter["team"]], alpha)
@@ -71,7 +71,7 @@ def _draw_spark(canvas: Canvas, place: tuple[float, float], alpha: int) -> None:
 
 
 def _draw_impact(canvas: Canvas, weapon: Weapon, place: tuple[float, float], alpha: int) -> None:
-    """A spark, in a fireball as large as the splash where the weapon has one."""
+    """Draw a spark, and for weapons with splash a fireball with the splash radius."""
     if weapon.splash_radius > 0:
         radius = weapon.splash_radius * canvas.scale
         canvas.veil(place, radius, FIRE, alpha // 2)
@@ -86,7 +86,7 @@ def _draw_impact(canvas: Canvas, weapon: Weapon, place: tuple[float, float], alp
 def _draw_beam(
     canvas: Canvas, weapon: Weapon, start: tuple[float, float], end: tuple[float, float], colour: RGB, alpha: int
 ) -> None:
-    """A painter's green dots, a flamer's cone of fire or a laser's straight beam."""
+    """Draw green dots for a painter, a cone of fire for a flamer, or a straight beam for a laser."""
     if weapon.paint > 0:
         _draw_dots(canvas, start, end, PAINT_BEAM, alpha)
     elif weapon.target_heat > weapon.damage:
@@ -110,7 +110,7 @@ def _draw_dots(canvas: Canvas, start: tuple[float, float], end: tuple[float, flo
 def _draw_cone(
     canvas: Canvas, start: tuple[float, float], end: tuple[float, float], half: float, colour: RGB, alpha: int
 ) -> None:
-    """A triangle from `start` with a round end about `end`, `half` canvas pixels thick there."""
+    """Draw a triangle from `start` with a round end of radius `half` canvas pixels around `end`."""
     length = math.dist(start, end) or 1.0
     aside_x, aside_y = (start[1] - end[1]) / length * half, (end[0] - start[0]) / length * half
     corners = [start, (end[0] + aside_x, end[1] + aside_y), (end[0] - aside_x, end[1] - aside_y)]

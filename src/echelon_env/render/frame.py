@@ -1,4 +1,4 @@
-"""A battle as a picture, seen from above."""
+"""Battles as pictures, seen from above."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ THICK, THIN = 200, 60  # opacity of smoke under and over mechs
 
 
 def render_frame(config: BattleConfig, state: State, battle: int = 0, pixels: int = 800) -> NDArray[np.uint8]:
-    """A picture (H, W, 3) of battle number `battle`, W = `pixels` wide, with a header strip above the square map.
+    """Render battle number `battle` as (H, W, 3) uint8 with W = `pixels`: a header above the square map.
 
-    North (y) is on top, east (x) on the right. Raises ValueError if `pixels` is not in 300..4096 and IndexError if
+    North (y) is on top, east (x) on the right. Raises ValueError if `pixels` is not in 300..4096, and IndexError if
     there is no such battle.
     """
     if not MIN_PIXELS <= pixels <= MAX_PIXELS:
@@ -39,7 +39,7 @@ def render_frame(config: BattleConfig, state: State, battle: int = 0, pixels: in
     smoke = smoke_mask(canvas, config, state, battle)
     draw_smoke(canvas, smoke, THICK)
     draw_living(canvas, config, low_first)
-    draw_smoke(canvas, smoke, THIN)  # a veil over the mechs that stand in it
+    draw_smoke(canvas, smoke, THIN)  # covers mechs inside the smoke slightly
     draw_events(canvas, config, state, battle)
     draw_projectiles(canvas, config, state, battle)
     draw_marks(canvas, config, state, battle)

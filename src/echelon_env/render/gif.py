@@ -1,4 +1,4 @@
-"""Films of battles as animated GIFs."""
+"""Animated GIFs of battles."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from numpy.typing import NDArray
 from PIL import Image
 
 MAX_FPS = 50
-"""Viewers slow down what a GIF shows for less than 0.02 s."""
+"""Viewers slow down frames that are shorter than 0.02 s."""
 
-PALETTE_COLOURS = 255  # one less than a GIF holds: Pillow marks unchanged pixels with the last one
-PALETTE_FRAMES = 8  # frames, evenly spread, that the palette is drawn from
+PALETTE_COLOURS = 255  # one less than a GIF allows: Pillow uses the last one for unchanged pixels
+PALETTE_FRAMES = 8  # number of evenly spaced frames that the palette is made from
 
 
 def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | os.PathLike[str], fps: float = 8) -> None:
-    """Write frames, each (H, W, 3) uint8, as an endless animated GIF; the file appears whole or not at all.
+    """Write frames, each (H, W, 3) uint8, as an endlessly looping GIF. The file is written atomically.
 
-    All frames share one palette, drawn from them, and only what changes from frame to frame is stored. Equal frames in
-    a row become one that is shown for longer. Durations are whole hundredths of a second, rounded such that the film
-    as a whole keeps its speed.
+    All frames share one palette. Only changes between frames are stored. Consecutive equal frames become one frame
+    with a longer duration. Durations are whole hundredths of a second, rounded such that the total duration is right.
 
-    Raises ValueError for no frames, frames of another or of differing shape, or `fps` not in (0, 50], and OSError, with
-    the path, where the file cannot be written.
+    Raises ValueError for no frames, frames of a wrong shape or of different shapes, or `fps` not in (0, 50]. Raises
+    OSError with the path if the file cannot be written.
     """
     target = Path(path)
     _check(frames, fps)
@@ -56,14 +55,15 @@ def _check(frames: Sequence[NDArray[np.uint8]], fps: float) -> None:
     for number, frame in enumerate(frames):
         if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or frame.shape != frames[0].shape:
             raise ValueError(
-                f"frames: expected (H, W, 3) uint8, all alike, got {frame.shape} {frame.dtype} as frame {number}"
+                f"frames: expected (H, W, 3) uint8, all of one shape, got {frame.shape} {frame.dtype} at index {number}"
             )
 
 
 def _palette(frames: Sequence[NDArray[np.uint8]]) -> Image.Image:
-    """A palette of the frames' colours, alike ones taken together: the commonest half as they are, the rest blended.
+    """Make a palette from the frames. Similar colours are merged first.
 
-    In the blended half every colour counts once, so that a thin beam is drawn as true as what covers much of the map.
+    Half of the palette holds the most common colours. The other half is the median cut of all remaining colours, each
+    with the same weight, so that a thin beam keeps its colour.
     """
     counts, sums = np.zeros(1 << 15), np.zeros((3, 1 << 15))
     for number in np.linspace(0, len(frames) - 1, min(PALETTE_FRAMES, len(frames))).astype(int):

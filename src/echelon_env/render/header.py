@@ -1,4 +1,4 @@
-"""The strip above a map (time, scores, mechs) and the banner of the outcome."""
+"""Draws the header above a map (time, scores, mechs) and the banner with the outcome."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TROUGH: RGB = (58, 58, 62)
 
 
 def header_height(width: int) -> int:
-    """Height in pixels of the strip above a frame `width` pixels wide."""
+    """Height in pixels of the header of a frame that is `width` pixels wide."""
     return max(36, 2 * round(0.04 * width))
 
 
 def draw_header(frame: Image.Image, config: BattleConfig, state: State, battle: int) -> None:
-    """Time in the middle, each team's living mechs and its score as a bar that grows towards the middle."""
+    """Draw the time in the centre, and for each team its living mechs and a score bar that grows to the centre."""
     width = frame.width
     height = header_height(width)
     draw = ImageDraw.Draw(frame)
@@ -45,14 +45,14 @@ def draw_header(frame: Image.Image, config: BattleConfig, state: State, battle: 
 
 
 def outcome_text(state: State, battle: int) -> str:
-    """Who won a finished battle and why: ``BLUE WINS by elimination``."""
+    """The winner of a finished battle and the reason, such as ``BLUE WINS by elimination``."""
     row = state.battles[battle]
     reason = REASONS[row["reason"]].replace("_", " ")
     return f"DRAW by {reason}" if row["winner"] == DRAW else f"{TEAMS[row['winner']].name.upper()} WINS by {reason}"
 
 
 def draw_banner(frame: Image.Image, state: State, battle: int) -> None:
-    """The outcome of a finished battle across the map's south, where it hides little of the last fight."""
+    """Draw the outcome of a finished battle across the southern part of the map."""
     winner = state.battles[battle]["winner"]
     half = frame.width * 0.045
     middle = frame.height - 2 * half

@@ -1,7 +1,7 @@
-"""A generated map in parallel projection, seen from the south-west and above.
+"""Pictures of generated maps in parallel projection, seen from the south-west and above.
 
-Voxels are stamped from the farthest to the nearest, so that the one that is seen at a pixel is the last one there. What
-is stamped are numbers of faces; faces get their colours afterwards, and glass is laid over them.
+The renderer uses the painter's algorithm: it stamps voxels from the farthest to the nearest, so that the last one on
+a pixel is visible. It stamps face numbers first, then colours the faces, and then blends glass over them.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from echelon_env.terrain import Terrain
 
 BACKDROP: RGB = (24, 26, 31)
 TOP, WEST, SOUTH = range(3)
-"""Faces of a voxel that can be seen."""
+"""The visible faces of a voxel."""
 
 SUNLIT, SHADED = (1.1, 0.84, 0.56), (0.66, 0.56, 0.48)
-"""Brightness of the faces. The sun stands in the north-west: south faces see the sky only."""
+"""Brightness of the faces. The sun is in the north-west; south faces get light from the sky only."""
 
-SHADOW_DROP = 2  # m that the sunlight falls per voxel of the diagonal
-LIGHTNESS = 0.78, 1.45  # brightness on the ground and at the map's greatest height
-GRAIN = 0.05  # share by which voxels differ in brightness, so that neighbours are distinguishable
-LEAVES = 0.3  # the same of the spots on foliage
-SPOT = 2  # pixels of the picture before it is shrunk
-PANE = (0.42, 0.26, 0.2)  # opacity of faces of glass
+SHADOW_DROP = 2  # m, descent of a sunbeam per diagonal voxel
+LIGHTNESS = 0.78, 1.45  # brightness on the ground and at the map's maximum height
+GRAIN = 0.05  # random variation of brightness between voxels, so that neighbours are distinguishable
+LEAVES = 0.3  # random variation of brightness between spots on foliage
+SPOT = 2  # size of the spots in pixels before downsampling
+PANE = (0.42, 0.26, 0.2)  # opacity of the faces of glass
 PANE_COLOUR: RGB = (176, 228, 250)
 GLOW = 0.6  # brightness of the light around lava
 GLOW_REACH = 1.2  # m
-PIN = 3  # m from the highest voxel to the heads of pins
-HIDDEN_RING = 90  # opacity, of 255, of the zone's circle where something stands before it
-CHUNK = 1 << 22  # pixels that are stamped at once
+PIN = 3  # m, height of the pin heads above the highest voxel
+HIDDEN_RING = 90  # opacity (0..255) of the zone's circle where it is hidden
+CHUNK = 1 << 22  # number of pixels that are stamped at once
 
 _FILLS = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
 _OPAQUE = _FILLS & (np.arange(len(MATERIALS)) != GLASS)
@@ -49,10 +49,9 @@ Indices = NDArray[np.intp]
 
 
 def isometric_picture(terrain: Terrain, pixels: int) -> Image.Image:
-    """A map in parallel projection, RGB, `pixels` wide: north is at the upper left, east at the upper right.
+    """Draw a map in parallel projection, RGB, `pixels` wide. North is at the upper left, east at the upper right.
 
-    The ground bears the marks of `map_picture`. Pins stand on the spawn areas and on the zone, so that they are found
-    when something stands before them.
+    The ground has the marks of `map_picture`. Pins mark the spawn areas and the zone even where voxels hide them.
     """
     view = View.of(terrain.voxels, pixels)
     image = Image.fromarray(_render(terrain, view))
@@ -65,15 +64,15 @@ def isometric_picture(terrain: Terrain, pixels: int) -> Image.Image:
 
 @dataclass(frozen=True)
 class View:
-    """Where things are in a picture that has room for a map of `size` x `size` x `top` metres."""
+    """The projection of a map of `size` x `size` x `top` metres to pixels."""
 
     size: int
     top: int
-    scale: int  # pixels, even: half the width and the whole height of a voxel's top
+    scale: int  # pixels, even: half the width and the full height of a voxel's top face
 
     @classmethod
     def of(cls, voxels: NDArray[np.uint8], pixels: int) -> View:
-        """A view of all of a map and its pins, in a picture that can be shrunk to `pixels`."""
+        """A view of a whole map with its pins, at least `pixels` wide, for downsampling to `pixels`."""
         occupied = np.flatnonzero((voxels != AIR).any(axis=(1, 2)))
         top = int(occupied[-1]) + 1 if len(occupied) else 0
         size = voxels.shape[1]
@@ -81,21 +80,21 @@ class View:
 
     @property
     def rise(self) -> int:
-        """Pixels of a metre upwards, as cubes have them that are seen from 30 degrees above the horizon."""
+        """Pixels per metre of height, for a camera 30 degrees above the horizon."""
         return round(self.scale * math.sqrt(1.5))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the picture."""
+        """Height and width of the picture in pixels."""
         return (self.size + 2) * self.scale + self.top * self.rise, 2 * self.size * self.scale
 
     def at(self, x: float, y: float, z: float) -> tuple[float, float]:
-        """Column and row of a place in metres."""
+        """Column and row of a position in metres."""
         row = (self.size + self.size + 2 - x - y) * self.scale / 2 + (self.top - z) * self.rise
         return (self.size + x - y) * self.scale, row
 
     def ground(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The places (x, y) in metres on the ground that the middles of pixels (H, W) show."""
+        """The ground positions (x, y) in metres at the centres of the pixels (H, W)."""
         rows, columns = self.shape
         both = 2 * self.size + 2 - 2 * (np.arange(rows)[:, None] + 0.5 - self.top * self.rise) / self.scale
         apart = (np.arange(columns) + 0.5) / self.scale - self.size
@@ -104,7 +103,7 @@ class View:
 
 @dataclass(frozen=True)
 class Voxels:
-    """Voxels that something may be seen of, from the farthest to the nearest, as arrays (N,)."""
+    """Possibly visible voxels, from the farthest to the nearest, as arrays (N,)."""
 
     x: Indices
     y: Indices
@@ -116,7 +115,7 @@ class Voxels:
 
 
 def _render(terrain: Terrain, view: View) -> NDArray[np.uint8]:
-    """The picture (H, W, 3) without pins."""
+    """Render the picture (H, W, 3) without pins."""
     candidates, faces = visible_faces(terrain.voxels, view)
     cubes = _OPAQUE[candidates.material]
     light = _sunlight(_OPAQUE[terrain.voxels])
@@ -133,9 +132,9 @@ def _render(terrain: Terrain, view: View) -> NDArray[np.uint8]:
 
 
 def visible_faces(voxels: NDArray[np.uint8], view: View) -> tuple[Voxels, NDArray[np.int32]]:
-    """What is seen at every pixel (H, W), glass apart: 3 x the number of one of the voxels returned + the face, or -1.
+    """The visible face at every pixel (H, W), without glass: 3 x index in the returned voxels + face, or -1.
 
-    What lies flat, and bare ground, has a `TOP` only, which lies on the voxel's floor.
+    Flat materials and bare ground have a `TOP` face only, on the voxel's floor.
     """
     candidates = _candidates(voxels)
     cubes = _OPAQUE[candidates.material]
@@ -146,7 +145,7 @@ def visible_faces(voxels: NDArray[np.uint8], view: View) -> tuple[Voxels, NDArra
 
 
 def _candidates(voxels: NDArray[np.uint8]) -> Voxels:
-    """The voxels that something may be seen of: those with a free face towards the viewer, and all bare ground."""
+    """Possibly visible voxels: those with a free face towards the viewer, and all bare ground."""
     opaque = _OPAQUE[voxels]
     free = np.ones(voxels.shape, np.bool_)
     free[:-1, 1:, 1:] = ~(opaque[1:, 1:, 1:] & opaque[:-1, :-1, 1:] & opaque[:-1, 1:, :-1])
@@ -159,13 +158,13 @@ def _candidates(voxels: NDArray[np.uint8]) -> Voxels:
 
 
 def _sprite(view: View, faces: tuple[int, ...], lift: int) -> tuple[Indices, Indices, Indices]:
-    """Rows, columns and faces of the pixels of a voxel's faces, counted from the pixel of its nearest lower corner.
+    """Rows, columns and faces of the pixels of a voxel, relative to the pixel of its nearest lower corner.
 
-    The top face lies `lift` metres above that corner.
+    The top face is `lift` metres above that corner.
     """
     scale, rise = view.scale, view.rise
     column = np.arange(-scale, scale)
-    half = (np.minimum(column + scale, scale - 1 - column) + 1) // 2  # pixels of the top face above its middle
+    half = (np.minimum(column + scale, scale - 1 - column) + 1) // 2  # pixels of the top face above its centre
     rows, columns, kinds = [], [], []
     for face in faces:
         side = np.ones(len(column), np.bool_) if face == TOP else (column < 0) == (face == WEST)
@@ -179,7 +178,7 @@ def _sprite(view: View, faces: tuple[int, ...], lift: int) -> tuple[Indices, Ind
 
 
 def _pixels(view: View, voxels: Voxels, sprite: tuple[Indices, Indices, Indices]) -> Indices:
-    """Flat pixels (N, K) of the sprites of voxels."""
+    """Flat pixel indices (N, K) of the voxels' sprites."""
     column = (view.size + voxels.x - voxels.y) * view.scale
     row = (2 * view.size + 2 - voxels.x - voxels.y) * view.scale // 2 + (view.top - voxels.z) * view.rise
     width = view.shape[1]
@@ -190,20 +189,20 @@ def _pixels(view: View, voxels: Voxels, sprite: tuple[Indices, Indices, Indices]
 def _stamp(
     view: View, voxels: Voxels, chosen: NDArray[np.bool_], faces: tuple[int, ...], lift: int
 ) -> NDArray[np.int32]:
-    """What is seen (H, W) of the chosen voxels: 3 x the voxel's number + the face, or -1."""
+    """The visible faces (H, W) of the chosen voxels: 3 x the voxel's index + the face, or -1."""
     sprite = _sprite(view, faces, lift)
     seen = np.full(view.shape, -1, np.int32)
     numbers = np.flatnonzero(chosen)
     chunk = max(1, CHUNK // len(sprite[0]))
     for start in range(0, len(numbers), chunk):
         some = numbers[start : start + chunk]
-        # NumPy assigns in order: of several values for a pixel, the last one stays
+        # NumPy assigns in order: the last of several values for a pixel is kept
         seen.reshape(-1)[_pixels(view, voxels[some], sprite)] = 3 * some[:, None] + sprite[2]
     return seen
 
 
 def _sunlight(opaque: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which cells (Z + 1, Y, X) sunlight falls into; the last layer is the sky's."""
+    """Mask (Z + 1, Y, X) of the cells in sunlight. The last layer is above the map."""
     light = np.ones((len(opaque) + 1, *opaque.shape[1:]), np.bool_)
     for z in range(len(opaque) - 1, -1, -1):
         above = light[z + 1] & ~opaque[z + 1] if z + 1 < len(opaque) else light[z + 1]
@@ -218,8 +217,8 @@ def _shades(voxels: Voxels, cubes: NDArray[np.bool_], light: NDArray[np.bool_]) 
     """Colours (N, 3 faces, 3) of voxels."""
     x, y, z = voxels.x, voxels.y, voxels.z
     lit = np.stack((light[z + cubes, y, x], light[z, y, x - 1] | (x == 0), light[z, y - 1, x] | (y == 0)), axis=1)
-    least, most = LIGHTNESS
-    height = least + (most - least) * (z + 1) / (len(light) - 1)
+    darkest, lightest = LIGHTNESS
+    height = darkest + (lightest - darkest) * (z + 1) / (len(light) - 1)
     grain = 1 + GRAIN * (2 * np.random.default_rng(0).random(len(z)) - 1)
     brightness = np.where(lit, SUNLIT, SHADED) * np.where(cubes, height * grain, 1.0)[:, None]
     shades: NDArray[np.float32] = (_COLOURS[voxels.material][:, None] * brightness[..., None]).astype(np.float32)
@@ -227,7 +226,7 @@ def _shades(voxels: Voxels, cubes: NDArray[np.bool_], light: NDArray[np.bool_]) 
 
 
 def _speckle(picture: NDArray[np.float32], foliage: NDArray[np.bool_]) -> None:
-    """Spots of leaves, on the picture (H, W, 3) where `foliage` (H, W) is seen."""
+    """Draw spots of leaves on the picture (H, W, 3) where `foliage` (H, W) is visible."""
     spots = np.random.default_rng(1).random([-(-length // SPOT) for length in foliage.shape])
     spots = spots.repeat(SPOT, axis=0).repeat(SPOT, axis=1)[: foliage.shape[0], : foliage.shape[1]]
     picture[foliage] *= (1 + LEAVES * (2 * spots[foliage] - 1))[:, None]
@@ -236,9 +235,9 @@ def _speckle(picture: NDArray[np.float32], foliage: NDArray[np.bool_]) -> None:
 def _lay_ground(
     picture: NDArray[np.float32], where: NDArray[np.bool_], terrain: Terrain, view: View, lit: NDArray[np.bool_]
 ) -> None:
-    """What lies flat on the ground, with the map's marks, on the picture (H, W, 3) where the ground is seen (H, W).
+    """Draw flat materials and the map's marks on the picture (H, W, 3) where the ground is visible (H, W).
 
-    `lit` (Y, X) are the columns that sunlight falls on.
+    `lit` (Y, X) marks the columns in sunlight.
     """
     flat = np.where(_FILLS[terrain.voxels[:1]], AIR, terrain.voxels[:1]).astype(np.uint8)
     canvas = Canvas(terrain_layer(flat, view.size * view.scale // 2), view.size)
@@ -253,7 +252,7 @@ def _lay_ground(
 def _lay_glass(
     picture: NDArray[np.float32], faces: NDArray[np.int32], view: View, voxels: Voxels, codes: NDArray[np.uint8]
 ) -> None:
-    """Panes over the picture (H, W, 3), wherever no nearer voxel is seen (H, W)."""
+    """Blend glass faces over the picture (H, W, 3) where they are nearer than the visible `faces` (H, W)."""
     shown = np.zeros(faces.size)  # logarithm of the transmitted share of the background
     filled = _FILLS[codes]
     for face, (dz, dy, dx) in ((TOP, (1, 0, 0)), (WEST, (0, 0, -1)), (SOUTH, (0, -1, 0))):
@@ -270,14 +269,14 @@ def _lay_glass(
 
 
 def _add_glow(picture: NDArray[np.float32], lava: NDArray[np.bool_], view: View) -> None:
-    """The light of lava on its surroundings in the picture (H, W, 3)."""
+    """Add the glow of lava to the picture (H, W, 3)."""
     if lava.any():
         halo = ndimage.gaussian_filter(lava.astype(np.float32), GLOW_REACH * view.scale)
         picture += GLOW * halo[..., None] * np.array(STYLE_BY_MATERIAL[LAVA].accent, np.float32)
 
 
 def _draw_pins(image: Image.Image, view: View, terrain: Terrain) -> None:
-    """A pin with a letter on each spawn area, one with a ring on the zone, whose circle shimmers through walls."""
+    """Draw a pin with a letter on each spawn area, a pin with a ring on the zone, and the zone's circle over walls."""
     draw = ImageDraw.Draw(image, "RGBA")
     pixel = max(1, view.shape[1] // 1200)
     radius = view.shape[1] // 70
@@ -300,7 +299,7 @@ def _draw_pins(image: Image.Image, view: View, terrain: Terrain) -> None:
 
 
 def _draw_compass(image: Image.Image, view: View) -> None:
-    """Arrows to the north and to the east in the lower left corner."""
+    """Draw arrows to the north and to the east in the lower left corner."""
     draw = ImageDraw.Draw(image)
     reach = view.shape[1] / 28
     column, row = 1.6 * reach, image.height - reach

@@ -1,4 +1,4 @@
-"""A generated map from above, with its tactical features marked."""
+"""Pictures of generated maps from above, with lanes, zone and spawn places."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from echelon_env.terrain import Lane, Terrain
 from echelon_env.terrain.statistics import EYE_LEVEL
 
 LANE_COLOURS: dict[Lane, RGB] = {Lane.DIRECT: (255, 205, 60), Lane.FLANK: (226, 140, 255)}
-"""Nothing else on a map has them."""
+"""Colours of lanes. Nothing else on a map has these colours."""
 
 AREA_NAMES = ("A", "B")
-"""Letters of the spawn areas: which team starts where is drawn when a battle begins."""
+"""Letters of the spawn areas. Which team starts in which area is drawn at random at the start of a battle."""
 
 LANE_TINT = 0.14
-BESIDE = 2.5  # m along each axis from a spawn place to a letter beside it
-DASH = 9  # frame pixels, of the flanking lanes' outlines
-HEIGHT_VEIL = 0.55  # opacity of the white over the map's greatest height
+BESIDE = 2.5  # m, offset along each axis from a spawn place to a letter beside it
+DASH = 9  # frame pixels, dashes of the outlines of flanking lanes
+HEIGHT_VEIL = 0.55  # opacity of the white layer at the map's maximum height
 _BLOCKS_SIGHT = np.array([material.blocks_sight for material in MATERIALS])
 _FILLS = np.array([material.blocks_movement or material.blocks_sight for material in MATERIALS])
 
@@ -33,17 +33,17 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def map_picture(terrain: Terrain, pixels: int) -> Image.Image:
-    """A map from above, RGB, `pixels` wide and high, north on top.
+    """Draw a map from above, RGB, `pixels` wide and high, north on top.
 
-    Higher is lighter and shadows fall to the south-east. What blocks sight at `EYE_LEVEL` has a dark outline. Direct
-    lanes have a continuous outline, flanking lanes a dashed one; the zone is a ring, and every spawn place is a disc in
-    area A and a square in area B.
+    Higher columns are lighter, and shadows point to the south-east. Columns that block sight at `EYE_LEVEL` have a
+    dark outline. Direct lanes have a continuous outline, flanking lanes a dashed one. The zone is a ring. A spawn place
+    is a disc in area A and a square in area B.
     """
     canvas = draw_terrain(terrain.voxels, pixels)
     draw_marks(canvas, terrain)
     for letter, places in zip(AREA_NAMES, terrain.spawns, strict=True):
         middle = places.mean(axis=0)
-        if np.hypot(*(places - middle).T).min() < BESIDE:  # the place that is there stays in sight
+        if np.hypot(*(places - middle).T).min() < BESIDE:  # do not cover a spawn place
             middle += np.where(middle < terrain.config.terrain.size / 2, BESIDE, -BESIDE)
         x, y = (float(metres) for metres in middle)
         place, height = canvas.at(x, y), max(14, pixels // 18) * canvas.pixel
@@ -55,7 +55,7 @@ def map_picture(terrain: Terrain, pixels: int) -> Image.Image:
 
 
 def draw_terrain(voxels: NDArray[np.uint8], pixels: int) -> Canvas:
-    """A canvas for a picture `pixels` wide with voxels (Z, Y, X): heights far plainer than in pictures of battles."""
+    """Draw voxels (Z, Y, X) on a canvas for a picture `pixels` wide, with clearer heights than in battle frames."""
     canvas = Canvas(terrain_layer(voxels, pixels), voxels.shape[1])
     filled = _FILLS[voxels]
     heights = np.where(filled.any(axis=0), len(filled) - filled[::-1].argmax(axis=0), 0)
@@ -67,7 +67,7 @@ def draw_terrain(voxels: NDArray[np.uint8], pixels: int) -> Canvas:
 
 
 def draw_marks(canvas: Canvas, terrain: Terrain) -> None:
-    """Lanes, zone and spawn places of a map. All lanes end in the zone; they are drawn to its ring."""
+    """Draw lanes, zone and spawn places of a map. Lanes end at the zone's ring."""
     centres = np.arange(terrain.config.terrain.size) + 0.5
     outside = np.hypot((centres - terrain.zone_y)[:, None], centres - terrain.zone_x) > terrain.zone_radius
     for lane in (Lane.FLANK, Lane.DIRECT):
@@ -79,7 +79,7 @@ def draw_marks(canvas: Canvas, terrain: Terrain) -> None:
 
 
 def draw_lane(canvas: Canvas, columns: NDArray[np.bool_], lane: Lane) -> None:
-    """Tint a lane's columns (Y, X), and outline them: direct lanes continuously, others in dashes."""
+    """Tint a lane's columns (Y, X) and draw their outline: continuous for direct lanes, dashed for others."""
     inside = _to_pixels(columns, canvas.image.width)
     border = _border(inside, canvas.pixel)
     if lane != Lane.DIRECT:
@@ -90,7 +90,7 @@ def draw_lane(canvas: Canvas, columns: NDArray[np.bool_], lane: Lane) -> None:
 
 
 def draw_zone(canvas: Canvas, x: float, y: float, radius: float) -> None:
-    """A white ring (metres), dark outside so that it shows on any ground, around lightened ground."""
+    """Draw a white ring (metres) around lightened ground, with a dark outer edge that is visible on any ground."""
     column, row = canvas.at(x, y)
     inner = radius * canvas.scale
     canvas.disc((column, row), inner, LIGHT, 40)
@@ -101,7 +101,7 @@ def draw_zone(canvas: Canvas, x: float, y: float, radius: float) -> None:
 
 
 def draw_spawn(canvas: Canvas, x: float, y: float, area: int) -> None:
-    """A spawn place (metres): a disc in the first area, a square in the second."""
+    """Draw a spawn place (metres): a disc in the first area, a square in the second."""
     column, row = canvas.at(x, y)
     radius = max(canvas.scale, 2.5 * canvas.pixel)
     for reach, ink in ((radius + canvas.pixel, DARK), (radius, LIGHT)):
@@ -110,22 +110,22 @@ def draw_spawn(canvas: Canvas, x: float, y: float, area: int) -> None:
 
 
 def _to_pixels(columns: NDArray[Scalar], pixels: int) -> NDArray[Scalar]:
-    """A map of columns (Y, X) as a picture `pixels` wide, north on top."""
+    """Resize an array of columns (Y, X) to a picture `pixels` wide, north on top."""
     nearest = np.arange(pixels) * len(columns) // pixels
     return columns[nearest[::-1, None], nearest]
 
 
 def _border(inside: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
-    """The outermost pixels, `width` of them, of what is marked; the map's edge is no border."""
+    """The border of the marked pixels, `width` pixels thick, on the inside. The map's edge is no border."""
     border: NDArray[np.bool_] = inside & ~ndimage.minimum_filter(inside, 2 * width + 1, mode="nearest")
     return border
 
 
 def _paint(canvas: Canvas, where: NDArray[np.bool_], colour: RGB, opacity: float) -> None:
-    """Lay a colour over pixels."""
+    """Blend a colour over the pixels in `where`."""
     canvas.image.paste(colour, (0, 0), _mask(where * opacity))
 
 
 def _mask(opacity: NDArray[Any]) -> Image.Image:
-    """A mask for pasting from opacities of 0 to 1."""
+    """A Pillow mask from opacities of 0 to 1."""
     return Image.fromarray((255 * opacity).astype(np.uint8))

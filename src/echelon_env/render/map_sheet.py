@@ -1,4 +1,4 @@
-"""Sheets of maps: pictures with captions, and a legend of what is on them."""
+"""Contact sheets of maps: pictures with captions and a legend."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from echelon_env.terrain.statistics import EYE_LEVEL
 
 MapView = Literal["above", "isometric"]
 
-WIDEST = 2400
-"""Pixels, of a sheet."""
+MAX_WIDTH = 2400
+"""Maximum width of a sheet in pixels."""
 
-LARGEST: dict[MapView, int] = {"above": 960, "isometric": 1400}  # pixels, width of one picture
+MAX_PICTURE: dict[MapView, int] = {"above": 960, "isometric": 1400}  # pixels, maximum width of one picture
 GAP = 24  # pixels
-TITLE, TEXT, LEAST_TEXT = 30, 20, 13  # pixels, heights of letters
+TITLE, TEXT, MIN_TEXT = 30, 20, 13  # pixels, text heights
 SWATCH = 26  # pixels
 MUTED: RGB = (170, 172, 176)
 
-_BAND = np.repeat([[False], [True], [True], [False]], 4, axis=1)  # columns (Y, X) of a swatch that a lane takes
+_BAND = np.repeat([[False], [True], [True], [False]], 4, axis=1)  # columns (Y, X) of the lane on a swatch
 _DRAW: dict[MapView, Callable[[Terrain, int], Image.Image]] = {"above": map_picture, "isometric": isometric_picture}
 
 
 def contact_sheet(terrains: Iterable[Terrain], count: int, *, view: MapView, title: str) -> Image.Image:
-    """Pictures of `count` maps in rows, each with its seed, content hash and biomes, under a title, over a legend.
+    """Draw `count` maps in rows, each with its seed, content hash and biomes, with a title and a legend.
 
-    Maps are drawn one by one as they come, so that no more than one has to be held.
+    Maps are consumed one by one, so that only one is in memory at a time.
     """
     columns = math.ceil(math.sqrt(count)) if view == "above" else math.isqrt(count)
-    width = min(LARGEST[view], (WIDEST - GAP) // columns - GAP)
+    width = min(MAX_PICTURE[view], (MAX_WIDTH - GAP) // columns - GAP)
     materials: set[int] = set()
     cells = []
     for terrain in terrains:
@@ -57,16 +57,16 @@ def contact_sheet(terrains: Iterable[Terrain], count: int, *, view: MapView, tit
 
 
 def biome_page(terrain: Terrain, name: str, summary: str) -> Image.Image:
-    """A map of one biome from above and isometrically, with the biome's name and summary."""
+    """Draw a map of one biome from above and isometrically, with the biome's name and summary."""
     above = map_picture(terrain, 860)
-    aside = isometric_picture(terrain, WIDEST - above.width - 3 * GAP)
+    aside = isometric_picture(terrain, MAX_WIDTH - above.width - 3 * GAP)
     row = _side_by_side([_captioned(above, _caption(terrain)), aside])
     legend = _legend(set(np.unique(terrain.voxels).tolist()), "above")
     return _page(name, summary, [row], legend)
 
 
 def _caption(terrain: Terrain) -> list[str]:
-    """Seed, the first digits of the content hash, and the quadrants' biomes as they lie on the map."""
+    """Caption lines: seed, first digits of the content hash, and the biomes of the quadrants."""
     south_west, south_east, north_west, north_east = terrain.biomes
     identity = f"seed {terrain.seed}   {terrain.content_hash[:8]}"
     if len(set(terrain.biomes)) == 1:
@@ -75,8 +75,8 @@ def _caption(terrain: Terrain) -> list[str]:
 
 
 def _captioned(picture: Image.Image, lines: list[str]) -> Image.Image:
-    """A picture over lines of text, the first of them the brightest."""
-    height = min(TEXT, max(LEAST_TEXT, picture.width // 28))
+    """A picture with lines of text below it. The first line is the brightest."""
+    height = min(TEXT, max(MIN_TEXT, picture.width // 28))
     step = round(1.35 * height)
     cell = Image.new("RGB", (picture.width, picture.height + GAP // 3 + step * len(lines)), BACKDROP)
     cell.paste(picture)
@@ -88,7 +88,7 @@ def _captioned(picture: Image.Image, lines: list[str]) -> Image.Image:
 
 
 def _side_by_side(pictures: list[Image.Image]) -> Image.Image:
-    """Pictures in a row, on a common lower edge."""
+    """Pictures in a row, aligned at the bottom."""
     row = Image.new("RGB", (sum(p.width + GAP for p in pictures) - GAP, max(p.height for p in pictures)), BACKDROP)
     left = 0
     for picture in pictures:
@@ -98,7 +98,7 @@ def _side_by_side(pictures: list[Image.Image]) -> Image.Image:
 
 
 def _page(title: str, summary: str, rows: list[Image.Image], entries: list[tuple[Image.Image, str]]) -> Image.Image:
-    """Title, summary, rows of pictures and legend below each other."""
+    """A page with title, summary, rows of pictures and legend, top to bottom."""
     width = max(row.width for row in rows)
     parts = [_text(title, width, TITLE, LIGHT), *([_text(summary, width, TEXT, MUTED)] if summary else [])]
     parts += [*rows, _flow(entries, width)]
@@ -111,7 +111,7 @@ def _page(title: str, summary: str, rows: list[Image.Image], entries: list[tuple
 
 
 def _text(text: str, width: int, height: int, colour: RGB) -> Image.Image:
-    """Text in lines of at most `width` pixels."""
+    """Text, wrapped to lines of at most `width` pixels."""
     face, step = font(height), round(1.35 * height)
     lines = [""]
     for word in text.split():
@@ -126,7 +126,7 @@ def _text(text: str, width: int, height: int, colour: RGB) -> Image.Image:
 
 
 def _flow(entries: list[tuple[Image.Image, str]], width: int) -> Image.Image:
-    """Swatches with their texts, as many in a row as `width` pixels hold."""
+    """Swatches with their texts, wrapped to rows of at most `width` pixels."""
     face = font(TEXT)
     places, left, top = [], 0, 0
     for swatch, text in entries:
@@ -144,7 +144,7 @@ def _flow(entries: list[tuple[Image.Image, str]], width: int) -> Image.Image:
 
 
 def _legend(materials: set[int], view: MapView) -> list[tuple[Image.Image, str]]:
-    """What the marks mean, and what the materials on the maps do."""
+    """Legend entries for the marks and for the materials on the maps."""
     entries = [
         (_swatch([[DIRT]], lambda canvas: draw_spawn(canvas, 2, 2, 0)), f"spawn area {AREA_NAMES[0]}"),
         (_swatch([[DIRT]], lambda canvas: draw_spawn(canvas, 2, 2, 1)), f"spawn area {AREA_NAMES[1]}"),
@@ -164,7 +164,7 @@ def _legend(materials: set[int], view: MapView) -> list[tuple[Image.Image, str]]
 
 
 def _swatch(bands: list[list[int]], mark: Callable[[Canvas], None] | None = None) -> Image.Image:
-    """A piece of a map, 4 m x 4 m: bands from west to east, each of columns of these codes from the ground up."""
+    """Draw a map of 4 m x 4 m: bands from west to east, each with the material codes of a column from the ground up."""
     voxels = np.zeros((TerrainConfig().height, 4, 4), np.uint8)
     for band, codes in zip(np.array_split(np.arange(4), len(bands)), bands, strict=True):
         voxels[: len(codes), :, band] = np.array(codes)[:, None, None]
@@ -175,7 +175,7 @@ def _swatch(bands: list[list[int]], mark: Callable[[Canvas], None] | None = None
 
 
 def _meaning(material: Material) -> str:
-    """A material's name and what it does to mechs."""
+    """A material's name and its effects on mechs."""
     effects = {
         "solid": material.blocks_movement,
         "blocks sight": material.blocks_sight,

@@ -1,4 +1,4 @@
-"""Signs around a living mech: painted, radiating, legged, suppressed."""
+"""Draws marks at living mechs: painted, ECM or ECCM, legs destroyed, suppressed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from echelon_env.render.canvas import DARK, LIGHT, Canvas, font
 from echelon_env.render.palette import RGB, TEAMS
 
 SUPPRESSED: RGB = (255, 226, 120)
-LABEL = 9  # pixels of the frame: height of the letters beside a ring
+LABEL = 9  # frame pixels, text height of the label of a ring
 RING = 2.6  # m
-SIGN = 2.5  # frame pixels: half the size of the signs under a box
+SIGN = 2.5  # frame pixels, half the size of the signs below a box
 
 
 def draw_marks(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> None:
-    """Brackets in the painting team's colour, a dashed ring for what radiates, small signs under the box."""
+    """Draw brackets in the painting team's colour, a dashed ring for ECM or ECCM, and small signs below the box."""
     blue_packs = pack_counts(config)[0]
     painted = state.paint[battle]["ticks"] > 0
     for index, mech in enumerate(state.mechs[battle]):
@@ -35,7 +35,7 @@ def draw_marks(canvas: Canvas, config: BattleConfig, state: State, battle: int) 
 
 
 def _draw_ring(canvas: Canvas, place: tuple[float, float], label: str, colour: RGB) -> None:
-    """Long dashes for ECM, short ones for ECCM, and its name."""
+    """Draw a ring with long dashes for ECM or short ones for ECCM, and its label."""
     radius = canvas.length(RING, 14)
     for width, ink in ((3.0, DARK), (1.5, colour)):
         canvas.dashes(place, radius, ink, 8 if label == "ECM" else 20, width)
@@ -44,7 +44,7 @@ def _draw_ring(canvas: Canvas, place: tuple[float, float], label: str, colour: R
 
 
 def _draw_brackets(canvas: Canvas, place: tuple[float, float], half: tuple[float, float], colour: RGB) -> None:
-    """Four corners around box and bars."""
+    """Draw four corners around the box and its bars."""
     pixel = canvas.pixel
     left, right = place[0] - half[0] - 5 * pixel, place[0] + half[0] + 5 * pixel
     top, bottom = place[1] - half[1] - 10 * pixel, place[1] + half[1] + 5 * pixel
@@ -57,7 +57,7 @@ def _draw_brackets(canvas: Canvas, place: tuple[float, float], half: tuple[float
 
 
 def _draw_signs(canvas: Canvas, mech: Any, place: tuple[float, float], half: tuple[float, float]) -> None:
-    """Under the box: a cross on the left for lost legs, two chevrons that press down on the right for suppression."""
+    """Draw signs below the box: a cross (left) for destroyed legs, two chevrons down (right) for suppression."""
     size = SIGN * canvas.pixel
     y = place[1] + half[1] + 2 * size
     if mech["legs"] <= 0:

@@ -1,4 +1,4 @@
-"""Mechs, living and dead, on a map."""
+"""Draws living and dead mechs on a map."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from echelon_env.render.palette import RGB, TEAMS, class_letters
 
 ARMOUR_COLOUR: RGB = (150, 235, 110)
 HEAT_COLOUR: RGB = (255, 176, 0)
-SHUTDOWN_DIM = 0.4  # factor on the team's colour
+SHUTDOWN_DIM = 0.4  # multiplies the team's colour
 FALLEN_TILT = math.radians(25)
-MIN_LETTER = 8  # pixels of the frame: in a smaller box no letter can be read
-MIN_BAR = 9  # pixels of the frame
+MIN_LETTER = 8  # frame pixels, minimum size of a box with a legible letter
+MIN_BAR = 9  # frame pixels
 
 
 def draw_dead(canvas: Canvas, mech: Any) -> None:
-    """An X in the team's colour on a mech's wreck; larger in the decision of its death."""
+    """Draw an X in the team's colour at a dead mech, larger in the decision of its death."""
     px, py = canvas.at(mech["x"], mech["y"])
     reach = canvas.length(0.9, 4.5) if mech["died"] else canvas.length(0.55, 3)
     colour = TEAMS[mech["team"]].colour
@@ -35,7 +35,7 @@ def draw_dead(canvas: Canvas, mech: Any) -> None:
 
 
 def draw_living(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> None:
-    """Living mechs, the later above the earlier, with no mech's wedge above another's box."""
+    """Draw living mechs. Later ones cover earlier ones, but no wedge covers another mech's box."""
     letters = class_letters(config.catalog)
     for mech in mechs:
         _draw_wedge(canvas, mech, config.catalog.mech_classes[mech["mech_class"]])
@@ -44,9 +44,9 @@ def draw_living(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> N
 
 
 def _draw_box(canvas: Canvas, mech: Any, mech_class: MechClass, letter: str) -> None:
-    """The footprint in the team's colour with the class's letter; dark and edged with heat while shut down.
+    """Draw the footprint in the team's colour with the letter of the class.
 
-    A fallen mech lies: its box is tilted and its letter on its side.
+    A shut-down mech is dark with an edge in the heat colour. The box of a fallen mech is tilted, its letter rotated.
     """
     px, py = canvas.at(mech["x"], mech["y"])
     half_x, half_y = mech_class.length / 2 * canvas.scale, mech_class.width / 2 * canvas.scale
@@ -62,10 +62,8 @@ def _draw_box(canvas: Canvas, mech: Any, mech_class: MechClass, letter: str) -> 
         _draw_letter(canvas, (px, py), letter, round(1.5 * min(half_x, half_y)), _ink(mech), bool(mech["fallen"]))
 
 
-def _draw_letter(
-    canvas: Canvas, place: tuple[float, float], letter: str, height: int, ink: RGB, on_its_side: bool
-) -> None:
-    if not on_its_side:
+def _draw_letter(canvas: Canvas, place: tuple[float, float], letter: str, height: int, ink: RGB, rotated: bool) -> None:
+    if not rotated:
         canvas.draw.text(place, letter, font=font(height), anchor="mm", fill=ink)
         return
     mask = Image.new("L", (height, height))
@@ -85,7 +83,7 @@ def _dimmed(colour: RGB, factor: float) -> RGB:
 
 
 def _draw_wedge(canvas: Canvas, mech: Any, mech_class: MechClass) -> None:
-    """A triangle from the centre to well beyond the box, towards where the mech faces."""
+    """Draw a triangle from the centre to beyond the box, in the direction that the mech faces."""
     px, py = canvas.at(mech["x"], mech["y"])
     half = max(mech_class.length, mech_class.width) / 2 * canvas.scale
     length = 2.0 * half + 6 * canvas.pixel
@@ -98,13 +96,13 @@ def _draw_wedge(canvas: Canvas, mech: Any, mech_class: MechClass) -> None:
 
 
 def draw_bars(canvas: Canvas, config: BattleConfig, mechs: Sequence[Any]) -> None:
-    """Armour left over heat, above each living mech's box, as shares of what its class has."""
+    """Draw bars above each living mech's box: remaining armour over heat, as shares of the class's values."""
     pixel = canvas.pixel
     for mech in mechs:
         mech_class = config.catalog.mech_classes[mech["mech_class"]]
         px, py = canvas.at(mech["x"], mech["y"])
         half = canvas.length(mech_class.length / 2, MIN_BAR / 2)
-        # On whole pixels of the frame, or a bar one pixel thin would be smoothed away.
+        # aligned to frame pixels, because downsampling would blur bars of one pixel
         left = pixel * round((px - half) / pixel)
         top = pixel * max(0, round((py - mech_class.width / 2 * canvas.scale) / pixel) - 7)
         canvas.draw.rectangle((left - pixel, top, left + 2 * half + pixel - 1, top + 5 * pixel - 1), fill=DARK)

@@ -10,37 +10,37 @@ RGB = tuple[int, int, int]
 
 
 TEXTURE_METRES = 2
-"""Edge length of the square of ground that a texture covers."""
+"""Edge length in metres of the square that a texture covers."""
 
 TEXTURE_CELLS = 8
-"""Rows and columns of a texture: `.` the plain colour, `+` lighter, `-` darker, `*` the accent."""
+"""Rows and columns of a texture. Symbols: `.` plain colour, `+` lighter, `-` darker, `*` accent."""
 
 PLAIN_TEXTURE = ("." * TEXTURE_CELLS,) * TEXTURE_CELLS
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamStyle:
-    """How a team looks."""
+    """Colours of a team."""
 
     name: str
     colour: RGB
     ansi: int  # index into the 256 terminal colours
-    dark_ansi: int  # of ground that the team holds
+    dark_ansi: int  # background of a zone that the team holds
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaterialStyle:
-    """How a material looks."""
+    """Colours, symbol and texture of a material."""
 
     colour: RGB
-    opacity: float  # 0..1 of one voxel seen from above
-    symbol: str  # one column wide
+    opacity: float  # 0..1, of one voxel seen from above
+    symbol: str  # one character wide
     ansi: int  # foreground colour, index into the 256 terminal colours
     texture: tuple[str, ...] = PLAIN_TEXTURE  # drawn where the material is on top
-    accent: RGB = (0, 0, 0)  # of the texture
+    accent: RGB = (0, 0, 0)  # accent colour of the texture
 
 
-# Blue and vermilion: distinguishable by lightness, and with all common kinds of colour blindness.
+# blue and vermilion are distinguishable by lightness, and with all common kinds of colour blindness
 TEAMS = (
     TeamStyle(name="blue", colour=(38, 120, 235), ansi=27, dark_ansi=18),
     TeamStyle(name="red", colour=(232, 84, 32), ansi=166, dark_ansi=52),
@@ -108,7 +108,7 @@ BEDROCK: RGB = (72, 70, 66)
 
 
 def class_letters(catalog: Catalog) -> tuple[str, ...]:
-    """A distinct capital per mech class, by class index: the first letter of its name that is free, else a digit."""
+    """A distinct capital letter for each mech class, by class index: the first free letter of its name, or a digit."""
     letters: list[str] = []
     for index, mech_class in enumerate(catalog.mech_classes):
         candidates = [*mech_class.name.upper(), *"0123456789"]

@@ -1,4 +1,4 @@
-"""Projectiles in flight on a map."""
+"""Draws projectiles in flight on a map."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRAIL_PUFFS = 6
 
 
 def draw_projectiles(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> None:
-    """Everything in flight: missiles in their team's colour with a trail, slugs, smoke shells and tracers."""
+    """Draw all projectiles: missiles in their team's colour with a trail, slugs, smoke shells and tracers."""
     for projectile in state.projectiles[battle, : state.battles[battle]["num_projectiles"]]:
         weapon = config.catalog.weapons[projectile["weapon"]]
         speed = math.hypot(projectile["vx"], projectile["vy"], projectile["vz"]) or 1.0
@@ -39,7 +39,7 @@ def draw_projectiles(canvas: Canvas, config: BattleConfig, state: State, battle:
 
 
 def draw_streak(canvas: Canvas, weapon: Weapon, head: Any, direction: tuple[float, float], alpha: int) -> None:
-    """A streak that ends at a record's (x, y), after a flight in `direction`, the plane's part of a unit vector."""
+    """Draw a streak that ends at (x, y) of the record `head`. `direction` is the (x, y) part of a 3D unit vector."""
     slug = weapon.flight == "ballistic"
     length = SLUG_LENGTH if slug else TRACER_LENGTH
     end = canvas.at(head["x"], head["y"])
@@ -53,7 +53,7 @@ def draw_streak(canvas: Canvas, weapon: Weapon, head: Any, direction: tuple[floa
 
 
 def _draw_missile(canvas: Canvas, missile: Any, direction: tuple[float, float], colour: RGB) -> None:
-    """A dart with its flame and smoke behind; seen from behind, as a ring around it, while it climbs or dives."""
+    """Draw a dart with flame and smoke trail. A steep climb or dive is drawn as rings, the missile seen end on."""
     _draw_trail(canvas, missile, direction, TRAIL_LENGTH)
     px, py = canvas.at(missile["x"], missile["y"])
     along_x, along_y = direction[0], -direction[1]

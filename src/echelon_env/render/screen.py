@@ -1,4 +1,4 @@
-"""What the environments' `render_mode` does: pictures, text or a window."""
+"""The render modes of the environments: pictures, text or a window."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from echelon_env.render.frame import render_frame
 _HAS_WINDOW = importlib.util.find_spec("pygame") is not None
 
 RENDER_MODES = ("rgb_array", "ansi", "human") if _HAS_WINDOW else ("rgb_array", "ansi")
-"""The render modes of this installation; the window needs the extra ``render``."""
+"""The render modes of this installation. The window needs the extra ``render``."""
 
 RENDER_FPS = 4
-"""Frames per second that show a battle at its own speed: four decisions a second."""
+"""Frames per second for real time: four decisions per second."""
 
 
 def check_render_mode(render_mode: str | None) -> str | None:
-    """The render mode, if it exists; raises `ConfigError` for an unknown one, or where its package is missing."""
+    """Return the render mode. Raises `ConfigError` if it is unknown or if its package is not installed."""
     if render_mode == "human" and not _HAS_WINDOW:
         raise ConfigError("render_mode 'human' needs a window: pip install 'echelon-env[render]'")
     if render_mode is not None and render_mode not in RENDER_MODES:
@@ -30,7 +30,7 @@ def check_render_mode(render_mode: str | None) -> str | None:
 
 
 class Screen:
-    """Shows an engine's battles in one render mode. Windows are not copied or pickled with it."""
+    """Renders an engine's battles in one render mode. Copies and pickles exclude the window."""
 
     _open_windows = 0
 
@@ -44,7 +44,7 @@ class Screen:
         return self.__dict__ | {"_window": None, "_clock": None}
 
     def show(self) -> None:
-        """Bring the window up to date, at the battle's own speed; nothing in the other modes."""
+        """Update the window in real time. Does nothing in the other modes."""
         if self._mode != "human":
             return
         pygame = importlib.import_module("pygame")
@@ -61,7 +61,7 @@ class Screen:
         self._clock.tick(RENDER_FPS)
 
     def render(self, battle: int = 0) -> Any:
-        """One battle's picture (H, W, 3) uint8 or text; None in the modes that return nothing."""
+        """Render a battle: (H, W, 3) uint8 or text; None in the other modes."""
         if self._mode == "rgb_array":
             return render_frame(self._engine.config, self._engine.state, battle)
         if self._mode == "ansi":
@@ -69,7 +69,7 @@ class Screen:
         return None
 
     def render_all(self) -> Any:
-        """Every battle's picture or text, as a tuple; None in the modes that return nothing."""
+        """Render all battles as a tuple of pictures or texts; None in the other modes."""
         if self._mode in ("rgb_array", "ansi"):
             return tuple(self.render(battle) for battle in range(self._engine.num_battles))
         return None

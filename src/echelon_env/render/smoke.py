@@ -1,4 +1,4 @@
-"""Smoke clouds on a map."""
+"""Draws smoke clouds on a map."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from echelon_env.render.palette import RGB
 
 SMOKE: RGB = (186, 188, 194)
 PUFFS = 6
-BETWEEN = 0.8  # thickness of a cloud between its puffs
-FADING = 1.5  # s in which a cloud thins out at its end
-THIN = 0.45  # share of its thickness at the end
+BETWEEN = 0.8  # relative opacity of a cloud between its puffs
+FADING = 1.5  # s, duration of the fading at the end of a cloud
+THIN = 0.45  # relative opacity at the end
 
 
 def smoke_mask(canvas: Canvas, config: BattleConfig, state: State, battle: int) -> Image.Image:
-    """Opacity of the smoke at each of the canvas's pixels, 0..255: the maximum over the clouds, not their sum.
+    """Opacity (0..255) of the smoke at each canvas pixel: the maximum over the clouds.
 
-    A cloud is a disc of its radius with thicker puffs in it.
+    A cloud is a disc with more opaque puffs in it.
     """
     mask = Image.new("L", canvas.image.size)
     for cloud in state.clouds[battle, : state.battles[battle]["num_clouds"]]:
@@ -45,7 +45,7 @@ def _thicken(mask: Image.Image, centre: tuple[float, float], radius: float, leve
 
 
 def draw_smoke(canvas: Canvas, mask: Image.Image, opacity: int) -> None:
-    """Smoke of at most `opacity`, 0..255, where `mask` says."""
+    """Draw smoke with the opacity `mask`, scaled to at most `opacity` (0..255)."""
     box = mask.getbbox()
     if box is not None:
         canvas.image.paste(SMOKE, box, mask.crop(box).point([value * opacity // 255 for value in range(256)]))

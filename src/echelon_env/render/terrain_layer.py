@@ -1,4 +1,4 @@
-"""The picture of a map seen from above, without anything that moves."""
+"""The static picture of a map seen from above."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from echelon_env.config.catalog import AIR, MATERIALS
 from echelon_env.render.canvas import OVERSAMPLING
 from echelon_env.render.palette import BEDROCK, STYLE_BY_MATERIAL, TEXTURE_CELLS, TEXTURE_METRES
 
-SHADOW_DROP = 2  # m that the sunlight, from the north-west, falls per voxel of the diagonal
-SHADOW = 0.66  # factor on the colour
+SHADOW_DROP = 2  # m, descent of a sunbeam from the north-west per diagonal voxel
+SHADOW = 0.66  # multiplies the colour in shadow
 PLAIN, LIT, DIM, ACCENT = range(4)
-"""How a pixel shows its voxel: in its colour, lighter, darker or in the accent of its texture."""
-FACTORS = (1.0, 1.3, 0.62)  # on the colour, for all but the accent
-TEXTURE_SYMBOLS = ".+-*"  # of the four, in this order
-HOLLOW = len(MATERIALS)  # texture of columns with a hole under their roof
+"""Appearance of a pixel: the voxel's colour, lighter, darker, or the accent of its texture."""
+FACTORS = (1.0, 1.3, 0.62)  # multiply the colour for PLAIN, LIT and DIM
+TEXTURE_SYMBOLS = ".+-*"  # symbols of the four, in this order
+HOLLOW = len(MATERIALS)  # texture of columns with a gap below a solid voxel
 HOLLOW_TEXTURE = ("**..**..", "*..**..*", "..**..**", ".**..**.") * 2
-HOLLOW_ACCENT = 0.25  # factor on the colour
+HOLLOW_ACCENT = 0.25  # multiplies the colour
 
 
 def terrain_layer(voxels: NDArray[np.uint8], pixels: int) -> Image.Image:
-    """A fresh picture of `voxels` (Z, Y, X), RGB with north on top, for a canvas of a frame `pixels` wide.
+    """Draw `voxels` (Z, Y, X) as an RGB picture with north on top, for the canvas of a frame `pixels` wide.
 
-    The cache's key is a hash of the voxels: a map that is reset or loses voxels gets another picture without a
-    notification. Hashing a map costs far less than drawing it. It is drawn in the frame's pixels: its edges run along
-    the axes, and drawing it smoother would cost most of a frame's time whenever a voxel is shot away.
+    Pictures are cached by the content of the voxels, so changed maps are redrawn without invalidation. Hashing a map is
+    far cheaper than drawing it. The map is drawn in frame pixels, not canvas pixels: its edges are parallel to the
+    axes, and oversampling would take most of a frame's time after every destroyed voxel.
     """
     layer = _cached_layer(voxels.tobytes(), voxels.shape, pixels)
     return layer.resize((pixels * OVERSAMPLING,) * 2, Image.Resampling.NEAREST)
@@ -51,7 +51,7 @@ def _cached_layer(content: bytes, shape: tuple[int, ...], pixels: int) -> Image.
 def _surface(
     voxels: NDArray[np.uint8],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """What is seen from above: colours and accents (Y, X, 3) 0..255, heights in metres and textures (Y, X).
+    """The surface seen from above: colours and accents (Y, X, 3) 0..255, heights in metres and textures (Y, X).
 
     Higher voxels are lighter.
     """
@@ -76,7 +76,7 @@ def _surface(
 
 
 def _shadowed(relief: NDArray[np.int64], height: int) -> NDArray[np.bool_]:
-    """Where (Y, X) something to the north-west keeps the sunlight off."""
+    """Mask (Y, X) of the columns in the shadow of higher ones to the north-west."""
     shadow = np.zeros(relief.shape, np.bool_)
     for step in range(1, min(height // SHADOW_DROP + 1, relief.shape[0])):
         shadow[:-step, step:] |= relief[step:, :-step] > relief[:-step, step:] + SHADOW_DROP * step
@@ -84,9 +84,9 @@ def _shadowed(relief: NDArray[np.int64], height: int) -> NDArray[np.bool_]:
 
 
 def _looks(relief: NDArray[np.uint8], texture: NDArray[np.uint8], size: int) -> NDArray[np.intp]:
-    """PLAIN, LIT, DIM or ACCENT per pixel of a picture, north on top, of a map `size` metres large.
+    """PLAIN, LIT, DIM or ACCENT for each pixel of a picture, north on top, of a map with edges of `size` metres.
 
-    `relief` and `texture` are the pixels' heights and textures; edges are where heights drop.
+    `relief` and `texture` are the heights and textures of the pixels. Edges are LIT or DIM where heights differ.
     """
     pixels = len(relief)
     place = np.arange(pixels) * size * TEXTURE_CELLS // (pixels * TEXTURE_METRES) % TEXTURE_CELLS
@@ -100,6 +100,6 @@ def _looks(relief: NDArray[np.uint8], texture: NDArray[np.uint8], size: int) -> 
 
 @lru_cache(maxsize=1)
 def _tiles() -> NDArray[np.intp]:
-    """What each cell of each texture shows, flat; the last texture is that of columns with a hole."""
+    """The appearance of each cell of each texture, flat. The last texture is `HOLLOW_TEXTURE`."""
     textures = [*(style.texture for style in STYLE_BY_MATERIAL), HOLLOW_TEXTURE]
     return np.array([TEXTURE_SYMBOLS.index(symbol) for rows in textures for row in rows for symbol in row])

@@ -15,28 +15,28 @@ from numpy.typing import NDArray
 from echelon_env.testing.conformance import ConformanceError, ConformanceWarning, brief, raising
 
 REMEMBERED_CALLS = 3
-"""How many calls back memory is compared: more than one, because environments that swap two buffers alias too."""
+"""Number of calls whose memory is compared: more than one, to detect environments that swap two buffers."""
 
 Difference = tuple[str, str, str]
-"""Path of the entry within the value, the expected and the actual entry."""
+"""Path of the entry in the value, expected entry, actual entry."""
 
 
 def find_difference(
     expected: Any, got: Any, *, tolerance: float | None = None, ignored: Collection[str] = (), path: str = ""
 ) -> Difference | None:
-    """The first place where two nested values differ, or None.
+    """The first difference between two nested values, or None.
 
     Parameters
     ----------
     expected, got
         Dicts, sequences, dataclasses, arrays and plain values, nested.
     tolerance
-        None: types, dtypes and values are the same (NaN equals NaN). A number: numbers differ by at most that
-        much, relative or absolute, independent of their types.
+        None: types, dtypes and values must be equal (NaN equals NaN). A number: the relative or absolute difference of
+        numbers must be at most the tolerance; types may differ.
     ignored
         Dictionary keys that may differ.
     path
-        Where the values come from.
+        Prefix of the path in the result.
     """
     if isinstance(expected, dict) and isinstance(got, dict):
         keys, others = [key for key in expected if key not in ignored], {key for key in got if key not in ignored}
@@ -68,7 +68,7 @@ def _is_dataclass(value: Any) -> bool:
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """Name and value of every field of a dataclass that counts when it is compared."""
+    """Name and value of every field that a dataclass compares."""
     return ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value) if field.compare)
 
 
@@ -97,7 +97,7 @@ def _leaf_difference(expected: Any, got: Any, tolerance: float | None, path: str
 
 def _object_difference(expected: Any, got: Any, path: str) -> Difference | None:
     try:
-        equal = bool(np.all(expected == got))  # tables compare entry by entry
+        equal = bool(np.all(expected == got))  # some types, such as data frames, compare elementwise
     except Exception as error:
         return path, "a value that can be compared", f"{brief(got)}, {type(error).__name__}: {error}"
     return None if equal else (path, brief(expected), brief(got))
@@ -113,7 +113,7 @@ def _equal(first: NDArray[Any], second: NDArray[Any], tolerance: float | None) -
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any, Any]]:
-    """The parts of a value: path, dictionary key if there is one, and part."""
+    """The parts of a value: path, dictionary key or None, part."""
     if isinstance(value, dict):
         yield from ((f"[{key!r}]", key, part) for key, part in value.items())
     elif isinstance(value, (tuple, list)):
@@ -125,7 +125,7 @@ def _parts(value: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def find_arrays(value: Any, path: str = "", ignored: Collection[str] = ()) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Every array within a nested value, with its path, but for those under ignored dictionary keys."""
+    """Every array in a nested value, with its path, except under ignored dictionary keys."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         yield path, value
     for at, key, part in _parts(value):
@@ -134,11 +134,11 @@ def find_arrays(value: Any, path: str = "", ignored: Collection[str] = ()) -> It
 
 
 def snapshot(where: str, value: Any, ignored: Collection[str]) -> Any:
-    """A deep copy of a returned value; values under ignored dictionary keys stay the same objects.
+    """A deep copy of a returned value. Values under ignored dictionary keys are not copied.
 
     Raises ConformanceError for values that cannot be copied.
     """
-    with raising("aliasing", where, "values that can be copied, to be compared later, or `ignored_infos`"):
+    with raising("aliasing", where, "values that can be copied for later comparison, or `ignored_infos`"):
         return copy.deepcopy(value, {id(part): part for part in _find_ignored(value, ignored)})
 
 
@@ -151,7 +151,7 @@ def _find_ignored(value: Any, ignored: Collection[str]) -> Iterator[Any]:
 
 
 def find_overlaps(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[int, int]]:
-    """Indices of every two arrays that share memory and of which one can be written to."""
+    """Index pairs of arrays that share memory, at least one of which is writeable."""
     bounds = sorted((*np.lib.array_utils.byte_bounds(array), i) for i, array in enumerate(arrays) if array.size)
     open_ends: list[tuple[int, int]] = []
     for low, high, i in bounds:
@@ -163,7 +163,7 @@ def find_overlaps(arrays: Sequence[NDArray[Any]]) -> Iterator[tuple[int, int]]:
 
 
 class Returned(NamedTuple):
-    """The value of a call, and a copy of it."""
+    """The returned values of a call, and copies of them."""
 
     where: str
     value: dict[str, Any]
@@ -172,15 +172,15 @@ class Returned(NamedTuple):
 
 
 class AliasGuard:
-    """Checks that returned values do not change later, except for `ignored` keys of infos."""
+    """Checks that returned values do not change later, except under `ignored` keys of infos."""
 
     def __init__(self, ignored: Collection[str]) -> None:
         self._ignored = ignored
         self._calls: deque[Returned] = deque(maxlen=REMEMBERED_CALLS)
         self._warned = False
 
-    def admit(self, where: str, value: dict[str, Any]) -> None:
-        """Add the values of a call, by name.
+    def add(self, where: str, value: dict[str, Any]) -> None:
+        """Add the returned values of a call, by name.
 
         Raises ConformanceError if an earlier value has changed or shares memory with this one.
         """
@@ -206,7 +206,7 @@ class AliasGuard:
             (first, path), (second, other) = owners[i], owners[j]
             if first is not second:
                 raise ConformanceError(
-                    "aliasing", f"{second.where}, {other}", "fresh memory", f"that of {path}, returned at {first.where}"
+                    "aliasing", f"{second.where}, {other}", "new memory", f"that of {path}, returned at {first.where}"
                 )
             if path.startswith("observations") and other.startswith("observations") and not self._warned:
                 self._warned = True

@@ -1,4 +1,4 @@
-"""The checks' names, errors and warnings."""
+"""Names of the checks, and their errors and warnings."""
 
 from __future__ import annotations
 
@@ -7,57 +7,57 @@ from collections.abc import Iterator
 from typing import Any
 
 CHECKS: dict[str, str] = {
-    # of both
+    # both kinds of environments
     "reset": "`reset(seed=..., options=...)` is accepted and returns observations and infos",
     "step": "`step(actions)` returns observations, rewards, terminations, truncations and infos",
     "spaces": "a space is the same object on every call and does not change; batched spaces match the single ones",
-    "observations": "every observation has its space's type, shape and dtype, is finite and within the bounds",
+    "observations": "every observation has the type, shape and dtype of its space, is finite and within the bounds",
     "rewards": "every reward is a finite real number",
     "flags": "terminations and truncations are booleans",
-    "infos": "infos are dictionaries; in a vector environment every value comes with its mask `_key`",
-    "action_mask": "a mask in `info` or observation fits `space.sample(mask)`",
-    "actions_written": "the caller's actions are not written to",
-    "aliasing": "returned values do not change later or share memory with values returned later",
-    "seed": "the same seed and actions give the same results, in a used environment as in a new one",
-    "other_seed": "another seed changes something",
-    "next_episode": "a reset without a seed starts another episode",
+    "infos": "infos are dictionaries; in a vector environment every value has a mask `_key`",
+    "action_mask": "a mask in the info or the observation is valid for `space.sample(mask)`",
+    "actions_written": "the caller's actions are not modified",
+    "aliasing": "returned values do not change later and share no memory with values returned later",
+    "seed": "the same seed and actions give the same results, in a used environment and in a new one",
+    "other_seed": "another seed gives different results",
+    "next_episode": "a reset without a seed starts a different episode",
     "close": "`close()` may be called twice, and before a reset",
-    # of parallel environments
-    "agents": "`agents` lists possible agents without repetition; none leaves without a flag or comes back",
+    # parallel environments
+    "agents": "`agents` lists possible agents without duplicates; no agent leaves without a flag or returns",
     "keys": "every dictionary has exactly the agents that were present before the step",
     "termination": "a terminated agent leaves",
     "truncation": "a truncated agent leaves",
-    "unfinished": "a reset during an episode starts an episode like any other reset",
-    "end": "no agent is left after the last one has ended, and a further step raises or returns nothing",
+    "unfinished": "a reset during an episode has the same effect as after an episode",
+    "end": "`agents` is empty after the end, and a further step raises or returns nothing",
     "state": "`state()` is in `state_space`, if there is one",
-    "actions_kept": "overwriting actions after the step changes nothing",
-    "results_kept": "overwriting returned values changes nothing",
-    "deepcopy": "a deep copy made during an episode continues equally and independently",
-    "pickle": "a pickled copy made during an episode continues equally and independently",
-    "render": "rendering changes nothing",
-    # of vector environments
-    "metadata": '`metadata["autoreset_mode"]` and `num_envs` are the requested ones',
-    "next_step": "NEXT_STEP: the step after an end has reward 0 and no flags",
-    "same_step": "SAME_STEP: `final_obs` and `final_info` exist, masked, exactly where an episode ended",
+    "actions_kept": "overwriting actions after the step has no effect on the environment",
+    "results_kept": "overwriting returned values has no effect on the environment",
+    "deepcopy": "a deep copy made during an episode behaves like the original and is independent of it",
+    "pickle": "a pickled copy made during an episode behaves like the original and is independent of it",
+    "render": "rendering has no effect on the environment",
+    # vector environments
+    "metadata": '`metadata["autoreset_mode"]` and `num_envs` have the requested values',
+    "next_step": "NEXT_STEP: the step after the end of an episode has reward 0 and no flags",
+    "same_step": "SAME_STEP: `final_obs` and `final_info` are masked to exactly the episodes that ended",
     "reset_mask": "DISABLED: `reset_mask` resets the marked sub-environments only",
-    "modes": "all autoreset modes have the same episodes: final observations, first observations, infos",
-    "singles": "the batch has the same episodes as single environments",
+    "modes": "all autoreset modes give the same episodes: final observations, first observations, infos",
+    "singles": "the batch gives the same episodes as single environments",
     "seed_per_env": "seed s gives sub-environment i the seed s + i; a list has one seed for each",
-    "position": "a sub-environment's index in the batch does not matter",
-    "independence": "another seed or other actions of one sub-environment do not change the others",
+    "position": "results do not depend on the index of a sub-environment in the batch",
+    "independence": "the seed and the actions of a sub-environment do not affect the others",
 }
-"""Every check by name, with the property that it tests."""
+"""The name of every check -> the property that it tests."""
 
 
 class ConformanceError(AssertionError):
-    """An environment violates its API's contract.
+    """An environment violates the contract of its API.
 
     Parameters
     ----------
     check
         Name of the check, one of `CHECKS`.
     where
-        The environment, episode, step and agent, if applicable.
+        The environment, episode, step and agent, as far as they apply.
     expected, got
         The expected and the actual value.
 
@@ -72,7 +72,7 @@ class ConformanceError(AssertionError):
         self.check, self.where, self.expected, self.got = check, where, expected, got
 
     def within(self, where: str) -> ConformanceError:
-        """The same error with a longer path to its place."""
+        """The same error with a prefix of its `where`."""
         return ConformanceError(self.check, f"{where}, {self.where}", self.expected, self.got)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Why a value is not a member of a space."""
+"""Membership of values in spaces, with the reason for a mismatch."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from echelon_env.testing.conformance import brief
 
 Mismatch = tuple[str, str, str]
-"""Path of the entry within the value, the expected and the actual entry."""
+"""Path of the entry in the value, expected entry, actual entry."""
 
 
 def find_mismatch(space: Space[Any], value: Any, path: str = "") -> Mismatch | None:
-    """The first thing that keeps a value out of a space, or None where nothing does.
+    """The first reason why a value is not in a space, or None if it is.
 
-    Stricter than ``space.contains`` in two ways: a Box's, MultiBinary's or MultiDiscrete's value must be an array of
-    the space's very dtype, and a Box's entries must be finite even where its bounds are not.
+    It is stricter than ``space.contains`` in two ways. The value of a Box, MultiBinary or MultiDiscrete must be an
+    array with exactly the space's dtype. The entries of a Box must be finite even if its bounds are not.
     """
     if isinstance(space, spaces.Dict):
         return _in_dict(space, value, path)

@@ -34,41 +34,42 @@ def check_parallel_env(
     copies: Collection[str] = ("deepcopy", "pickle"),
     seed_matters: bool = True,
 ) -> None:
-    """Check a PettingZoo parallel environment over whole episodes.
+    """Check a PettingZoo parallel environment over complete episodes.
 
-    `CHECKS` lists what is checked. Habits that PettingZoo leaves open are warned of with ConformanceWarning: an agent
-    with both flags, one that is truncated while others continue, observations of agents that share memory, no
-    `possible_agents`, an episode that does not end.
+    `CHECKS` lists the checks. Behaviour that PettingZoo leaves undefined gives a ConformanceWarning: an agent with both
+    flags, an agent that is truncated while others continue, observations that share memory, no `possible_agents`, an
+    episode that does not end.
 
     Parameters
     ----------
     make_env
-        Makes a new environment. Called several times; all are closed.
+        A function that makes a new environment. It is called several times; all environments are closed.
     seed
         Seed of the first episode and of the actions.
     episodes
-        Consecutive episodes, at least 2; those after the first start without a seed.
+        Number of consecutive episodes, at least 2. Those after the first start without a seed.
     max_steps
-        Steps after which an episode is interrupted.
+        Number of steps after which an episode is interrupted.
     actions
-        Chooses the actions: ``actions(agent, space, observation, info)``; by default uniformly, within the
-        action mask if there is one.
+        A function ``actions(agent, space, observation, info)`` that chooses an action. By default uniformly random,
+        within the action mask if there is one.
     ignored_infos
-        Keys of infos, at any depth, that are left alone: they may differ between equal runs, as timings do, and hold
-        what cannot be copied or compared.
+        Keys of infos, at any depth, that are not checked, for values that differ between runs, such as timings, or that
+        cannot be copied or compared.
     copies
         Ways of copying that the environment supports: ``"deepcopy"``, ``"pickle"``.
     seed_matters
-        Whether another seed, and the next episode, must differ. False for games without chance.
+        Whether another seed, and the next episode, must give different results. False for deterministic games.
 
     Raises
     ------
     ConformanceError
-        For the first rule that is broken.
+        For the first violated rule.
     ValueError
-        For fewer than two episodes, no step, an unknown way of copying, or a `make_env` that makes nothing new.
+        For fewer than two episodes, no step, an unknown way of copying, or a `make_env` that returns the same object
+        twice.
     TypeError
-        For a `make_env` that cannot be called.
+        For a `make_env` that is not callable.
     """
     unknown = [name for name in copies if name not in COPIERS]
     if unknown:
@@ -91,7 +92,7 @@ def check_parallel_env(
 
 
 class _ParallelCheck:
-    """One environment under test, and another, treated gently, that it is compared with."""
+    """An environment under test and a reference environment (twin) that is used normally."""
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class _ParallelCheck:
         self._samplers: dict[Agent, Any] = {}
 
     def record(self, episodes: int) -> list[Episode]:
-        """Walk episodes with every call checked and compared with a twin; returns the actions."""
+        """Play episodes, check every call and compare it with the twin's. Returns the actions."""
         plan, ended = list[Episode](), False
         for k in range(episodes):
             where = f"episode {k}"
@@ -124,30 +125,30 @@ class _ParallelCheck:
         return plan
 
     def check_used(self, plan: list[Episode]) -> None:
-        """A used environment, seeded again, behaves like a new one."""
+        """Check that a used environment, seeded again, behaves like a new one."""
         self._renew_twin()
         self._replay("seed", "used environment", plan)
 
     def check_unfinished(self, plan: list[Episode]) -> None:
-        """A reset during an episode, with and without a seed, starts a new episode."""
+        """Check that a reset during an episode, with and without a seed, starts a new episode."""
         episode, check = plan[0], "unfinished"
         middle, late = len(episode) // 2, len(episode) - 1
         self._renew_twin()
-        self._begin(self._env, episode[:middle])
+        self._play(self._env, episode[:middle])
         self._replay(check, f"episode broken off after {middle} steps, reset(seed={self._seed})", plan[:1])
         where = f"episode broken off after {late} steps, reset()"
         for env in (self._env, self._twin):
-            self._begin(env, episode[:late])
+            self._play(env, episode[:late])
         reply, expected = (reset(env, where, check) for env in (self._env, self._twin))
         left = [agent for agent in episode[0] if agent not in episode[late]]
-        # in some games the agents differ between episodes: then the returning agents prove nothing
-        same_cast = all(other[0].keys() == episode[0].keys() for other in plan)
-        if same_cast and left and not any(agent in reply["agents"] for agent in left):
-            raise ConformanceError(check, where, f"{left}, who had left, to be back", f"agents {reply['agents']}")
+        # not checked for games whose agents differ between episodes
+        same_agents = all(other[0].keys() == episode[0].keys() for other in plan)
+        if same_agents and left and not any(agent in reply["agents"] for agent in left):
+            raise ConformanceError(check, where, f"{left} to be present again", f"agents {reply['agents']}")
         self._explore(check, where, reply, expected, [])
 
     def check_isolation(self, plan: list[Episode]) -> None:
-        """What the caller does with actions, results and pictures does not matter."""
+        """Check that overwriting actions and results, and rendering, do not affect the environment."""
         first = plan[:1]
         self._replay("actions_kept", "actions overwritten", first, lambda actions, _: overwrite(actions))
         self._replay("results_kept", "results overwritten", first, lambda _, reply: overwrite(reply))
@@ -155,10 +156,10 @@ class _ParallelCheck:
             self._replay("render", "rendered", first, lambda *_: self._env.render())
 
     def check_copy(self, name: str, episode: Episode) -> None:
-        """Copy in mid-episode, then walk copy, original and twin to the end, step by step."""
+        """Copy the environment during an episode, then step copy, original and twin to the end."""
         middle, env = len(episode) // 2, self._env
         for each in (env, self._twin):
-            self._begin(each, episode[:middle])
+            self._play(each, episode[:middle])
         with raising(name, f"episode 0, after step {middle - 1}", "the environment to be copied"):
             twin_copy = COPIERS[name](env)
         for t in range(middle, len(episode)):
@@ -173,18 +174,18 @@ class _ParallelCheck:
         compare(name, where, self._reset(self._twin, 1), reset(env, where, name), self._ignored)
 
     def check_chance(self, episode: Episode) -> None:
-        """Another seed, and the next episode, differ somewhere from the first."""
+        """Check that another seed, and the next episode, differ from the first episode."""
         reply = reset(self._env, "reset with another seed", seed=self._seed + 1)
         if not self._differ(reply, episode):
             where = f"seeds {self._seed} and {self._seed + 1}"
             raise ConformanceError("other_seed", where, "a difference somewhere in an episode", "none")
-        self._begin(self._env, episode)  # a game may draw nothing before its first step
+        self._play(self._env, episode)  # a game may draw nothing before its first step
         if not self._differ(self._reset(self._env, 1), episode):
             where = f"reset(seed={self._seed}), an episode, reset()"
             raise ConformanceError("next_episode", where, "another episode", "the same one again")
 
     def check_close(self) -> None:
-        """Closing is harmless before the first reset, and twice."""
+        """Check that `close` may be called before the first reset, and twice."""
         for env, where in ((self._make_env(), "before a reset"), (self._env, "first call"), (self._env, "second call")):
             with raising("close", where, "no exception"):
                 env.close()
@@ -198,8 +199,8 @@ class _ParallelCheck:
     def _reset(self, env: Any, episode: int, check: str | None = None) -> Reply:
         return reset(env, f"episode {episode}, reset", check, **({"seed": self._seed} if episode == 0 else {}))
 
-    def _begin(self, env: Any, actions: Episode) -> None:
-        """Reset with the seed and take steps."""
+    def _play(self, env: Any, actions: Episode) -> None:
+        """Reset with the seed and take the steps."""
         self._reset(env, 0)
         for t, given in enumerate(actions):
             step(env, f"episode 0, step {t}", copy.deepcopy(given))
@@ -210,7 +211,7 @@ class _ParallelCheck:
         self._twin = self._make_env()
 
     def _explore(self, check: str, where: str, reply: Reply, expected: Reply, actions: Episode) -> bool:
-        """Step an episode after a reset; check every call and compare it with the twin's. Appends the actions.
+        """Play an episode after a reset, check every call and compare it with the twin's. Appends to `actions`.
 
         Returns whether the episode ended.
         """
@@ -253,7 +254,7 @@ class _ParallelCheck:
         plan: list[Episode],
         disturb: Callable[[dict[Agent, Any], Reply], object] | None = None,
     ) -> None:
-        """Walk the environment and its twin through a plan, disturbing the first after every call."""
+        """Step the environment and its twin through a plan. Call `disturb` after every call of the environment."""
         for k, episode in enumerate(plan):
             for t, actions in enumerate([{}, *episode]):
                 where = f"{how}, episode {k}, " + (f"step {t - 1}" if t else "reset")
@@ -267,7 +268,7 @@ class _ParallelCheck:
                         disturb(given, reply)
 
     def _differ(self, reply: Reply, episode: Episode) -> bool:
-        """Whether the environment, just reset, differs from the twin in the first episode."""
+        """Whether the environment, after a reset, differs from the twin in the first episode."""
         expected = self._reset(self._twin, 0)
         for t, actions in enumerate(episode):
             if _is_different(expected, reply):
@@ -275,11 +276,11 @@ class _ParallelCheck:
             expected = step(self._twin, f"step {t}", copy.deepcopy(actions))
             try:
                 reply = step(self._env, f"step {t}", copy.deepcopy(actions))
-            except ConformanceError:  # an action that only the twin's episode allows
+            except ConformanceError:  # the action is possible in the twin's episode only
                 return True
         return _is_different(expected, reply)
 
 
 def _is_different(expected: Reply, got: Reply) -> bool:
-    # infos do not count: one may hold the seed itself
+    # infos are ignored because they may contain the seed
     return any(find_difference(expected[name], got[name]) for name in expected if name != "infos")

@@ -1,4 +1,4 @@
-"""Choosing actions."""
+"""Sampling of actions, and other helpers of the checks."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gymnasium import Space
 from echelon_env.testing.conformance import ConformanceError, brief
 
 ActionSampler: TypeAlias = Callable[[Hashable, Space[Any], Any, dict[str, Any]], Any]
-"""``actions(agent, space, observation, info)`` returns an action of the agent (in a vector environment: the number of
-the sub-environment). `space` is a seeded copy of its action space."""
+"""``actions(agent, space, observation, info)`` returns an action. In a vector environment `agent` is the index of the
+sub-environment. `space` is a seeded copy of the action space."""
 
 
 def sample_action(agent: Hashable, space: Space[Any], observation: Any, info: dict[str, Any]) -> Any:
-    """Sample uniformly, within the mask under ``"action_mask"`` in the info or the observation, if there is one."""
+    """Sample uniformly, within the mask ``"action_mask"`` of the info or the observation, if there is one."""
     mask = info.get("action_mask")
     if mask is None and isinstance(observation, dict):
         mask = observation.get("action_mask")
@@ -31,7 +31,7 @@ def sample_action(agent: Hashable, space: Space[Any], observation: Any, info: di
 
 
 def make_two(name: str, make: Callable[..., Any], *arguments: Any) -> tuple[Any, Any]:
-    """Two environments. Raises TypeError for what is no function and ValueError for one that makes nothing new."""
+    """Make two environments. Raises TypeError if `make` is not callable, ValueError if it returns one object twice."""
     if not callable(make):
         raise TypeError(f"{name}: expected a function that makes environments, got {brief(make)}")
     first, second = make(*arguments), make(*arguments)
@@ -41,7 +41,7 @@ def make_two(name: str, make: Callable[..., Any], *arguments: Any) -> tuple[Any,
 
 
 def overwrite(value: Any) -> None:
-    """Put other values into arrays and clear dicts, at any depth, as far as they can be written to."""
+    """Overwrite the values of all writeable arrays and clear all dicts, at any depth."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
         if value.flags.writeable:
             value[...] = ~value if value.dtype.kind == "b" else 1 - value

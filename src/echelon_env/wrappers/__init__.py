@@ -1,4 +1,4 @@
-"""Wrappers for any PettingZoo parallel environment that Gymnasium and PettingZoo do not provide."""
+"""Wrappers for any PettingZoo parallel environment. Gymnasium and PettingZoo have no such wrappers."""
 
 from echelon_env.wrappers.append import AgentOneHot, TimeAwareObservation
 from echelon_env.wrappers.black_death import BlackDeath

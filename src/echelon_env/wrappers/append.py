@@ -1,4 +1,4 @@
-"""Observations with appended entries: the agent's identity, and the elapsed share of the time."""
+"""Wrappers that append entries to observations: the agent's identity, or the elapsed time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from echelon_env.wrappers.base import ObservationWrapper, check_box
 
 
 class _AppendingWrapper(ObservationWrapper):
-    """Appends numbers in [0, 1] to observations (D,)."""
+    """Appends entries in [0, 1] to observations (D,)."""
 
     def _change_space(self, agent: Any, space: Space[Any]) -> Box:
         box = check_box(agent, space)
@@ -37,9 +37,9 @@ class _AppendingWrapper(ObservationWrapper):
 
 
 class AgentOneHot(_AppendingWrapper):
-    """Appends to an agent's observation (D,) which of the N `possible_agents` it is, as a one-hot (N,).
+    """Appends a one-hot (N,) to an agent's observation (D,): its index among the N `possible_agents`.
 
-    For a shared policy that gives agents different roles. Observations of dead agents get the entries too.
+    With it a shared policy can give agents different roles. Observations of dead agents get the entries, too.
 
     Parameters
     ----------
@@ -62,17 +62,17 @@ class AgentOneHot(_AppendingWrapper):
 
 
 class TimeAwareObservation(_AppendingWrapper):
-    """Appends to an agent's observation (D,) the share of `max_cycles` steps that has passed, 0 after a reset.
+    """Appends the elapsed share of `max_cycles` steps to an agent's observation (D,); 0 after a reset.
 
-    For an external limit that the observation does not contain. The wrapper does not end the episode; after the limit
-    the share stays 1.
+    For an external time limit that is not in the observation. The wrapper does not end the episode. After the limit the
+    share stays 1.
 
     Parameters
     ----------
     env
         A PettingZoo parallel environment with observations (D,) of floats.
     max_cycles
-        Steps after which the episode is truncated.
+        Number of steps after which the episode is truncated.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class TimeAwareObservation(_AppendingWrapper):
         self._cycles = 0
         super().__init__(env)
 
-    def _begin(self) -> None:
+    def _start_episode(self) -> None:
         self._cycles = -1
 
     def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, NDArray[Any]]:

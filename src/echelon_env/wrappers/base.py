@@ -1,4 +1,4 @@
-"""Base classes of the wrappers: argument checks, and observations that change together with their spaces."""
+"""Base classes of the wrappers: argument checks, and changes of observations together with their spaces."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ StepResult = tuple[dict[Any, Any], dict[Any, float], dict[Any, bool], dict[Any, 
 
 
 class ParallelWrapper(BaseParallelWrapper):  # type: ignore[misc]  # PettingZoo is untyped
-    """PettingZoo's wrapper, with a check of its argument and a `state` that passes on all arguments.
+    """PettingZoo's wrapper with an argument check and a `state` that passes on all arguments.
 
     Raises
     ------
     TypeError
         If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        If `env` does not name its agents in `possible_agents`.
+        If `env` has no `possible_agents`.
     """
 
     def __init__(self, env: Any) -> None:
         if not isinstance(env, pettingzoo.ParallelEnv):
             raise TypeError(f"env: expected a pettingzoo.ParallelEnv, got {type(env).__name__}")
         if not getattr(env, "possible_agents", None):
-            raise ValueError(f"env: expected possible_agents to name at least one agent, {env} has none")
+            raise ValueError(f"env: expected at least one agent in possible_agents, {env} has none")
         super().__init__(env)
 
     def state(self, *args: Any, **kwargs: Any) -> Any:
-        """The environment's own global state."""
+        """The global state of the wrapped environment."""
         return self.env.state(*args, **kwargs)
 
 
 class ObservationWrapper(ParallelWrapper):
-    """A wrapper that changes all agents' observations, and so their spaces: `observation_spaces`."""
+    """A wrapper that changes the observations of all agents and their `observation_spaces`."""
 
     def __init__(self, env: Any) -> None:
         super().__init__(env)
@@ -50,13 +50,13 @@ class ObservationWrapper(ParallelWrapper):
             self.observation_spaces[agent] = self._change_space(agent, env.observation_space(agent))
 
     def observation_space(self, agent: Any) -> Space[Any]:
-        """The space of an agent's observations, the same object every time. Raises KeyError for an unknown agent."""
+        """The observation space of an agent, always the same object. Raises KeyError for an unknown agent."""
         return self.observation_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
         """Start an episode; the arguments are passed to the environment."""
         observations, infos = self.env.reset(seed=seed, options=options)
-        self._begin()
+        self._start_episode()
         return self._change(observations, infos), infos
 
     def step(self, actions: Mapping[Any, Any]) -> StepResult:
@@ -68,21 +68,21 @@ class ObservationWrapper(ParallelWrapper):
     def _change_space(self, agent: Any, space: Space[Any]) -> Space[Any]:
         """The space of an agent's changed observations. Raises ValueError for an unsupported space."""
 
-    def _begin(self) -> None:
-        """Reset the state of the last episode, if there is any."""
+    def _start_episode(self) -> None:
+        """Reset the wrapper's state. Called at the start of an episode."""
 
     @abstractmethod
     def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The observations of a reset or a step, changed, in fresh arrays."""
+        """The changed observations of a reset or a step, as new arrays."""
 
 
 def is_alive(infos: Mapping[Any, Any], agent: Any) -> bool:
-    """The entry ``alive`` of an agent's info; without it, the agent is alive."""
+    """The value of ``alive`` in an agent's info; True if it is missing."""
     return bool(infos.get(agent, {}).get("alive", True))
 
 
 def check_box(agent: Any, space: Space[Any]) -> Box:
-    """The space as a Box. Raises ValueError for another one, naming the agent."""
+    """Return the space if it is a Box. Raises ValueError with the agent's name otherwise."""
     if not isinstance(space, Box):
         raise ValueError(f"observation space of {agent!r}: expected a Box, got {space}")
     return space

@@ -1,4 +1,4 @@
-"""Environments whose agents die, for code that needs the same agents in every step."""
+"""A wrapper for code that needs the same agents in every step, although agents die."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult
 
 
 class BlackDeath(ParallelWrapper):
-    """All `possible_agents` stay until the end; agents that left the wrapped environment observe zeros with reward 0.
+    """Keeps all `possible_agents` until the episode ends. Agents that have left observe zeros and get reward 0.
 
     From the step in which it leaves, an agent observes zeros and is neither terminated nor truncated. The reward and
-    info of that step are the environment's, later ones are 0 and empty, and its actions are ignored. When the last
-    agent leaves, all agents end, each with the flag with which it left; agents that leave in that step keep their real
-    observations. An agent that is absent at the start of an episode counts as terminated. Every info has the key
-    ``alive``: False where the agent observes zeros, else the environment's own value or, without one, whether it was
-    not terminated.
+    info of that step are those of the environment. Later rewards are 0, later infos are empty, and its actions are
+    ignored. When the last agent leaves, the episode ends for all agents, each with the flag with which it left. Agents
+    that leave in this last step keep their real observations. An agent that is absent at the start of an episode counts
+    as terminated. Every info has the key ``alive``. It is False if the agent observes zeros. Otherwise it is the
+    environment's value or, without one, True unless the agent was terminated.
 
-    Zeros are the values of a space that are closest to 0; in an action mask that is a mask that allows nothing.
+    Zeros are the values in the space that are closest to 0. An action mask of zeros allows no choice.
 
     Parameters
     ----------
     env
-        A PettingZoo parallel environment. For Echelon's environments ``dead_agents="persist"`` is better: it also keeps
-        later rewards of dead mechs.
+        A PettingZoo parallel environment. For Echelon's environments use ``dead_agents="persist"`` instead, which also
+        keeps the later rewards of dead mechs.
 
     Raises
     ------
@@ -48,9 +48,10 @@ class BlackDeath(ParallelWrapper):
         return self._observations(observations, self.env.agents), self._infos(infos, self.env.agents, {})
 
     def step(self, actions: Mapping[Any, Any]) -> StepResult:
-        """Take a step with actions for the agents that have not left; others are ignored.
+        """Take a step with actions for the agents that have not left. Actions of other agents are ignored.
 
-        Raises ResetNeeded before `reset` and after the end, ValueError for an action of an unknown agent.
+        Raises ResetNeeded before `reset` and after the end of the episode. Raises ValueError for an action of an
+        unknown agent.
         """
         if not self.agents:
             raise ResetNeeded("step() needs an episode in progress: call reset() first")

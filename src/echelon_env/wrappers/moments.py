@@ -1,4 +1,4 @@
-"""Running mean and variance of rows, saved as plain JSON."""
+"""Running mean and variance, stored as JSON."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ FilePath = str | os.PathLike[str]
 
 
 class RunningMoments:
-    """Mean and variance, entry by entry, of all rows so far, in float64.
+    """Elementwise running mean and variance of rows, in float64.
 
-    Rows are merged by the parallel algorithm of Chan, Golub and LeVeque (1979), which loses no accuracy where the mean
-    is large and the variance small.
+    Rows are merged by the parallel algorithm of Chan, Golub and LeVeque (1979), which stays accurate if the mean is
+    large and the variance small.
 
     Parameters
     ----------
     shape
-        Shape of a row; () for single numbers.
+        Shape of a row; () for scalars.
 
     >>> moments = RunningMoments((2,))
     >>> moments.update([[1.0, 5.0], [3.0, 5.0], [9.0, 9.0]], mask=[True, True, False])
@@ -37,7 +37,7 @@ class RunningMoments:
         self.shape = tuple(shape)
         self._count = 0
         self._mean = np.zeros(self.shape)
-        self._squares = np.zeros(self.shape)  # sum of squared deviations from the mean: the variance would lose bits
+        self._squares = np.zeros(self.shape)  # sums of squared deviations; storing the variance would lose precision
 
     @property
     def count(self) -> int:
@@ -46,12 +46,12 @@ class RunningMoments:
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """Mean of the rows, a copy; zeros before the first."""
+        """A copy of the mean of the rows; zeros before the first row."""
         return self._mean.copy()
 
     @property
     def var(self) -> NDArray[np.float64]:
-        """Variance of the rows, as `numpy.var`; ones before the second row."""
+        """Variance of the rows, as by `numpy.var`; ones before the second row."""
         return self._squares / self._count if self._count > 1 else np.ones(self.shape)
 
     def update(self, rows: ArrayLike, mask: ArrayLike | None = None) -> None:
@@ -62,12 +62,12 @@ class RunningMoments:
         rows
             (..., *shape) with at least one leading axis, such as (N, D), or (B, M, D) for a batch of battles.
         mask
-            (...) bool: which rows count; all by default. The values of other rows are ignored.
+            (...) bool: the rows to add, by default all. Other rows are ignored.
 
         Raises
         ------
         ValueError
-            For another shape, a mask that is not of booleans, and rows that count and are not finite; nothing is added.
+            For a wrong shape, a mask that is not boolean, and non-finite values in rows to add. Nothing is added then.
         """
         array = np.asarray(rows)
         axes = array.ndim - len(self.shape)
@@ -80,7 +80,7 @@ class RunningMoments:
             raise ValueError(f"mask: expected {expected}, got {chosen.dtype} of shape {chosen.shape}")
         new = array[chosen].astype(np.float64)
         if not np.isfinite(new).all():
-            raise ValueError("rows: expected finite numbers, got some that are not")
+            raise ValueError("rows: expected finite numbers, got NaN or infinity")
         if not len(new):
             return
         mean = new.mean(axis=0)
@@ -92,18 +92,18 @@ class RunningMoments:
         self._count = total
 
     def standardize(self, values: ArrayLike, epsilon: float = 1e-8, clip: float | None = None) -> NDArray[np.float64]:
-        """(values - mean) / sqrt(var + epsilon) for values (..., *shape), clipped to [-clip, clip]; a fresh array."""
+        """(values - mean) / sqrt(var + epsilon) for values (..., *shape), clipped to [-clip, clip], as a new array."""
         result = (np.asarray(values, np.float64) - self._mean) / np.sqrt(self.var + epsilon)
         return result if clip is None else np.clip(result, -clip, clip)
 
     def save(self, path: FilePath) -> None:
-        """Write the statistics to a JSON file, whole or not at all. Raises OSError."""
+        """Write the statistics to a JSON file, atomically. Raises OSError."""
         write_moments(path, type(self).__name__, {"": self})
 
     def load(self, path: FilePath) -> None:
-        """Take the statistics of a file that `save` wrote.
+        """Replace the statistics by those of a file that `save` wrote.
 
-        Raises OSError, and ValueError for any other file and for rows of another shape; then nothing has changed.
+        Raises OSError. Raises ValueError for any other file and for rows of another shape. Nothing changes then.
         """
         read_moments(path, type(self).__name__, {"": self})
 
@@ -116,7 +116,7 @@ class RunningMoments:
         }
 
     def _from_plain(self, data: Any) -> RunningMoments:
-        """Moments of the same shape with what the data say. Raises ValueError."""
+        """Moments of the same shape from plain data. Raises ValueError for invalid data."""
         keys = list(self._to_plain())
         if not isinstance(data, dict) or sorted(data) != sorted(keys):
             raise ValueError(f"expected the keys {keys}, got {sorted(data) if isinstance(data, dict) else data!r}")
@@ -125,7 +125,7 @@ class RunningMoments:
         result = RunningMoments(self.shape)
         result._mean, result._squares = self._read_numbers(data, "mean"), self._read_numbers(data, "squared_deviations")
         if (result._squares < 0).any():
-            raise ValueError("expected squared_deviations of at least 0, got less")
+            raise ValueError("expected squared_deviations of at least 0, got a negative number")
         if type(data["count"]) is not int or data["count"] < 0:
             raise ValueError(f"expected a count of at least 0, got {data['count']!r}")
         result._count = data["count"]
@@ -142,9 +142,9 @@ class RunningMoments:
 
 
 def write_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoments]) -> None:
-    """Write named moments and their `kind` to a JSON file, whole or not at all.
+    """Write named moments and their `kind` to a JSON file, atomically.
 
-    Floats are written so that they are read back exactly. Raises OSError.
+    Floats are read back exactly. Raises OSError.
     """
     data = {"kind": kind, "moments": {name: each._to_plain() for name, each in moments.items()}}
     atomic.write_json(Path(path), data)
@@ -153,7 +153,7 @@ def write_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoment
 def read_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoments]) -> None:
     """Set the moments from a file that `write_moments` wrote for the same kind, names and shapes.
 
-    Raises OSError, and ValueError for any other file; then no moments have changed.
+    Raises OSError. Raises ValueError for any other file. Nothing changes then.
     """
     try:
         data = json.loads(Path(path).read_bytes())

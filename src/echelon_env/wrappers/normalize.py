@@ -1,4 +1,4 @@
-"""Observations and rewards scaled by running statistics of living agents."""
+"""Normalization of observations and rewards by running statistics of living agents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from echelon_env.wrappers.base import ObservationWrapper, ParallelWrapper, Reset
 from echelon_env.wrappers.moments import FilePath, RunningMoments, read_moments, write_moments
 
 Tree = RunningMoments | dict[str, "Tree"] | None
-"""The statistics of a space: of a Box, by key of a Dict, or None where nothing is normalized."""
+"""The statistics of a space: moments for a Box, a dict by key for a Dict, None for parts that are not normalized."""
 
 
 class _Statistics:
@@ -23,11 +23,11 @@ class _Statistics:
 
     @property
     def frozen(self) -> bool:
-        """Whether the statistics are not updated."""
+        """Whether updates of the statistics are stopped."""
         return self._frozen
 
     def freeze(self) -> None:
-        """Stop updating the statistics, as for an evaluation."""
+        """Stop updating the statistics, for example in an evaluation."""
         self._frozen = True
 
     def unfreeze(self) -> None:
@@ -35,31 +35,32 @@ class _Statistics:
         self._frozen = False
 
     def save(self, path: FilePath) -> None:
-        """Write the statistics to a JSON file, whole or not at all. Raises OSError."""
+        """Write the statistics to a JSON file, atomically. Raises OSError."""
         write_moments(path, type(self).__name__, self._named_moments())
 
     def load(self, path: FilePath) -> None:
-        """Take the statistics of a file that `save` wrote for an environment of the same agents and spaces.
+        """Replace the statistics by those of a file that `save` wrote for the same agents and spaces.
 
-        Raises OSError, and ValueError for any other file; then nothing has changed.
+        Raises OSError. Raises ValueError for any other file. Nothing changes then.
         """
         read_moments(path, type(self).__name__, self._named_moments())
 
     @abstractmethod
     def _named_moments(self) -> dict[str, RunningMoments]:
-        """All statistics, under names that the file gives them."""
+        """All statistics by their names in the file."""
 
 
 class NormalizeObservations(_Statistics, ObservationWrapper):
-    """Observations as (observation - mean) / sqrt(variance + epsilon), entry by entry, clipped.
+    """Normalizes observations elementwise: (observation - mean) / sqrt(variance + epsilon), clipped.
 
-    `gymnasium.wrappers.NormalizeObservation` for many agents that die. Agents with equal observation spaces share their
-    statistics (`moments`). Boxes of floats are normalized, also those within a Dict, each key separately. Keys that
-    end in ``_mask``, Boxes of other types and spaces that are neither Box nor Dict stay unchanged.
+    The counterpart of `gymnasium.wrappers.NormalizeObservation` for many agents that can die. Agents with equal
+    observation spaces share their statistics (`moments`). Float Boxes are normalized, also within a Dict, with separate
+    statistics for each key. Keys that end in ``_mask``, Boxes of other dtypes and other spaces stay unchanged.
 
-    An observation is counted in the statistics, before it is normalized, if its agent is still in `agents` and its info
-    does not have ``alive`` = False. So final observations, for which no action follows, are not counted. For a dead
-    agent that stays (``alive`` is False) zeros stay zeros, and other entries are normalized as for living agents.
+    Statistics are updated before an observation is normalized. An observation counts if its agent is still in `agents`
+    and its info does not have ``alive`` = False. So final observations, after which the agent does not act, do not
+    count. For a dead agent that stays (``alive`` is False) zeros stay zeros, and other entries are normalized as for
+    living agents.
 
     `freeze`, `unfreeze`, `save` and `load` act on this wrapper, also if called on an outer wrapper without such
     methods.
@@ -71,21 +72,21 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
     epsilon
         Added to variances, above 0.
     clip
-        Largest absolute value of the result, or None for no limit.
+        Maximum absolute value of the result, or None for no limit.
 
     Raises
     ------
     TypeError
         If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        For an observation space without anything to normalize, and for invalid arguments. In `reset` and `step`
-        for an observation that is not finite.
+        For an observation space without a float Box, and for invalid arguments. In `reset` and `step` for a non-finite
+        observation.
     """
 
     def __init__(self, env: Any, *, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:
         self._epsilon, self._clip = _check_scaling(epsilon, clip)
         self.moments: dict[Any, Tree] = {}
-        """The statistics, by agent: `RunningMoments`, or for a Dict a dict of them with None for unchanged parts."""
+        """The statistics by agent: `RunningMoments`, or for a Dict a dict of them, with None for unchanged parts."""
         self._groups: list[list[Any]] = []  # agents that share statistics
         super().__init__(env)
 
@@ -99,7 +100,7 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
         tree = _moments_of(space)
         if not list(_named(tree)):
             raise ValueError(
-                f"observation space of {agent!r}: expected a Box of floats, or a Dict with some, got {space}"
+                f"observation space of {agent!r}: expected a Box of floats, or a Dict with such a Box, got {space}"
             )
         self.moments[agent] = tree
         return _normalized_space(tree, space, np.inf if self._clip is None else self._clip)
@@ -130,14 +131,13 @@ class NormalizeObservations(_Statistics, ObservationWrapper):
 
 
 class NormalizeRewards(_Statistics, ParallelWrapper):
-    """Rewards divided by the standard deviation of the agents' discounted returns so far, clipped.
+    """Divides rewards by the running standard deviation of the agents' discounted returns, and clips them.
 
-    The mean is not subtracted, as in `gymnasium.wrappers.NormalizeReward`, here for many agents that die. Every agent
-    has its own running return, return = gamma x return + reward, from its first step to its last. All returns are
-    counted in one statistic (`moments`), so that the agents' rewards keep their proportions. A step's return is
-    counted, before its reward is scaled, if the agent was alive when it acted. So the reward of dying counts; rewards
-    of an agent that died earlier and stays (``alive`` was False in its info before the step) are scaled but not
-    counted.
+    The counterpart of `gymnasium.wrappers.NormalizeReward` for many agents that can die. The mean is not subtracted.
+    Every agent has its own running return, return = gamma x return + reward, over its episode. All returns update one
+    statistic (`moments`), so that the agents' rewards keep their proportions. The statistic is updated before the
+    rewards are scaled. A return counts if the agent was alive when it acted. So the reward of dying counts. Rewards of
+    an agent that died earlier and stays (``alive`` was False in its info before the step) are scaled but do not count.
 
     `freeze`, `unfreeze`, `save` and `load` act on this wrapper, also if called on an outer wrapper without such
     methods. Infos, including their rewards, are not changed.
@@ -151,14 +151,14 @@ class NormalizeRewards(_Statistics, ParallelWrapper):
     epsilon
         Added to the variance, above 0.
     clip
-        Largest absolute value of the result, or None for no limit.
+        Maximum absolute value of the result, or None for no limit.
 
     Raises
     ------
     TypeError
         If `env` is not a `pettingzoo.ParallelEnv`.
     ValueError
-        For invalid arguments. In `step` for a reward that is not finite.
+        For invalid arguments. In `step` for a non-finite reward.
     """
 
     def __init__(self, env: Any, *, gamma: float = 0.99, epsilon: float = 1e-8, clip: float | None = 10.0) -> None:

@@ -1,4 +1,4 @@
-"""Stacks of the last observations."""
+"""A wrapper that stacks observations."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ PADDINGS = ("reset", "zero")
 
 
 class StackObservations(ObservationWrapper):
-    """An agent's last `stack_size` observations (...) as one (stack_size, ...), the oldest first.
+    """Stacks an agent's last `stack_size` observations (...) to (stack_size, ...), oldest first.
 
-    Like `gymnasium.wrappers.FrameStackObservation` for one agent. An agent's stack starts with its first observation of
+    The counterpart of `gymnasium.wrappers.FrameStackObservation`. An agent's stack starts with its first observation in
     the episode, also if it joins later. The stack of a dead agent that stays continues with its observations.
 
     Parameters
     ----------
     env
-        A PettingZoo parallel environment whose observations are of Box spaces, of any shape and type.
+        A PettingZoo parallel environment with Box observations of any shape and dtype.
     stack_size
         Number of observations, at least 1.
     padding_type
-        Replacement for observations before the first one: ``"reset"`` repeats the first, ``"zero"`` is zeros.
+        Padding before the first observation: ``"reset"`` repeats the first observation, ``"zero"`` uses zeros.
 
     Raises
     ------
@@ -49,11 +49,11 @@ class StackObservations(ObservationWrapper):
     def _change_space(self, agent: Any, space: Space[Any]) -> Box:
         box = check_box(agent, space)
         low, high = np.stack([box.low] * self._size), np.stack([box.high] * self._size)
-        if not self._repeat_first:  # zeros need not be possible observations
+        if not self._repeat_first:  # the original bounds may exclude zeros
             low[:-1], high[:-1] = np.minimum(low[:-1], 0), np.maximum(high[:-1], 0)
         return Box(low, high, dtype=low.dtype.type)
 
-    def _begin(self) -> None:
+    def _start_episode(self) -> None:
         self._stacks = {}
 
     def _change(self, observations: Mapping[Any, Any], infos: Mapping[Any, Any]) -> dict[Any, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""One team's agents against a policy."""
+"""A wrapper in which a policy controls the agents of the other teams."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, 
 
 
 class TeamVersusPolicy(ParallelWrapper):
-    """The agents of one team; a policy controls the R other agents.
+    """Exposes the agents of one team. A policy controls the R other agents.
 
     Row r of the policy's observations and actions is the r-th other agent in the order of `possible_agents`. The rows
     of agents that have left are zeros, and their actions are ignored.
 
-    The episode ends when no agent of the team is left: with the environment's episode, or earlier if the team is dead
-    and the others continue. Later rewards of the team are then lost; Echelon's ``dead_agents="persist"`` keeps them.
+    The episode ends when no agent of the team is left. This may be before the end of the environment's episode, and
+    later rewards of the team are lost then. Echelon's ``dead_agents="persist"`` keeps them.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class TeamVersusPolicy(ParallelWrapper):
         A `Policy`, or a function from observations (R, ...) to actions (R, ...). It is reset for all rows at the start
         of every episode.
     team
-        The team's name, which is the part of its agents' names before the last underscore (``"blue"`` for
-        ``blue_0``), or a collection of its agents.
+        The name of the team (the part of its agents' names before the last underscore, ``"blue"`` for ``blue_0``), or
+        a collection of its agents.
 
     Raises
     ------
     TypeError
-        If `env` is not a `pettingzoo.ParallelEnv`, or the policy is neither.
+        If `env` is not a `pettingzoo.ParallelEnv`, or if the policy is neither a `Policy` nor a function.
     ValueError
-        For an unknown team or one of all agents, and for unsupported spaces of the others. In `step` for actions of the
-        policy with a wrong shape or type.
+        For an unknown team, a team of all agents, and unsupported spaces of the other agents. In `step` for actions of
+        the policy with a wrong shape or dtype.
     """
 
     def __init__(self, env: Any, policy: Policy | PolicyFunction, team: str | Collection[Any] = "blue") -> None:
@@ -56,21 +56,22 @@ class TeamVersusPolicy(ParallelWrapper):
         self.possible_agents = [agent for agent in env.possible_agents if agent in own]
         self._others = [agent for agent in env.possible_agents if agent not in own]
         if not self._others:
-            raise ValueError(f"team: expected to leave agents for the policy, {team!r} is all of them")
+            raise ValueError(f"team: expected a part of the agents, {team!r} includes all of them")
         self.observation_spaces = {agent: env.observation_space(agent) for agent in self.possible_agents}
         self.action_spaces = {agent: env.action_space(agent) for agent in self.possible_agents}
-        seen, said = env.observation_space(self._others[0]), env.action_space(self._others[0])
-        self._seen, self._said = check_box(self._others[0], seen), said
-        if said.shape is None or said.dtype is None:
-            raise ValueError(f"action space of {self._others[0]!r}: expected one of arrays or numbers, got {said}")
+        first = self._others[0]
+        observation_space, action_space = env.observation_space(first), env.action_space(first)
+        self._policy_observation_space, self._policy_action_space = check_box(first, observation_space), action_space
+        if action_space.shape is None or action_space.dtype is None:
+            raise ValueError(f"action space of {first!r}: expected arrays or numbers as actions, got {action_space}")
         for agent in self._others:
-            if env.observation_space(agent) != seen or env.action_space(agent) != said:
-                raise ValueError(f"expected equal spaces of all agents of the policy, those of {agent!r} differ")
+            if env.observation_space(agent) != observation_space or env.action_space(agent) != action_space:
+                raise ValueError(f"expected equal spaces for all agents of the policy, those of {agent!r} differ")
         self._observations = self._rows({})
 
     @property
     def agents(self) -> list[Any]:
-        """The team's agents that have not left."""
+        """The agents of the team that have not left."""
         return [agent for agent in getattr(self.env, "agents", []) if agent in self.possible_agents]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> ResetResult:
@@ -83,7 +84,8 @@ class TeamVersusPolicy(ParallelWrapper):
     def step(self, actions: Mapping[Any, Any]) -> StepResult:
         """Take a step with one action for every agent in `agents`.
 
-        Raises ResetNeeded before `reset` and after the end, ValueError for an action of an agent that is not present.
+        Raises ResetNeeded before `reset` and after the end of the episode. Raises ValueError for an action of an agent
+        that is not present.
         """
         own = self.agents
         if not own:
@@ -100,7 +102,8 @@ class TeamVersusPolicy(ParallelWrapper):
         return {agent: value for agent, value in values.items() if agent not in self._others}
 
     def _rows(self, observations: Mapping[Any, Any]) -> NDArray[Any]:
-        rows = np.zeros((len(self._others), *self._seen.shape), self._seen.dtype)
+        space = self._policy_observation_space
+        rows = np.zeros((len(self._others), *space.shape), space.dtype)
         for row, agent in enumerate(self._others):
             if agent in observations and agent in self.env.agents:
                 rows[row] = observations[agent]
@@ -111,18 +114,19 @@ class TeamVersusPolicy(ParallelWrapper):
         if not present:
             return {}
         actions = np.asarray(self._policy.act(self._observations))
-        expected = (len(self._others), *self._said.shape)
-        if actions.shape != expected or not np.can_cast(actions.dtype, self._said.dtype, "same_kind"):
+        space = self._policy_action_space
+        expected = (len(self._others), *space.shape)
+        if actions.shape != expected or not np.can_cast(actions.dtype, space.dtype, "same_kind"):
             raise ValueError(
-                f"actions of the policy: expected shape {expected} of {self._said.dtype}, got {actions.shape} of "
+                f"actions of the policy: expected shape {expected} of {space.dtype}, got {actions.shape} of "
                 f"{actions.dtype}"
             )
-        actions = actions.astype(self._said.dtype)
+        actions = actions.astype(space.dtype)
         return {self._others[row]: actions[row] for row in present}
 
 
 def _agents_of(team: str | Collection[Any], agents: Collection[Any]) -> set[Any]:
-    """The agents of a team's name or collection."""
+    """The agents of a team, given by its name or as a collection."""
     if isinstance(team, str):
         teams: dict[str, set[Any]] = {}
         for agent in agents:

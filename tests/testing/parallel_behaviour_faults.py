@@ -1,4 +1,4 @@
-"""Parallel environments whose single calls are right and whose course is not."""
+"""Parallel environments whose single calls are correct, but whose behaviour over several calls breaks one rule."""
 
 import copy
 import pickle
@@ -89,8 +89,8 @@ class SeedsAgain(Arena):
 
 
 @fault("unfinished")
-class ClockRunsOn(Arena):
-    """Puts the clock back when an episode ends, not when one begins."""
+class TimeIsNotReset(Arena):
+    """Resets the time at the end of an episode, not at a reset."""
 
     def reset(self, seed=None, options=None):
         time = self.time % LIMIT if self.agents else 0
@@ -109,7 +109,7 @@ class UnseededAfterAnUnfinishedEpisode(Arena):
 
 @fault("unfinished")
 class SurvivorsOnly(Arena):
-    """Brings the dead back when an episode has ended or a seed is given."""
+    """Restores dead agents only after the end of an episode or with a seed."""
 
     def reset(self, seed=None, options=None):
         survivors = self.agents if seed is None and self.agents else self.possible_agents

@@ -1,4 +1,4 @@
-"""Stepping vector environments in any autoreset mode, and extracting each sub-environment's trajectory (course)."""
+"""Rollouts of vector environments in any autoreset mode, and the trajectory of each sub-environment."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from echelon_env.testing.membership import find_mismatch
 from echelon_env.testing.sampling import ActionSampler
 
 Seed = int | list[int | None] | None
-Course = list[dict[str, Any]]
-"""The trajectory of a sub-environment, in any mode: dicts with ``observation`` and ``info`` at the start of an episode,
-and also with ``reward``, ``terminated`` and ``truncated`` after a step."""
+Trajectory = list[dict[str, Any]]
+"""The trajectory of a sub-environment, equal in all modes: dicts with ``observation`` and ``info`` at the start of an
+episode, after a step also with ``reward``, ``terminated`` and ``truncated``."""
 
 
 class Results(NamedTuple):
-    """What `step` returned; after `reset`, with rewards and flags that are None."""
+    """The result of `step`, or of `reset` with None as rewards and flags."""
 
     observations: Any
     rewards: Any
@@ -33,7 +33,7 @@ class Results(NamedTuple):
 
 
 class Plan:
-    """Every sub-environment's actions, one for each step that it takes, chosen when first needed."""
+    """The actions of every sub-environment, one for each of its steps, chosen when first needed."""
 
     def __init__(self, space: Any, num_envs: int, seed: int, choose: ActionSampler) -> None:
         self._choose = choose
@@ -43,7 +43,7 @@ class Plan:
         self.rows: list[list[Any]] = [[] for _ in range(num_envs)]
 
     def action(self, index: int, entry: dict[str, Any], taken: int) -> Any:
-        """The action of a sub-environment after `taken` steps, the last of which led to `entry`."""
+        """The action of a sub-environment after `taken` steps. `entry` is the last entry of its trajectory."""
         row = self.rows[index]
         if taken == len(row):
             try:
@@ -65,12 +65,12 @@ class Plan:
         return twin
 
 
-class VectorWalk:
-    """Walks a vector environment from a reset on and keeps the courses of its sub-environments."""
+class VectorRollout:
+    """A rollout of a vector environment. It records the trajectories of the sub-environments."""
 
     def __init__(self, env: Any, mode: AutoresetMode, plan: Plan, ignored: Collection[str]) -> None:
         self.env, self.mode, self.plan, self._ignored = env, mode, plan, ignored
-        self.courses: list[Course] = [[] for _ in range(env.num_envs)]
+        self.trajectories: list[Trajectory] = [[] for _ in range(env.num_envs)]
         self.taken = [0] * env.num_envs
         self.ended = [0] * env.num_envs
         self.done = np.zeros(env.num_envs, np.bool_)
@@ -94,21 +94,21 @@ class VectorWalk:
                 continue
             changed = find_difference(before[i], self._last[i], path="observation")
             if changed:
-                path, was, came = changed
-                raise ConformanceError("reset_mask", f"{where}, sub-environment {i}, {path}", f"to stay {was}", came)
+                path, was, got = changed
+                raise ConformanceError("reset_mask", f"{where}, sub-environment {i}, {path}", f"to stay {was}", got)
         self.done &= ~mask
         return results
 
     def step(self, where: str) -> Results:
-        """Take a step in every sub-environment; in mode DISABLED those that ended must have been reset."""
+        """Take a step in every sub-environment. In mode DISABLED those that are done must have been reset."""
         actions = self._actions()
         given = copy.deepcopy(actions)
         with raising("step", where, "the step to be taken"):
             returned = self.env.step(given)
         written = find_difference(actions, given, path="actions")
         if written:
-            path, was, came = written
-            raise ConformanceError("actions_written", f"{where}, {path}", f"to stay {was}", came)
+            path, was, got = written
+            raise ConformanceError("actions_written", f"{where}, {path}", f"to stay {was}", got)
         if not isinstance(returned, tuple) or len(returned) != 5:
             raise ConformanceError("step", where, "a tuple of 5", f"{type(returned).__name__} {brief(returned)}")
         results = Results(*returned)
@@ -127,8 +127,8 @@ class VectorWalk:
         return results
 
     def advance(self, lengths: Sequence[int]) -> None:
-        """Step until every course has at least its length."""
-        while any(len(course) < length for course, length in zip(self.courses, lengths, strict=True)):
+        """Step until every trajectory has at least its given length."""
+        while any(len(trajectory) < length for trajectory, length in zip(self.trajectories, lengths, strict=True)):
             if self.mode == AutoresetMode.DISABLED and self.done.any():
                 self.reset_some(f"{self.mode.name}, reset by mask", self.done, None)
             self.step(f"{self.mode.name}, step {max(self.taken)}")
@@ -142,10 +142,10 @@ class VectorWalk:
         return Results(returned[0], None, None, None, returned[1])
 
     def _actions(self) -> Any:
-        # the step that resets takes no action: any will do, here the last one
+        # a step that resets ignores its action: repeat the last one
         chosen = [
-            self.plan.rows[i][self.taken[i] - 1] if self.done[i] else self.plan.action(i, course[-1], self.taken[i])
-            for i, course in enumerate(self.courses)
+            self.plan.rows[i][self.taken[i] - 1] if self.done[i] else self.plan.action(i, trajectory[-1], self.taken[i])
+            for i, trajectory in enumerate(self.trajectories)
         ]
         space = self.env.single_action_space
         empty: Any = create_empty_array(space, self.env.num_envs, fn=np.zeros)
@@ -163,10 +163,10 @@ class VectorWalk:
             raise ConformanceError("rewards", where, "finite numbers", brief(results.rewards))
 
     def _check_reset_step(self, where: str, index: int, results: Results) -> None:
-        came = [results.rewards[index], results.terminations[index], results.truncations[index]]
-        if any(came):
+        got = [results.rewards[index], results.terminations[index], results.truncations[index]]
+        if any(got):
             expected = "reward 0 and no flags in the step after the end"
-            described = "reward {}, terminated {}, truncated {}".format(*came)
+            described = "reward {}, terminated {}, truncated {}".format(*got)
             raise ConformanceError("next_step", f"{where}, sub-environment {index}", expected, described)
 
     def _append_first(self, where: str, index: int, infos: dict[str, Any]) -> None:
@@ -199,49 +199,49 @@ class VectorWalk:
             self._append_first(where, index, rest)
 
     def _append(self, where: str, index: int, entry: dict[str, Any]) -> None:
-        self.courses[index].append(copy_entry(f"{where}, sub-environment {index}", entry, self._ignored))
+        self.trajectories[index].append(copy_entry(f"{where}, sub-environment {index}", entry, self._ignored))
 
     def _split(self, where: str, observations: Any) -> list[Any]:
         mismatch = find_mismatch(self.env.observation_space, observations, "observations")
         if mismatch:
-            path, expected, came = mismatch
-            raise ConformanceError("observations", f"{where}, {path}", expected, came)
+            path, expected, got = mismatch
+            raise ConformanceError("observations", f"{where}, {path}", expected, got)
         return list(iterate(self.env.observation_space, observations))
 
 
 def copy_entry(where: str, entry: dict[str, Any], ignored: Collection[str]) -> dict[str, Any]:
-    """A deep copy of an entry of a course, whose info keeps the very objects under `ignored` keys."""
+    """A deep copy of an entry of a trajectory. Values under `ignored` keys of its info are not copied."""
     return {name: snapshot(f"{where}, {name}", part, ignored if name == "info" else ()) for name, part in entry.items()}
 
 
-def walk_single(env: Any, seed: int, plan: Plan, index: int, length: int, ignored: Collection[str]) -> Course:
-    """The course, `length` long, of a single environment that is reset without a seed after every end."""
+def rollout_single(env: Any, seed: int, plan: Plan, index: int, length: int, ignored: Collection[str]) -> Trajectory:
+    """The trajectory, with `length` entries, of a single environment that is reset without a seed after every end."""
     names, single = ("observation", "reward", "terminated", "truncated", "info"), f"single environment {index}"
-    course: Course = []
+    trajectory: Trajectory = []
     taken = 0
     while True:
         where = f"{single}, reset after {taken} steps"
         with raising("singles", where, "an observation and an info"):
             observation, info = env.reset(seed=None if taken else seed)
-        course.append(copy_entry(where, {"observation": observation, "info": info}, ignored))
+        trajectory.append(copy_entry(where, {"observation": observation, "info": info}, ignored))
         ended = False
-        while not ended and len(course) < length:
-            action, where = plan.action(index, course[-1], taken), f"{single}, step {taken}"
+        while not ended and len(trajectory) < length:
+            action, where = plan.action(index, trajectory[-1], taken), f"{single}, step {taken}"
             with raising("singles", where, "a step as in the batch"):
                 entry = dict(zip(names, env.step(action), strict=True))
-            course.append(copy_entry(where, entry, ignored))
-            ended = course[-1]["terminated"] or course[-1]["truncated"]
+            trajectory.append(copy_entry(where, entry, ignored))
+            ended = trajectory[-1]["terminated"] or trajectory[-1]["truncated"]
             taken += 1
-        if len(course) >= length:
-            return course
+        if len(trajectory) >= length:
+            return trajectory
 
 
 def info_of(
     infos: Any, index: int, num_envs: int, where: str, outer: NDArray[np.bool_] | None = None
 ) -> dict[str, Any]:
-    """One sub-environment's info, by Gymnasium's convention that ``infos["_key"]`` (num_envs,) bool masks ``"key"``.
+    """The info of one sub-environment. By Gymnasium's convention ``infos["_key"]`` (num_envs,) bool masks ``"key"``.
 
-    Within nested dicts a key without a mask has the one of its dict, `outer`.
+    In nested dicts a key without a mask inherits the mask of its dict, `outer`.
     """
     if not isinstance(infos, dict):
         raise ConformanceError("infos", where, "a dict", f"{type(infos).__name__} {brief(infos)}")
@@ -251,32 +251,32 @@ def info_of(
             continue
         mask = infos.get(f"_{key}", outer)
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
-            came = "none" if mask is None else brief(mask)
-            raise ConformanceError("infos", f"{where}, infos['_{key}']", f"a mask ({num_envs},) bool", came)
+            got = "none" if mask is None else brief(mask)
+            raise ConformanceError("infos", f"{where}, infos['_{key}']", f"a mask ({num_envs},) bool", got)
         if isinstance(value, dict):
-            # a final info is a batch of infos with its own masks
+            # `final_info` is a batch of infos with its own masks
             masked = None if key == "final_info" else mask
             part: Any = info_of(value, index, num_envs, f"{where}, infos[{key!r}]", masked)
         elif isinstance(value, np.ndarray) and value.shape[:1] == (num_envs,):
             part = value[index]
         else:
-            came = f"{type(value).__name__} {brief(value)}"
-            raise ConformanceError("infos", f"{where}, infos[{key!r}]", f"an array ({num_envs}, ...) or a dict", came)
+            got = f"{type(value).__name__} {brief(value)}"
+            raise ConformanceError("infos", f"{where}, infos[{key!r}]", f"an array ({num_envs}, ...) or a dict", got)
         if mask[index]:
             info[key] = part
     return info
 
 
 def _final(where: str, index: int, infos: dict[str, Any], ended: bool) -> dict[str, Any]:
-    """The final observation and the batch of final infos, checked to be there just where an episode ended."""
+    """The final observation and the batch of final infos. Checks that they exist exactly if an episode ended."""
     final: dict[str, Any] = {}
     for key in ("obs", "info"):
         name = f"final_{key}"
-        there = name in infos and bool(infos[f"_{name}"][index])
-        if there != ended:
-            expected = f"{name} {'for the ended' if ended else 'only where an episode ended'}"
-            came = "none" if ended else f"_{name} true"
-            raise ConformanceError("same_step", f"{where}, sub-environment {index}", expected, came)
-        if there:
+        exists = name in infos and bool(infos[f"_{name}"][index])
+        if exists != ended:
+            expected = f"{name} {'for the ended episode' if ended else 'only for ended episodes'}"
+            got = "none" if ended else f"_{name} true"
+            raise ConformanceError("same_step", f"{where}, sub-environment {index}", expected, got)
+        if exists:
             final[key] = infos[name][index] if key == "obs" else infos[name]
     return final
