@@ -1,6 +1,6 @@
 """Recurrent PPO, self-play and leagues for teams of mechs on `echelon_env`.
 
-The names below are imported at their first use: the settings of a run and ``echelon --help`` do not need torch.
+The names below are imported at their first use, so that ``echelon --help`` and the settings do not import torch.
 """
 
 import importlib

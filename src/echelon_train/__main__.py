@@ -1,7 +1,7 @@
-"""``python -m echelon_train``: the trainer's commands, also in several processes under torchrun.
+"""``python -m echelon_train``: the trainer's commands, also for several processes under torchrun.
 
-``torchrun --nproc-per-node 4 -m echelon_train skirmish`` trains as ``echelon train skirmish`` does, with that many
-battles in every process. The command's name may be left out if it is ``train``.
+``torchrun --nproc-per-node 4 -m echelon_train skirmish`` is ``echelon train skirmish`` in four processes, each with the
+configured number of battles. The command ``train`` may be omitted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     named = bool(arguments) and arguments[0] in COMMANDS
     with contextlib.ExitStack() as stack:
         stack.enter_context(distributed.process_group())
-        if distributed.rank() > 0:  # the first process speaks for all
+        if distributed.rank() > 0:  # only the first process prints
             stack.enter_context(contextlib.redirect_stdout(stack.enter_context(open(os.devnull, "w"))))
         return command_line(list(arguments) if named else ["train", *arguments])
 

@@ -1,21 +1,21 @@
-"""What can go wrong through no fault of the code: each with a message that a user can act on."""
+"""Errors whose messages tell users what to change."""
 
 
 class TrainError(Exception):
-    """A request that cannot be met; the message says why."""
+    """Base class of the trainer's errors."""
 
 
 class CheckpointError(TrainError):
-    """A checkpoint that is missing, foreign, damaged or made for another version."""
+    """A checkpoint is missing, damaged, of another version, or not a checkpoint."""
 
 
 class DeviceError(TrainError):
-    """A device that this machine or this build of torch does not have."""
+    """The device does not exist on this machine or in this build of torch."""
 
 
 class RunFolderError(TrainError):
-    """A run folder that cannot be used: it holds something already, or is no run."""
+    """A run folder is not empty, or is not a run."""
 
 
 class NonFiniteError(TrainError):
-    """Training has gone wrong: gradients are not finite."""
+    """Training stopped because gradients were not finite."""

@@ -1,4 +1,4 @@
-"""Reading tensors from files that may be anything, without running what is in them."""
+"""Reading and checking tensors from untrusted files, which cannot run code."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from echelon_train.errors import CheckpointError
 
 
 def weights_of(module: nn.Module) -> dict[str, Tensor]:
-    """A module's parameters and buffers by name, each once although parts share some, without gradients."""
+    """A module's parameters and buffers by name, detached; tensors shared by submodules appear once."""
     return {name: tensor.detach() for name, tensor in (*module.named_parameters(), *module.named_buffers())}
 
 
 def part_of(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names start with `prefix`, by the rest of the name."""
+    """The tensors whose names start with `prefix`, by their names without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def read_file(path: Path, limit: int) -> bytes:
-    """All of a file of at most `limit` bytes. Raises CheckpointError, with the reason."""
+    """Read a file of at most `limit` bytes. Raises CheckpointError, with the reason."""
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
     if len(data) > limit:
-        raise CheckpointError(f"{path}: larger than the {limit} bytes that it may have")
+        raise CheckpointError(f"{path}: larger than the limit of {limit} bytes")
     return data
 
 
 def parse_tensors(data: bytes, path: Path) -> dict[str, Tensor]:
-    """The tensors in the bytes of a safetensors file. Raises CheckpointError if they are none."""
+    """Parse the bytes of a safetensors file. Raises CheckpointError if they are invalid."""
     try:
         tensors: dict[str, Tensor] = safetensors.torch.load(data)
     except (safetensors.SafetensorError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{path}: no valid safetensors ({error})") from error
+        raise CheckpointError(f"{path}: not a valid safetensors file ({error})") from error
     return tensors
 
 
 def check_finite(weights: Mapping[str, Tensor]) -> None:
-    """Raise CheckpointError for a weight that is not finite."""
+    """Raise CheckpointError if a weight is not finite."""
     for name, tensor in weights.items():
         if not torch.isfinite(tensor).all():
             raise CheckpointError(f"weights: {name!r} holds values that are not finite")
 
 
 def check_shapes(module: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Raise CheckpointError unless a file's weights are, by name, shape and dtype, those of a module."""
+    """Raise CheckpointError unless a file's weights have the names, shapes and dtypes of a module."""
     expected = weights_of(module)
     if weights.keys() != expected.keys():
         names = sorted(weights.keys() ^ expected.keys())

@@ -1,4 +1,4 @@
-"""The threads of the processor that torch uses."""
+"""The number of CPU threads that torch uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 @contextlib.contextmanager
 def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use `count` threads of the processor within the block."""
+    """Let torch use `count` CPU threads within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

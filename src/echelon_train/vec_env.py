@@ -1,4 +1,4 @@
-"""Battles as a stable-baselines3 environment: the learner's mechs of all battles as rows."""
+"""Battles as a stable-baselines3 VecEnv; each row is a mech of the learner's team."""
 
 from __future__ import annotations
 
@@ -23,51 +23,53 @@ from echelon_train.policy import action_space, observation_space
 
 Infos = list[dict[str, Any]]
 Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
-"""What rows see: (rows, D); with a central critic a dict of that, ``observation``, and the ``state`` (rows, S)."""
+"""(rows, D); with a central critic a dict of ``observation`` (rows, D) and ``state`` (rows, S)."""
 
 
 class BattleVecEnv(VecEnv):  # type: ignore[misc]
-    """Battles as a vectorised environment: row `battle * n + mech` is a mech of the learner's team.
+    """Battles as a vectorised environment: row `battle * n + mech` is a mech of the learner's team of n mechs.
 
-    A row's episode is the battle: all rows of a battle end together, and the next battle starts at once. A dead mech
-    keeps its row until then and observes its objective only. The learner's team is drawn for every battle. At a
-    battle's end a row's info holds `terminal_observation`, `TimeLimit.truncated`, `outcome` (1 win, 0 draw, -1 loss),
-    `is_success`, and `episode` with the unscaled return `r`, the length `l` in decisions and the time `t` in seconds
-    since the environment was made. If the opponent is a player with `names`, one for each battle, the info also holds
-    that name as `opponent`.
+    An episode lasts until its battle ends, for all rows of the battle. Until then a dead mech keeps its row and
+    observes only its objective. The next battle starts at once. The learner's team is drawn at random for each battle.
+
+    At the end of a battle, the rows' infos have `terminal_observation`, `TimeLimit.truncated`, `outcome` (1 win, 0
+    draw, -1 loss), `is_success`, and `episode` with the unscaled return `r`, the length `l` in decisions and the time
+    `t` in seconds since the environment was created. If the opponent has `names`, one for each battle, the infos also
+    have that name as `opponent`.
 
     Parameters
     ----------
     config
         The battle; it must have ``dead_agents="persist"`` and teams of equal size.
     num_battles
-        Battles that are stepped at once.
+        Battles that are stepped in parallel.
     opponent
-        Who plays the other team: a scripted level, weights of several, or a policy, see `ControlledBattles`.
+        The player of the other team: a scripted level, weights of several levels, or a policy, see
+        `ControlledBattles`.
     seed
-        Seed of everything that is drawn, in `TRAINING_SEEDS`.
+        Seed of all random numbers, in `TRAINING_SEEDS`.
     num_threads
         Threads that step the battles.
     maps
-        The battles' maps: how many, which then follow from `seed`; a directory of recipes; or a `MapPool`. None: every
-        battle has a new map.
+        A number of maps, generated from `seed`; a directory of recipes; or a `MapPool`. None: every battle has a new
+        map.
     regenerate
-        Every how many battles a place's map changes.
+        Number of successive battles on one map.
     central
-        Whether rows also see, as a centralised critic does, the whole battle: observations are then a dict with
-        ``observation`` and ``state``, the global state as the learner's team sees it.
+        Add the global state, for a centralised critic: observations are a dict of ``observation`` and ``state``, the
+        state from the view of the learner's team.
     state_mechs
-        Mechs that the state has room for, an even number: the own team's come first, the enemy's begin in the middle,
-        and what is not filled is 0. The battle's own number by default; with that of the largest battle one critic goes
-        through a curriculum.
+        Number of mechs that the state has room for, even. The learner's mechs come first, the enemy's start in the
+        middle, and unused entries are 0. By default the battle's number of mechs. With the number of the largest battle
+        one critic can train on all stages of a curriculum.
 
     Raises
     ------
     ConfigError
-        If the configuration does not fit, the opponent is unknown, a map is kept for evaluation, or `state_mechs` is
-        odd, too small, or given without `central`.
+        If the configuration does not fit, the opponent is unknown, a map is reserved for evaluation, or `state_mechs`
+        is odd, too small, or given without `central`.
     ValueError
-        For a seed that is not one of training.
+        For a seed that is not in `TRAINING_SEEDS`.
     """
 
     def __init__(
@@ -84,9 +86,9 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         state_mechs: int | None = None,
     ) -> None:
         if config.dead_agents != "persist":
-            raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode is the battle")
+            raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode lasts until the battle ends")
         if len(config.blue) != len(config.red):
-            raise ConfigError("BattleVecEnv needs teams of equal size: the learner plays both")
+            raise ConfigError("BattleVecEnv needs teams of equal size: the learner plays either team")
         check_integer("num_battles", num_battles)
         check_seeds([seed], TRAINING_SEEDS)
         self.render_mode = None
@@ -95,7 +97,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._regenerate = check_integer("regenerate", regenerate)
         self._state = StateLayout(config, state_mechs) if central else None
         if state_mechs is not None and not central:
-            raise ConfigError("state_mechs: only with central = True is there a state")
+            raise ConfigError("state_mechs: needs central = True")
         space: spaces.Space[Any] = observation_space()
         if self._state is not None:
             space = spaces.Dict({"observation": space, "state": self._state.space})
@@ -118,7 +120,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._actions: NDArray[np.float32] = np.zeros((self.num_envs, *self.action_space.shape), np.float32)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Begin the stream of battles of another run seed at the next reset; None keeps the present one.
+        """Set the seed of the battles from the next reset on; None keeps the current one.
 
         Raises ValueError for a seed that is not in `TRAINING_SEEDS`.
         """
@@ -129,58 +131,58 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         return [self._run_seed] * self.num_envs
 
     def reset(self) -> Observations:
-        """Begin new battles everywhere. Returns `Observations`, float32."""
-        return self._see(self._begin(np.ones(self.num_battles, np.bool_)))
+        """Start new battles in all rows. Returns `Observations`, float32."""
+        return self._row_observations(self._start_battles(np.ones(self.num_battles, np.bool_)))
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
-        """Take the actions (rows, A) of the next step."""
+        """Set the actions (rows, A) of the next step."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Observations, NDArray[np.float32], NDArray[np.bool_], Infos]:
-        """Step all battles and replace those that end. Returns fresh arrays (rows, ...) and the rows' infos."""
+        """Step all battles and restart those that end. Returns new arrays (rows, ...) and the rows' infos."""
         actions = self._actions.reshape(self.num_battles, self.team_size, -1)
         observations, rewards, _, truncated = self.battles.step(actions)
-        seen = self._see(observations)
+        row_observations = self._row_observations(observations)
         row_rewards = self._rows(rewards)
         self._returns += row_rewards
         self._lengths += 1
         over = self.battles.battle_over
         infos: Infos = [{} for _ in range(self.num_envs)]
         if over.any():
-            self._report_ends(over, seen, truncated, infos)
-            seen = self._see(self._begin(over))
-        return seen, row_rewards, np.repeat(over, self.team_size), infos
+            self._report_episodes(over, row_observations, truncated, infos)
+            row_observations = self._row_observations(self._start_battles(over))
+        return row_observations, row_rewards, np.repeat(over, self.team_size), infos
 
     def set_rewards(self, rewards: RewardConfig) -> None:
-        """Weigh the rewards of later steps in another way; battles in progress, and their returns so far, continue.
+        """Change the reward weights from the next step on; current battles, and their returns so far, continue.
 
-        Raises ValueError, with nothing changed, for another discount `gamma`, and `ConfigError` for impossible weights.
+        Raises ValueError for another discount `gamma`, and `ConfigError` for invalid weights, with nothing changed.
         """
         self.battles.set_rewards(rewards)
 
     def state_arrays(self) -> Arrays:
-        """Everything that the future depends on but the learner's actions, as plain arrays by name.
+        """The complete state of the environment as arrays by name, for `restore_arrays`.
 
-        That is the battles', their opponents' and the stream of battles' state, the reward weights that hold, and the
-        content hashes of the maps that the pool has made. Arrays are of numbers or booleans, without records and
-        objects, fit for safetensors and `numpy.savez`. Wall-clock time is no part of it.
+        It has the state of the battles and of the opponent, the counters of episodes, the current reward weights, and
+        the content hashes of the maps that the pool has generated, but not the wall-clock time. Arrays are numeric or
+        boolean, without records and objects, so that safetensors and `numpy.savez` can write them.
 
         Raises `NotResetError` before the first reset, and `ConfigError` for an opponent that is not `Resumable`.
         """
-        arrays = {name: getattr(self, f"_{name}").copy() for name in self._stream_kinds()}
+        arrays = {name: getattr(self, f"_{name}").copy() for name in self._counter_kinds()}
         arrays["run"] = np.array([self._run_seed, self._regenerate], np.int64)
         return arrays | named("battles", self.battles.state_arrays())
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> Observations:
-        """Restore the `state_arrays` of an environment that was made with the same arguments.
+        """Restore the `state_arrays` of an environment that was created with the same arguments.
 
-        Only `num_threads`, `central` and `state_mechs` may differ. Returns the present `Observations`, as `reset` does.
+        Only `num_threads`, `central` and `state_mechs` may differ. Returns the current `Observations`, as `reset` does.
 
-        Raises ValueError, with nothing changed, where the arrays are not of such an environment, and `ConfigError` for
-        an opponent that is not `Resumable`.
+        Raises ValueError, with nothing changed, if the arrays are invalid or of another environment, and `ConfigError`
+        for an opponent that is not `Resumable`.
         """
         own = without(arrays, "battles")
-        check_arrays("the environment", own, {**self._stream_kinds(), "run": ((2,), np.int64)})
+        check_arrays("the environment", own, {**self._counter_kinds(), "run": ((2,), np.int64)})
         run_seed, regenerate = own["run"].tolist()
         check_same("the environment", "regenerate", self._regenerate, regenerate)
         check_seeds([run_seed], TRAINING_SEEDS)
@@ -188,52 +190,52 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             raise ValueError("state of the environment: expected episodes from 1, lengths from 0 and finite returns")
         observations = self.battles.restore_arrays(part_of(arrays, "battles"))
         self._run_seed = run_seed
-        for name in self._stream_kinds():
+        for name in self._counter_kinds():
             setattr(self, f"_{name}", own[name].copy())
-        return self._see(observations)
+        return self._row_observations(observations)
 
     def close(self) -> None:
         """Stop the engine's threads."""
         self.battles.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """The environment's attribute, once per row asked for. Raises AttributeError."""
+        """The environment's attribute, once for each requested row. Raises AttributeError."""
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Set an attribute of the environment; rows share it, so it can only be set for all of them."""
+        """Set an attribute of the environment; since rows share it, only for all rows."""
         self._check_all_rows(indices, "set an attribute")
         setattr(self, attr_name, value)
 
     def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """Call a method of the environment once; every row gets its result."""
+        """Call a method of the environment once; all rows get its result."""
         self._check_all_rows(indices, "call a method")
         return [getattr(self, method_name)(*method_args, **method_kwargs)] * self.num_envs
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Any = None) -> list[bool]:
-        """No row is wrapped, but rows report their episodes themselves as SB3's `Monitor` would."""
+        """True for SB3's `Monitor`, because rows report their episodes as it does; False for other wrappers."""
         return [wrapper_class.__name__ == "Monitor" for _ in self._get_indices(indices)]
 
-    def _begin(self, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Begin the next battle of the masked places: its seed and the learner's side follow from the run's seed.
+    def _start_battles(self, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Start the next battles where `mask` is True. The run's seed determines their seeds and the learner's sides.
 
         Returns the learner's observations of all battles, (B, n, D).
         """
         seeds, map_seeds = np.zeros((2, self.num_battles), np.uint64)
         sides = np.zeros(self.num_battles, np.int8)
-        for place in np.flatnonzero(mask).tolist():
-            episode = int(self._episodes[place])
-            seeds[place] = seed = training_seed(self._run_seed, place, episode)
-            map_seeds[place] = training_seed(self._run_seed, place, episode - episode % self._regenerate)
-            sides[place] = learner_side(seed)
+        for index in np.flatnonzero(mask).tolist():
+            episode = int(self._episodes[index])
+            seeds[index] = seed = training_seed(self._run_seed, index, episode)
+            map_seeds[index] = training_seed(self._run_seed, index, episode - episode % self._regenerate)
+            sides[index] = learner_side(seed)
         observations = self.battles.reset(seeds, mask, sides, map_seeds)
         self._episodes[mask] += 1
         self._lengths[mask] = 0
         self._returns[np.repeat(mask, self.team_size)] = 0.0
         return observations
 
-    def _report_ends(
-        self, over: NDArray[np.bool_], seen: Observations, truncated: NDArray[np.bool_], infos: Infos
+    def _report_episodes(
+        self, over: NDArray[np.bool_], observations: Observations, truncated: NDArray[np.bool_], infos: Infos
     ) -> None:
         now = round(time.perf_counter() - self._started, 6)
         names = getattr(self._opponent, "names", None)
@@ -242,7 +244,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             for mech in range(self.team_size):
                 row = battle * self.team_size + mech
                 infos[row] = {
-                    "terminal_observation": row_of(seen, row),
+                    "terminal_observation": row_of(observations, row),
                     "TimeLimit.truncated": bool(truncated[battle, mech]),
                     "outcome": outcome,
                     "is_success": outcome > 0,
@@ -251,20 +253,20 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
                 if names is not None:
                     infos[row]["opponent"] = names[battle]
 
-    def _see(self, observations: NDArray[np.float32]) -> Observations:
-        """What the rows see, given the learner's observations (B, n, D)."""
+    def _row_observations(self, observations: NDArray[np.float32]) -> Observations:
+        """The rows' observations, from the learner's observations (B, n, D)."""
         rows = self._rows(observations)
         if self._state is None:
             return rows
-        states = self._state.lay_out(self.battles.global_state())
+        states = self._state.pad(self.battles.global_state())
         return {"observation": rows, "state": np.repeat(states, self.team_size, axis=0)}
 
     def _rows(self, array: NDArray[np.float32]) -> NDArray[np.float32]:
-        """An array (battles, mechs, ...) as (rows, ...)."""
+        """Reshape (battles, mechs, ...) to (rows, ...)."""
         return array.reshape(self.num_envs, *array.shape[2:])
 
-    def _stream_kinds(self) -> dict[str, Kind]:
-        """Shapes and dtypes of what is counted of the stream of battles."""
+    def _counter_kinds(self) -> dict[str, Kind]:
+        """Shapes and dtypes of the counters of episodes."""
         return {
             "episodes": ((self.num_battles,), np.int64),
             "lengths": ((self.num_battles,), np.int64),
@@ -273,23 +275,23 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def _check_all_rows(self, indices: Any, what: str) -> None:
         if set(self._get_indices(indices)) != set(range(self.num_envs)):
-            raise ValueError(f"rows share one environment: cannot {what} for some of them only")
+            raise ValueError(f"rows share one environment: cannot {what} for some rows only")
 
 
 class StateLayout:
-    """The global state of a battle with room for further mechs: each team's follow its own.
+    """Pads a battle's global state to a larger number of mechs; padding follows the mechs of each team.
 
     Parameters
     ----------
     config
-        The battle, of teams of equal size.
+        The battle, with teams of equal size.
     mechs
-        Mechs of both teams that there is room for; the battle's by default.
+        Number of mechs of both teams in the padded state; by default the battle's.
 
     Raises
     ------
     ConfigError
-        If that is no even number, or less than the battle's.
+        If the number is odd, or less than the battle's.
     """
 
     def __init__(self, config: BattleConfig, mechs: int | None = None) -> None:
@@ -299,7 +301,7 @@ class StateLayout:
         own, padded = state_streams(config.num_mechs), state_streams(room)
         low, high = stream_bounds(padded)
         self.space = spaces.Box(low, high, dtype=np.float32)
-        """Of the padded state, (S,) float32; its streams are `state_streams(mechs)`."""
+        """The space of the padded state, (S,) float32; its streams are `state_streams(mechs)`."""
         places = np.arange(config.num_mechs)
         places[config.num_mechs // 2 :] += (room - config.num_mechs) // 2
         width = own["units"].row_width
@@ -307,34 +309,37 @@ class StateLayout:
         rest = [np.arange(padded[name].start, padded[name].stop) for name in ("clock", "battle_map")]
         self._columns = np.concatenate([rest[0], units, rest[1]])
 
-    def lay_out(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The battle's states (B, s) as padded ones (B, S)."""
+    def pad(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Pad states (B, s) to (B, S)."""
         padded = np.zeros((len(states), *self.space.shape), np.float32)
         padded[:, self._columns] = states
         return padded
 
 
-def row_of(seen: Observations, row: int) -> Observations:
+def row_of(observations: Observations, row: int) -> Observations:
     """A copy of one row's observation."""
-    return {name: part[row].copy() for name, part in seen.items()} if isinstance(seen, dict) else seen[row].copy()
+    if isinstance(observations, dict):
+        return {name: part[row].copy() for name, part in observations.items()}
+    copy: NDArray[np.float32] = observations[row].copy()
+    return copy
 
 
 def training_pool(maps: Maps, config: BattleConfig, seed: int) -> MapPool | None:
-    """The pool of maps for training, without maps reserved for evaluation; None: a new map for every battle.
+    """The pool of training maps, or None: a new map for every battle.
 
     Parameters
     ----------
     maps
-        How many maps, a directory of recipes, a `MapPool`, or None.
+        A number of maps, a directory of recipes, a `MapPool`, or None.
     config
         The battle that the maps are for.
     seed
-        The run's seed, which a number of maps follows from.
+        The run's seed; a number of maps is generated from it.
 
     Raises
     ------
     ConfigError
-        For maps that are none or do not fit the battle, and for one of `EVALUATION_SEEDS` among their seeds.
+        For invalid maps, for maps that do not fit the battle, and for maps with one of `EVALUATION_SEEDS`.
     """
     if isinstance(maps, (int, np.integer)):
         count = check_integer("maps", maps)
@@ -342,12 +347,12 @@ def training_pool(maps: Maps, config: BattleConfig, seed: int) -> MapPool | None
             raise ConfigError(f"maps: expected 1 to {MAX_MAPS} maps, got {count}", "maps")
         return MapPool(config, [training_map_seed(seed, number) for number in range(count)])
     pool = map_pool(maps, config)
-    kept = [] if pool is None else [each for each in pool.seeds if each in EVALUATION_SEEDS]
-    if kept:
-        raise ConfigError(f"maps: seed {kept[0]} in {maps!r} is kept for evaluation", "maps")
+    reserved = [] if pool is None else [seed for seed in pool.seeds if seed in EVALUATION_SEEDS]
+    if reserved:
+        raise ConfigError(f"maps: seed {reserved[0]} in {maps!r} is reserved for evaluation", "maps")
     return pool
 
 
 def learner_side(seed: int) -> int:
-    """The learner's team, 0 or 1, in the training battle of a seed: a bit of a hash of the seed."""
+    """The learner's team, 0 or 1, in the training battle with a seed: one bit of a hash of the seed."""
     return training_seed(seed, 0, 0) & 1

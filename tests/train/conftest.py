@@ -16,14 +16,14 @@ def quiet() -> Console:
 
 
 @pytest.fixture(autouse=True)
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs leave no picture, which takes longer than all the rest of a short run; that of `finished_run` is drawn."""
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs draw no plots, which take longer than the rest of a short run; only `finished_run` has them."""
     monkeypatch.setattr("echelon_train.runs.run.save_run_curves", lambda folder: None)
 
 
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a short run; only read it."""
+    """The folder of a short run; tests must not change it."""
     out = tmp_path_factory.mktemp("runs") / "finished"
     train(small_run(eval_every=32), out, console=Console(quiet=True))
     return out
@@ -41,7 +41,7 @@ def league(tmp_path: Path) -> League:
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
-    """The file of a scenario."""
+    """The file of a tiny scenario."""
     path = tmp_path / "tiny.toml"
     path.write_text(TINY)
     return path

@@ -1,4 +1,4 @@
-"""Runs that stop at a chosen step, and the differences of two runs."""
+"""Interrupting runs at a given step, and comparing two runs."""
 
 import dataclasses
 import math
@@ -33,7 +33,7 @@ OPTIONS = {  # of the command line
 
 
 def resumable_run(network: dict | None = None, ppo: dict | None = None, **overrides: object) -> TrainConfig:
-    """A run of five iterations, whose battles end at other times than its rollouts."""
+    """A run of five iterations, whose battles do not end together with its rollouts."""
     return small_run(
         network=NetworkConfig(width=8, head=8, set_width=4, map_channels=2, **(network or {})),
         ppo=PPOConfig(**({"n_steps": 16, "chunk": 8, "batch_size": 16, "n_epochs": 2} | (ppo or {}))),
@@ -41,21 +41,21 @@ def resumable_run(network: dict | None = None, ppo: dict | None = None, **overri
     )
 
 
-def at_step(monkeypatch: pytest.MonkeyPatch, step: int, happen: Callable[[], object]) -> None:
-    """Let something happen in a step of the environment, counted from now."""
+def at_step(monkeypatch: pytest.MonkeyPatch, step: int, function: Callable[[], object]) -> None:
+    """Call a function in the given step of the environment, counted from now."""
     stock, left = BattleVecEnv.step_wait, [step]
 
     def step_wait(self):
         left[0] -= 1
         if left[0] == 0:
-            happen()
+            function()
         return stock(self)
 
     monkeypatch.setattr(BattleVecEnv, "step_wait", step_wait)
 
 
 def differences(first: Path, second: Path) -> list[str]:
-    """What is not the same, to the bit, in the last checkpoints and all metrics of two runs, but for times."""
+    """Bitwise differences of two runs in their last checkpoints and all metrics, except times."""
     return [*_state_differences(first, second), *_metrics_differences(first, second)]
 
 
@@ -75,7 +75,7 @@ def _state(run: Path) -> dict[str, object]:
 
 
 def _without_times(values: Any) -> Any:
-    """The values of a state, in all processes, without the seconds at which episodes ended."""
+    """The values of a state, in all processes, without the times at which episodes ended."""
     if isinstance(values, list):
         return [_without_times(each) for each in values]
     if not isinstance(values, Mapping):

@@ -15,12 +15,12 @@ NETWORK = NetworkConfig(width=8, head=8)
 
 
 def small_battle(scenario: str = "duel", max_steps: int = 12, **overrides: object) -> BattleConfig:
-    """A battle that is over after a few decisions."""
+    """A battle of a few decisions."""
     return make_config(battle_config(scenario), max_steps=max_steps, **overrides)
 
 
 def small_run(**overrides: object) -> TrainConfig:
-    """A run of a few updates of a small network."""
+    """A run of a few updates with a small network."""
     config = TrainConfig(
         battle=small_battle(),
         opponent="trivial",
@@ -37,7 +37,7 @@ def small_run(**overrides: object) -> TrainConfig:
 
 
 def small_evaluation(player: str = "policy", outcomes: tuple[int, ...] = (1, 1, 0, -1, -1, -1)) -> Evaluation:
-    """An evaluation with invented battles."""
+    """An evaluation with made-up battles."""
     battles = tuple(
         Battle(number, number // 2, f"{number // 2}", number % 2, outcome, "elimination", 1.0, (0.0, 0.0), (1, 1))
         for number, outcome in enumerate(outcomes)
@@ -45,8 +45,8 @@ def small_evaluation(player: str = "policy", outcomes: tuple[int, ...] = (1, 1, 
     return Evaluation(Match("duel", player, "novice", ("sampled", "scripted"), battles, ({}, {})), 3, None, None)
 
 
-def lively_policy(seed: int = 0) -> BattlePolicy:
-    """A policy whose actions are large and hang on every bit of its state."""
+def sensitive_policy(seed: int = 0) -> BattlePolicy:
+    """A policy with large actions that depend on every bit of its recurrent state."""
     policy = build_policy(NETWORK, seed)
     with torch.no_grad():
         policy.action_net.weight.mul_(200.0)

@@ -1,4 +1,4 @@
-"""What importing the trainer's packages loads."""
+"""Imports of the trainer's packages."""
 
 import subprocess
 import sys

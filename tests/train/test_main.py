@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from echelon_train import __main__ as module
+from echelon_train import __main__ as main_module
 
 
 @pytest.mark.parametrize(
@@ -16,14 +16,14 @@ from echelon_train import __main__ as module
         ([], ["train"]),
     ],
 )
-def test_the_name_of_the_command_may_be_left_out(given, expected, monkeypatch):
+def test_the_command_train_may_be_omitted(given, expected, monkeypatch):
     seen = []
-    monkeypatch.setattr(module, "command_line", lambda arguments: seen.append(arguments) or 7)
-    assert module.main(given) == 7
+    monkeypatch.setattr(main_module, "command_line", lambda arguments: seen.append(arguments) or 7)
+    assert main_module.main(given) == 7
     assert seen == [expected]
 
 
-def test_it_is_the_command_line():
+def test_the_module_runs_the_command_line():
     found = subprocess.run(
         [sys.executable, "-m", "echelon_train", "train", "no-such-run.toml"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""SuperSuit's conversion stays usable for those who compose wrappers; our trainer does not sit on it."""
+"""SuperSuit converts the environment for stable-baselines3; the trainer does not depend on it."""
 
 import numpy as np
 import supersuit
@@ -9,14 +9,14 @@ from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM
 
 
-def make():
-    # The dead persist: SuperSuit's conversion needs the same agents from the first step to the last.
+def make_env():
+    # SuperSuit's conversion needs the same agents in all steps, so dead mechs must persist
     env = echelon_env.parallel_env("skirmish", dead_agents="persist", max_steps=6)
     return supersuit.pettingzoo_env_to_vec_env_v1(env)
 
 
-def test_every_mech_becomes_a_row_that_restarts():
-    rows = supersuit.concat_vec_envs_v1(make(), 2, base_class="stable_baselines3")
+def test_each_mech_is_a_row_that_restarts():
+    rows = supersuit.concat_vec_envs_v1(make_env(), 2, base_class="stable_baselines3")
     observations = rows.reset()
     assert observations.shape == (20, OBSERVATION_DIM)
     ended = 0
@@ -27,6 +27,6 @@ def test_every_mech_becomes_a_row_that_restarts():
     assert np.isfinite(observations).all()
 
 
-def test_stock_ppo_trains_on_it():
-    rows = supersuit.concat_vec_envs_v1(make(), 2, base_class="stable_baselines3")
+def test_sb3_ppo_trains():
+    rows = supersuit.concat_vec_envs_v1(make_env(), 2, base_class="stable_baselines3")
     PPO("MlpPolicy", rows, n_steps=8, batch_size=32, n_epochs=1, device="cpu").learn(160)

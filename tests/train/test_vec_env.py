@@ -33,24 +33,24 @@ def test_shapes_and_types():
     assert all(env.observation_space.contains(row) for row in observations)
 
 
-def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
-    """Every number equals that of a plain engine which is stepped beside it and reset by this test alone."""
+def test_rows_equal_the_learners_mechs_in_a_plain_engine():
+    """All results equal those of a plain engine that the test steps and resets itself."""
     config = small_battle("skirmish", max_steps=6)
     battles, size, seed = 3, 5, 4
     env = BattleVecEnv(config, battles, opponent="novice", seed=seed)
     engine = BattleEngine(config, battles)
-    rivals = opponents.make("novice", seed, config)
+    opponent_player = opponents.make("novice", seed, config)
 
-    def begin(episode: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def start(episode: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         seeds = [training_seed(seed, place, episode) for place in range(battles)]
         sides = np.array([learner_side(s) for s in seeds])
         engine.reset(seeds)
-        rivals.reset(np.ones(battles * size, np.bool_))
+        opponent_player.reset(np.ones(battles * size, np.bool_))
         rows = np.arange(battles)[:, None], sides[:, None] * size + np.arange(size)
         other = rows[0], (1 - sides[:, None]) * size + np.arange(size)
         return sides, rows, other
 
-    sides, own, other = begin(0)
+    sides, own, other = start(0)
     observations = env.reset()
     returns = np.zeros(battles * size)
     all_sides = set(sides.tolist())
@@ -58,7 +58,7 @@ def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
         np.testing.assert_array_equal(observations, engine.out.observations[own].reshape(battles * size, -1))
         both = np.zeros((battles, 10, ACTION_DIM), np.float32)
         both[own] = actions.reshape(battles, size, ACTION_DIM)
-        both[other] = rivals.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(
+        both[other] = opponent_player.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(
             -1, size, ACTION_DIM
         )
         engine.step(both)
@@ -80,12 +80,12 @@ def test_rows_are_the_learners_mechs_of_the_engine_and_ends_are_real():
             assert info["episode"]["r"] == pytest.approx(returns[row], abs=1e-5)
             assert info["episode"]["l"] == 6
         returns[:] = 0
-        sides, own, other = begin(number // 6)
+        sides, own, other = start(number // 6)
         all_sides |= set(sides.tolist())
     assert all_sides == {0, 1}
 
 
-def test_the_clock_truncates_where_the_configuration_says_so():
+def test_the_time_limit_can_truncate():
     config = make_config("duel", max_steps=3, dead_agents="persist", time_limit="truncate")
     env = BattleVecEnv(config, 2, opponent="trivial")
     env.reset()
@@ -95,14 +95,14 @@ def test_the_clock_truncates_where_the_configuration_says_so():
     assert all(info["TimeLimit.truncated"] for info in infos)
 
 
-def test_battles_end_one_by_one():
-    """A battle that ends early restarts alone; its neighbour's clock continues."""
+def test_battles_end_independently():
+    """A battle that ends early restarts; the other battle continues."""
     env = BattleVecEnv(small_battle(max_steps=400, zone={"score_to_win": 5.0}), 2, opponent="trivial", seed=3)
     env.reset()
     lengths: list[list[int]] = [[], []]
-    still = np.zeros((2, ACTION_DIM), np.float32)
+    idle = np.zeros((2, ACTION_DIM), np.float32)
     for _ in range(400):
-        _, _, dones, infos = env.step(still)
+        _, _, dones, infos = env.step(idle)
         for battle in np.flatnonzero(dones):
             lengths[battle].append(infos[battle]["episode"]["l"])
             assert infos[battle]["outcome"] == -1
@@ -112,14 +112,14 @@ def test_battles_end_one_by_one():
     assert np.cumsum(lengths[0])[0] != np.cumsum(lengths[1])[0]
 
 
-def test_the_dead_see_the_objective_alone_until_the_battle_ends():
+def test_dead_mechs_observe_only_the_objective():
     catalog = make_config("skirmish").to_dict()["catalog"]
     for mech_class in catalog["mech_classes"]:
         mech_class["armour"] = 5.0  # one hit kills
     config = make_config(small_battle("skirmish", max_steps=480), terrain={"size": 56}, catalog=catalog)
     env = BattleVecEnv(config, 2, opponent="novice", seed=1)
     objective = STREAMS["objective"].part
-    walker = opponents.make("novice", 9)  # walks to the zone, so that mechs die before the battle is over
+    walker = opponents.make("novice", 9)  # it walks to the zone, so that mechs die before the battle ends
     observations = env.reset()
     long_dead = np.zeros(env.num_envs, np.bool_)
     dead_rows = 0
@@ -135,13 +135,13 @@ def test_the_dead_see_the_objective_alone_until_the_battle_ends():
         assert (observations[~was_dead, Self.ALIVE] == 1).all()
         if dones.any():
             break
-        assert not rewards[long_dead].any()  # it fired nothing, so nothing of its is still in flight
+        assert not rewards[long_dead].any()  # they never fired, so none of their shots is in flight
         dead_rows += int(long_dead.sum())
         long_dead = was_dead
     assert dead_rows > 0
 
 
-def test_the_same_seed_plays_the_same_battles():
+def test_the_seed_determines_the_battles():
     runs = []
     for seed in (3, 3, 4):
         env = BattleVecEnv(small_battle(max_steps=4), 2, opponent="novice", seed=seed)
@@ -151,7 +151,7 @@ def test_the_same_seed_plays_the_same_battles():
     assert not np.array_equal(runs[0], runs[2])
 
 
-def test_seed_restarts_the_stream():
+def test_seed_restarts_the_battles():
     env = BattleVecEnv(small_battle(), 2, opponent="trivial", seed=3)
     first = env.reset()
     assert not np.array_equal(env.reset(), first)
@@ -159,14 +159,14 @@ def test_seed_restarts_the_stream():
     assert np.array_equal(env.reset(), first)
 
 
-def test_training_seeds_only():
+def test_battles_have_training_seeds():
     env = BattleVecEnv(small_battle(), 4, opponent="trivial")
     env.reset()
     assert all(int(seed) in TRAINING_SEEDS for seed in env.battles.engine.state.battles["seed"])
 
 
-def test_reward_weights_can_change_between_steps():
-    """Everything else, the battles in progress among it, is as without the change."""
+def test_set_rewards_changes_rewards_only():
+    """The battles, their ends and all observations are unchanged."""
     plain, changed = (
         BattleVecEnv(small_battle("skirmish", max_steps=6), 2, opponent="trivial", num_threads=2) for _ in range(2)
     )
@@ -193,7 +193,7 @@ def test_reward_weights_can_change_between_steps():
     assert changed.battles.config.rewards == sharing
 
 
-def test_rewards_that_cannot_be_change_nothing():
+def test_invalid_rewards_change_nothing():
     env = BattleVecEnv(small_battle(), 1)
     before = env.battles.config
     for rewards, message in (
@@ -207,8 +207,8 @@ def test_rewards_that_cannot_be_change_nothing():
 
 
 @pytest.mark.parametrize(("scenario", "mechs"), [("skirmish", None), ("skirmish", 20), ("duel", 6)])
-def test_a_central_critic_sees_the_whole_battle(scenario, mechs):
-    """As the learner's team sees it: its own mechs, then room, the enemy's, and room again."""
+def test_a_central_critic_observes_the_global_state(scenario, mechs):
+    """From the view of the learner's team: its mechs, padding, the enemy's mechs, padding."""
     config = small_battle(scenario, max_steps=4)
     env = BattleVecEnv(config, 4, opponent="trivial", central=True, state_mechs=mechs, seed=2)
     plain = BattleVecEnv(config, 4, opponent="trivial", seed=2)
@@ -259,15 +259,15 @@ def test_a_state_can_be_restored_with_a_central_critic():
     assert seen["state"].shape == (2, *central.observation_space["state"].shape)
 
 
-def test_rooms_for_states_that_cannot_be():
+def test_invalid_state_mechs():
     for mechs, message in ((4, "at least 10, got 4"), (11, "even number, got 11"), (12.0, "integer of at least 10")):
         with pytest.raises(ConfigError, match=f"state_mechs: expected an .*{message}"):
             BattleVecEnv(small_battle("skirmish"), 2, central=True, state_mechs=mechs)
-    with pytest.raises(ConfigError, match="state_mechs: only with central"):
+    with pytest.raises(ConfigError, match="state_mechs: needs central"):
         BattleVecEnv(small_battle("skirmish"), 2, state_mechs=10)
 
 
-def test_the_methods_of_a_vec_env():
+def test_methods_of_vec_env():
     env = BattleVecEnv(small_battle(), 3, opponent="trivial")
     assert env.get_attr("num_battles") == [3, 3, 3]
     assert env.get_attr("team_size", [0, 2]) == [1, 1]
@@ -283,7 +283,7 @@ def test_the_methods_of_a_vec_env():
     assert env.env_is_wrapped(VecNormalize, indices=[1]) == [False]
 
 
-def test_impossible_battles_are_refused():
+def test_invalid_battles_are_rejected():
     with pytest.raises(ConfigError, match="persist"):
         BattleVecEnv(make_config("duel"), 2)
     with pytest.raises(ConfigError, match="equal size"):
@@ -292,7 +292,7 @@ def test_impossible_battles_are_refused():
         BattleVecEnv(small_battle(), 2, opponent="novic")
 
 
-def test_stock_ppo_trains_and_evaluates_on_it():
+def test_sb3_ppo_trains_and_evaluates():
     env = BattleVecEnv(small_battle(max_steps=5), 4, opponent="trivial")
     model = PPO("MlpPolicy", env, n_steps=8, batch_size=16, n_epochs=1, device="cpu", seed=0)
     model.learn(64)
@@ -304,7 +304,7 @@ def test_stock_ppo_trains_and_evaluates_on_it():
 
 
 @pytest.mark.parametrize("seed", [EVALUATION_SEEDS.start, EVALUATION_SEEDS.stop - 1, np.int64(2**62)])
-def test_seeds_of_evaluation_are_refused(seed):
+def test_evaluation_seeds_are_rejected(seed):
     config = small_battle()
     with pytest.raises(ValueError, match=f"seed {seed} is outside .* kept for evaluation"):
         BattleVecEnv(config, 1, seed=seed)
@@ -314,17 +314,19 @@ def test_seeds_of_evaluation_are_refused(seed):
     assert env.seed() == [0]
 
 
-def test_maps_of_evaluation_are_refused(tmp_path):
+def test_evaluation_maps_are_rejected(tmp_path):
     config = small_battle()
     pool = MapPool(config, [3, EVALUATION_SEEDS.start + 5])
-    with pytest.raises(ConfigError, match=r"maps: seed 4611686018427387909 in MapPool\(2 maps of \d+ m\) is kept for"):
+    with pytest.raises(
+        ConfigError, match=r"maps: seed 4611686018427387909 in MapPool\(2 maps of \d+ m\) is reserved for"
+    ):
         BattleVecEnv(config, 1, maps=pool)
     (tmp_path / "a.json").write_text(pool[1].recipe.to_json())
-    with pytest.raises(ConfigError, match=r"maps: seed 4611686018427387909 in .* is kept for"):
+    with pytest.raises(ConfigError, match=r"maps: seed 4611686018427387909 in .* is reserved for"):
         BattleVecEnv(config, 1, maps=tmp_path)
 
 
-def test_a_number_of_maps_is_of_training():
+def test_generated_maps_have_training_seeds():
     config = small_battle(max_steps=1)
     env = BattleVecEnv(config, 2, seed=9, maps=3)
     assert env.battles.engine.maps.seeds == tuple(training_map_seed(9, number) for number in range(3))

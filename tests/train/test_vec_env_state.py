@@ -1,4 +1,4 @@
-"""An environment that is restored from its state equals one that never stopped."""
+"""A restored environment continues exactly like the original."""
 
 import os
 import subprocess
@@ -36,14 +36,14 @@ def make_env(opponent="novice", scenario="duel", *, seed=5, battles=3, config=No
 
 
 def actions_of(env, first, last):
-    """The actions of steps first to last - 1 of a walk that never stops."""
+    """Random actions of steps first to last - 1."""
     noise = np.random.default_rng(7)
     walk = noise.uniform(-1, 1, (last, env.num_envs, ACTION_DIM)).astype(np.float32)
     return walk[first:]
 
 
 def walk(env, first, last):
-    """Everything that steps return, as bytes and plain values, but for the wall-clock time."""
+    """All that the steps return, as bytes and plain values, except the wall-clock time."""
     course = []
     for actions in actions_of(env, first, last):
         observations, rewards, dones, infos = env.step(actions)
@@ -87,10 +87,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("opponent", "scenario", "maps", "regenerate", "num_threads"), CASES)
-def test_a_restored_environment_equals_one_that_never_stopped(
+def test_a_restored_environment_continues_identically(
     opponent, scenario, maps, regenerate, num_threads, recipes, tmp_path
 ):
-    """Every place's battle ends twice after the state was taken, and none is at its beginning there."""
+    """Each battle ends twice after the state is saved, and is then in its middle."""
     arguments = {"maps": recipes if maps == "recipes" else maps, "regenerate": regenerate}
 
     def make():
@@ -100,8 +100,8 @@ def test_a_restored_environment_equals_one_that_never_stopped(
     env.reset()
     walk(env, 0, BEFORE)
     state, before = env.state_arrays(), hashes(env)
-    ahead = walk(env, BEFORE, BEFORE + AFTER)
-    assert sum(entry[2] == b"\x01" * env.num_envs for entry in ahead if len(entry) == 4 and entry[2]) >= 2
+    expected_course = walk(env, BEFORE, BEFORE + AFTER)
+    assert sum(entry[2] == b"\x01" * env.num_envs for entry in expected_course if len(entry) == 4 and entry[2]) >= 2
 
     np.savez(tmp_path / "state.npz", **state)
     again = make()
@@ -110,17 +110,17 @@ def test_a_restored_environment_equals_one_that_never_stopped(
     assert observations.tobytes() == again.battles.observations.tobytes()
     assert_same_state(again.state_arrays(), state)
     assert hashes(again) == before
-    assert walk(again, BEFORE, BEFORE + AFTER) == ahead
+    assert walk(again, BEFORE, BEFORE + AFTER) == expected_course
     assert hashes(again) == hashes(env)
     assert_same_state(again.state_arrays(), env.state_arrays())
 
     other = make()
     other.reset()
-    assert walk(other, BEFORE, BEFORE + AFTER) != ahead
+    assert walk(other, BEFORE, BEFORE + AFTER) != expected_course
 
 
-def test_fights_with_broken_terrain_continue():
-    """A longer battle at close range: voxels break, mechs burn and die, projectiles are in the air."""
+def test_battles_with_damaged_terrain_continue_identically():
+    """A longer battle at close range: voxels break, mechs burn and die, projectiles are in flight."""
     config = battle("skirmish", max_steps=300, terrain={"size": 56})
     learner = opponents.make("expert", 1, config)
 
@@ -141,13 +141,13 @@ def test_fights_with_broken_terrain_continue():
             break
     else:
         raise AssertionError("no mech was hit")
-    arrays, memories = env.state_arrays(), learner.state_arrays()
+    arrays, player_state = env.state_arrays(), learner.state_arrays()
     assert len(arrays["battles.engine.voxels_at"]) > 0
-    ahead = fight(env, observations, 60)
+    expected_course = fight(env, observations, 60)
     again = make_env("expert", config=config, battles=2)
     observations = again.restore_arrays(arrays)
-    learner.restore_arrays(memories, again.num_envs)
-    assert fight(again, observations, 60) == ahead
+    learner.restore_arrays(player_state, again.num_envs)
+    assert fight(again, observations, 60) == expected_course
     assert_same_state(again.state_arrays(), env.state_arrays())
 
 
@@ -163,7 +163,7 @@ safetensors.numpy.save_file(env.state_arrays(), sys.argv[2])
 """
 
 
-def test_it_continues_in_another_process(tmp_path):
+def test_the_state_can_be_restored_in_another_process(tmp_path):
     env = make_env("handicap", "skirmish", maps=3, regenerate=2)
     env.reset()
     walk(env, 0, BEFORE)
@@ -178,7 +178,7 @@ def test_it_continues_in_another_process(tmp_path):
     assert_same_state(safetensors.numpy.load_file(tmp_path / "end"), env.state_arrays())
 
 
-def test_arrays_are_plain_and_independent():
+def test_arrays_are_numeric_copies():
     env = make_env("handicap", maps=3)
     env.reset()
     walk(env, 0, 3)
@@ -193,7 +193,7 @@ def test_arrays_are_plain_and_independent():
     assert_same_state(state, kept)
 
 
-def test_maps_are_kept_by_their_seeds():
+def test_maps_are_stored_by_their_seeds():
     env = make_env(scenario="skirmish", battles=4)
     env.reset()
     whole = sum(array.nbytes for array in env.battles.engine.snapshot().values())
@@ -213,8 +213,8 @@ def test_rewards_and_the_run_seed_are_part_of_the_state():
     assert walk(again, 0, 20) == walk(env, 0, 20)
 
 
-def changed(name, value):
-    """Replace an entry of a state, or leave it out."""
+def replace(name, value):
+    """Replace an array of a state; None removes it."""
 
     def change(state):
         if value is None:
@@ -225,7 +225,7 @@ def changed(name, value):
     return change
 
 
-def entry(index, value):
+def with_entry(index, value):
     def change(array):
         array = array.copy()
         array[index] = value
@@ -234,40 +234,43 @@ def entry(index, value):
     return change
 
 
-REFUSED = {
-    "an array is missing": (changed("returns", None), r"environment: .* missing: \['returns'\]"),
-    "an array too many": (changed("bonus", np.zeros(1)), r"unknown: \['bonus'\]"),
-    "of the battles": (changed("battles.bonus", np.zeros(1)), r"the battles: .* unknown: \['bonus'\]"),
-    "of the engine": (changed("battles.engine.bonus", np.zeros(1)), r"unknown: \['bonus'\]"),
-    "of the opponent": (changed("battles.opponent.level", None), r"Scripted.* missing: \['level'\]"),
-    "other batch": (changed("returns", np.zeros(4)), r"'returns': expected \(3\) float64, got \(4,\) float64"),
+INVALID = {
+    "an array is missing": (replace("returns", None), r"environment: .* missing: \['returns'\]"),
+    "an array too many": (replace("bonus", np.zeros(1)), r"unknown: \['bonus'\]"),
+    "of the battles": (replace("battles.bonus", np.zeros(1)), r"the battles: .* unknown: \['bonus'\]"),
+    "of the engine": (replace("battles.engine.bonus", np.zeros(1)), r"unknown: \['bonus'\]"),
+    "of the opponent": (replace("battles.opponent.level", None), r"Scripted.* missing: \['level'\]"),
+    "other batch": (replace("returns", np.zeros(4)), r"'returns': expected \(3\) float64, got \(4,\) float64"),
     "other dtype": (
-        changed("lengths", lambda a: a.astype(np.float32)),
+        replace("lengths", lambda a: a.astype(np.float32)),
         r"'lengths': expected \(3\) int64, got \(3,\) fl",
     ),
-    "no array": (changed("lengths", [1, 2, 3]), "'lengths': expected an array, got list"),
-    "no returns": (changed("returns", entry(0, np.nan)), "finite returns"),
-    "seed of evaluation": (changed("run", lambda a: np.array([EVALUATION_SEEDS.start, 1])), "kept for evaluation"),
-    "regenerate": (changed("run", lambda a: np.array([5, 9])), "regenerate: expected 1, got 9"),
-    "sides": (changed("battles.side", entry(0, 2)), "side: expected 0 or 1"),
-    "fewer rows": (changed("battles.opponent.memories", lambda a: a[:2]), r"'memories': expected \(3, \d+\) uint8"),
-    "other level": (changed("battles.opponent.level", entry(0, 4)), "level: expected 'novice', got 'expert'"),
-    "no level": (changed("battles.opponent.level", entry(0, 99)), "level: expected 'novice', got 99"),
-    "other player's seed": (changed("battles.opponent.seed", entry(0, 6)), "seed: expected 5, got 6"),
-    "other pool": (changed("battles.engine.pool_seeds", entry(0, 6)), "expected those of MapPool.3 maps"),
-    "other layout": (changed("battles.engine.layout", entry(0, 6)), "another version of echelon-env"),
-    "other map": (changed("battles.engine.map_hashes", entry((1, 0), 6)), "battle 1: recipe of seed"),
-    "no config": (changed("battles.engine.config", entry(0, 6)), "'config': expected a battle's configuration"),
-    "place beyond": (changed("battles.engine.events_at", np.array([10**9])), r"events: expected as many places"),
-    "gamma": (changed("battles.engine.reward_weights", entry(-2, 0.5)), r"rewards.gamma: expected [\d.]+, got 0.5"),
-    "weight": (changed("battles.engine.reward_weights", entry(0, np.inf)), "rewards.approach.: expected a number"),
-    "made": (changed("battles.engine.made_seeds", entry(0, 6)), "seed 6 is none of the pool's 3"),
+    "no array": (replace("lengths", [1, 2, 3]), "'lengths': expected an array, got list"),
+    "no returns": (replace("returns", with_entry(0, np.nan)), "finite returns"),
+    "seed of evaluation": (replace("run", lambda a: np.array([EVALUATION_SEEDS.start, 1])), "kept for evaluation"),
+    "regenerate": (replace("run", lambda a: np.array([5, 9])), "regenerate: expected 1, got 9"),
+    "sides": (replace("battles.side", with_entry(0, 2)), "side: expected 0 or 1"),
+    "fewer rows": (replace("battles.opponent.memories", lambda a: a[:2]), r"'memories': expected \(3, \d+\) uint8"),
+    "other level": (replace("battles.opponent.level", with_entry(0, 4)), "level: expected 'novice', got 'expert'"),
+    "no level": (replace("battles.opponent.level", with_entry(0, 99)), "level: expected 'novice', got 99"),
+    "other player's seed": (replace("battles.opponent.seed", with_entry(0, 6)), "seed: expected 5, got 6"),
+    "other pool": (replace("battles.engine.pool_seeds", with_entry(0, 6)), "expected those of MapPool.3 maps"),
+    "other layout": (replace("battles.engine.layout", with_entry(0, 6)), "another version of echelon-env"),
+    "other map": (replace("battles.engine.map_hashes", with_entry((1, 0), 6)), "battle 1: recipe of seed"),
+    "no config": (replace("battles.engine.config", with_entry(0, 6)), "'config': expected a battle's configuration"),
+    "place beyond": (replace("battles.engine.events_at", np.array([10**9])), r"events: expected as many places"),
+    "gamma": (
+        replace("battles.engine.reward_weights", with_entry(-2, 0.5)),
+        r"rewards.gamma: expected [\d.]+, got 0.5",
+    ),
+    "weight": (replace("battles.engine.reward_weights", with_entry(0, np.inf)), "rewards.approach.: expected a number"),
+    "made": (replace("battles.engine.made_seeds", with_entry(0, 6)), "seed 6 is none of the pool's 3"),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
-def test_a_state_that_cannot_be_changes_nothing(case):
-    change, message = REFUSED[case]
+@pytest.mark.parametrize("case", INVALID)
+def test_an_invalid_state_changes_nothing(case):
+    change, message = INVALID[case]
     env, target = make_env(maps=3), make_env(maps=3)
     for each, steps in ((env, 4), (target, 2)):
         each.reset()
@@ -283,7 +286,7 @@ def test_a_state_that_cannot_be_changes_nothing(case):
     assert target.battles.observations.tobytes() == env.battles.observations.tobytes()
 
 
-def test_the_state_of_another_stage_is_refused():
+def test_the_state_of_another_configuration_is_rejected():
     stages = [battle("duel"), battle("duel-open")]
     states = []
     for config in stages:
@@ -298,7 +301,7 @@ def test_the_state_of_another_stage_is_refused():
         assert_same_state(env.state_arrays(), own)
 
 
-def test_players_that_cannot_be_saved_are_named():
+def test_errors_name_players_that_cannot_be_saved():
     def forward(observations):
         return np.zeros((len(observations), ACTION_DIM), np.float32)
 

@@ -1,4 +1,4 @@
-"""Policies on disk: checkpoints, their provenance, and players that load them."""
+"""Checkpoints of policies, their provenance, and players that load them."""
 
 from echelon_train.checkpoints.checkpoint import (
     Checkpoint,

@@ -1,13 +1,13 @@
-"""Checkpoints: weights as safetensors and a JSON that pins them; nothing on the load path can run code.
+"""Checkpoints: weights as safetensors files, and a JSON file with their checksums. Loading them cannot run code.
 
-A checkpoint is a folder, written whole or not at all::
+A checkpoint is a folder, written atomically::
 
     policy.safetensors     the policy's weights and normalisers
-    training.safetensors   the rest of the run's state: optimizer, environment, streams of random numbers
+    training.safetensors   the rest of the run's state: optimizer, environment, random number generators
     checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps
 
-A run keeps its checkpoints under ``checkpoints/<steps>``, names the newest in ``last.json`` and the best one that was
-evaluated in ``best.json``. Only the newest keeps its ``training.safetensors``, which is large.
+The checkpoints of a run are ``checkpoints/<steps>``. ``last.json`` names the newest, ``best.json`` the one with the
+best evaluation. Only the newest has a ``training.safetensors``, because that file is large.
 """
 
 from __future__ import annotations
@@ -72,29 +72,29 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A policy and what it was made for."""
+    """A policy, and how it was trained."""
 
     policy: BattlePolicy  # on the CPU
     network: NetworkConfig
     battle: BattleConfig
-    opponent: str  # that it trained against
-    steps: int  # samples that it trained on
-    trained_maps: frozenset[str] | None = None  # content hashes of those maps; None: every battle had a new map
+    opponent: str  # the opponent that it trained against
+    steps: int  # samples that it was trained on
+    trained_maps: frozenset[str] | None = None  # content hashes of its maps; None: every battle had a new map
 
 
 @dataclass(frozen=True)
 class TrainingState:
-    """The state of a run besides the policy, to resume it."""
+    """The state of a run except the policy, for resuming it."""
 
     tensors: Mapping[str, torch.Tensor]
-    values: Mapping[str, Any]  # fit for JSON
+    values: Mapping[str, Any]  # JSON values
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> None:
-    """Write a checkpoint into a new folder, atomically; without a training state it cannot be resumed from.
+    """Write a checkpoint to a new folder, atomically. Without a training state a run cannot resume from it.
 
-    Raises OSError if it cannot be written or exists already, and CheckpointError for weights that are not finite
-    and for more than can be read again.
+    Raises OSError if it cannot be written or exists already, and CheckpointError for weights that are not finite and
+    for files too large to be loaded again.
     """
     weights = {name: tensor.cpu().contiguous() for name, tensor in weights_of(checkpoint.policy).items()}
     check_finite(weights)
@@ -120,53 +120,53 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingStat
         if training is not None:
             state = safetensors.torch.save(dict(training.tensors))
             write_bytes(temporary / TRAINING_FILE, state)
-            pins = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
-            document["training"] = {**pins, "values": dict(training.values)}
+            checksum = {"sha256": hashlib.sha256(state).hexdigest(), "bytes": len(state)}
+            document["training"] = {**checksum, "values": dict(training.values)}
         write_json(temporary / JSON_FILE, document)
         limits = {WEIGHTS_FILE: MAX_WEIGHTS_BYTES, TRAINING_FILE: MAX_TRAINING_BYTES, JSON_FILE: MAX_JSON_BYTES}
         for name in (file.name for file in temporary.iterdir()):
             limit = limits[name]
             if (temporary / name).stat().st_size > limit:
-                raise CheckpointError(f"{name}: would be larger than the {limit} bytes that can be read again")
+                raise CheckpointError(f"{name}: would be larger than the {limit} bytes that can be loaded")
 
 
 def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> Path:
-    """Write a checkpoint of a run and make it the run's last. Returns its folder; the last one is kept.
+    """Write a checkpoint of a run and make it the run's last. Returns its folder.
 
-    Other checkpoints lose their training state once the new one is in place. Raises as `save_checkpoint`, and
-    CheckpointError for a ``last.json`` that is damaged.
+    If the run's last checkpoint has the same number of steps, it is kept. The training states of older checkpoints are
+    deleted afterwards. Raises like `save_checkpoint`, and CheckpointError for a damaged ``last.json``.
     """
     folder = run / "checkpoints" / checkpoint_name(checkpoint.steps)
     if (run / LAST_FILE).exists() and _named_checkpoint(run / LAST_FILE) == folder:
         return folder
-    if folder.exists():  # of a run that was killed before it could name it, and may since have gone another way
+    if folder.exists():  # the run was killed before it wrote last.json; it may have continued differently
         shutil.rmtree(folder)
     save_checkpoint(folder, checkpoint, training)
     write_json(run / LAST_FILE, {"checkpoint": folder.name})
     for other in folder.parent.iterdir():
-        if other.name.startswith("."):  # was not finished when the run was killed
+        if other.name.startswith("."):  # incomplete: the run was killed
             shutil.rmtree(other)
         elif other != folder:
             (other / TRAINING_FILE).unlink(missing_ok=True)
     return folder
 
 
-def has_begun(run: Path) -> bool:
-    """Whether a run has reached its first checkpoint; one that was killed before restarts."""
+def has_checkpoint(run: Path) -> bool:
+    """Whether a run has a checkpoint to resume from; a run that was killed before its first one restarts."""
     later = (each.name for each in (run / "checkpoints").glob("[!.]*") if each.name != checkpoint_name(0))
     return (run / LAST_FILE).exists() or any(later)
 
 
 def checkpoint_name(steps: int) -> str:
-    """What a run calls the folder of its checkpoint after as many samples."""
+    """The name of the folder of a run's checkpoint."""
     return f"{steps:010d}"
 
 
 def find_checkpoint(path: Path) -> Path:
-    """The checkpoint folder that a path means: itself, or the last of a run.
+    """The checkpoint folder that a path refers to: the folder itself, or the last checkpoint of a run.
 
-    Of a run, ``runs/x/best`` and ``runs/x/last`` are the ones that ``best.json`` and ``last.json`` name, and so are
-    those files. Raises CheckpointError.
+    ``runs/x/best`` and ``runs/x/last``, also with the suffix ``.json``, are the run's best and last checkpoint. Raises
+    CheckpointError if there is none.
     """
     for name in (LAST_FILE, BEST_FILE):
         file = path.absolute().with_name(name)
@@ -177,12 +177,12 @@ def find_checkpoint(path: Path) -> Path:
     if not path.exists():
         raise CheckpointError(f"{path}: no such file or folder")
     if not (path / LAST_FILE).is_file():
-        raise CheckpointError(f"{path}: neither a checkpoint (no {JSON_FILE}) nor a run that has one (no {LAST_FILE})")
+        raise CheckpointError(f"{path}: neither a checkpoint (no {JSON_FILE}) nor a run with one (no {LAST_FILE})")
     return _named_checkpoint(path / LAST_FILE)
 
 
 def _named_checkpoint(file: Path) -> Path:
-    """The checkpoint of a run that one of the run's files names."""
+    """The checkpoint named in a run's ``last.json`` or ``best.json``."""
     name = _read_json(file).get("checkpoint")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
         raise CheckpointError(f"{file}: expected the name of a checkpoint, got {name!r}")
@@ -190,15 +190,15 @@ def _named_checkpoint(file: Path) -> Path:
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read the checkpoint in a folder, or the last one of a run, checking everything.
+    """Load a checkpoint from its folder, or the last one of a run, and check all of it.
 
-    Raises CheckpointError, with the reason, if it is missing, foreign, damaged, or made for another version.
+    Raises CheckpointError, with the reason, if it is missing, damaged, of another version or not a checkpoint.
     """
     folder = find_checkpoint(path)
     document = _read_json(folder / JSON_FILE)
     _check_document(document, folder / JSON_FILE)
-    pins = {"sha256": document["weights_sha256"], "bytes": document["weights_bytes"]}
-    weights = _read_tensors(folder / WEIGHTS_FILE, pins, MAX_WEIGHTS_BYTES)
+    checksum = {"sha256": document["weights_sha256"], "bytes": document["weights_bytes"]}
+    weights = _read_tensors(folder / WEIGHTS_FILE, checksum, MAX_WEIGHTS_BYTES)
     try:
         battle = BattleConfig.from_dict(document["battle"])
         network: NetworkConfig = build(NetworkConfig, document["network"], "network.")
@@ -217,7 +217,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
 
 
 def load_training_state(path: Path) -> TrainingState:
-    """Read the training state of the checkpoint in a folder, or of the last one of a run.
+    """Load the training state of a checkpoint from its folder, or of the last checkpoint of a run.
 
     Raises CheckpointError, with the reason, if it is missing or damaged.
     """
@@ -226,7 +226,7 @@ def load_training_state(path: Path) -> TrainingState:
     _check_document(document, folder / JSON_FILE)
     training = document["training"]
     if training is None or not (folder / TRAINING_FILE).exists():
-        raise CheckpointError(f"{folder}: holds a policy only: a run resumes from its last checkpoint")
+        raise CheckpointError(f"{folder}: has only a policy; a run resumes from its last checkpoint")
     kinds = {"sha256": str, "bytes": int, "values": dict}
     if {name: type(value) for name, value in training.items()} != kinds:
         raise CheckpointError(
@@ -262,18 +262,18 @@ def _check_document(document: Mapping[str, Any], path: Path) -> None:
             )
 
 
-def _read_tensors(path: Path, pins: Mapping[str, Any], limit: int) -> dict[str, torch.Tensor]:
-    """The tensors of a file whose bytes are the pinned ones: read once, hashed, then parsed."""
-    data = read_file(path, max(0, min(limit, pins["bytes"] + 1)))
-    if len(data) != pins["bytes"]:
-        raise CheckpointError(f"{path}: {len(data)} bytes instead of {pins['bytes']}: truncated or foreign")
-    if hashlib.sha256(data).hexdigest() != pins["sha256"]:
-        raise CheckpointError(f"{path}: SHA-256 differs from the one in {JSON_FILE}: damaged or exchanged")
+def _read_tensors(path: Path, checksum: Mapping[str, Any], limit: int) -> dict[str, torch.Tensor]:
+    """Read a file, check its size and SHA-256, then parse the same bytes."""
+    data = read_file(path, max(0, min(limit, checksum["bytes"] + 1)))
+    if len(data) != checksum["bytes"]:
+        raise CheckpointError(f"{path}: {len(data)} bytes instead of {checksum['bytes']}: truncated or replaced")
+    if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
+        raise CheckpointError(f"{path}: SHA-256 differs from the one in {JSON_FILE}: damaged or replaced")
     return parse_tensors(data, path)
 
 
 def _policy_for(network: NetworkConfig, normalized: bool, device: str) -> BattlePolicy:
-    """A policy to compare a checkpoint with, or to load it into; on "meta" it has shapes but no memory."""
+    """A policy of a checkpoint's shapes; on the device "meta" it has no memory."""
     with torch.device(device):
         policy = build_policy(network)
         if normalized:

@@ -1,8 +1,8 @@
 """Trained policies as players for evaluation.
 
-What a player does in a battle must depend on that battle alone, never on which others are played beside it. The last
-bits of a matrix product depend on the number of its rows and, for some sizes, on a row's place among them. So networks
-run on blocks of a fixed number of battles, in which a battle has the place that its seed says.
+A player's actions in a battle must not depend on the other battles of the batch, not even in the last bit. The last
+bits of a matrix product depend on the number of rows and, for some sizes, on a row's position. So networks run on
+blocks of a fixed number of battles, and a battle's seed determines its position in a block.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from echelon_train.tensor_files import weights_of
 from echelon_train.threads import torch_threads
 
 BLOCK = 16
-"""Battles in a block that a network runs on at once."""
+"""Battles in a block."""
 
 UNTRAINED = "untrained"
 
@@ -41,16 +41,16 @@ Floats = NDArray[np.float32]
 
 
 class NetworkPlayer:
-    """A recurrent policy in evaluation and inference mode, on the CPU, on one thread.
+    """A player with a recurrent policy, which runs in inference mode on one CPU thread.
 
     Parameters
     ----------
     policy
-        A policy in evaluation mode on the CPU; it is only read.
+        A policy in evaluation mode on the CPU; it is not modified.
     noise
-        The battles, and what actions are sampled with.
+        The battles, and the noise that actions are sampled with.
     deterministic
-        Whether to play the mode of the action distribution instead.
+        Play the mode of the action distribution instead of sampling.
     """
 
     def __init__(self, policy: BattlePolicy, noise: BattleNoise, *, deterministic: bool = False) -> None:
@@ -66,7 +66,7 @@ class NetworkPlayer:
         self._states = [(torch.zeros(shape), torch.zeros(shape)) for _ in range(blocks)]
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true. Raises ValueError for another number of rows."""
+        """Reset the recurrent states of the rows in `mask` (R,). Raises ValueError for another number of rows."""
         if mask.shape != self._rows.shape:
             raise ValueError(f"mask: expected shape {self._rows.shape}, got {mask.shape}")
         self._starts.view(-1).numpy()[self._rows[mask]] = 1.0
@@ -76,7 +76,7 @@ class NetworkPlayer:
         self._observations.view(-1, OBSERVATION_DIM).numpy()[self._rows] = observations
         if self._noise is not None:
             self._draws.view(-1, ACTION_DIM).numpy()[self._rows] = self._noise.normal()
-        with torch_threads(1), torch.inference_mode():  # one: the bits must not depend on the machine's cores
+        with torch_threads(1), torch.inference_mode():  # one thread: results must not depend on the number of cores
             raw = torch.cat([self._act_in_block(block) for block in range(len(self._states))])
             actions: Floats = environment_actions(raw).numpy()[self._rows]
         self._starts.zero_()
@@ -90,7 +90,7 @@ class NetworkPlayer:
 
 
 def _rows_in_blocks(noise: BattleNoise) -> NDArray[np.intp]:
-    """Where the rows (R,) of the battles are in the blocks, one after the other."""
+    """(R,): indices of the battles' rows in the concatenated blocks."""
     filled: Counter[int] = Counter()
     first_rows = []
     for seed in noise.seeds:
@@ -102,11 +102,11 @@ def _rows_in_blocks(noise: BattleNoise) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True)
-class _Network:
-    """Makes players of a policy; equal to another that makes the same ones, for one may have been loaded twice."""
+class _PlayerFactory:
+    """Creates players of a policy. Factories with equal weights are equal, even if the policy was loaded twice."""
 
     policy: BattlePolicy = field(compare=False)
-    weights_sha256: str  # of all that the policy consists of
+    weights_sha256: str  # of all parameters and buffers
     deterministic: bool
 
     def __call__(self, config: BattleConfig, noise: BattleNoise) -> NetworkPlayer:
@@ -123,39 +123,39 @@ def network_player(
     trained_maps: frozenset[str] | None = None,
     identity: Mapping[str, str | int] | None = None,
 ) -> Player:
-    """A recurrent policy as a player, with a copy of the weights that it has now.
+    """A player with a copy of a policy's current weights.
 
     Parameters
     ----------
     name
-        What to call it.
+        The player's name.
     policy
         Any `BattlePolicy`; it may be in training.
     network
         Its network configuration.
     deterministic
-        Whether it plays the mode of the action distribution; otherwise it samples, as in training.
+        True: play the mode of the action distribution. False: sample, as in training.
     battle
-        What it was trained on, if it was.
+        The battle that it was trained on, if any.
     trained_maps
-        Content hashes of the maps that it trained on, if they are known.
+        Content hashes of the maps that it was trained on, if known.
     identity
         Distinguishes players of the same name, see `Player.identity`.
     """
     frozen = build_policy(network)
-    present = weights_of(policy)
+    current = weights_of(policy)
     for weight, tensor in weights_of(frozen).items():
-        tensor.copy_(present[weight])
+        tensor.copy_(current[weight])
     frozen.set_training_mode(False)
     for module in frozen.modules():
         if isinstance(module, SetEncoder):
-            module.dense = True  # else a row's place among the filled ones would hang on the battles beside it
+            module.dense = True  # sparse encoding would depend on the other battles in the block
     weights = {weight: tensor.contiguous() for weight, tensor in weights_of(frozen).items()}
     digest = hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
     return Player(
         name,
         "deterministic" if deterministic else "sampled",
-        _Network(frozen, digest, deterministic),
+        _PlayerFactory(frozen, digest, deterministic),
         battle,
         trained_maps,
         identity or {},
@@ -163,21 +163,20 @@ def network_player(
 
 
 def untrained_player(seed: int = 0, *, deterministic: bool = False) -> Player:
-    """A network with random weights, which follow from the seed."""
+    """A player with random weights, which the seed determines."""
     network = NetworkConfig()
     return network_player(UNTRAINED, build_policy(network, seed), network, deterministic=deterministic)
 
 
 def checkpoint_player(path: str | Path, *, deterministic: bool = False) -> Player:
-    """The policy of a checkpoint, by its folder; of a run's last one, by the run's; of its best one by ``runs/x/best``.
+    """A player with the policy of a checkpoint.
 
-    It is called what the path is, as typed.
+    `path` is the folder of a checkpoint or of a run, for its last checkpoint, or ``runs/x/best`` for its best one. The
+    player's name is the path as given. Its identity has the name of the checkpoint's folder ("checkpoint"), "steps",
+    and the SHA-256 of the weights' file ("weights_sha256").
 
-    Its identity is the name of the checkpoint's folder ("checkpoint"), "steps", and the SHA-256 of the file of its
-    weights ("weights_sha256").
-
-    Raises CheckpointError, with the reason, for a folder that has none or a damaged one, and for a path that is the
-    name of another player; ``"./novice"`` is none, but a `Path` does not keep the dot.
+    Raises CheckpointError, with the reason, for a missing or damaged checkpoint, and for a path that is the name of
+    another player. Pass a folder with such a name as ``"./novice"``, not as a `Path`, which drops the dot.
     """
     name = os.fspath(path)
     if name in (*BASELINES, UNTRAINED):

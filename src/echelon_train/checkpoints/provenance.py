@@ -1,4 +1,4 @@
-"""Where a run and its checkpoints come from: layouts, package versions, the source's state, the machine."""
+"""Provenance of runs and checkpoints: layouts, package versions, the commit and the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGES = (
 
 
 def observation_layout_hash() -> str:
-    """SHA-256 of every observation feature's stream, row, name, unit and bounds, in order."""
+    """SHA-256 of the observation layout: stream, rows, name, unit and bounds of each feature, in order."""
     return _digest(
         (stream.name, stream.rows, feature.name, feature.unit, feature.low, feature.high)
         for stream in STREAMS.values()
@@ -32,13 +32,13 @@ def observation_layout_hash() -> str:
 
 
 def action_layout_hash() -> str:
-    """SHA-256 of every action entry's name, in order, and of the bounds."""
+    """SHA-256 of the action layout: name and index of each entry, in order, and the bounds."""
     entries: list[IntEnum] = list(Action)
     return _digest([*((entry.name, entry.value) for entry in entries), (ACTION_LOW, ACTION_HIGH)])
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that a policy's behaviour depends on."""
+    """Versions of Python and of the packages that affect a policy's behaviour."""
     versions = {"python": platform.python_version()}
     for name in _PACKAGES:
         try:
@@ -49,21 +49,21 @@ def package_versions() -> dict[str, str]:
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that this package runs from, or None for an installed package."""
+    """The commit of this package's checkout, or None for an installed package."""
     commit = _git("rev-parse", "HEAD")
     return None if commit is None else commit.decode().strip()
 
 
 def git_diff() -> bytes:
-    """What the checkout that this package runs from has changed since its commit, as a patch of its tracked files.
+    """The uncommitted changes of tracked files in this package's checkout, as a patch.
 
-    Nothing for a clean checkout and for an installed package.
+    Empty for a clean checkout and for an installed package.
     """
     return _git("diff", "--binary", "--no-color", "--no-ext-diff", "HEAD") or b""
 
 
 def machine() -> dict[str, Any]:
-    """The machine in words, the cores that this process may use, and its GPUs."""
+    """A description of the machine, the number of cores that this process may use, and the names of its GPUs."""
     import torch
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -72,11 +72,11 @@ def machine() -> dict[str, Any]:
 
 
 def _git(*args: str) -> bytes | None:
-    """What git says of the checkout that this package runs from; None without git or a checkout."""
+    """The output of a git command in this package's checkout; None without git or a checkout."""
     here = Path(__file__).resolve()
     git = ["git", "-C", str(here.parent)]
     try:
-        # an unrelated repository around a virtual environment is no match
+        # the first command fails in an unrelated repository around a virtual environment
         for command in ([*git, "ls-files", "--error-unmatch", here.name], [*git, *args]):
             output = subprocess.run(command, capture_output=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):

@@ -102,7 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     groups = {path: parser.add_argument_group(title) for path, title in _GROUPS.items()}
     for setting in settings():
         group = groups[setting.key.rpartition(".")[0]]
-        group.add_argument(option(setting.key), dest=_CONFIG + setting.key, metavar=setting.form, help=_help(setting))
+        group.add_argument(
+            option(setting.key), dest=_CONFIG + setting.key, metavar=setting.metavar, help=_help(setting)
+        )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The settings of a training run, and the files that hold them; importing them does not import torch."""
+"""The settings of a training run and the files that contain them. Importing this package does not import torch."""
 
 from echelon_env.config.schema import quantity
 from echelon_train.config.files import load_run_config, run_config_descriptions, run_config_names

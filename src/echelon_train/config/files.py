@@ -1,13 +1,12 @@
-"""Training runs as TOML files, with settings overridden by hand.
+"""Run configs: training runs as TOML files, with overrides from the command line.
 
-A run config's file holds a ``scenario`` or a ``curriculum``, and the keys of `TrainConfig`; keys that are absent keep
-their defaults::
+A file has a ``scenario`` or a ``curriculum``, and keys of `TrainConfig`. Missing keys have their defaults::
 
     scenario = "skirmish"  # or curriculum = ["duel-open", "duel"], or a table [curriculum] of scenarios, promote, ...
     opponent = "novice"
     steps = 20_000_000
 
-    [battle]               # what differs from the scenario
+    [battle]               # changes of the scenario
     rewards.death = -5.0
 
     [network]
@@ -16,7 +15,7 @@ their defaults::
     [ppo]
     learning_rate = "linear:7e-4:7e-5"
 
-Paths in it are taken from the working directory, as they are on the command line.
+Paths in a file are relative to the working directory, as on the command line.
 """
 
 from __future__ import annotations
@@ -41,36 +40,36 @@ from echelon_train.config.train import TrainConfig, battle_config, training_curr
 
 _SHIPPED = Path(__file__).parent / "run_files"
 _KIND = "run config"
-_CHOSEN = ("scenario", "curriculum")  # of which a run has one
+_EXCLUSIVE = ("scenario", "curriculum")  # a run has exactly one of them
 
 
 def run_config_names() -> tuple[str, ...]:
-    """The names of the run configs that come with the package, in the order of the alphabet."""
+    """The names of the shipped run configs, in alphabetical order."""
     return shipped_names(_SHIPPED)
 
 
 def run_config_descriptions() -> dict[str, str]:
-    """What the run configs that come with the package are, by their names."""
+    """The descriptions of the shipped run configs by name."""
     documents = {name: tomllib.loads((_SHIPPED / f"{name}{SUFFIX}").read_text("utf-8")) for name in run_config_names()}
     return {name: document["description"] for name, document in documents.items()}
 
 
 def load_run_config(source: str | Path, overrides: Mapping[str, str] = types.MappingProxyType({})) -> TrainConfig:
-    """The configuration of a run.
+    """Load the configuration of a run.
 
     Parameters
     ----------
     source
-        Name of a run config that comes with the package, or a file: a path, or a string that ends in .toml.
+        The name of a shipped run config, or a file: a path, or a string that ends in .toml.
     overrides
-        Text by dotted key (``{"ppo.n_epochs": "4", "battle.rewards.death": "-5"}``): values in TOML, where strings need
-        no quotes. A scenario takes the place of a curriculum, and the reverse.
+        Values by dotted key (``{"ppo.n_epochs": "4", "battle.rewards.death": "-5"}``), in TOML syntax, where strings
+        need no quotes. A scenario replaces a curriculum and vice versa.
 
     Raises
     ------
     ConfigError
-        For an unknown name or key (with the nearest valid one), a file that cannot be read and an impossible value;
-        with the file and the line to blame, or the override.
+        For an unknown name or key (with the nearest valid one), an unreadable file and an invalid value. The message
+        names the file and the line, or the override.
     """
 
     def check(data: dict[str, Any]) -> tuple[dict[str, Any], TrainConfig]:
@@ -80,27 +79,27 @@ def load_run_config(source: str | Path, overrides: Mapping[str, str] = types.Map
     if not overrides:
         return config
     try:
-        return _resolve(_overridden(data, overrides))
-    except ConfigError as error:  # the file is in order, so this is what the overrides have made of it
-        guilty = [name for key in error.keys for name in overrides if f"{key}.".startswith(f"{name}.")] or overrides
-        given = ", ".join(f"{name}={overrides[name]}" for name in dict.fromkeys(guilty))
+        return _resolve(_with_overrides(data, overrides))
+    except ConfigError as error:  # the file alone is valid, so the overrides cause the error
+        causes = [name for key in error.keys for name in overrides if f"{key}.".startswith(f"{name}.")] or overrides
+        given = ", ".join(f"{name}={overrides[name]}" for name in dict.fromkeys(causes))
         raise ConfigError(f"with {given}: {error}", *error.keys) from None
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A value of a run's configuration, as a command line needs to know it."""
+    """A setting of a run, for command-line options."""
 
-    key: str  # with dots: "ppo.learning_rate"
-    form: str  # what can be written: "N", "{sets,flat}"
-    default: str  # empty where there is none
-    help: str  # empty where the configuration says nothing
+    key: str  # dotted: "ppo.learning_rate"
+    metavar: str  # the accepted values: "N", "{sets,flat}"
+    default: str  # empty if there is none
+    help: str  # empty if there is none
 
 
 def settings(part: type[Any] = TrainConfig, path: str = "") -> Iterator[Setting]:
-    """The settings of a run and of its parts, in order, without those of the battle and the curriculum.
+    """All settings of a dataclass and of those nested in it, in order, except those of the battle and the curriculum.
 
-    `path` begins the keys.
+    `path` is the prefix of the keys.
     """
     hints = typing.get_type_hints(part)
     for field in dataclasses.fields(part):
@@ -111,19 +110,19 @@ def settings(part: type[Any] = TrainConfig, path: str = "") -> Iterator[Setting]
             yield from settings(typing.cast("type[Any]", hint), f"{key}.")
             continue
         unit = field.metadata.get("unit", "")
-        default = "" if field.default is None else f"{_plain(field.default)} {unit}".strip()
-        yield Setting(key, _form(hint, field), default, field.metadata.get("help", ""))
+        default = "" if field.default is None else f"{_value_text(field.default)} {unit}".strip()
+        yield Setting(key, _metavar(hint, field), default, field.metadata.get("help", ""))
 
 
-def _form(hint: Any, field: dataclasses.Field[Any]) -> str:
+def _metavar(hint: Any, field: dataclasses.Field[Any]) -> str:
     choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else field.metadata.get("choices")
     if choices:
-        return f"{{{','.join(map(_plain, choices))}}}"
-    forms = {int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", Schedule | None: "SCHEDULE"}
-    return forms.get(hint, field.name.upper())
+        return f"{{{','.join(map(_value_text, choices))}}}"
+    metavars = {int: "N", float: "X", bool: "{true,false}", Schedule: "SCHEDULE", Schedule | None: "SCHEDULE"}
+    return metavars.get(hint, field.name.upper())
 
 
-def _plain(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
@@ -132,7 +131,7 @@ def _plain(value: Any) -> str:
 
 
 def _resolve(data: Mapping[str, Any]) -> TrainConfig:
-    """The configuration that a file's data describes."""
+    """Build the configuration from a file's data."""
     names = {field.name for field in dataclasses.fields(TrainConfig)} | {"scenario", "description"}
     for key in data:
         if key not in names:
@@ -146,41 +145,41 @@ def _resolve(data: Mapping[str, Any]) -> TrainConfig:
         own["battle"] = curriculum.scenarios[0].config
     if ("scenario" in data) == ("curriculum" in data):
         raise ConfigError(
-            f"expected a scenario or a curriculum, got {'both' if 'scenario' in data else 'neither'}", *_CHOSEN
+            f"expected a scenario or a curriculum, got {'both' if 'scenario' in data else 'neither'}", *_EXCLUSIVE
         )
     if "scenario" in data:
-        with _blaming("scenario"):
+        with _prefix_errors("scenario"):
             battle = battle_config(data["scenario"])
-        with _blaming("battle"):
+        with _prefix_errors("battle"):
             own["battle"] = make_config(battle, **changes)
     return typing.cast("TrainConfig", build(TrainConfig, own, ""))
 
 
 def _curriculum(given: Any, changes: Mapping[str, Any]) -> Curriculum:
-    """A run's curriculum, with what differs from every stage's scenario."""
+    """A run's curriculum; `changes` apply to the scenario of every stage."""
     rule = dict(given) if isinstance(given, Mapping) else {"scenarios": given}
     if "scenarios" not in rule:
         raise ConfigError(f"{', '.join(rule)}: a curriculum needs scenarios", *(f"curriculum.{key}" for key in rule))
-    with _blaming("curriculum"):
+    with _prefix_errors("curriculum"):
         made = training_curriculum(rule.pop("scenarios"), **rule)
-    with _blaming("battle"):
+    with _prefix_errors("battle"):
         stages = (dataclasses.replace(each, config=make_config(each.config, **changes)) for each in made.scenarios)
         return dataclasses.replace(made, scenarios=tuple(stages))
 
 
 @contextlib.contextmanager
-def _blaming(table: str) -> Iterator[None]:
-    """Put a table's name before the keys that an error in it names."""
+def _prefix_errors(table: str) -> Iterator[None]:
+    """Prefix errors, and the keys that they name, with the name of a table."""
     try:
         yield
     except ConfigError as error:
         raise ConfigError(f"{table}: {error}", *(f"{table}.{key}" for key in error.keys), table) from None
 
 
-def _overridden(data: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[str, Any]:
-    """A copy of a file's data with values changed."""
+def _with_overrides(data: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[str, Any]:
+    """A copy of a file's data with overrides applied."""
     changed = copy.deepcopy(dict(data))
-    for chosen, other in (_CHOSEN, _CHOSEN[::-1]):
+    for chosen, other in (_EXCLUSIVE, _EXCLUSIVE[::-1]):
         if chosen in overrides:
             changed.pop(other, None)
     if isinstance(changed.get("curriculum"), list):
@@ -191,13 +190,13 @@ def _overridden(data: Mapping[str, Any], overrides: Mapping[str, str]) -> dict[s
         for part in tables:
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
-                raise ConfigError(f"config key {key!r}: {part!r} is a value and holds no keys", key)
+                raise ConfigError(f"config key {key!r}: {part!r} is a value, not a table", key)
         table[name] = parse_value(text)
     return changed
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML writes it, and a string where it is none."""
+    """Parse a TOML value; text that is not valid TOML is a string."""
     try:
         data = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

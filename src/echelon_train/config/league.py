@@ -1,4 +1,4 @@
-"""The settings of a learner in a league: its role, its snapshots and the sources of its opponents."""
+"""The settings of a learner in a league: its role, its snapshots and its opponents."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ Source = Literal["self", "past", "pfsp", "skill", "scripted", "verification"]
 
 @dataclass(frozen=True, kw_only=True)
 class OpponentMixture:
-    """Sources of opponents, each with a weight; the sum is arbitrary. Defaults are those of an AlphaStar main agent.
+    """Relative weights of the sources of opponents. The defaults are those of an AlphaStar main agent.
 
-    The weight of a source without opponents is shared by the others. Raises `ConfigError` for values out of range and
-    if all weights are 0.
+    If a source has no opponents, its weight is distributed over the others. Raises `ConfigError` for values out of
+    range and if all weights are 0.
     """
 
     self_play: float = quantity(0.35, "weight", 0, 1e6, help="the learner's current policy")
     past: float = quantity(0.0, "weight", 0, 1e6, help="its past snapshots, uniformly")
     pfsp: float = quantity(0.5, "weight", 0, 1e6, help="trained members, by prioritised fictitious self-play")
-    skill: float = quantity(0.0, "weight", 0, 1e6, help="trained members, by nearness of rating")
+    skill: float = quantity(0.0, "weight", 0, 1e6, help="trained members of similar rating")
     scripted: float = quantity(0.0, "weight", 0, 1e6, help="scripted levels, by prioritised fictitious self-play")
     verification: float = quantity(0.15, "weight", 0, 1e6, help="exploiters and past snapshots that it loses to")
     pfsp_weighting: Literal["hard", "var"] = field(
-        default="hard", metadata={"help": "hard: prefers members that it loses to; var: its equals"}
+        default="hard", metadata={"help": "hard: prefer members that it loses to; var: prefer equal ones"}
     )
-    skill_width: float = quantity(200.0, "points", 1, 4000, help="standard deviation of the bell curve of `skill`")
+    skill_width: float = quantity(
+        200.0, "points", 1, 4000, help="standard deviation of the Gaussian weights of `skill`"
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "")
@@ -37,7 +39,7 @@ class OpponentMixture:
 
     @property
     def weights(self) -> dict[Source, float]:
-        """The weight of every source."""
+        """The weights by source."""
         return {
             "self": self.self_play, "past": self.past, "pfsp": self.pfsp, "skill": self.skill,
             "scripted": self.scripted, "verification": self.verification,
@@ -46,12 +48,12 @@ class OpponentMixture:
 
 @dataclass(frozen=True, kw_only=True)
 class LeagueConfig:
-    """A run's place in a league. Raises `ConfigError` for values out of range."""
+    """Settings of a run that trains in a league. Raises `ConfigError` for values out of range."""
 
     path: str = field(default="", metadata={"help": "folder of the league to train in; empty: none"})
     role: Role = field(default="main", metadata={"help": "role of the learner: its opponents, and when it restarts"})
-    target: str = field(default="", metadata={"help": "opponent of a best response; for no other role"})
-    agent: str = field(default="", metadata={"help": "name of its snapshots, before their number; empty: the role"})
+    target: str = field(default="", metadata={"help": "opponent of a best response; only for this role"})
+    agent: str = field(default="", metadata={"help": "name prefix of its snapshots; empty: the role"})
     snapshot_every: int = quantity(
         1_000_000, "samples", 1, 10**15, help="samples between two snapshots; the minimum for an exploiter"
     )
@@ -66,9 +68,9 @@ class LeagueConfig:
         "probability",
         0,
         1,
-        help="how often a league exploiter restarts after a snapshot; a main exploiter always does",
+        help="probability that a league exploiter restarts after a snapshot; main exploiters always do",
     )
-    cache: int = quantity(16, "policies", 0, 10**6, help="unused opponents that are kept in memory")
+    cache: int = quantity(16, "policies", 0, 10**6, help="unused opponents kept in memory")
     mixture: OpponentMixture = field(default_factory=OpponentMixture)
 
     def __post_init__(self) -> None:
@@ -81,5 +83,5 @@ class LeagueConfig:
 
     @property
     def name(self) -> str:
-        """The name of snapshots, before their number."""
+        """The name prefix of snapshots."""
         return self.agent or self.role.replace("_", "-")

@@ -1,7 +1,8 @@
-"""The settings of proximal policy optimisation, with the names and meanings of stable-baselines3.
+"""The settings of PPO, with the names and meanings of stable-baselines3.
 
-Each setting is one field of `PPOConfig`. Run files (``[ppo]``), command-line options (``--ppo.NAME``), and the
-constructor, the attributes and the saved files of `EchelonRecurrentPPO` take name, default, range and help from it.
+Each setting is one field of `PPOConfig`, which declares its name, default, range and help. Run files (``[ppo]``),
+command-line options (``--ppo.NAME``), and the constructor, attributes and saved files of `EchelonRecurrentPPO` follow
+from the fields.
 """
 
 from __future__ import annotations
@@ -18,61 +19,64 @@ from echelon_train.config.schedules import Schedule
 
 
 def schedule(value: str | float | None, low: float, high: float, *, help: str) -> Any:
-    """Declare a field that holds a `Schedule` or None, with its default, the inclusive range of its ends, and help."""
+    """Declare a field of type `Schedule` or None. `low` and `high` are the inclusive range of its start and end."""
     default = None if value is None else Schedule.parse(value, "default")
     return field(default=default, metadata={"low": low, "high": high, "help": help})
 
 
 @dataclass(frozen=True, kw_only=True)
 class PPOConfig:
-    """Settings of proximal policy optimisation. Raises `ConfigError` for values out of range and bad combinations."""
+    """Settings of PPO. Raises `ConfigError` for values out of range and invalid combinations."""
 
     RENAMED: ClassVar[Mapping[str, str]] = MappingProxyType({
         "rollout_steps": "n_steps", "minibatch": "batch_size", "epochs": "n_epochs", "entropy_weight": "ent_coef",
         "value_weight": "vf_coef", "auxiliary_weight": "auxiliary_coef", "critic_learning_rate": "critic_lr_scale",
         "normalize_advantages": "normalize_advantage",
     })  # fmt: skip
-    """Names of earlier releases -> the present names, for error messages."""
+    """Old names of settings and their current names, for error messages."""
 
-    n_steps: int = quantity(32, "decisions", 1, 10**6, help="decisions of every mech between two updates")
+    n_steps: int = quantity(32, "decisions", 1, 10**6, help="decisions of each mech in a rollout")
     chunk: int = quantity(
         16, "decisions", 1, 10**6, help="length of the sequences that the LSTM is trained on, a divisor of n_steps"
     )
     burn_in: int = quantity(0, "decisions", 0, 10**6, help="first steps of a chunk that only warm up the LSTM")
     batch_size: int = quantity(
-        1024, "samples", 1, 10**7, help="samples of a gradient step, a multiple of the chunk; at most a rollout's"
+        1024, "samples", 1, 10**7, help="samples of a minibatch, a multiple of chunk; at most a rollout"
     )
-    accumulate: int = quantity(1, "parts", 1, 10**6, help="parts in which a minibatch is computed, to save memory")
-    n_epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout")
-    learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="step size of Adam")
+    accumulate: int = quantity(1, "parts", 1, 10**6, help="gradient accumulation: parts of a minibatch, to save memory")
+    n_epochs: int = quantity(3, "passes", 1, 100, help="passes over a rollout in an update")
+    learning_rate: Schedule = schedule("linear:7e-4:7e-5", 0, 1, help="learning rate of Adam")
     critic_lr_scale: float = quantity(
-        1.0, "x learning_rate", 0, 1e3, help="factor for the parameters that only the critic has"
+        1.0, "x learning_rate", 0, 1e3, help="factor for parameters that only the critic uses"
     )
     gamma: float = quantity(0.99, "per decision", 0, 1, help="discount factor")
-    gae_lambda: float = quantity(0.95, "", 0, 1, help="decay of generalised advantage estimation")
-    clip_range: Schedule = schedule(0.2, 1e-9, 10, help="how far the probability ratio may move before it is clipped")
+    gae_lambda: float = quantity(0.95, "", 0, 1, help="lambda of generalised advantage estimation")
+    clip_range: Schedule = schedule(0.2, 1e-9, 10, help="clip range of the probability ratio")
     clip_range_vf: Schedule | None = schedule(
-        None, 1e-9, 1e9, help="how far a value may move before it is clipped; empty: no limit"
+        None, 1e-9, 1e9, help="clip range of the value function; empty: no clipping"
     )
     ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
     auxiliary_coef: float = quantity(
-        0.0, "", 0, 1e3, help="weight of predicting the next observation, see --network.auxiliary"
+        0.0, "", 0, 1e3, help="weight of the loss of predicting the next observation, see --network.auxiliary"
     )
-    max_grad_norm: float = quantity(1.0, "", 1e-9, 1e9, help="norm that gradients are clipped to")
+    max_grad_norm: float = quantity(1.0, "", 1e-9, 1e9, help="maximum norm of the gradient")
     target_kl: float = quantity(
         0.0, "nats", 0, 1e3, help="an update stops early at 1.5 times this KL divergence; 0: never"
     )
     normalize_returns: bool = field(
-        default=True, metadata={"help": "scale the critic's targets by running moments (PopArt)"}
+        default=True, metadata={"help": "normalise the critic's targets by running moments (PopArt)"}
     )
     return_std: float = quantity(10.0, "", 1e-6, 1e6, help="initial estimate of the returns' standard deviation")
     normalize_advantage: bool | str = field(
         default=True,
-        metadata={"choices": (True, False, "by_class"), "help": "over all mechs, not, or within each mech class"},
+        metadata={
+            "choices": (True, False, "by_class"),
+            "help": "true: over all mechs; by_class: within each mech class",
+        },
     )
     recompute_advantages: bool = field(
-        default=False, metadata={"help": "recompute advantages before every pass but the first"}
+        default=False, metadata={"help": "recompute advantages before every epoch except the first"}
     )
 
     def __post_init__(self) -> None:
@@ -94,16 +98,16 @@ class PPOConfig:
                 raise ConfigError(f"ppo.{name}: expected {expected}, got {getattr(self, name)}", f"ppo.{name}")
 
     def arguments(self) -> dict[str, Any]:
-        """The settings by name: keyword arguments of `EchelonRecurrentPPO`."""
+        """The settings by name, as keyword arguments of `EchelonRecurrentPPO`."""
         return {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
 
     @classmethod
     def schedules(cls) -> tuple[str, ...]:
-        """The names of the settings that can change in the course of a run."""
+        """The names of the settings that are schedules."""
         hints = typing.get_type_hints(cls)
         return tuple(name for name, hint in hints.items() if hint in (Schedule, Schedule | None))
 
 
 def choices_text(choices: tuple[Any, ...]) -> str:
-    """Choices as run files write them: ``true, false, by_class``."""
+    """Choices in the syntax of run files: ``true, false, by_class``."""
     return ", ".join(str(choice).lower() if isinstance(choice, bool) else str(choice) for choice in choices)

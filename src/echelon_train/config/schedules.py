@@ -1,4 +1,4 @@
-"""Numbers that change in the course of a run."""
+"""Settings that change during a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shape = Literal["constant", "linear", "cosine"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """A number that goes from `start` to `end` in the course of a run: in a straight line, or by half a cosine.
+    """A number that changes from `start` to `end` during a run: linearly, or along half a cosine.
 
     >>> rate = Schedule.parse("linear:3e-4:1e-4", "learning_rate")
     >>> rate(1.0), round(rate(0.5), 7), rate(0.0)
@@ -34,7 +34,7 @@ class Schedule:
             raise ConfigError(f"a constant schedule cannot go from {self.start} to {self.end}")
 
     def __call__(self, remaining: float) -> float:
-        """The number when a share `remaining` of the run is left: 1 at its beginning, 0 at its end and beyond."""
+        """The value when a share `remaining` of the run is left: 1 at its start, 0 at its end and after it."""
         done = 1.0 - min(max(remaining, 0.0), 1.0)
         if self.shape == "constant":
             return self.start
@@ -48,12 +48,12 @@ class Schedule:
 
     @classmethod
     def constant(cls, value: float) -> Schedule:
-        """The schedule of a number that stays."""
+        """A schedule with a constant value."""
         return cls(value, value, "constant")
 
     @classmethod
     def parse(cls, value: Any, key: str) -> Schedule:
-        """A schedule from a number, or from a text such as ``"0.2"``, ``"linear:3e-4:1e-4"`` and ``"cosine:1:0"``.
+        """Parse a number, or a string such as ``"0.2"``, ``"linear:3e-4:1e-4"`` and ``"cosine:1:0"``.
 
         Raises `ConfigError`, naming the configuration's `key`.
         """
@@ -72,30 +72,30 @@ class Schedule:
         return cls(start, end, shape)  # type: ignore[arg-type]
 
 
-def _course(name: str) -> Any:
-    """Declare the schedule of one of the reward's settings, or None: the setting is constant."""
+def _reward_field(name: str) -> Any:
+    """Declare a field for the schedule of a reward setting; None, the default, keeps the setting constant."""
     meaning = _REWARDS[name].metadata.get("help") or name.replace("_", " ")
     return dataclasses.field(default=None, metadata={"help": f"schedule of the {meaning}"})
 
 
 _REWARDS = {each.name: each for each in dataclasses.fields(RewardConfig)}
-_COURSES: Any = dataclasses.make_dataclass(
-    "_COURSES",
-    [(name, Schedule | None, _course(name)) for name in (*REWARD_COMPONENTS, "team_spirit")],
+_RewardFields: Any = dataclasses.make_dataclass(
+    "_RewardFields",
+    [(name, Schedule | None, _reward_field(name)) for name in (*REWARD_COMPONENTS, "team_spirit")],
     frozen=True,
     kw_only=True,
 )
 
 
-class RewardSchedules(_COURSES):  # type: ignore[misc]
-    """Settings of the reward that change in the course of a run, in place of those of the battle's `RewardConfig`.
+class RewardSchedules(_RewardFields):  # type: ignore[misc]
+    """Schedules of reward settings; they replace those of the battle's `RewardConfig` during a run.
 
-    It is a dataclass with a field for the weight of every component of the reward, and for ``team_spirit``: a
-    `Schedule`, or None for what stays as it is.
+    A dataclass with one field for the weight of each reward component, and one for ``team_spirit``. A field is a
+    `Schedule`, or None for a constant setting.
     """
 
     def at(self, rewards: RewardConfig, remaining: float) -> RewardConfig:
-        """The reward when a share `remaining` of the run is left. Raises `ConfigError` for impossible values."""
-        courses = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
-        changes = {name: course(remaining) for name, course in courses.items() if course is not None}
+        """The reward settings when a share `remaining` of the run is left. Raises `ConfigError` for invalid values."""
+        schedules = {each.name: getattr(self, each.name) for each in dataclasses.fields(self)}
+        changes = {name: schedule(remaining) for name, schedule in schedules.items() if schedule is not None}
         return dataclasses.replace(rewards, **changes)

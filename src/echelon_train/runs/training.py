@@ -15,7 +15,7 @@ from stable_baselines3.common.logger import Logger
 from echelon_train.checkpoints.checkpoint import (
     Checkpoint,
     TrainingState,
-    has_begun,
+    has_checkpoint,
     load_checkpoint,
     load_training_state,
 )
@@ -161,7 +161,7 @@ def _resume(
 
 def _last_state(run: Path) -> tuple[Checkpoint, TrainingState] | None:
     """The last checkpoint of a run; None if it was killed before its first."""
-    return (load_checkpoint(run), load_training_state(run)) if has_begun(run) else None
+    return (load_checkpoint(run), load_training_state(run)) if has_checkpoint(run) else None
 
 
 def _learn(run: Run, begin: Callable[[], Logger]) -> TrainResult:

@@ -9,7 +9,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from echelon_train.checkpoints import checkpoint as module
+from echelon_train.checkpoints import checkpoint as checkpoint_module
 from echelon_train.checkpoints.checkpoint import (
     JSON_FILE,
     LAST_FILE,
@@ -52,7 +52,7 @@ def remove(folder: Path, key: str) -> None:
 
 
 def put_weights(folder: Path, data: bytes) -> None:
-    """Replace the weights, with a JSON that vouches for them."""
+    """Replace the weights, with their checksum in the JSON."""
     (folder / WEIGHTS_FILE).write_bytes(data)
     edit(folder, weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
 
@@ -63,7 +63,7 @@ def change_weights(folder: Path, change) -> None:
     put_weights(folder, safetensors.torch.save(weights))
 
 
-def test_what_is_saved_is_loaded(saved):
+def test_a_saved_checkpoint_is_loaded(saved):
     loaded, original = load_checkpoint(saved), example()
     assert (loaded.network, loaded.battle) == (original.network, original.battle)
     assert (loaded.opponent, loaded.steps) == ("novice", 100)
@@ -72,7 +72,7 @@ def test_what_is_saved_is_loaded(saved):
     assert not loaded.policy.training
 
 
-def test_the_moments_of_the_normalizer_are_saved(tmp_path):
+def test_normalizer_moments_are_saved(tmp_path):
     network = dataclasses.replace(NETWORK, normalize_observations=True)
     checkpoint = dataclasses.replace(example(), policy=build_policy(network, 0), network=network)
     checkpoint.policy.observation_normalizer.running += 2.0
@@ -80,7 +80,7 @@ def test_the_moments_of_the_normalizer_are_saved(tmp_path):
     assert (load_checkpoint(tmp_path / "saved").policy.observation_normalizer.running == 2.0).all()
 
 
-def test_the_json_says_where_it_comes_from(saved):
+def test_the_json_has_the_provenance(saved):
     document = json.loads((saved / JSON_FILE).read_text())
     assert document["weights_sha256"] == hashlib.sha256((saved / WEIGHTS_FILE).read_bytes()).hexdigest()
     assert {"python", "torch", "sb3-contrib", "echelon-env"} <= document["packages"].keys()
@@ -88,13 +88,13 @@ def test_the_json_says_where_it_comes_from(saved):
     assert "git_commit" in document
 
 
-def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
-    def refuse(*args, **kwargs):
+def test_loading_does_not_unpickle(saved, monkeypatch):
+    def fail(*args, **kwargs):
         raise AssertionError("unpickled")
 
-    monkeypatch.setattr("pickle.loads", refuse)
-    monkeypatch.setattr("pickle.load", refuse)
-    monkeypatch.setattr("torch.load", refuse)
+    monkeypatch.setattr("pickle.loads", fail)
+    monkeypatch.setattr("pickle.load", fail)
+    monkeypatch.setattr("torch.load", fail)
     load_checkpoint(saved)
 
 
@@ -104,8 +104,8 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
         (shutil.rmtree, "no such file"),
         (lambda f: (f / WEIGHTS_FILE).unlink(), "cannot be read"),
         (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes()[:-100]), "truncated"),
-        (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes() + b"x"), "truncated or foreign"),
-        (lambda f: put_weights(f, b"PK\x03\x04 a zip, perhaps a pickle"), "no valid safetensors"),
+        (lambda f: (f / WEIGHTS_FILE).write_bytes((f / WEIGHTS_FILE).read_bytes() + b"x"), "truncated or replaced"),
+        (lambda f: put_weights(f, b"PK\x03\x04 a zip, perhaps a pickle"), "not a valid safetensors file"),
         (lambda f: (f / JSON_FILE).write_text("{"), "no valid JSON"),
         (lambda f: (f / JSON_FILE).write_text("[]"), "expected a JSON object"),
         (lambda f: (f / JSON_FILE).write_text("[" * 100_000), "no valid JSON"),
@@ -133,13 +133,13 @@ def test_nothing_on_the_load_path_unpickles(saved, monkeypatch):
         ),
     ],
 )
-def test_a_bad_checkpoint_is_refused_with_the_reason(saved, damage, reason):
+def test_a_bad_checkpoint_is_rejected_with_the_reason(saved, damage, reason):
     damage(saved)
     with pytest.raises(CheckpointError, match=reason):
         load_checkpoint(saved)
 
 
-def test_a_flipped_byte_is_noticed(saved):
+def test_a_flipped_byte_is_detected(saved):
     data = bytearray((saved / WEIGHTS_FILE).read_bytes())
     data[-1] ^= 0xFF
     (saved / WEIGHTS_FILE).write_bytes(bytes(data))
@@ -148,13 +148,13 @@ def test_a_flipped_byte_is_noticed(saved):
 
 
 def test_oversized_weights_are_not_read(saved, monkeypatch):
-    monkeypatch.setattr(module, "MAX_WEIGHTS_BYTES", 1000)
-    with pytest.raises(CheckpointError, match="larger than the 1000 bytes"):
+    monkeypatch.setattr(checkpoint_module, "MAX_WEIGHTS_BYTES", 1000)
+    with pytest.raises(CheckpointError, match="larger than the limit of 1000 bytes"):
         load_checkpoint(saved)
 
 
-def test_what_could_not_be_read_again_is_not_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MAX_JSON_BYTES", 1000)
+def test_a_checkpoint_too_large_to_load_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint_module, "MAX_JSON_BYTES", 1000)
     with pytest.raises(CheckpointError, match=r"checkpoint\.json: would be larger than the 1000 bytes"):
         save_checkpoint(tmp_path / "checkpoint", example())
     assert list(tmp_path.iterdir()) == []
@@ -168,7 +168,7 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_crash_while_saving_leaves_the_last_checkpoint(tmp_path, monkeypatch):
+def test_a_failed_save_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     save_in_run(tmp_path, example(steps=1))
 
     def fail(source, target):
@@ -181,7 +181,7 @@ def test_a_crash_while_saving_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     assert [entry.name for entry in (tmp_path / "checkpoints").iterdir()] == ["0000000001"]
 
 
-def test_a_run_leads_to_its_last_checkpoint(tmp_path):
+def test_a_runs_folder_refers_to_its_last_checkpoint(tmp_path):
     first = save_in_run(tmp_path, example(steps=1))
     second = save_in_run(tmp_path, example(steps=2))
     assert find_checkpoint(tmp_path) == second
@@ -195,7 +195,7 @@ def test_a_checkpoint_is_never_overwritten(saved):
 
 
 @pytest.mark.parametrize("name", ["../saved", "", ".", "..", 3, None, "a/b"])
-def test_the_last_checkpoint_lies_inside_the_run(tmp_path, saved, name):
+def test_the_last_checkpoint_must_be_inside_the_run(tmp_path, saved, name):
     (tmp_path / LAST_FILE).write_text(json.dumps({"checkpoint": name}))
     with pytest.raises(CheckpointError, match="expected the name of a checkpoint"):
         load_checkpoint(tmp_path)

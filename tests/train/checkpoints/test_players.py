@@ -22,7 +22,7 @@ from echelon_train.checkpoints.players import (
     untrained_player,
 )
 from echelon_train.errors import CheckpointError
-from train.small import NETWORK, lively_policy, small_battle
+from train.small import NETWORK, sensitive_policy, small_battle
 
 DUEL = small_battle(max_steps=8)
 TEAMS = small_battle("skirmish", max_steps=4)
@@ -30,12 +30,12 @@ UNEVEN = make_config(DUEL, blue=("medium", "scout", "medium"), red=("light",))
 SEEDS = [evaluation_seed(5, index) for index in range(2 * BLOCK + 3)]
 
 
-def lively(deterministic: bool = False) -> Player:
-    return network_player("lively", lively_policy(), NETWORK, deterministic=deterministic)
+def example_player(deterministic: bool = False) -> Player:
+    return network_player("example_player", sensitive_policy(), NETWORK, deterministic=deterministic)
 
 
-def recorded(player: Player, seen: dict[tuple[int, int], list[np.ndarray]]) -> Player:
-    """The player, with everything that it does in a battle, by (seed of the battle, rows of its team)."""
+def recording_player(player: Player, seen: dict[tuple[int, int], list[np.ndarray]]) -> Player:
+    """Wrap a player to record its actions in `seen`, by (seed of the battle, size of its team)."""
 
     def make(config, noise):
         policy = player.make(config, noise)
@@ -55,14 +55,14 @@ def recorded(player: Player, seen: dict[tuple[int, int], list[np.ndarray]]) -> P
 
 @pytest.mark.parametrize("deterministic", [False, True])
 @pytest.mark.parametrize("config", [DUEL, TEAMS, UNEVEN], ids=["duel", "teams", "uneven"])
-def test_a_result_depends_on_nothing_beside_it(deterministic, config):
-    """To the bit of every action, whatever is played beside a battle, in whatever place, by however many threads."""
+def test_a_result_does_not_depend_on_other_battles(deterministic, config):
+    """Actions are bitwise equal for other batches, orders of battles and numbers of threads."""
     match_of, actions_of = [], []
     for seeds, batch_size, num_threads in (
         (SEEDS, 64, 1), (SEEDS[::-1], 7, 2), (SEEDS[3:5], 64, 1), (SEEDS[-1:], 1, 1), (SEEDS[1:20], 19, 1),
     ):  # fmt: skip
         seen = {}
-        player = recorded(lively(deterministic), seen)
+        player = recording_player(example_player(deterministic), seen)
         match_of.append(
             play_match(player, baseline("novice"), config, seeds, scenario="x", batch_size=batch_size,
                        num_threads=num_threads)
@@ -76,18 +76,18 @@ def test_a_result_depends_on_nothing_beside_it(deterministic, config):
     assert len({tuple(actions) for actions in actions_of[0].values()}) == len(actions_of[0])
 
 
-def test_networks_play_against_themselves_on_rosters_of_different_size():
-    match = play_match(lively(), lively(), UNEVEN, SEEDS[:2], scenario="x")
+def test_self_play_with_rosters_of_different_size():
+    match = play_match(example_player(), example_player(), UNEVEN, SEEDS[:2], scenario="x")
     assert match.action_modes == ("sampled", "sampled")
     assert [classes["light"]["mechs"] for classes in match.classes] == [2, 2]
 
 
 @pytest.mark.parametrize("battles", [1, BLOCK - 1, BLOCK, 3 * BLOCK + 5])
 @pytest.mark.parametrize("team_size", [1, 3])
-def test_every_battle_has_rows_of_its_own(battles, team_size):
-    """Against the network run on one battle after the other: as near as sums in another order are."""
+def test_battles_in_a_block_are_independent(battles, team_size):
+    """Actions equal those of the network on single battles, except for the order of sums."""
     seeds = [evaluation_seed(1, index) for index in range(battles)]
-    policy = lively_policy()
+    policy = sensitive_policy()
     policy.set_training_mode(False)
     subject = NetworkPlayer(policy, BattleNoise(seeds, (0,), team_size), deterministic=True)
     subject.reset(np.ones(battles * team_size, np.bool_))
@@ -100,14 +100,14 @@ def test_every_battle_has_rows_of_its_own(battles, team_size):
         np.testing.assert_allclose(subject.act(rows), np.concatenate(apart), atol=1e-2)
 
 
-def alone(deterministic: bool = True) -> NetworkPlayer:
-    return NetworkPlayer(lively_policy(), BattleNoise([4, 5], (0,), 1), deterministic=deterministic)
+def two_battle_player(deterministic: bool = True) -> NetworkPlayer:
+    return NetworkPlayer(sensitive_policy(), BattleNoise([4, 5], (0,), 1), deterministic=deterministic)
 
 
-def test_a_network_player_remembers_and_forgets():
+def test_reset_clears_the_recurrent_states_of_its_rows():
     observations = np.random.default_rng(0).random((2, OBSERVATION_DIM)).astype(np.float32)
-    observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0  # the dead remember nothing
-    subject = alone()
+    observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0  # dead mechs have no memory
+    subject = two_battle_player()
     subject.reset(np.ones(2, np.bool_))
     first, second = subject.act(observations), subject.act(observations)
     assert not np.array_equal(first, second)
@@ -123,12 +123,12 @@ def test_a_network_player_remembers_and_forgets():
 
 def test_samples_scatter_around_the_mode():
     observations = np.zeros((2, OBSERVATION_DIM), np.float32)
-    policy = lively_policy()
+    policy = sensitive_policy()
     policy.action_net.weight.data.zero_()
     policy.action_net.bias.data.zero_()
     numbers = [entry for block in BLOCKS if block.kind == "numbers" for entry in block.entries]
-    policy.action_net.bias.data[: len(numbers)] = 0.25  # their means
-    policy.action_net.bias.data[len(numbers) : 2 * len(numbers)] = -50.0  # as little deviation as there can be
+    policy.action_net.bias.data[: len(numbers)] = 0.25  # the means
+    policy.action_net.bias.data[len(numbers) : 2 * len(numbers)] = -50.0  # the minimum standard deviation
     subject = NetworkPlayer(policy, BattleNoise([4, 5], (0,), 1))
     subject.reset(np.ones(2, np.bool_))
     actions = np.array([subject.act(observations) for _ in range(200)])[..., numbers]
@@ -137,8 +137,8 @@ def test_samples_scatter_around_the_mode():
     assert before_tanh.std() == pytest.approx(NETWORK.min_std, rel=0.05)
 
 
-def test_a_player_neither_trains_nor_is_trained():
-    policy = lively_policy()
+def test_a_player_is_a_copy_of_the_policy():
+    policy = sensitive_policy()
     policy.set_training_mode(True)
     player = network_player("x", policy, NETWORK, deterministic=True)
     observation = np.zeros((1, OBSERVATION_DIM), np.float32)
@@ -155,17 +155,17 @@ def test_a_player_neither_trains_nor_is_trained():
     np.testing.assert_array_equal(first_action(), before)
 
 
-def test_sampling_touches_no_global_stream():
+def test_sampling_does_not_use_global_generators():
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
     state = np.random.get_state()[1].copy()  # noqa: NPY002
-    play_match(lively(), baseline("trivial"), DUEL, SEEDS[:1], scenario="x")
+    play_match(example_player(), baseline("trivial"), DUEL, SEEDS[:1], scenario="x")
     assert torch.equal(torch.rand(3), expected)
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
-def test_an_untrained_player_follows_from_its_seed():
+def test_a_seed_determines_an_untrained_player():
     player = untrained_player(3)
     assert (player.name, player.action_mode, player.battle) == ("untrained", "sampled", None)
     assert untrained_player(deterministic=True).action_mode == "deterministic"
@@ -179,7 +179,7 @@ def test_an_untrained_player_follows_from_its_seed():
     assert not np.array_equal(actions[0], actions[2])
 
 
-def test_a_checkpoint_plays_by_the_name_of_its_folder(finished_run, tmp_path):
+def test_a_checkpoint_player_is_named_after_its_folder(finished_run, tmp_path):
     player = checkpoint_player(str(finished_run), deterministic=True)
     checkpoint = load_checkpoint(finished_run)
     assert (player.name, player.action_mode) == (str(finished_run), "deterministic")
@@ -191,7 +191,7 @@ def test_a_checkpoint_plays_by_the_name_of_its_folder(finished_run, tmp_path):
         checkpoint_player(tmp_path)
 
 
-def test_a_checkpoint_tells_what_it_is(finished_run):
+def test_a_checkpoint_player_has_an_identity(finished_run):
     player = checkpoint_player(finished_run)
     folder = finished_run / "checkpoints" / "0000000064"
     weights = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
@@ -202,7 +202,7 @@ def test_a_checkpoint_tells_what_it_is(finished_run):
     assert play_match(player, first, DUEL, SEEDS[:1], scenario="x").identities == (player.identity, first.identity)
 
 
-def test_the_best_of_a_run_has_a_name(finished_run, tmp_path):
+def test_a_runs_best_and_last_checkpoint_have_names(finished_run, tmp_path):
     run = shutil.copytree(finished_run, tmp_path / "run")
     write_json(run / "best.json", {"checkpoint": "0000000032", "steps": 32})
     steps = {"best": 32, "best.json": 32, "last": 64, "last.json": 64, ".": 64, "checkpoints/0000000000": 0}
@@ -212,7 +212,7 @@ def test_the_best_of_a_run_has_a_name(finished_run, tmp_path):
         checkpoint_player(run / "best")
 
 
-def test_a_network_that_was_loaded_twice_can_play_against_itself(finished_run):
+def test_players_of_equal_weights_are_equal(finished_run):
     player = checkpoint_player(finished_run)
     assert checkpoint_player(finished_run) == player
     assert play_match(player, checkpoint_player(finished_run), DUEL, SEEDS[:1], scenario="x").first == player.name
@@ -223,7 +223,7 @@ def test_a_network_that_was_loaded_twice_can_play_against_itself(finished_run):
 
 
 @pytest.mark.parametrize("name", ["novice", "untrained"])
-def test_a_folder_with_another_players_name_is_named_as_a_folder(finished_run, tmp_path, monkeypatch, name):
+def test_a_folder_with_another_players_name_needs_a_path(finished_run, tmp_path, monkeypatch, name):
     shutil.copytree(finished_run, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     assert checkpoint_player(f"./{name}").name == f"./{name}"

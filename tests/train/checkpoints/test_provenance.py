@@ -10,7 +10,7 @@ from echelon_train.checkpoints import provenance
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    """A repository with one commit, of which the module is a tracked file."""
+    """A repository with one commit, in which the module is a tracked file."""
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     source = tmp_path / "provenance.py"
@@ -22,7 +22,7 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_layout_hash_follows_the_layout(monkeypatch):
+def test_the_observation_layout_hash_depends_on_the_layout(monkeypatch):
     before = provenance.observation_layout_hash()
     assert re.fullmatch("[0-9a-f]{64}", before)
     assert before == provenance.observation_layout_hash()
@@ -32,19 +32,19 @@ def test_the_layout_hash_follows_the_layout(monkeypatch):
     assert provenance.observation_layout_hash() != before
 
 
-def test_the_action_hash_follows_the_bounds(monkeypatch):
+def test_the_action_layout_hash_depends_on_the_bounds(monkeypatch):
     before = provenance.action_layout_hash()
     monkeypatch.setattr(provenance, "ACTION_HIGH", 2.0)
     assert provenance.action_layout_hash() != before
 
 
-def test_versions_are_known():
+def test_package_versions():
     versions = provenance.package_versions()
     assert {"python", "scipy", "gymnasium", "torch"} <= versions.keys()
     assert all(re.match(r"\d+\.\d+", version) for version in versions.values())
 
 
-def test_the_commit_is_a_hash_and_the_diff_a_patch_of_what_was_changed(checkout):
+def test_the_commit_and_the_diff_of_a_checkout(checkout):
     assert re.fullmatch("[0-9a-f]{40}", provenance.git_commit())
     assert provenance.git_diff() == b""
     (checkout / "untracked.txt").write_text("new\n")
@@ -54,14 +54,14 @@ def test_the_commit_is_a_hash_and_the_diff_a_patch_of_what_was_changed(checkout)
     assert b"untracked" not in patch
 
 
-def test_a_repository_around_an_installed_package_is_not_its_checkout(checkout, monkeypatch):
+def test_an_installed_package_inside_a_repository_has_no_commit(checkout, monkeypatch):
     (checkout / "installed.py").write_text("")
     monkeypatch.setattr(provenance, "__file__", str(checkout / "installed.py"))
     assert provenance.git_commit() is None
     assert provenance.git_diff() == b""
 
 
-def test_without_git_there_is_no_commit_and_no_diff(monkeypatch):
+def test_without_git_there_is_no_commit(monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert provenance.git_commit() is None
     assert provenance.git_diff() == b""

@@ -178,7 +178,7 @@ def test_the_help_lists_every_setting(capsys, monkeypatch):
         main(["train", "--help"])
     text = capsys.readouterr().out
     for setting in settings():
-        flag = re.escape(f"  {option(setting.key)} {setting.form}")
+        flag = re.escape(f"  {option(setting.key)} {setting.metavar}")
         assert re.search(rf"{flag}\s", text), setting.key
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())

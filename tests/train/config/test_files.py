@@ -21,7 +21,7 @@ def write(tmp_path):
     return write_file
 
 
-def test_the_shipped_run_configs_are_valid_and_say_what_they_are():
+def test_shipped_run_configs_are_valid():
     assert {"quickstart", "skirmish", "battle", "league"} == set(run_config_names())
     for name in run_config_names():
         config = load_run_config(name)
@@ -30,7 +30,7 @@ def test_the_shipped_run_configs_are_valid_and_say_what_they_are():
     assert len(load_run_config("battle").curriculum.scenarios[-1].config.blue) == 10
 
 
-def test_a_file_changes_the_scenario_the_network_and_the_algorithm(write):
+def test_a_file_sets_battle_network_and_ppo(write):
     path = write(
         'scenario = "skirmish"\nopponent = "trivial"\nsteps = 20_000_000\nbattles = 32\n'
         "[battle]\nmax_steps = 100\n[battle.rewards]\ndeath = -5\n"
@@ -48,7 +48,7 @@ def test_a_file_changes_the_scenario_the_network_and_the_algorithm(write):
     "text",
     ['curriculum = ["duel-open", "duel"]\n{}', '{}[curriculum]\nscenarios = ["duel-open", "duel"]\npromote = 0.8\n'],
 )
-def test_the_stages_of_a_curriculum_share_what_differs_from_their_scenarios(write, text):
+def test_changes_of_the_battle_apply_to_all_stages(write, text):
     config = load_run_config(write(text.format("[battle.rewards]\ndeath = -5\n")))
     made = training_curriculum(["duel-open", "duel"], promote=0.8 if "promote" in text else 0.7)
     stages = [dataclasses.replace(s, config=make_config(s.config, rewards={"death": -5.0})) for s in made.scenarios]
@@ -56,7 +56,7 @@ def test_the_stages_of_a_curriculum_share_what_differs_from_their_scenarios(writ
     assert config.battle == stages[0].config
 
 
-def test_overrides_are_values_of_toml_or_bare_strings():
+def test_overrides_are_toml_values_or_strings():
     overrides = {
         "steps": "2_000_000",
         "opponent": "trivial",
@@ -78,7 +78,7 @@ def test_overrides_are_values_of_toml_or_bare_strings():
     assert load_run_config("quickstart", {"device": "cpu\nsteps = 3"}).device == "cpu\nsteps = 3"
 
 
-def test_a_scenario_and_a_curriculum_take_each_others_place(write):
+def test_a_scenario_and_a_curriculum_replace_each_other(write):
     staged = load_run_config("quickstart", {"curriculum": '["duel-open", "duel"]', "curriculum.window": "50"})
     assert [each.name for each in staged.curriculum.scenarios] == ["duel-open", "duel"]
     assert staged.curriculum.window == 50
@@ -88,14 +88,14 @@ def test_a_scenario_and_a_curriculum_take_each_others_place(write):
     assert (plain.curriculum, plain.battle) == (None, battle_config("skirmish"))
 
 
-def test_loading_leaves_no_trace(write):
+def test_overrides_do_not_change_later_loads(write):
     path = write('scenario = "duel"\n[battle.rewards]\ndeath = -5\n')
     before = load_run_config(path)
     load_run_config(path, {"battle.rewards.death": "-9", "battle.rewards.kill": "3"})
     assert load_run_config(path) == before
 
 
-WRONG = [
+INVALID = [
     ('scenario = "duel"\nstep = 3\n', 2, "unknown config key 'step'; did you mean 'steps'"),
     ('scenario = "dule"\n', 1, "scenario: unknown scenario 'dule'; did you mean 'duel'"),
     ("\nscenario = 3\n", 2, "expected a scenario's name or file"),
@@ -125,14 +125,14 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "message"), WRONG)
+@pytest.mark.parametrize(("text", "line", "message"), INVALID)
 def test_errors_name_the_file_and_the_line(write, text, line, message):
     path = write(text)
     with pytest.raises(ConfigError, match=f"^{re.escape(f'{path}:{line}: ')}.*{re.escape(message)}"):
         load_run_config(path)
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_missing_files(tmp_path):
     with pytest.raises(ConfigError, match="unknown run config 'quikstart'; did you mean 'quickstart'"):
         load_run_config("quikstart")
     with pytest.raises(ConfigError, match=rf"run config .*absent\{SUFFIX}: No such file"):
@@ -148,7 +148,7 @@ def test_files_that_are_not_there(tmp_path):
         ({"ppo.n_epoch": "1"}, "with ppo.n_epoch=1: unknown config key 'ppo.n_epoch'; did you mean 'n_epochs'"),
         ({"battle.rewards.deth": "1"}, "with battle.rewards.deth=1: battle: unknown config key 'rewards.deth'"),
         ({"scenario": "dule", "seed": "1"}, "with scenario=dule: scenario: unknown scenario 'dule'"),
-        ({"scenario.x": "1"}, "'scenario' is a value and holds no keys"),
+        ({"scenario.x": "1"}, "'scenario' is a value, not a table"),
         ({"curriculum.promote": "0.9"}, "with curriculum.promote=0.9: promote: a curriculum needs scenarios"),
         ({"ppo.chunk": "7"}, "with ppo.chunk=7: ppo.chunk: expected a divisor"),
         ({"ppo.n_steps": "9", "seed": "1"}, "with ppo.n_steps=9, seed=1: ppo.chunk: expected a divisor"),
@@ -172,11 +172,14 @@ def test_every_setting_can_be_overridden_by_its_default():
         assert load_run_config("quickstart", {setting.key: text}) == config, setting
 
 
-def test_settings_say_what_can_be_written():
+def test_settings_have_metavars_and_defaults():
     by_key = {setting.key: setting for setting in settings()}
     assert not {"battle", "curriculum", "network", "ppo"} & by_key.keys()
-    assert (by_key["steps"].form, by_key["steps"].default) == ("N", "1_000_000 samples")
-    assert by_key["network.encoder"].form == "{sets,flat}"
-    assert by_key["ppo.learning_rate"].form == "SCHEDULE"
-    assert (by_key["ppo.normalize_returns"].form, by_key["ppo.normalize_returns"].default) == ("{true,false}", "true")
-    assert by_key["device"].form == "DEVICE"
+    assert (by_key["steps"].metavar, by_key["steps"].default) == ("N", "1_000_000 samples")
+    assert by_key["network.encoder"].metavar == "{sets,flat}"
+    assert by_key["ppo.learning_rate"].metavar == "SCHEDULE"
+    assert (by_key["ppo.normalize_returns"].metavar, by_key["ppo.normalize_returns"].default) == (
+        "{true,false}",
+        "true",
+    )
+    assert by_key["device"].metavar == "DEVICE"

@@ -7,7 +7,7 @@ from echelon_train.config.train import NetworkConfig, battle_config
 from train.small import small_run
 
 
-def test_training_battles_keep_the_dead_and_the_clock():
+def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
     config = battle_config("skirmish")
     assert (config.dead_agents, config.time_limit) == ("persist", "terminate")
 
@@ -28,6 +28,6 @@ def test_training_battles_keep_the_dead_and_the_clock():
         (lambda: NetworkConfig(width=10**9), "network.width"),
     ],
 )
-def test_impossible_values_are_refused_by_name(make, key):
+def test_invalid_values_are_rejected_by_name(make, key):
     with pytest.raises(ConfigError, match=key):
         make()

@@ -52,7 +52,7 @@ class ExtendedPPO(EchelonRecurrentPPO):
 def test_a_setting_is_one_field(tmp_path):
     """One dataclass field is enough for options, run files, the constructor, its checks and saved models."""
     option = next(each for each in settings(ExtendedRun) if each.key == "ppo.dropout")
-    assert (option.form, option.default, option.help) == ("X", "0.25", "probability that a feature is dropped")
+    assert (option.metavar, option.default, option.help) == ("X", "0.25", "probability that a feature is dropped")
     run = build(
         ExtendedRun, {"battle": small_run().battle, "ppo": {"dropout": 0.5, "n_steps": 16, "batch_size": 64}}, ""
     )

@@ -88,7 +88,7 @@ def test_recipes_are_checked_before_training(tmp_path, quiet):
         train(dataclasses.replace(config, maps=str(recipes)), tmp_path / "run", console=quiet)
     judged = generate(config.battle, evaluation_seed(0, 0)).recipe
     (recipes / "7.json").write_text(judged.to_json())
-    with pytest.raises(ConfigError, match=f"seed {judged.seed} in .* is kept for evaluation"):
+    with pytest.raises(ConfigError, match=f"seed {judged.seed} in .* is reserved for evaluation"):
         train(dataclasses.replace(config, maps=str(recipes)), tmp_path / "run", console=quiet)
     assert not (tmp_path / "run").exists()
 

@@ -59,14 +59,14 @@ def test_other_maps_are_refused(run, tmp_path):
     others = str(write_recipes(tmp_path / "others", (7, 9)))
     with pytest.raises(CheckpointError, match="map"):
         resume(run, maps=others, console=QUIET)
-    with pytest.raises(ConfigError, match=r"maps: expected the present path of the directory '.*maps', got 3"):
+    with pytest.raises(ConfigError, match=r"maps: expected the new path of the directory '.*maps', got 3"):
         resume(run, maps=3, console=QUIET)
     assert load_checkpoint(run).steps == 64
 
 
 def test_maps_of_a_runs_own_are_kept(tmp_path):
     train(resumable_run(steps=32), tmp_path / "run", console=QUIET)
-    with pytest.raises(ConfigError, match="this run keeps its 3 maps"):
+    with pytest.raises(ConfigError, match="cannot change, as the run has 3 maps"):
         resume(tmp_path / "run", maps="there", console=QUIET)
     with pytest.raises(ConfigError, match="'steps': expected int, got 'many'"):
         resume(tmp_path / "run", steps="many", console=QUIET)

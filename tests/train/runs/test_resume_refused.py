@@ -86,10 +86,10 @@ def put_metrics(text):
 
 MOMENT = "optimizer.value_net.bias.exp_avg"
 REFUSED = {
-    "truncated": (truncate, "truncated or foreign"),
+    "truncated": (truncate, "truncated or replaced"),
     "flipped": (flip, "SHA-256 differs"),
-    "removed": (lambda run: (last(run) / TRAINING_FILE).unlink(), "holds a policy only"),
-    "a pickle": (lambda run: put_training(run, b"PK\x03\x04"), "no valid safetensors"),
+    "removed": (lambda run: (last(run) / TRAINING_FILE).unlink(), "has only a policy"),
+    "a pickle": (lambda run: put_training(run, b"PK\x03\x04"), "not a valid safetensors file"),
     "no pins": (lambda run: edit(last(run) / JSON_FILE, lambda d: d.update(training={"bytes": 3})), "key 'training'"),
     "no checkpoint": (lambda run: shutil.rmtree(last(run)), "cannot be read"),
     "nan moment": (put_nan(MOMENT), "value_net.bias.exp_avg': expected finite"),

@@ -101,7 +101,7 @@ def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
     assert read_run_config(tmp_path / "run").league.path == str(moved), "and so the next time"
 
     train(resumable_run(), tmp_path / "alone", console=QUIET)
-    with pytest.raises(ConfigError, match="in no league"):
+    with pytest.raises(ConfigError, match="not in a league"):
         resume(tmp_path / "alone", **{"league.path": str(moved)}, console=QUIET)
 
 
@@ -180,5 +180,5 @@ def test_what_is_no_league_is_refused_and_nothing_is_left(tmp_path):
 
 def test_a_league_has_no_curriculum(league):
     config, curriculum = run_in(league), training_curriculum(["duel-open", "duel"])
-    with pytest.raises(ConfigError, match="no curriculum"):
+    with pytest.raises(ConfigError, match="a run in a league cannot have a curriculum"):
         dataclasses.replace(config, battle=curriculum.scenarios[0].config, curriculum=curriculum)

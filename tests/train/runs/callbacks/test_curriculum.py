@@ -238,7 +238,10 @@ def test_rows_stay_about_the_same(battles, expected):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: small_run(curriculum=small_curriculum("duel-open", "duel")), "must be that of the first stage"),
+        (
+            lambda: small_run(curriculum=small_curriculum("duel-open", "duel")),
+            "expected the battle of the curriculum's first stage",
+        ),
         (lambda: staged_run(make_curriculum(["duel"])), "persist"),
         (lambda: staged_run(training_curriculum(["duel", UNEVEN])), r"stage 1 \(stage 1\): .*equal size, got 1 and 2"),
         (lambda: small_run(battle=UNEVEN), "equal size, got 1 and 2"),
