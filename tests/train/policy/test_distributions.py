@@ -241,7 +241,7 @@ def test_entropies_are_within_their_bounds(scale, seed):
     for block in BLOCKS:
         entropy = entropies[block.name]
         if block.kind == "numbers":
-            assert (entropy <= len(block.entries) * (math.log(2) + 1e-4)).all()  # that of the uniform one on [-1, 1]
+            assert (entropy <= len(block.entries) * (math.log(2) + 1e-4)).all()  # uniform on [-1, 1]
             continue
         possible = masks[:, KIND_SLICES[block.name]].sum(1).double()
         most = possible * math.log(2) if block.kind == "switches" else possible.log()

@@ -153,7 +153,7 @@ def test_the_engine_ignores_actions_of_dead_mechs(battle_states):
     actions = environment_actions(distribution_of(bias, action_masks(observations)).sample(noise)).numpy()
     actions = actions.reshape(*engine.alive.shape, ACTION_DIM)
     expected = np.zeros(Action.COMM_0 - Action.PRIMARY)
-    expected[Action.DISPLAY_NEAREST - Action.PRIMARY] = 1.0  # of three equal numbers the engine takes the first, too
+    expected[Action.DISPLAY_NEAREST - Action.PRIMARY] = 1.0  # the engine takes the first of equal numbers
     for action in actions[~engine.alive]:
         np.testing.assert_array_equal(action[Action.PRIMARY : Action.COMM_0], expected)
     results = []

@@ -176,7 +176,7 @@ def test_tensorboard_log(tmp_path):
     assert file.stat().st_size > 100
 
 
-@pytest.mark.filterwarnings("ignore:rich is experimental")  # tqdm says so
+@pytest.mark.filterwarnings("ignore:rich is experimental")  # a warning of tqdm
 def test_progress_bar():
     pytest.importorskip("tqdm")
     make_model(RandomVecEnv(4), batch_size=16).learn(64, progress_bar=True)

@@ -8,19 +8,25 @@ import pytest
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
-from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from echelon_env.layout.observations import CONTACT_ROWS, STREAMS, Self
 from echelon_env.spaces.actions import BLOCKS
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.encoders import TABLES
-from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_states
-from train.policy.battle_data import battle_data
+from echelon_train.ppo.losses import Coefficients, Losses, recurrent_states
 from train.ppo.random_env import RandomVecEnv, collect, make_model
+from train.ppo.recorded_battles import (
+    ROWS,
+    SMALL,
+    STEPS,
+    RecordedBattles,
+    losses_of,
+    model_with_rollout,
+    set_heads,
+    whole_batch,
+)
 
-STEPS, ROWS = 16, 12
-SMALL = {"width": 8, "head": 8, "set_width": 4, "map_channels": 2}
 VARIANTS = [
     NetworkConfig(encoder=encoder, critic=critic, auxiliary=auxiliary, **SMALL)
     for encoder, critic, auxiliary in itertools.product(
@@ -28,73 +34,6 @@ VARIANTS = [
     )
 ]
 IDS = [f"{each.encoder}-{each.critic}{'-auxiliary' * each.auxiliary}" for each in VARIANTS]
-
-
-class RecordedBattles(RandomVecEnv):
-    """Recorded observations of battles in random order; some rows are dead."""
-
-    def __init__(self):
-        self._seen, self.alive, self.states = (tensor.numpy() for tensor in battle_data())
-        super().__init__(ROWS, 0, observation_space(), action_space())
-
-    def _observe(self, dead):
-        dead = dead | (self._rng.random(self.num_envs) < 0.1)
-        pools = [self._seen[self.alive == alive] for alive in (False, True)]
-        drawn = [pool[self._rng.integers(len(pool), size=self.num_envs)] for pool in pools]
-        return np.where(dead[:, None], *drawn)
-
-
-class WithGlobalState(VecEnvWrapper):
-    """Adds random recorded global states to the observations."""
-
-    def __init__(self, env):
-        states = spaces.Box(-np.inf, np.inf, env.states.shape[1:], np.float32)
-        super().__init__(env, spaces.Dict({"observation": env.observation_space, "state": states}))
-        self._rng = np.random.default_rng(5)
-
-    def _add(self, observations):
-        states = self.venv.states[self._rng.integers(len(self.venv.states), size=len(observations))]
-        return {"observation": observations, "state": states}
-
-    def reset(self):
-        return self._add(self.venv.reset())
-
-    def step_wait(self):
-        observations, rewards, dones, infos = self.venv.step_wait()
-        for row in np.flatnonzero(dones):
-            final = self._add(infos[row]["terminal_observation"][None])
-            infos[row]["terminal_observation"] = {name: part[0] for name, part in final.items()}
-        return self._add(observations), rewards, dones, infos
-
-
-def model_with_rollout(network, **settings):
-    env = WithGlobalState(RecordedBattles()) if network.critic == "central" else RecordedBattles()
-    settings = {"auxiliary_coef": 0.5 * network.auxiliary, **settings}
-    model = make_model(env, steps=STEPS, chunk=4, policy=BattlePolicy, policy_kwargs={"network": network}, **settings)
-    collect(model)
-    return model
-
-
-def losses_of(model, batch, weights=None):
-    weights = weights or Coefficients(0.2, 0.01, 0.5, model.auxiliary_coef)
-    num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
-    return losses(model.policy, batch, model.policy.return_normalizer, weights, num_actor, num_loss)
-
-
-def whole_batch(model):
-    buffer = model.rollout_buffer
-    return buffer.batch(
-        torch.arange(buffer.num_chunks), model._normalized_advantages(buffer.loss_mask()), buffer.loss_mask()
-    )
-
-
-def set_heads(model):
-    """Give the heads random weights; by default they start near zero and hardly depend on their inputs."""
-    generator = torch.Generator().manual_seed(2)
-    with torch.no_grad():
-        for name, parameter in model.policy.named_parameters():
-            if name.startswith(("action_net.weight", "value_net", "target_query")):
-                parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
 
 
 @pytest.mark.parametrize("network", VARIANTS, ids=IDS)
@@ -303,7 +242,7 @@ def test_the_auxiliary_loss_predicts_within_an_episode_only():
     errors = model.policy.auxiliary_errors(result, batch.actions, batch.observations, batch.sequences)
     buffer = model.rollout_buffer
     last = torch.zeros(STEPS, ROWS, dtype=torch.bool)
-    last[3::4] = True  # of a chunk
+    last[3::4] = True  # last steps of chunks
     last |= buffer.dones
     chunks = torch.arange(buffer.num_chunks)
     steps = torch.arange(4)[:, None] + chunks // ROWS * 4

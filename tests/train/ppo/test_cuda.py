@@ -7,7 +7,7 @@ from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.sequences import MlpLstmPolicy
 from train.ppo.random_env import RandomVecEnv, collect, make_model
-from train.ppo.test_battles import RecordedBattles
+from train.ppo.recorded_battles import RecordedBattles
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 may_warn = pytest.mark.filterwarnings("ignore:.*deterministic:UserWarning")

@@ -10,7 +10,7 @@ VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float64)
 BOTH = spaces.Dict({"vector": VECTOR, "kind": spaces.Discrete(4)})
 
 
-def test_arrays_become_tensors_of_the_kept_dtypes():
+def test_arrays_become_tensors_with_the_buffers_dtypes():
     plain = tensors_of(VECTOR, np.ones((3, 2)))
     assert plain.dtype == torch.float32
     named = tensors_of(BOTH, {"vector": np.ones((3, 2)), "kind": np.array([1, 2, 3], np.int32)})
