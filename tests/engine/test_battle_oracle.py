@@ -1,4 +1,4 @@
-"""Whole battles, decision by decision: the engine against the oracle, half of them begun in close contact."""
+"""Whole battles against the oracle, decision by decision; half of them start in close contact."""
 
 from collections import Counter
 
@@ -22,7 +22,7 @@ CONFIGS = {
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_complete_battles(name):
-    """The oracle plays on by itself; it takes over the engine's state only after a decision within rounding."""
+    """The oracle continues from its own state; it takes the engine's state only after a decision within rounding."""
     config = CONFIGS[name]
     rng = np.random.default_rng(3)
     engine = arranged_engine(config, 4, seed=13)

@@ -17,7 +17,7 @@ SEEDS = (37, 42)
 
 
 def digest(engine: BattleEngine, b: int) -> bytes:
-    """Hash of everything that a battle is and says."""
+    """Hash of a battle's complete state and outputs."""
     h = hashlib.sha256()
     for array in engine.snapshot().values():
         h.update(np.ascontiguousarray(array[b]).tobytes())
@@ -26,7 +26,7 @@ def digest(engine: BattleEngine, b: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def recorded():
-    """Two battles in a row on one engine: their actions, the hash after every decision, and what happened."""
+    """Two battles in a row on one engine: their actions, the hash after every decision, and the kinds of events."""
     engine = BattleEngine(num_battles=1, **SCENARIO)
     actions = {seed: record_battle(engine, seed) for seed in SEEDS}
     digests, happened = [], Counter()
@@ -74,7 +74,7 @@ def test_same_seed_and_actions_give_the_same_bytes(recorded, num_battles, positi
 
 
 def test_swapping_the_colours_swaps_only_the_labels():
-    """The same corners, places and actions with the colours exchanged give the same battle."""
+    """The same corners, positions and actions with exchanged colours give the same battle."""
     engine = BattleEngine(num_battles=2, **SCENARIO)
     engine.reset([5, 5])
     team = len(engine.config.blue)
@@ -92,7 +92,7 @@ def test_swapping_the_colours_swaps_only_the_labels():
         actions = scripted_actions(engine, players)
         actions[1] = actions[0][swap]
         observations, rewards, terminated, _ = engine.step(actions)
-        # A contact's index in the first frame is another in the second; everything that is observed is the same.
+        # Mech indices differ between the two battles; all observations are the same.
         assert observations[1].tobytes() == observations[0][swap].tobytes()
         assert rewards[1].tobytes() == rewards[0][swap].tobytes()
         assert terminated[1].tobytes() == terminated[0][swap].tobytes()
@@ -233,7 +233,7 @@ def test_a_shallow_copy_has_its_own_threads():
     assert twin.state is engine.state
     assert twin._workers._others is None
     meeting = threading.Barrier(2, timeout=60)
-    engine._workers.for_all(lambda _: meeting.wait(), [(1,), (2,)])  # would wait in vain without a second thread
+    engine._workers.for_all(lambda _: meeting.wait(), [(1,), (2,)])  # would time out without a second thread
     engine.close()
 
 
@@ -296,7 +296,7 @@ def test_team_statistics_are_sums_over_the_mechs(recorded):
 
 
 def test_steps_do_not_depend_on_scratch_arrays(recorded):
-    """Whatever lies in it after a decision, the next one comes to the same."""
+    """Random contents of scratch arrays do not change the next decision."""
     actions, digests, _ = recorded
     engine = BattleEngine(num_battles=1, **SCENARIO)
     engine.reset(SEEDS[:1])

@@ -1,4 +1,4 @@
-"""The event stream: its order, its room, and that it says the same as the state and the statistics."""
+"""The event stream: its order, its capacity, and its agreement with the state and the statistics."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PHASE = {st.HAZARD: 0, st.RISE: 0, st.RESTART: 0, st.SHUTDOWN: 0, st.SHOT: 1, st
 
 @pytest.fixture(scope="module")
 def recorded():
-    """Events by decision of ten-a-side battles, with what each mech's body was before and after each decision."""
+    """Events by decision of ten-a-side battles, with the mechs' state before and after each decision."""
     engine = BattleEngine("battle", num_battles=4)
     engine.reset([6, 7, 17, 27])
     players = [GoldenPlayer(seed) for seed in (6, 7, 17, 27)]
@@ -36,12 +36,14 @@ def of(events, *kinds):
 
 
 def test_events_are_in_chronological_order(recorded):
-    """Ticks never go back; within one, bodies come before shots, these before flights and these before settlement."""
+    """Ticks never decrease. The order in a tick is: bodies, shots, flights, settlement."""
     engine, decisions = recorded
     for _, events, _, _ in decisions:
         assert (np.diff(events["tick"]) >= 0).all()
         for tick in np.unique(events["tick"]):
-            kinds = [k for k in events[events["tick"] == tick]["kind"].tolist() if k != st.HIT]  # of rays and shells
+            kinds = [
+                k for k in events[events["tick"] == tick]["kind"].tolist() if k != st.HIT
+            ]  # hits occur in the phases of both shots and flights
             phases = [PHASE[k] for k in kinds]
             assert phases == sorted(phases)
     assert not engine.state.battles["lost_events"].any()
@@ -81,7 +83,7 @@ def test_actors_and_targets_follow_the_rules(recorded):
 
 
 def test_falls_and_rises_and_shutdowns_and_restarts_alternate(recorded):
-    """Falls and rises take turns, shutdowns and restarts too; legs go once."""
+    """A mech is legged at most once."""
     engine, decisions = recorded
     for b in range(engine.num_battles):
         events = np.concatenate([e for battle, e, _, _ in decisions if battle == b])
@@ -102,16 +104,16 @@ def test_impacts_count_the_destroyed_voxels():
     while not engine.battle_over[0]:
         before = engine.state.voxels[0].copy()
         engine.step(player.act(engine.out.observations[0])[None])
-        if of(engine.events(0), st.DEATH).size == 0:  # the dead leave voxels too
+        if of(engine.events(0), st.DEATH).size == 0:  # dead mechs leave voxels too
             changed_voxels = (before != engine.state.voxels[0]) & breakable[before] & (before != WRECK)
             broken = of(engine.events(0), st.IMPACT)["amount"].sum()
-            assert broken >= changed_voxels.sum()  # what became debris may have broken again
+            assert broken >= changed_voxels.sum()  # debris of a destroyed voxel may be destroyed again
             total += broken
     assert total > 0
 
 
 def melee(decision_repeat=5, roster=PACK, catalog: Catalog | None = None, **overrides):
-    """Two teams in one heap of mechs, each within reach of all, in a pit of lava under their own crossfire."""
+    """Two teams side by side, each mech within reach of all, in a pit of lava under crossfire."""
     places = [(24 + 4 * (i % 4), 24 + 4 * (i // 4)) for i in range(2 * len(roster))]
     teams = [{f"{colour} {i} {name}": places[2 * i + side] for i, name in enumerate(roster)} for side, colour in
              enumerate(("blue", "red"))]  # fmt: skip
@@ -136,7 +138,7 @@ FRENZY = {
 
 @pytest.mark.parametrize("decision_repeat", [1, 5, 20])
 def test_the_event_array_holds_the_most_events_of_a_decision(decision_repeat):
-    """Everything fires every tick, every burst splashes all mechs, all stand in lava, fall, shut down and die."""
+    """All weapons fire every tick, every burst splashes all mechs, all stand in lava, fall, shut down and die."""
     arena = melee(decision_repeat, catalog=changed(**FRENZY), physics={"fall_duration": 0.05})
     mechs = arena.state.mechs[0]
     for i in range(40):
@@ -165,7 +167,7 @@ def max_used(arena):
 
 
 def test_the_event_array_holds_falls_rises_hazards_and_shutdowns_in_every_tick():
-    """One gun that fells twenty mechs a tick, who have no other mounts whose events could lend their room."""
+    """One gun fells twenty mechs per tick. They have no other mounts, whose capacity they could use."""
     unarmed = {"primary": None, "special": None, "heat_dissipation": 20.0, "armour": 1e6}  # lava heats twice as fast
     gun = {"cooldown": 0.05, "heat": 0.0, "stability": 400.0, "damage": 0.01, "splash_radius": 60.0, "range": 10.0}
     heavy = {"primary": None, "secondary": None, "special": None, "heat_capacity": 1e6}
@@ -189,7 +191,7 @@ def test_the_event_array_holds_falls_rises_hazards_and_shutdowns_in_every_tick()
 
 
 def test_the_event_array_holds_the_ends_of_all_projectiles_in_one_decision():
-    """Missiles of many seconds hang before their target and arrive together, each splashing all mechs."""
+    """Missiles in flight for many seconds arrive together, and each splashes all mechs."""
     catalog = changed(missiles={**FRENZY["missiles"], "lifetime": 8.0})
     arena = melee(catalog=catalog, roster=("heavy",) * 3, combat={"anti_missile_probability": 0.0})
     capacity = arena.state.projectiles.shape[1]
@@ -204,12 +206,12 @@ def test_the_event_array_holds_the_ends_of_all_projectiles_in_one_decision():
 
 
 def cut(engine, room):
-    """Leave room for so many events only."""
+    """Reduce the event array to a capacity of `room` events."""
     engine.state = engine.state._replace(events=engine.state.events[:, :room].copy())
 
 
 def test_events_that_do_not_fit_are_counted_and_the_battle_continues():
-    """Of an array with room for three events the first three of each decision are kept, the others are counted."""
+    """With a capacity of three, the first three events of each decision are kept and the others are counted."""
     full, small = melee(), melee()
     cut(small.engine, 3)
     small.state = small.engine.state
@@ -226,7 +228,7 @@ def test_events_that_do_not_fit_are_counted_and_the_battle_continues():
 
 
 def test_lost_events_do_not_change_the_battle():
-    """What shells do to bodies, balance and walls does not depend on whether there was room to tell of it."""
+    """Effects of shells on mechs and walls do not depend on the capacity of the event array."""
     arenas = []
     for room in (None, 3):
         arena = Arena({"heavy": (20, 30)}, {"medium": (34, 30, 180), "light": (31, 32.2, 180)}, decision_repeat=40)

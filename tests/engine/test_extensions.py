@@ -1,4 +1,4 @@
-"""A component of the reward and a flight of a weapon are edits of two files each."""
+"""Adding a reward component or a kind of flight edits two files."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ COMPONENT = {
         "    )\n    for k in range(NUM_COMPONENTS):\n        row": "        rules.weight_haste * haste(mech),\n",
     },
 }
-"""Text that is put in front of other text, by file."""
+"""Inserted text by the text that it precedes, by file."""
 
 HASTE = """
 import numpy as np
@@ -78,7 +78,7 @@ assert np.isclose(np.hypot(shot["vx"], shot["vy"]), 4.0 * 1.25**5)
 
 @pytest.mark.parametrize(("edits", "battle"), [(COMPONENT, HASTE), (FLIGHT, ROCKETS)], ids=["component", "flight"])
 def test_an_extension_of_the_rules_edits_two_files(edits, battle, tmp_path):
-    """Uncompiled, for a changed kernel would be compiled for this test alone."""
+    """Runs without the JIT: a changed kernel would be compiled for this test alone."""
     shutil.copytree(PACKAGE, tmp_path / "echelon_env", ignore=shutil.ignore_patterns("__pycache__"))
     for name, additions in edits.items():
         file = tmp_path / "echelon_env" / name

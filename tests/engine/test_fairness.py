@@ -1,4 +1,4 @@
-"""Neither colour and neither corner is better: mirror-image policies on mirrored maps win as often as they lose."""
+"""Neither colour and neither corner has an advantage: equal policies on mirrored maps win as often as they lose."""
 
 import math
 
@@ -13,7 +13,7 @@ BATCH = 100
 
 
 def play(battles):
-    """Winner and holder of the first spawn area of so many battles between novices, and a summary of how they ended."""
+    """Winner and holder of the first spawn area of each battle between novices, and counts of the reasons."""
     engine = BattleEngine("skirmish", num_battles=BATCH, terrain={"mirrored": True})
     players = tuple(opponents.make("novice", 0, engine.config) for _ in range(2))
     winners, first_teams, reasons = [], [], []

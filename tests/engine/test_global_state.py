@@ -1,4 +1,4 @@
-"""The global state: each feature against the oracle, from both sides, within its bounds."""
+"""The global state: each feature against the oracle, for both teams, within its bounds."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def played(config, decisions=5, seed=3):
 
 
 def home_on(engine, target):
-    """Put a homing projectile into the first battle, on its way to a mech."""
+    """Add a homing projectile to the first battle, with a mech as its target."""
     weapons = engine.config.catalog.weapons
     number = int(engine.state.battles["num_projectiles"][0])
     missile = engine.state.projectiles[0, number]

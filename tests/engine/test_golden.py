@@ -1,4 +1,4 @@
-"""Whole battles keep their bytes. `python tests/support/golden_player.py` writes the hashes of changed rules."""
+"""Golden hashes of whole battles. `python tests/support/golden_player.py` writes the hashes of changed rules."""
 
 import json
 
@@ -20,7 +20,7 @@ def test_golden_battles(scenario):
     happened = {name: int((events["kind"] == code).sum()) for code, name in enumerate(st.EVENT_KINDS)}
     assert not engine.state.battles["lost_events"].any()
 
-    # They are lively enough to guard something.
+    # The battles contain enough events to be a meaningful test.
     config = engine.config
     classes = {config.catalog.class_index(name) for roster in config.rosters for name in roster}
     carried = [config.catalog.mech_classes[c] for c in classes]
@@ -30,7 +30,7 @@ def test_golden_battles(scenario):
             ends = (st.HIT, st.IMPACT, st.SMOKE)
             assert (mine == st.SHOT).any(), weapon.name
             assert np.isin(mine, ends).any(), weapon.name
-    # Without a heavy nothing splashes; a medium dies of autocannons before they fell or cripple it.
+    # Without a heavy there is no splash; autocannons kill a medium before it falls or loses its legs.
     scarce = set() if any(c.anti_missile for c in carried) else DUEL_LACKS
     missing = [name for name, count in happened.items() if count == 0 and name not in scarce]
     assert missing == [], happened

@@ -1,4 +1,4 @@
-"""Rules that hold always, over random battles and configurations, half of them begun with all mechs close together."""
+"""Invariants over random battles and configurations; in half of the battles all mechs start close together."""
 
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ from oracles.world import load
 
 BATTLES = 2
 DECISIONS = 25
-PHASES = (Phase.explicit, Phase.generate)  # a seed does not shrink
+PHASES = (Phase.explicit, Phase.generate)  # shrinking a seed is useless
 CONFIGS = {
     "game": small_config(max_steps=20),
     "odd": odd_config(max_steps=1000, zone={"score_to_win": 3.0}),
@@ -58,7 +58,7 @@ def floats(dtype):
 
 
 class Moment(NamedTuple):
-    """Copies of what a step changes."""
+    """Copies of the arrays that a step changes."""
 
     mechs: Any
     teams: Any
@@ -81,7 +81,7 @@ def moment(engine):
 
 
 def random_config(seed: int) -> BattleConfig:
-    """A configuration with any rosters, switches and numbers, of either catalogue."""
+    """A configuration with random rosters, switches and numbers, of either catalogue."""
     rng = np.random.default_rng(seed)
     make = odd_config if rng.random() < 0.5 else small_config
     names = [kind.name for kind in make().catalog.mech_classes]
@@ -118,7 +118,7 @@ def random_config(seed: int) -> BattleConfig:
 
 
 def begin(engine, seed, rng):
-    """Reset; the last battle goes on in the middle of a fight on rough terrain, in close contact."""
+    """Reset; the last battle continues from the middle of a fight on rough terrain, in close contact."""
     engine.reset([seed, seed ^ 1])
     battle, config, state = BATTLES - 1, engine.config, engine.state
     voxels = rough_voxels(rng, config.terrain.size, config.terrain.height)
@@ -175,7 +175,7 @@ def check_numbers(engine):
     for array in (state.teams, state.battles):
         for name in array.dtype.names:
             assert np.isfinite(array[name].astype(float)).all(), name
-    # The last battle goes on from shells and clouds that no mount of its fired: it alone may run out of room for more.
+    # The last battle starts with projectiles and clouds that no mount has fired, so it may run out of room.
     assert (state.battles["lost_events"][:-1] == 0).all()
     assert (state.pending == 0).all()
     observations = engine.out.observations
@@ -216,7 +216,7 @@ PER_DECISION = (
 
 
 def check_standstill(engine, before, battle):
-    """Nothing changes but what is counted per decision, which is nothing."""
+    """Only the counters per decision change: they are zero."""
     after = moment(engine)
     for name in ("mechs", "teams", "battles", "projectiles", "clouds", "paint", "sightings"):
         now, then = getattr(after, name)[battle], getattr(before, name)[battle]
@@ -246,7 +246,7 @@ def check_places(engine, battle):
 
 
 def of_classes(engine, battle, name):
-    """A number of each mech's class."""
+    """A field of each mech's class."""
     kinds = engine.config.catalog.mech_classes
     return np.array([getattr(kinds[index], name) for index in engine.state.mechs["mech_class"][battle]])
 
@@ -298,7 +298,7 @@ def check_ranges(engine, before, battle):
 
 
 def check_terrain(engine, battle):
-    """Columns are what the voxels are; no voxel stands that has lost all its hit points."""
+    """Columns match the voxels; no voxel without hit points is left."""
     state, materials = engine.state, engine.config.catalog.materials
     columns = columns_of(state.voxels[battle], materials)
     for name in ("opaque", "solid", "hazard"):
@@ -309,7 +309,7 @@ def check_terrain(engine, battle):
 
 
 def check_books(engine, before, battle):
-    """What the events of a decision add up to is what the statistics grew by."""
+    """The sums over a decision's events equal the changes of the statistics."""
     state, events = engine.state, engine.events(battle)
     mechs = state.mechs[battle]
     grown = {
@@ -336,7 +336,7 @@ def check_books(engine, before, battle):
     for name, wanted in expected.items():
         np.testing.assert_allclose(grown[name], wanted, rtol=0, atol=1e-9, err_msg=name)
     factor = engine.config.rewards.contested_kill
-    for name in ("kills", "assists"):  # some of them, or all, in a contested zone
+    for name in ("kills", "assists"):  # some or all of them in a contested zone
         assert (mechs[name] >= min(1.0, factor) * grown[name] - 1e-9).all(), name
         assert (mechs[name] <= max(1.0, factor) * grown[name] + 1e-9).all(), name
     loss = np.isclose(mechs["loss"], 1.0) | np.isclose(mechs["loss"], engine.config.rewards.contested_death)
@@ -349,7 +349,7 @@ def check_books(engine, before, battle):
 
 
 def check_the_dead(engine, before, battle):
-    """They neither move nor act nor see nor come back, and no mech sees them."""
+    """Dead mechs neither move nor act nor see nor return, and no mech sees them."""
     mechs, earlier = engine.state.mechs[battle], before.mechs[battle]
     dead = earlier["alive"] == 0
     assert (mechs["alive"][dead] == 0).all()
@@ -371,7 +371,7 @@ def check_the_dead(engine, before, battle):
 
 
 def check_the_inert(engine, before, battle):
-    """Who was shut down or lay on the ground for the whole decision did nothing; who is shut down sees nothing."""
+    """A mech that was shut down or fallen for the whole decision did nothing; a shut-down mech sees nothing."""
     mechs, earlier = engine.state.mechs[battle], before.mechs[battle]
     events = engine.events(battle)
     rose = np.isin(np.arange(engine.num_mechs), events["actor"][events["kind"] == RISE])

@@ -89,7 +89,7 @@ def compiles(result: subprocess.CompletedProcess) -> bool:
 
 @pytest.fixture
 def script(tmp_path):
-    """A file with an entry point: Numba caches only functions that come from files."""
+    """A file with an entry point, because Numba caches only functions from files."""
     path = tmp_path / "load.py"
     path.write_text(LOAD)
 
@@ -165,7 +165,7 @@ def entry_points():
 
 
 def constants_of(function, seen):
-    """(namespace, name) of every constant that an entry point's kernels read, as the bytecode loads them."""
+    """(namespace, name) of every constant that an entry point's kernels read, from their bytecode."""
     plain = getattr(function, "py_func", function)
     if plain in seen:
         return
@@ -186,7 +186,7 @@ def constants_of(function, seen):
 
 @pytest.mark.parametrize("name", sorted(entry_points()))
 def test_every_constant_that_a_kernel_reads_changes_the_digest(monkeypatch, name):
-    """Numba would go on with the old one: it freezes globals."""
+    """Numba freezes globals and would continue with the old value."""
     function = entry_points()[name]
     before = _jit.kernel_digest(function)
     constants = {(id(space), name): space for space, name in constants_of(function, set())}
@@ -217,7 +217,7 @@ EDITS = {
 
 @pytest.fixture(scope="module")
 def digest_of(tmp_path_factory):
-    """The digest of `step_range` in a copy of the package, in which a file is edited."""
+    """The digest of `step_range` in a copy of the package with an edited file."""
 
     def digest(path="", old="", new=""):
         tree = tmp_path_factory.mktemp("tree")
@@ -256,7 +256,7 @@ def test_another_compiler_version_or_setting_recompiles(monkeypatch):
 
 
 def test_a_numba_without_its_private_parts_still_compiles(tmp_path):
-    """What is private may go away: then machine code is slower or not kept, and everything works."""
+    """Without private parts the machine code is slower or not cached; everything else works."""
     code = """
 import numba.core.caching, numba.core.options
 del numba.core.options.DefaultOptions
@@ -275,7 +275,7 @@ assert double(21) == 42
 
 
 def test_pyproject_bounds_numba_by_the_version_that_is_tested():
-    """The digest and the cache rest on private parts of Numba, so a newer one is admitted when it has been tried."""
+    """The digest and the cache use private parts of Numba, so a newer version is allowed only after a test."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     [numba_line] = [line for line in project["dependencies"] if line.startswith("numba")]
     major, minor = numba.__version__.split(".")[:2]

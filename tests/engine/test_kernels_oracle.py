@@ -1,4 +1,4 @@
-"""Single kernels on random inputs, where that is sharper than whole ticks."""
+"""Single kernels on random inputs, where this is stricter than whole ticks."""
 
 import math
 
@@ -60,7 +60,7 @@ def _measure(tables, arrays, b):  # a parameter named "state" would make it a ke
 
 
 def test_an_aimed_shell_hits_its_target():
-    """Against the exact time of flight, found as the root of |d + v t + g t^2 / 2| = speed x t."""
+    """Against the exact time of flight, the root of |d + v t + g t^2 / 2| = speed x t."""
     rng = np.random.default_rng(0)
     count = 2000
     inputs = np.zeros((count, 7))
@@ -138,7 +138,7 @@ def test_quadrants_and_their_ties():
 
 @pytest.mark.parametrize("config", [small_config(blue=("scout",) * 4, red=("scout", "heavy", "scout")), odd_config()])
 def test_sensor_quality(config):
-    """Any number of emitters of both kinds on both sides, some of them dead or shut down."""
+    """Any number of emitters of both kinds in both teams, some of them dead or shut down."""
     rng = np.random.default_rng(5)
     engine = arranged_engine(config, 8, seed=6, arena=30.0)
     qualities = []

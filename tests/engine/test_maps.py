@@ -1,4 +1,4 @@
-"""Pools of maps: which one a seed chooses, that it is made once, and what is refused."""
+"""Pools of maps: the selection by seed, generation on first use, and invalid input."""
 
 import copy
 import dataclasses
@@ -89,7 +89,7 @@ def test_battles_do_not_change_the_maps_of_a_pool():
 
 
 def fight(engine, steps=40):
-    """Play so that voxels are worn, destroyed and built: all mechs fire, and half the mechs die where they stand."""
+    """Play so that voxels are damaged, destroyed and added: all mechs fire, and half of them die at once."""
     actions = np.ones((engine.num_battles, engine.num_mechs, engine.action_dim), np.float32)
     actions[..., Action.VENT] = -1
     engine.state.mechs["armour"][:, ::2] = 1e-9
@@ -189,7 +189,7 @@ APIS = ("parallel", "aec", "gymnasium", "vector")
 
 
 def maps_of_episodes(api, episodes, **kwargs):
-    """The map seeds of an API's first episodes from seed 11."""
+    """The map seeds of the first episodes of an API with seed 11."""
     seeds = []
     if api == "vector":
         envs = BattleVectorEnv(SMALL, 1, **kwargs)

@@ -1,4 +1,4 @@
-"""Team-relative: who plays the mirror image of a battle, in the other colour, observes the same."""
+"""Observations are team-relative: a mech in the mirror image of a battle, in the other colour, observes the same."""
 
 from dataclasses import replace
 
@@ -27,13 +27,13 @@ BATTLES = 6
 
 
 @entry_point
-def _draw_maps(tables, arrays):  # a parameter named "state" would make it a kernel for kernels only
+def _draw_maps(tables, arrays):  # a parameter named "state" would make it a kernel that Python cannot call
     for b in range(arrays.battles.shape[0]):
         write_battle_maps(tables, arrays, b)
 
 
 def perceive(config, state):
-    """What the mechs of a state's battles observe: (B, M, D). The state moves on as at the end of a decision."""
+    """Observations (B, M, D) of the mechs in a state, which advances as at the end of a decision."""
     tables, battles = build_tables(config), len(state.battles)
     _draw_maps(tables, state)
     out = BattleEngine(config, battles).out
@@ -42,7 +42,7 @@ def perceive(config, state):
 
 
 def played(config):
-    """An engine in the middle of battles, half of them in close contact, with all that can be observed."""
+    """An engine in the middle of battles, half of them in close contact, with all kinds of observable conditions."""
     engine, rng = arranged_engine(config, BATTLES, seed=31, arena=24.0), np.random.default_rng(7)
     for battle in range(BATTLES):
         shoot_around(engine.state, battle, config, rng, 6)
@@ -61,7 +61,7 @@ def test_the_other_team_observes_the_same_in_the_mirror_image(name):
     mirrored = exchange_colours(half_turn(engine.state, config), config)
     expected = perceive(config, copy_state(engine.state))
     found = perceive(mirrored_config, mirrored)
-    found = np.roll(found, len(config.blue), axis=1)  # in the mirror the second team comes first
+    found = np.roll(found, len(config.blue), axis=1)  # in the mirror image the second team comes first
     differing = np.argwhere(~np.isclose(expected, found, rtol=1e-5, atol=1e-5))
     names = feature_names()
     assert not len(differing), [
@@ -71,7 +71,7 @@ def test_the_other_team_observes_the_same_in_the_mirror_image(name):
 
 
 def assert_lively(engine, observations):
-    """Something is there to differ: every stream is filled, some mechs are dead, maps are turned all ways."""
+    """The test is not vacuous: every stream is filled, some mechs are dead, maps are rotated in all four ways."""
     living = engine.state.mechs["alive"] == 1
     assert not living.all()
     for stream in STREAMS.values():

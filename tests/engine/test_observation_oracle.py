@@ -79,7 +79,7 @@ def test_battle_maps():
 
 @pytest.mark.parametrize("size", [64, 100, 77])
 def test_the_own_spawn_is_in_the_first_quarter_of_the_turned_map(size):
-    """Positions and the battlefield map are turned alike: the spawn is near (-1, -1), in the map's first cell."""
+    """Positions and the battlefield map are rotated alike: the spawn is near (-1, -1), in the map's first cell."""
     config = make_config("skirmish", terrain={"size": size})
     engine = BattleEngine(config, 6)
     observations = engine.reset(np.arange(6))

@@ -1,4 +1,4 @@
-"""Every way in which a battle ends, with what it pays, stated by hand and compared with the oracle."""
+"""Every end of a battle and its rewards, with expected values and against the oracle."""
 
 import math
 
@@ -24,7 +24,7 @@ SHOOT[:, :, Action.PRIMARY] = 1
 
 
 def make_engine(**overrides):
-    """Two against two on an empty map: the first mech of each team in a shoot-out, the others far apart."""
+    """Two against two on an empty map: the first mechs of both teams face each other, the others are far apart."""
     config = make_config(
         "duel", blue=("medium", "scout"), red=("medium", "scout"), terrain={"size": 48, "height": 8}, **overrides
     )
@@ -49,14 +49,14 @@ def put_in_zone(engine, *mechs):
 
 
 def kill(engine, mech):
-    """The mech died in an earlier decision."""
+    """Mark a mech as dead since an earlier decision."""
     row = engine.state.mechs[0, mech]
     engine.state.teams["mechs_alive"][0, row["team"]] -= row["alive"]
     row["alive"], row["armour"], row["potential"] = 0, 0, 0
 
 
 def end(engine, actions=IDLE):
-    """One decision, compared with the oracle."""
+    """Run one decision, compared with the oracle; returns reason and winner."""
     _, found = play(engine, actions)
     assert not found, "\n".join(found)
     return int(engine.reason[0]), int(engine.winner[0])

@@ -58,7 +58,7 @@ def sees(columns, starts, ends, by_sight=True):
 
 
 def strikes(columns, starts, ends):
-    """Parameters (infinity where nothing is struck) and what is struck: a voxel's flat index, BEDROCK or OUTSIDE."""
+    """Parameters (infinity if nothing is hit) and obstacles: a voxel's flat index, BEDROCK or OUTSIDE."""
     parameters, obstacles = np.zeros(len(starts)), np.zeros(len(starts), np.int64)
     _cast(columns, RULES, starts, ends, parameters, obstacles)
     return np.where(parameters < NEVER, parameters, math.inf), obstacles
@@ -70,7 +70,7 @@ def terrain(rng, density=0.12):
 
 
 def segments(rng, count, grid=None):
-    """Starts and ends on the map, short and long; some parallel to an axis or a plane; on a lattice where asked."""
+    """Starts and ends on the map, short and long; some parallel to an axis or a plane, optionally on a lattice."""
     extent = np.array([SIZE, SIZE, HEIGHT], float)
     starts = rng.uniform(0, 1, (count, 3)) * extent
     lengths = rng.choice([0.5, 2.0, 8.0, 20.0], (count, 1))
@@ -100,7 +100,7 @@ def test_clear_lines_in_general_position(by_sight):
 
 @pytest.mark.parametrize("grid", [1, 2, 4])
 def test_line_of_sight_on_a_lattice_differs_at_touched_edges_only(grid):
-    """Rays through edges and corners: what they pass through blocks, what they only touch may block or not."""
+    """Rays through edges and corners: voxels that they cross block; voxels that they only touch may or may not."""
     rng = np.random.default_rng(grid)
     for _ in range(4):
         columns, opaque, _ = terrain(rng)
@@ -112,7 +112,7 @@ def test_line_of_sight_on_a_lattice_differs_at_touched_edges_only(grid):
 
 
 def walk(opaque, start, end):
-    """The line of sight in floats, column by column: of two crossings at once that along y comes first."""
+    """The line of sight in floats, column by column. If it crosses both axes at once, y comes first."""
     (x0, y0, z0), (x1, y1, z1) = start, end
     cell, last, delta = [math.floor(x0), math.floor(y0)], [math.floor(x1), math.floor(y1)], (x1 - x0, y1 - y0)
     z_in = z0
@@ -136,7 +136,7 @@ def walk(opaque, start, end):
 
 @pytest.mark.parametrize("ulps", [0, 1])
 def test_line_of_sight_equals_a_column_by_column_walk_to_the_last_bit(ulps):
-    """On borders and corners, too, and a rounding error beside them."""
+    """Also on borders and corners, and a rounding error beside them."""
     rng = np.random.default_rng(ulps)
     seen = Counter()
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""Approach is potential-based: what a path pays in all, discounted, depends on its ends alone."""
+"""Approach is potential-based: the discounted sum along a path depends only on its ends."""
 
 import math
 
@@ -35,7 +35,7 @@ def make_engine(time_limit, dead_agents, spirit):
 
 
 def begin(engine, seed):
-    """Mechs on a floor of lava, which takes 1/4 of a hit point in a decision: who has less than that left dies."""
+    """Put mechs on a floor of lava, which takes 1/4 of a hit point per decision: mechs with less armour die."""
     engine.reset([seed])
     voxels = np.zeros((8, SIZE, SIZE), np.uint8)
     voxels[0] = LAVA
@@ -43,7 +43,7 @@ def begin(engine, seed):
 
 
 def scatter(engine, rng):
-    """Move all mechs anywhere, apart from each other."""
+    """Move all mechs to random positions, apart from each other."""
     cells = rng.choice((SIZE // STEP) ** 2, MECHS, replace=False)
     mechs = engine.state.mechs[0]
     mechs["x"] = STEP * (cells % (SIZE // STEP)) + rng.uniform(2, 4, MECHS)
@@ -51,7 +51,7 @@ def scatter(engine, rng):
 
 
 def potential(engine, mech):
-    """Of a mech where it is now."""
+    """A mech's potential at its current position."""
     battle, row = engine.state.battles[0], engine.state.mechs[0, mech]
     if not row["alive"]:
         return 0.0
@@ -96,7 +96,7 @@ def test_the_discounted_sum_of_approach_depends_only_on_the_ends(time_limit, dea
         reasons.add(int(engine.reason[0]))
         deaths += int((engine.state.mechs["alive"] == 0).sum())
         discounts = engine.config.rewards.gamma ** np.arange(len(phi))
-        ends = discounts[:, None] * phi - phi[0]  # what a path to each moment has paid in all
+        ends = discounts[:, None] * phi - phi[0]  # the sum that a path up to each decision has paid
         for team in (slice(0, 3), slice(3, 5)):
             blended = (1 - spirit) * ends[:, team] + spirit * ends[:, team].mean(axis=1, keepdims=True)
             sums = np.cumsum(discounts[:-1, None] * paid[:, team], axis=0)
@@ -108,5 +108,5 @@ def test_the_discounted_sum_of_approach_depends_only_on_the_ends(time_limit, dea
                 np.testing.assert_allclose(sums[-1].sum(), ends[-1, team].sum(), rtol=0, atol=5e-6)
 
     check()
-    assert reasons >= {RUNNING, 1, 2, 3}  # of every length, and by every end
+    assert reasons >= {RUNNING, 1, 2, 3}  # unfinished battles and every kind of end
     assert deaths > 20

@@ -11,7 +11,7 @@ from echelon_env.engine.state import BATTLE
 from oracles import rng as oracle
 
 SEEDS = st.integers(0, 2**64 - 1)
-ALMOST_NEVER = 1e-4  # the tests are deterministic: a p-value below this is no bad luck but a bad generator
+ALMOST_NEVER = 1e-4  # the tests are deterministic: a p-value below this means a bad generator
 
 
 @kernel
@@ -33,7 +33,7 @@ def _draw_below(seed, place, purpose, limit, out):
 
 
 def draw_bits(seeds, ticks, places, purposes):
-    """One draw (uint64) for each entry; scalars are repeated."""
+    """One draw (uint64) per entry; scalars are broadcast."""
     seeds, ticks, places, purposes = np.broadcast_arrays(
         np.asarray(seeds, np.uint64), *(np.asarray(part, np.int64) for part in (ticks, places, purposes))
     )

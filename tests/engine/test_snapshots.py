@@ -1,4 +1,4 @@
-"""What an engine's state is kept as; that battles go on from it is tested with the training environment."""
+"""The saved state of an engine. The tests of the training environment continue battles from it."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def fought(num_threads=1, **arguments):
 def test_a_restored_engine_has_the_same_bytes(arguments):
     engine = fought(**arguments)
     iz, iy, ix = np.argwhere(engine.state.voxels[1] > 0)[1000]
-    engine.state.voxels[1, iz, iy, ix] = 0  # as if it had been shot away
+    engine.state.voxels[1, iz, iy, ix] = 0  # as if it had been destroyed
     for name in ("opaque", "solid", "hazard"):
         engine.state.columns[name][1, iy, ix] &= ~np.uint32(1 << iz)
     restored = BattleEngine(CONFIG, 3, **arguments)
@@ -48,7 +48,7 @@ VALUES = {
 
 @pytest.mark.parametrize("case", VALUES)
 def test_values_that_no_battle_can_have_are_refused(case):
-    """An index beyond an array would let compiled code write anywhere."""
+    """With an index outside an array, compiled code could write anywhere."""
     name, field, value = VALUES[case]
     engine, target = fought(), fought()
     arrays = engine_arrays(engine)
@@ -100,7 +100,7 @@ def test_battles_with_any_control_continue(control):
     other = make(4)
     other.reset([1, 2])
     before = {name: array.tobytes() for name, array in other.state_arrays().items()}
-    arrays = {**arrays, "opponent.seed": np.array([4], np.uint64)}  # as its opponent's, unlike its team-mate's
+    arrays = {**arrays, "opponent.seed": np.array([4], np.uint64)}  # the seed of its opponent but not of its team-mate
     with pytest.raises(ValueError, match=r"Scripted.*seed: expected 5, got 4"):
         other.restore_arrays(arrays)
     assert {name: array.tobytes() for name, array in other.state_arrays().items()} == before

@@ -1,4 +1,4 @@
-"""Steps of 1 m with something in the way: low ceilings, a mech overhead or on the ledge, the top of the map."""
+"""Steps of 1 m with obstacles: low ceilings, a mech overhead or on the ledge, the top of the map."""
 
 import math
 from collections import Counter
@@ -31,7 +31,7 @@ PAIRS = (
 
 
 def arrange(engine: BattleEngine, battle: int, rng: Random) -> None:
-    """Mech 0 stands before a step along x or y; mech 1 stands on its head, on the ledge or out of the way."""
+    """Mech 0 stands before a step along x or y. Mech 1 stands on its head, on the ledge or elsewhere."""
     world = load(engine.state, battle, engine.config)
     walker, other = world.mechs
     level = int(rng.choice([0, 1, 2, HEIGHT - math.ceil(walker.kind.height)]))
@@ -48,7 +48,7 @@ def arrange(engine: BattleEngine, battle: int, rng: Random) -> None:
     where = rng.choice(["overhead", "tail", "underfoot", "ledge", "away", "away"])
     if where == "overhead":
         other.x, other.y, other.z = walker.x - 0.5, 16.5, walker.z + walker.kind.height
-    elif where == "tail":  # the walker would leave it behind
+    elif where == "tail":  # the walker would move away under it
         other.x, other.y = walker.box[0][0] + rng.uniform(0, reach) - other.kind.length / 2, 16.5
         other.z = walker.z + walker.kind.height
     elif where == "underfoot":

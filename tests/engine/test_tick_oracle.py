@@ -174,7 +174,7 @@ FIGHTS = {
 
 
 def rearrange(engine: BattleEngine, rng: Random, arena: float, density: float) -> None:
-    """New random situations in all battles, half of them with all mechs close to each other."""
+    """New random situations in all battles, in half of them with all mechs close to each other."""
     config, state = engine.config, engine.state
     for battle in range(engine.num_battles):
         revive(engine, battle)
@@ -197,7 +197,7 @@ def revive(engine: BattleEngine, battle: int) -> None:
 
 
 def run(config: BattleConfig, seed: int, rounds: int, steps: int, fight: bool) -> Counter[str]:
-    """Compare ticks from new situations each round; returns what happened how often."""
+    """Compare ticks from new situations in each round; returns counts of the situations."""
     rng = np.random.default_rng(seed)
     engine = BattleEngine(config, BATTLES)
     engine.reset(np.arange(seed, seed + BATTLES))
@@ -223,7 +223,7 @@ def run(config: BattleConfig, seed: int, rounds: int, steps: int, fight: bool) -
 
 
 def fighting_actions(world, rng):
-    """Brawling actions with more triggers and emitters pulled."""
+    """Brawling actions with more triggers and emitters on."""
     actions = brawling_actions(world, rng)
     first = Action.PRIMARY
     pulled = rng.random((len(actions), len(MOUNTS))) < 0.5
@@ -232,7 +232,7 @@ def fighting_actions(world, rng):
 
 
 def walking_actions(world, rng):
-    """Actions of mechs that keep at full speed, many along an axis, and jump often."""
+    """Actions of mechs at full speed, many along an axis, with frequent jumps."""
     actions = random_actions(rng, len(world.mechs))
     actions[:, Action.THROTTLE] = rng.choice([1.0, 1.0, -1.0], len(actions))
     actions[:, Action.STRAFE] *= 0.3

@@ -1,4 +1,4 @@
-"""Threads that share work: everything is done once, by all of them, and errors come out."""
+"""The thread pool: every call is made once, all threads take part, and exceptions are raised."""
 
 import copy
 import multiprocessing
@@ -28,7 +28,7 @@ def test_every_thread_takes_part_and_the_caller_is_one():
     meeting, present = threading.Barrier(3, timeout=60), set()
 
     def meet(_):
-        meeting.wait()  # no thread leaves before three are there
+        meeting.wait()  # returns when all three threads have arrived
         present.add(threading.current_thread())
 
     workers.for_all(meet, [(i,) for i in range(3)])
@@ -65,7 +65,7 @@ def test_a_thread_that_has_not_started_is_not_waited_for():
 
     blocked = threading.Thread(target=workers.for_all, args=(block, [(1,), (2,)]))
     blocked.start()
-    meeting.wait()  # the only other thread is at work, and so is who called
+    meeting.wait()  # the only other thread is busy, and so is the caller
     free = threading.Thread(target=workers.for_all, args=(done.append, [(1,), (2,)]), daemon=True)
     free.start()
     free.join(60)

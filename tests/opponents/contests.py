@@ -1,4 +1,4 @@
-"""Battles for tests of players: recorded ones to think about, and whole ones between two players."""
+"""Battles for tests of players: recorded observations, and whole battles between two players."""
 
 import functools
 
@@ -12,7 +12,7 @@ from support.playing import scripted_actions
 
 @functools.cache
 def recorded(scenario: str = "skirmish", decisions: int = 160) -> np.ndarray:
-    """What all mechs of two battles between experts see, (decisions, rows, D) float32, from the first decision on."""
+    """Observations (decisions, rows, D) float32 of all mechs in two battles between experts, from their start."""
     engine = BattleEngine(scenario, 2)
     players = tuple(make("expert", seed, engine.config) for seed in range(2))
     engine.reset([3, 4])
@@ -26,7 +26,7 @@ def recorded(scenario: str = "skirmish", decisions: int = 160) -> np.ndarray:
 
 
 def think(player: Policy, observations: np.ndarray) -> np.ndarray:
-    """The actions (decisions, rows, A) of a player that sees these observations (decisions, rows, D)."""
+    """The actions (decisions, rows, A) of a player for observations (decisions, rows, D)."""
     return np.array([player.act(rows).copy() for rows in observations])
 
 
@@ -47,7 +47,10 @@ class Chance(Idle):
 
 
 def fight(engine: BattleEngine, first: Policy, second: Policy, seed: int = 10_000) -> np.ndarray:
-    """1 win, 0 draw, -1 loss of the first player in each battle (B,); pairs of battles are a map from both sides."""
+    """Result of the first player in each battle (B,): 1 win, 0 draw, -1 loss.
+
+    Pairs of battles exchange the sides of a map.
+    """
     battles, team = engine.num_battles, len(engine.config.blue)
     observations = engine.reset(np.repeat(np.arange(battles // 2) + seed, 2))
     red = np.arange(battles) % 2 == 1

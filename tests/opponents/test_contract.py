@@ -1,4 +1,4 @@
-"""The contract of every player of the package: levels, mixtures of them, and handicapped ones."""
+"""The contract of every player of the package: levels, mixtures and handicaps."""
 
 import copy
 import os
@@ -25,7 +25,7 @@ PLAYERS = {level: {"level": level} for level in LEVELS} | {
 
 @pytest.fixture(params=PLAYERS)
 def make(request):
-    """Makes equal players."""
+    """A factory of equal players."""
     return lambda seed=3: opponents.make(**PLAYERS[request.param], seed=seed, config=SKIRMISH)
 
 
@@ -49,7 +49,7 @@ def test_actions_are_finite_within_bounds_and_follow_from_the_seed(make, seen):
 
 
 def test_a_mechs_actions_depend_only_on_its_own_row_and_memory(make, seen):
-    """Every other row scrambled, the same bytes."""
+    """The actions do not change when every other row is scrambled."""
     honest = think(make(), seen)
     noise = np.random.default_rng(0)
     for row in (0, 4, 13):
@@ -176,7 +176,7 @@ def test_dead_mechs_do_nothing(level, seen):
 
 
 def test_random_choices_follow_from_the_seed():
-    """The trivial level pulls its triggers now and then, each mech at times of its own."""
+    """The trivial level pulls its triggers from time to time, at different times for each mech."""
     rows = np.zeros((64, OBSERVATION_DIM), np.float32)
     rows[:, Self.ALIVE] = 1.0
     rows[:, Self.POSITION_X] = np.linspace(-1, 1, 64)

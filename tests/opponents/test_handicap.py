@@ -18,7 +18,7 @@ CONTACTS = STREAMS["contacts"]
 
 
 class Counter:
-    """Plays by the number of decisions since each row's battle began, and keeps what it was shown."""
+    """Acts by the number of decisions since each row's battle started, and stores its observations."""
 
     def __init__(self, trigger: float = 0.5) -> None:
         self.count = np.zeros(0, np.int64)
@@ -46,7 +46,7 @@ def throttles(player, decisions, rows=1):
 
 
 def observation(rows=1, contacts=CONTACT_ROWS, mech_class=Self.IS_MEDIUM):
-    """Mechs that see enemies all around."""
+    """Mechs that see enemies in all directions."""
     seen = np.zeros((rows, OBSERVATION_DIM), np.float32)
     seen[:, Self.ALIVE] = 1.0
     seen[:, mech_class] = 1.0
@@ -95,7 +95,7 @@ class TestReactionDelay:
         player = Handicap(Counter(), CONFIG, reaction_delay=SECONDS)
         assert throttles(player, 4) == [[0, 1, 2, 3]]
         player.reaction_delay = 3 * SECONDS
-        assert throttles(player, 5) == [[4, 4, 4, 5, 6]]  # continues what it is doing
+        assert throttles(player, 5) == [[4, 4, 4, 5, 6]]  # repeats its last action
         player.reaction_delay = 0.0
         assert throttles(player, 2) == [[10, 11]]
         player.reaction_delay = 2 * SECONDS
@@ -166,7 +166,7 @@ WEAPONS = {
 
 
 def fire(mech, mount, fire_rate, seed=0, seconds=200.0, repeat=5):
-    """Shots of a weapon in some time; its trigger is always pulled."""
+    """Number of shots of a weapon in some time with its trigger always pulled."""
     player = Handicap(Counter(), make_config("skirmish", decision_repeat=repeat), seed, fire_rate=fire_rate)
     seen = observation(mech_class=Self[f"IS_{mech.upper()}"])
     place, dt = MOUNTS.index(mount), CONFIG.dt
@@ -192,7 +192,7 @@ class TestFireRate:
         assert (np.diff([*rates, 1.0]) > 0).all()
 
     def test_a_lower_rate_makes_the_first_shot_rarer(self):
-        """Of a gauss in 20 s, with a cooldown of 4 s; a rate of 0.01 allows a shot in 400 s."""
+        """A gauss in 20 s, with a cooldown of 4 s; a rate of 0.01 allows a shot in 400 s."""
         shots = [sum(fire("heavy", "tertiary", share, seed, 20.0) for seed in range(40)) for share in (0.01, 0.1, 1.0)]
         assert shots[0] <= 7  # 2 expected, and 20 at 0.1
         assert 10 <= shots[1] <= 32

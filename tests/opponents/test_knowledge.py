@@ -15,7 +15,7 @@ SMOKING = {"smoke_radius": 4.0, "smoke_duration": 10.0}
 
 
 def style(changes, **mounts):
-    """The STYLE of a medium that carries other weapons, after changes to weapons by name."""
+    """The STYLE of a medium with other weapons, after changes to weapons by name."""
     weapons = tuple(replace(weapon, **changes.get(weapon.name, {})) for weapon in DEFAULT_CATALOG.weapons)
     classes = tuple(replace(kind, **mounts) if kind.name == "medium" else kind for kind in DEFAULT_CATALOG.mech_classes)
     catalog = replace(DEFAULT_CATALOG, weapons=weapons, mech_classes=classes)

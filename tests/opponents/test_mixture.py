@@ -22,7 +22,7 @@ WEIGHTS = {"trivial": 1, "novice": 4, "expert": 3}
 
 
 def first_observations(battles, seed=0):
-    """What one mech of each of some battles sees first, on a map of its own."""
+    """The first observation of one mech in each battle, each on its own map."""
     seen = np.zeros((battles, OBSERVATION_DIM), np.float32)
     seen[:, Self.ALIVE] = 1.0
     seen[:, STREAMS["battle_map"].part] = np.random.default_rng(seed).random((battles, 128))
@@ -110,7 +110,7 @@ def test_a_row_without_a_mech_starts_no_battle():
 
 
 def assert_one_level_a_team(drawn, least=2):
-    """Drawn in battles after each other, (battles, mechs) names each."""
+    """Levels drawn in successive battles, (battles, mechs) names each."""
     for levels in drawn:
         assert (levels == levels[:, :1]).all()
         assert (levels != "").all()
@@ -135,7 +135,7 @@ def test_a_team_has_one_level_in_the_vector_env(autoreset_mode):
 
 
 def test_a_team_has_one_level_in_a_pilots_battles():
-    """Team-mates and enemies draw for themselves."""
+    """Team-mates and enemies draw separately."""
     mates, enemies = (Mixture({"trivial": 1, "novice": 1}, seed, CONFIG) for seed in (0, 1))
     battles = ControlledBattles("skirmish", 10, control="pilot", pilot=2, opponent=enemies, teammate=mates)
     drawn = []
@@ -176,7 +176,7 @@ BOTH = {"trivial": 1, "expert": 1}
 
 
 def episode(env, **reset):
-    """What an environment shows in 20 s."""
+    """Observations of an environment over 20 s."""
     rng = np.random.default_rng(0)
     shown = [env.reset(**reset)[0]]
     shown += [env.step(rng.uniform(-1, 1, env.action_space.shape).astype(np.float32))[0] for _ in range(80)]

@@ -38,9 +38,9 @@ def find(memories, scratch, size, climbs, jumps, ends, results):
 
 
 class Walkers:
-    """The blue mechs of battles, each walking to a goal on the map; the red ones stand still.
+    """The blue mechs of battles, each walking to a goal on the map. The red ones stand still.
 
-    Meanwhile they turn about themselves, as mechs do that look at enemies.
+    Meanwhile the blue ones turn, like mechs that face enemies.
     """
 
     def __init__(self, config, battles=1, seed=0, turning=0.5):
@@ -65,7 +65,7 @@ class Walkers:
 
     @property
     def left(self):
-        """Metres to the goals (rows,)."""
+        """Distances to the goals (rows,) in metres."""
         return np.linalg.norm(self.goals - self.places, axis=-1)
 
     @property
@@ -78,7 +78,7 @@ class Walkers:
         self.goals[row] = goal
 
     def look(self):
-        """A decision without movement, which updates the observations."""
+        """Run a decision without movement, which updates the observations."""
         battles, mechs = self.engine.num_battles, self.engine.num_mechs
         self.observations, *_ = self.engine.step(np.zeros((battles, mechs, ACTION_DIM), np.float32))
 
@@ -97,7 +97,7 @@ class Walkers:
         return acted
 
     def walk(self, seconds, near=0.5):
-        """Walk until all goals are at most so many metres away or the time is over; the places (decisions, rows, 2)."""
+        """Walk until all goals are `near` metres away or the time is over; returns the positions (decisions, rows, 2)."""
         track = [self.places]
         for _ in range(round(seconds / self.engine.config.decision_seconds)):
             if (self.left <= near).all():
@@ -115,7 +115,7 @@ def plain(*blue, **changes):
 
 
 def walker(mech_class, boxes, place=(32.0, 12.0), goal=(32.0, 52.0), **changes):
-    """A mech on bare ground with boxes (material, x, y, z), ranges of whole metres with the ends not included."""
+    """A mech on empty ground with boxes (material, x, y, z); ranges are half-open, in whole metres."""
     walkers = Walkers(plain(mech_class, **changes))
     voxels = np.zeros_like(walkers.engine.state.voxels[0])
     for material, x, y, z in boxes:
@@ -150,13 +150,13 @@ def test_on_open_ground_a_mech_walks_straight_at_full_speed_with_any_facing(mech
 
 @pytest.mark.parametrize("mech_class", CLASSES)
 def test_a_dead_end_larger_than_the_ego_map_is_left_and_not_entered_again(mech_class):
-    """A pocket 20 m deep, open to the side that the mech comes from."""
+    """A pocket 20 m deep, open on the side from which the mech comes."""
     walls = [(CONCRETE, (20, 44), (38, 40), (0, 9)), (CONCRETE, (20, 22), (18, 40), (0, 9))]
     walls += [(CONCRETE, (42, 44), (18, 40), (0, 9))]
     walkers = walker(mech_class, walls, place=(32.0, 30.0))
     track = walkers.walk(80.0)
     assert walkers.left[0] <= 0.5
-    assert ways(track)[0] < 120.0  # into the end and out, once each way, 70 m, and some looking around
+    assert ways(track)[0] < 120.0  # in and out once, 70 m, and some exploration
     inside = (np.abs(track[:, 0, 0] - 32) < 10) & (np.abs(track[:, 0, 1] - 29) < 9)
     assert not inside[np.argmin(inside) :].any()
 
@@ -181,7 +181,7 @@ def test_steps_of_one_metre_are_climbed(mech_class):
 
 @pytest.mark.parametrize("mech_class", CLASSES)
 def test_mechs_walk_around_lava_but_cross_it_without_another_path(mech_class):
-    """A pool, then a moat right across the map."""
+    """First a pool, then a moat across the whole map."""
     walkers = walker(mech_class, [(LAVA, (26, 38), (28, 34), (0, 1))])
     walkers.walk(40.0)
     assert walkers.left[0] <= 0.5
@@ -235,7 +235,7 @@ def test_mechs_react_at_once_to_near_moving_goals_and_slide_along_walls():
     for k in range(24):
         side = 1.0 if k // 4 % 2 else -1.0
         before = walkers.places[0]
-        walkers.goals[0] = before + np.array([2.0, 2.0 * side])  # aslant into the wall
+        walkers.goals[0] = before + np.array([2.0, 2.0 * side])  # diagonally into the wall
         walkers.step()
         assert side * (walkers.places[0, 1] - before[1]) > 0.8
     assert walkers.places[0, 0] == pytest.approx(32.75, abs=0.1)
@@ -310,14 +310,14 @@ def test_packs_walk_to_the_zone_without_getting_stuck(name):
             break
         walkers.step()
     assert np.isfinite(arrived).all()
-    assert np.median(arrived / straight) < 1.25  # the terrain in the way included
+    assert np.median(arrived / straight) < 1.25  # including detours around terrain
     for first in range(0, len(track) - 80, 20):
         moved = np.linalg.norm(np.array(track[first : first + 80]) - track[first], axis=-1)
         assert not (moved.max(axis=0) < 2.0).any()
 
 
 def octagonal(dx, dy):
-    """Metres by the moves of `search`: of every two one leads to the places beside, one to those around."""
+    """Distance in metres by the moves of `search`: every second move leads to four neighbours, the others to eight."""
     far, near = max(dx, dy), min(dx, dy)
     return next(n for n in range(200) if (n + 1) // 2 + n // 2 >= far and (n + 1) // 2 * 2 + n // 2 >= far + near)
 
@@ -335,7 +335,7 @@ def test_paths_on_open_ground_are_shortest_by_octagonal_steps():
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("climbs", [False, True])
 def test_paths_lead_over_walkable_places(size, climbs):
-    """On random blocks, compared with what the heights of all places allow."""
+    """On random blocks, compared with the moves that the heights of all places allow."""
     rng = np.random.default_rng(size)
     scratch, results = allocate_scratch(), np.zeros(4, np.int64)
     for _ in range(12):

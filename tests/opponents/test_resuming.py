@@ -14,7 +14,7 @@ MAKERS = {
 
 @pytest.fixture(scope="module")
 def seen():
-    """What two mechs see in a battle, (decisions, R, D)."""
+    """Observations of two mechs in a battle, (decisions, R, D)."""
     noise = np.random.default_rng(0)
     engine = BattleEngine(CONFIG, 1)
     observations = [engine.reset([1])[0].copy()]

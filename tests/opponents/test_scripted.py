@@ -1,4 +1,4 @@
-"""The five levels, in every scenario and configuration, and how strong they are."""
+"""The five levels in every scenario and configuration, and their strength."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -46,7 +46,7 @@ CONFIGS = {
 
 
 def play_on(config, level, decisions=40):
-    """Let a level play itself, and check all that it does."""
+    """Let a level play against itself, and check all its actions."""
     engine = BattleEngine(config, 2)
     players = tuple(opponents.make(level, seed, config) for seed in range(2))
     engine.reset([5, 6])
@@ -106,7 +106,7 @@ def test_a_configuration_can_be_a_name_a_dict_or_an_object():
 
 
 def seconds_to_the_zone(level, repeat):
-    """When each mech of unopposed blue teams (rows,) first stood in the zone; the battle's end if never."""
+    """Time when each mech of unopposed blue teams (rows,) first stood in the zone; the battle's end if never."""
     engine = BattleEngine("skirmish", 8, decision_repeat=repeat, max_steps=60 * 20 // repeat)
     player = opponents.make(level, 0, engine.config)
     engine.reset(range(8))
@@ -169,7 +169,7 @@ def test_each_level_beats_the_one_below_in_larger_battles(weaker, stronger):
 
 
 def assert_fair(level, battles):
-    """Whether blue wins as often as red on mirrored maps, both played by a level with seeds of their own."""
+    """Blue wins as often as red on mirrored maps; both play the same level with different seeds."""
     config = make_config("skirmish", terrain={"mirrored": True}, time_limit="terminate")
     engine = BattleEngine(config, battles)
     players = tuple(opponents.make(level, seed, config) for seed in (1, 2))

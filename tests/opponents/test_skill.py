@@ -1,4 +1,4 @@
-"""Every ability of `Skill`, shown by a mech that has it and one that has not, from observations made by hand."""
+"""Every ability of `Skill`: a mech with it and one without it, on constructed observations."""
 
 import math
 from dataclasses import fields
@@ -27,7 +27,7 @@ def direction(forward, left):
 
 
 def look(mech, enemies=(), mates=(), messages=(), zone=(30.0, 0.0), **features):
-    """What a mech of a class sees (D,): enemies and mates as (class, metres forward, metres left, features)."""
+    """The observation (D,) of a mech of a class: others as (class, metres forward, metres left, features)."""
     seen = np.zeros(OBSERVATION_DIM, np.float32)
     for name in ("ALIVE", "ARMOUR", "LEGS", "STABILITY", "ON_GROUND", "HEADING_COS", "SENSOR_QUALITY"):
         seen[Self[name]] = 1.0
@@ -61,19 +61,19 @@ def look(mech, enemies=(), mates=(), messages=(), zone=(30.0, 0.0), **features):
 
 
 def plays(seen, decisions=1, **skill):
-    """The actions (decisions, A) of a mech with these abilities that keeps seeing the same."""
+    """The actions (decisions, A) of a mech with these abilities for a constant observation."""
     player = Scripted("expert", 0, CONFIG)
     player._rows._skills[[*LEVELS].index("expert")] = Skill(**skill).record()[0]
     return np.array([player.act(seen[None])[0] for _ in range(decisions)])
 
 
 def play(seen, **skill):
-    """The first of those actions (A,)."""
+    """The first of these actions (A,)."""
     return plays(seen, **skill)[0]
 
 
 def walk(action):
-    """Where it walks: (forward, left)."""
+    """The movement of an action: (forward, left)."""
     return action[Action.THROTTLE], action[Action.STRAFE]
 
 
@@ -171,7 +171,7 @@ def guards():
 
 
 def scouts():
-    """In the zone already, an enemy to the left that it could paint, or has."""
+    """In the zone, with an enemy to the left that it can paint or has painted."""
     able = {"aims": True, "cools": True, "paints": True, "range_share": 1.0}
     plain, painted = (look("scout", [("heavy", 0.0, 18.0, {"PAINTED": p})], zone=(0.1, 0.0)) for p in (0.0, 1.0))
     assert walk(play(plain, **able, scouts=True))[1] > 0.5
@@ -213,5 +213,5 @@ def talks():
 
 @pytest.mark.parametrize("ability", [field.name for field in fields(Skill)])
 def test_ability(ability):
-    """One function above for each; a new ability without one fails."""
+    """Each ability has a function above; a new ability without one fails."""
     globals()[ability]()

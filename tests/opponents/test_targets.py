@@ -14,7 +14,7 @@ from support.playing import scripted_actions
 
 @entry_point
 def compare(knowledge, tables, state, observations, plans, verdicts):
-    """Count (engine, player) verdicts (2, 2) of all living mechs, contacts and mounts."""
+    """Count the verdicts (2, 2) of engine and player on all living mechs, contacts and mounts."""
     mechs = state.mechs
     for b in range(mechs.shape[0]):
         for m in range(mechs.shape[1]):

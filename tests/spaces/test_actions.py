@@ -31,7 +31,7 @@ NAMES = [part.name for part in PARTS]
 
 
 def vector(**entries):
-    """An action vector, zero but for the named entries."""
+    """An action vector of zeros except for the named entries."""
     result = np.zeros(ACTION_DIM, np.float32)
     for name, value in entries.items():
         result[Action[name.upper()]] = value
@@ -39,7 +39,7 @@ def vector(**entries):
 
 
 def choices(**parts):
-    """A multi-discrete action, neutral but for the named parts."""
+    """A multi-discrete action, neutral except for the named parts."""
     return np.array([parts.get(name, neutral) for name, neutral in zip(NAMES, NEUTRAL_CHOICES, strict=True)])
 
 
@@ -214,7 +214,7 @@ def test_masked_choices_have_no_effect(name, seed):
 
 
 def masks_of(masks, wanted):
-    """(..., parts) bool: what masks say of choices."""
+    """(..., parts) bool: the mask entries of some choices."""
     picked = [np.take_along_axis(part, wanted[..., [i]], -1) for i, part in enumerate(split_mask(masks))]
     return np.concatenate(picked, -1) != 0
 
@@ -251,7 +251,7 @@ def test_every_choice_that_masks_allow_has_an_effect_in_some_state():
 
 @pytest.fixture
 def engine():
-    """Five against five on bare ground, all able to act."""
+    """Five against five on empty ground, all able to act."""
     engine = BattleEngine(small_config(), 1)
     engine.reset([1])
     set_voxels(engine.state, 0, np.zeros_like(engine.state.voxels[0]))
@@ -259,7 +259,7 @@ def engine():
 
 
 def possible(engine, mech, name):
-    """Whether the mask allows a part of a mech anything but its neutral choice; all or nothing."""
+    """Whether the mask allows a mech's part all choices (True) or only the neutral one (False)."""
     part = action_masks(engine)[0, mech, MASK_SLICES[name]]
     others = np.delete(part, PARTS[NAMES.index(name)].neutral)
     assert (others == others[0]).all()
@@ -330,7 +330,7 @@ def test_a_shut_down_mech_can_act_from_the_decision_in_which_it_may_restart(engi
     restart = config.physics.restart_heat * scout.heat_capacity
     mech["shutdown"], mech["heat"] = 1, restart + cooling * seconds + (0.01 if hotter else -0.01)
     engine.step(read_rows(np.tile(choices(vent=1), (1, 10, 1))))
-    assert mech["shutdown"] == hotter  # so much for what may happen
+    assert mech["shutdown"] == hotter  # what may happen; now the engine
     mech["shutdown"], mech["heat"] = 1, restart + (cooling if water else cooling + 30) * seconds + hotter - 0.5
     for name in (*MOTION, "jet", "primary", "electronics", "display"):
         assert possible(engine, SCOUT, name) == (not hotter)

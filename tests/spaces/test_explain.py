@@ -47,7 +47,7 @@ def bare():
 
 @pytest.fixture
 def engine(bare):
-    """Bare ground; a heavy, a medium and a scout face two red mediums, which are in their contact rows 0 and 2."""
+    """Empty ground: a heavy, a medium and a scout face two red mediums in their contact rows 0 and 2."""
     engine, start = bare
     engine.restore(start)
     mechs = engine.state.mechs[0]
@@ -283,7 +283,7 @@ def test_refused_parts_have_no_effect(name, seed):
 
 
 def test_shots_go_where_the_explanation_says(engine):
-    """On bare ground, where no mech moves before the first shots."""
+    """On empty ground, where no mech moves before the first shots."""
     mechs, start = engine.state.mechs[0], engine.snapshot()
     wishes, shots, aimed = vector(**dict.fromkeys(MOUNTS, 1.0), target_0=1), 0, 0
     rng = np.random.default_rng(7)

@@ -14,7 +14,7 @@ ROWS = 12
 
 
 def observe(scenario):
-    """(ROWS, D) observations of a battle that has just begun."""
+    """(ROWS, D) observations at the start of a battle."""
     engine = BattleEngine(scenario, 1)
     return np.resize(engine.reset([3])[0], (ROWS, OBSERVATION_DIM))
 

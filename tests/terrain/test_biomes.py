@@ -13,7 +13,7 @@ HEADROOM = 5  # m, that everything that hangs leaves: the tallest mech walks und
 
 
 def tops(voxels, headroom=math.inf):
-    """Height of what stands on the ground; solids that hang leave `headroom` metres below them, by default none do."""
+    """Height of what stands on the ground. Overhangs leave `headroom` metres below them; by default there are none."""
     solid = SOLID[voxels]
     height = solid.argmin(axis=0)
     gap = np.zeros(height.shape, int)  # m of room above the last solid voxel
@@ -44,7 +44,7 @@ def test_any_plot_is_painted_with_the_declared_materials_and_room_under_what_han
 @pytest.mark.parametrize("biome", default_biomes())
 @pytest.mark.parametrize(("shape", "seed"), [(s, seed) for s in [(50, 50), (37, 63), (100, 44)] for seed in range(6)])
 def test_heavies_can_cross_the_plot_and_leave_every_place_that_they_reach(biome, shape, seed):
-    """Over half of the ground, in one piece that reaches all four edges; but for a forest, whose trunks stand close."""
+    """Over half of the ground is one connected piece that reaches all four edges; a dense forest is an exception."""
     heights = surface(paint(biome, shape, seed))
     assert walks(heights, MEDIUM)[1] == 0
     places, traps = walks(heights, HEAVY)
@@ -80,7 +80,7 @@ def test_ridges_are_climbed_in_steps_of_one_metre(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_city_has_streets_for_the_widest_mech(seed):
-    """From the plot's first corner a window of 4 m x 4 m gets along every street, whatever walls stand beside it."""
+    """From the plot's first corner a window of 4 m x 4 m fits along every street, despite walls beside it."""
     height = tops(paint("urban", seed=seed))
     crossings = np.lib.stride_tricks.sliding_window_view(height == 0, (4, 4)).all(axis=(2, 3))
     free_rows, free_columns = crossings.all(axis=1), crossings.all(axis=0)

@@ -64,7 +64,7 @@ def test_obstacles_are_the_solids_below_the_head():
 
 
 def walks(floor, size, home):
-    """On an open map whose columns are `floor` high: the windows that a walker gets to from home, and back from."""
+    """On an open map with columns `floor` high: windows that a walker reaches from home, and from which it returns."""
     rows, columns = (length - size + 1 for length in floor.shape)
     stand = {(y, x): floor[y : y + size, x : x + size].max() for y in range(rows) for x in range(columns)}
 
@@ -129,7 +129,7 @@ def test_an_unreachable_place_is_no_pocket():
 
 @pytest.mark.parametrize(("roof", "passable"), [(2, False), (3, False), (4, True), (6, True)])
 def test_a_roof_closes_a_way_that_is_too_low(roof, passable):
-    """From home three steps lead up into walls 9 m high and down into a room, whose way out leads under a roof."""
+    """From home three steps lead up onto walls 9 m high and down into a room whose exit leads under a roof."""
     floor = np.zeros((12, 16), np.int64)
     floor[:7, 4:12] = 9
     floor[2:5, 4:12] = [1, 2, 2, 0, 0, 0, 0, 0]

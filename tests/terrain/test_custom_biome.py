@@ -1,4 +1,4 @@
-"""A biome of a user's own: one module, no file of the package."""
+"""A custom biome is one module, without an edit of the package."""
 
 from unittest import mock
 
@@ -12,7 +12,7 @@ from echelon_env.terrain import Biome, Plot, Recipe, RecipeError, Terrain, gener
 
 
 def swamp(plot: Plot, rng: np.random.Generator) -> None:
-    """Water everywhere, and reeds that hide who wades in it."""
+    """Water everywhere, and reeds that hide wading mechs."""
     plot.voxels[0] = WATER
     plot.voxels[1, rng.random(plot.shape) < 0.3] = FOLIAGE
 

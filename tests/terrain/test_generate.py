@@ -1,4 +1,4 @@
-"""Generated maps, checked with code that shares nothing with the generator."""
+"""Generated maps, checked with code that is independent of the generator."""
 
 import math
 
@@ -19,7 +19,7 @@ SOLID = [code for code, material in enumerate(MATERIALS) if material.blocks_move
 
 
 def smallest(scenario):
-    """A scenario on the smallest map that the configuration permits."""
+    """A scenario on the smallest valid map."""
     for size in range(24, 513):
         try:
             return make_config(scenario, terrain={"size": size})
@@ -112,13 +112,13 @@ def test_zone_lies_inside_and_clear_of_the_spawn_areas(maps):
 
 
 def distance_from_zone(terrain):
-    """Metres (Y, X) from the middles of columns to the zone's middle."""
+    """Distance in metres (Y, X) of column centres from the zone's centre."""
     centres = np.arange(terrain.voxels.shape[1]) + 0.5
     return np.hypot((centres - terrain.zone_y)[:, None], centres - terrain.zone_x)
 
 
 def test_blocks_in_and_around_the_zone_are_low_and_let_every_mech_pass(maps):
-    """A mech's footprint fits between any two, and in the middle of the zone; nothing else is there."""
+    """A mech's footprint fits between any two blocks and in the centre of the zone. Nothing else is there."""
     config, terrains = maps
     width = math.ceil(largest(config)[0])
     for terrain in terrains:
@@ -146,7 +146,7 @@ def test_zones_with_room_have_cover():
 
 
 def test_direct_lanes_are_bare_in_their_whole_width(maps):
-    """Outside the zone; from each spawn area a strip of the configured width leads to it, wide enough for all mechs."""
+    """Outside the zone, a strip of the configured width, wide enough for all mechs, leads to it from each spawn area."""
     config, terrains = maps
     width = max(config.terrain.direct_lane_width, largest(config)[0] * math.sqrt(2))
     for terrain in terrains:
@@ -156,7 +156,9 @@ def test_direct_lanes_are_bare_in_their_whole_width(maps):
         assert set(np.unique(on_lane[:1])) <= {AIR, DIRT}
         assert not on_lane[1:].any()
         clearance = ndimage.distance_transform_edt(np.pad(lane, 1, constant_values=True))[1:-1, 1:-1]
-        labels, _ = ndimage.label(clearance >= width / 2 - 1)  # the lane's middle, where the walls are half as far
+        labels, _ = ndimage.label(
+            clearance >= width / 2 - 1
+        )  # the lane's centre line, where the walls are half as far away
         ends = [(terrain.zone_x, terrain.zone_y), *terrain.spawns.mean(axis=1)]
         assert len({labels[int(y), int(x)] for x, y in ends} - {0}) == 1
         assert all(labels[int(y), int(x)] for x, y in ends)
@@ -170,9 +172,9 @@ def test_flanking_lanes_have_no_obstacles(maps):
 
 
 def test_both_teams_have_similar_walking_distances_to_the_zone(maps):
-    """To the permitted difference, for what lanes and terrain make of them: the blocks at the zone are cleared first.
+    """Within the permitted difference, including lanes and terrain, but with the blocks at the zone cleared.
 
-    `oracles.walking` finds ways up to 1.4 % too long, and begins and ends them on whole metres.
+    Paths of `oracles.walking` are up to 1.4 % too long, and start and end at whole metres.
     """
     config, terrains = maps
     for terrain in terrains[:4]:
@@ -191,7 +193,7 @@ def widths(config):
 
 
 def test_corners_and_sides_are_drawn():
-    """Both areas lie in each of the four corners, and the zone on either side of the line between them."""
+    """Both areas occur in each of the four corners, and the zone on either side of the line between them."""
     terrains = [generate(make_config("duel"), seed) for seed in range(60)]
     corners = [tuple((terrain.spawns[0, 0] > 50).tolist()) for terrain in terrains]
     assert all(corners.count((x, y)) >= 5 for x in (False, True) for y in (False, True))

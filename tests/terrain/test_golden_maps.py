@@ -1,4 +1,4 @@
-"""Maps are the same on every machine; `python tests/terrain/test_golden_maps.py` writes their hashes again."""
+"""Maps are the same on every machine. `python tests/terrain/test_golden_maps.py` writes their hashes again."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ CONFIGS = {
 
 
 def digest(name: str) -> str:
-    """Of three maps of a configuration."""
+    """Hash of three maps of a configuration."""
     hashed = hashlib.sha256()
     for seed in range(3):
         hashed.update(generate(CONFIGS[name], seed).content_hash.encode())
@@ -28,7 +28,7 @@ def digest(name: str) -> str:
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_golden_maps(name):
-    """Other maps are a new version of the generator: recipes of the old one say so then, not fail by their hash."""
+    """Changed maps need a new GENERATOR_VERSION: recipes of the old one are then refused by version, not by hash."""
     golden = json.loads(HASHES.read_text())
     assert golden["generator"] == GENERATOR_VERSION, "write the hashes again"
     assert digest(name) == golden["maps"][name], "if this is intended, raise GENERATOR_VERSION"

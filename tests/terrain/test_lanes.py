@@ -34,7 +34,7 @@ HALVES = (X + Y < 80, X + Y > 120)  # of the two teams
 
 
 def beside(mask, half):
-    """Metres that the columns of a mask in a half lie off the straight way."""
+    """Distance in metres of a mask's columns, in one half of the map, from the straight line."""
     return np.abs(X - Y)[mask & half] / math.sqrt(2)
 
 
@@ -49,7 +49,7 @@ def test_direct_lanes_bend_so_that_no_line_of_sight_runs_along_them(seed):
 
 @pytest.mark.parametrize("difference", [0.01, 0.05, 0.15, 0.5])
 def test_bends_respect_the_difference_that_is_permitted(difference):
-    """However the lanes bend, a team's way is no longer than what its straight way leaves of the difference."""
+    """Despite the bends, the lengths of the teams' lanes stay within the permitted difference."""
     terrain = {**NARROW, "max_distance_difference": difference}
     config = make_config("duel", terrain=terrain).map_config
     longest = (1 + BENT_SHARE * difference) / (1 + STRAIGHT_SHARE * difference) * math.dist(*SPAWNS[:, 0]) / 2

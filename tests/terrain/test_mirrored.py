@@ -1,4 +1,4 @@
-"""Mirrored maps: half a turn about the middle exchanges the teams and changes nothing else."""
+"""Mirrored maps: half a turn about the centre exchanges the teams and changes nothing else."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_a_mirrored_map_is_its_own_image(scenario, size):
 
 
 def test_plots_end_where_the_image_begins():
-    """Ridges slope down to their plot's edge: a plot that the image cut in two would leave cliffs along the middle."""
+    """Ridges slope down at their plot's edge: a plot cut by the axis of symmetry would leave cliffs there."""
     config = make_config("battle", terrain={"biomes": ("barrens",), **MIRRORED})
     for seed in range(20):
         top = np.isin(generate(config, seed).voxels, SOLID).sum(axis=0)

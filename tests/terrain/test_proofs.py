@@ -1,8 +1,8 @@
-"""What every map has to be, over many seeds of every scenario and of every biome alone.
+"""Properties of all maps, over many seeds of every scenario and of every biome alone.
 
-Who walks where is worked out by `oracles.walking`, which shares no code with the generator. By default a few seeds of
-each case are proved; with ``-m slow`` 2,080 over the scenarios, 100 of each biome, 20 of each scenario mirrored and 160
-of each of three odd configurations.
+`oracles.walking`, which shares no code with the generator, computes where mechs can walk. By default a few seeds of
+each case are checked; with ``-m slow`` 2,080 over the scenarios, 100 of each biome, 20 of each scenario mirrored and
+160 of each of three odd configurations.
 """
 
 from __future__ import annotations
@@ -31,11 +31,16 @@ from oracles.walking import SOLID, Walker
 OPAQUE = np.array([material.blocks_sight for material in MATERIALS])
 EYES = 1  # voxel layer of a medium's middle, 1.5 m above the ground
 LEAST_COVER = 0.01
-"""Share of the columns outside the zone that block the sight of a standing medium: the floor of maps without a quadrant
-of glass desert, which has dunes and else nothing that hides. The least on 9,280 maps was 0.0105, on a `duel-open` of
-48 m that is mirrored; on maps of 64 m and more 0.0216."""
+"""Minimum share of the columns outside the zone that block the sight of a standing medium.
+
+It holds for maps without a quadrant of glass desert, where only dunes hide mechs. The smallest share on 9,280 maps was
+0.0105, on a mirrored `duel-open` of 48 m; on maps of 64 m and more it was 0.0216.
+"""
 LEAST_SHELTER = 0.01
-"""The same for what blocks sight or shells, on all maps. The least is that of the same map; with glass, 0.0323."""
+"""Minimum share of the columns that block sight or shells, on all maps.
+
+The smallest share was on the same map; with glass desert it was 0.0323.
+"""
 
 KINDS = {
     **{name: scenario.config for name, scenario in scenarios().items()},
@@ -60,11 +65,13 @@ def number_of_maps(kind: str, full: bool) -> int:
 
 @dataclass(frozen=True)
 class Map:
-    """A map and what the independent walker finds on it, by the width of a walker."""
+    """A map and the results of the independent walker, by the width of a walker."""
 
     terrain: Terrain
     on_foot: dict[float, bool]  # whether every spawn place is connected with the zone and the others on flat ground
-    trapped: dict[float, int]  # places that one without jets walks into from a spawn place and not out of to the zone
+    trapped: dict[
+        float, int
+    ]  # places that a mech without jets reaches from a spawn place and cannot leave for the zone
     seconds: dict[float, np.ndarray]  # (2,) mean time of a team's places to the zone's middle at 1 m/s
 
 
@@ -97,7 +104,7 @@ def maps(request: pytest.FixtureRequest) -> tuple[str, list[Map]]:
 
 
 def test_every_mech_walks_from_every_spawn_place_to_the_zone_and_to_the_others(maps):
-    """On flat ground, without a step: for mechs without jets, for any widest mech."""
+    """On flat ground, without a step up, for mechs without jets and of any width."""
     _, found = maps
     assert [m.terrain.seed for m in found if not all(m.on_foot.values())] == []
 
@@ -125,7 +132,7 @@ def test_spawn_areas_are_bare(maps):
 
 
 def test_teams_need_the_same_time_to_the_zone(maps):
-    """On mirrored maps exactly, else within what is permitted: 15 %. Of one class both teams' mechs are as fast."""
+    """Exactly on mirrored maps, else within the permitted 15 %. With one class, both teams' mechs are equally fast."""
     kind, found = maps
     for m in found:
         permitted = 1e-9 if kind.endswith("mirrored") else m.terrain.config.terrain.max_distance_difference
@@ -190,7 +197,7 @@ def test_the_independent_walker_knows_steps_drops_roofs_and_water():
 
 @pytest.mark.parametrize("seeds", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_any_two_biomes_differ_in_at_least_two_statistics(seeds):
-    """By more than the spread over seeds: the means are farther apart than both standard deviations together."""
+    """By more than the spread over seeds: the means differ by more than the sum of both standard deviations."""
     means, spreads = {}, {}
     for biome in BIOMES:
         rows = []
@@ -219,7 +226,7 @@ def test_the_same_seed_gives_the_same_map_on_one_and_on_many_threads():
 
 @st.composite
 def map_configs(draw: st.DrawFn) -> MapConfig:
-    """Any configuration that is permitted, of the game's mechs and of a user's."""
+    """Any valid configuration, with the game's mechs or custom ones."""
     metres = st.floats(4, 32)
     width = draw(st.sampled_from([1.2, 2.5, 3.5]) | st.floats(0.5, 8))
     height = draw(st.integers(8, 32))

@@ -1,4 +1,4 @@
-"""Recipes: JSON both ways, the same bytes again, or a refusal that says why."""
+"""Recipes: JSON in both directions, the same map again, and refusals with a reason."""
 
 import dataclasses
 import json
@@ -35,7 +35,7 @@ def test_a_recipe_generates_the_same_map_from_its_json(name):
 
 @st.composite
 def recipes(draw):
-    """Any recipe, of a map that need not be."""
+    """Any valid recipe; its map need not exist."""
     roster = st.lists(st.sampled_from(PACK), min_size=1, max_size=20).map(tuple)
     config = BattleConfig(
         blue=draw(roster),
@@ -62,7 +62,7 @@ def recipes(draw):
 @given(recipe=recipes())
 @settings(max_examples=100)
 def test_json_keeps_every_recipe(recipe):
-    """To the last bit of its numbers, and in files that other programs read."""
+    """To the last bit of its numbers, in files that other programs can read."""
     text = recipe.to_json()
     assert Recipe.from_json(text) == recipe
     content = json.loads(text)

@@ -1,4 +1,4 @@
-"""Glass desert, jungle, greenhouses, server racks and relay station: what a player relies on there."""
+"""Glass desert, jungle, greenhouses, server racks and relay station: the properties that players rely on."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ several_plots = pytest.mark.parametrize(("shape", "seed"), [(shape, seed) for sh
 
 
 def sight(voxels):
-    """Mean metres that a line along an axis runs at eye level before something opaque stops it."""
+    """Mean length in metres of lines along an axis at eye level before something opaque stops them."""
     opaque = OPAQUE[voxels[EYE]]
     runs = [np.diff(np.flatnonzero(np.pad(line, 1, constant_values=True))) - 1 for line in (*opaque, *opaque.T)]
     length = np.concatenate(runs)
@@ -25,7 +25,7 @@ def sight(voxels):
 
 
 def hanging(voxels):
-    """Per column with something that hangs: the height of its underside and of what stands under it."""
+    """Per column with an overhang: the height of its underside and of what stands below."""
     solid = SOLID[voxels]
     under = solid.argmin(axis=0)
     above = solid & (np.arange(len(voxels))[:, None, None] > under)
@@ -36,7 +36,7 @@ def hanging(voxels):
 @pytest.mark.parametrize("biome", ["glass", "greenhouse", "relay"])
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_floats_beside_lanes(biome, seed):
-    """What a lane leaves of a plot still stands on the ground, and has room under it."""
+    """The parts of a plot beside a lane still stand on the ground, with room below overhangs."""
     open_ground = lane((60, 50), seed)
     voxels = paint(biome, (60, 50), seed, open_ground=open_ground)
     voxels[:, open_ground] = AIR
@@ -111,7 +111,7 @@ def test_greenhouse_walls_are_transparent_and_beds_hide_mechs(shape, seed):
 
 @several_plots
 def test_heavies_can_enter_halls(shape, seed):
-    """Of the places where a heavy has room, in halls and outside, nearly all are connected."""
+    """Nearly all places where a heavy has room, in halls and outside, are connected."""
     free = ~SOLID[paint("greenhouse", shape, seed)[:HEAVY]].any(axis=0)
     label, _ = ndimage.label(np.lib.stride_tricks.sliding_window_view(free, (HEAVY, HEAVY)).all(axis=(2, 3)))
     size = np.bincount(label[label > 0])

@@ -1,4 +1,4 @@
-"""What players rely on in plazas, refineries, spires and canals."""
+"""Plazas, refineries, spires and canals: the properties that players rely on."""
 
 from collections import deque
 
@@ -61,7 +61,7 @@ def footprints(places, shape, width):
 
 
 def galleries_at_first_and_last_rows(voxels):
-    """The plaza, turned so that its arcades run along x; there is room for the heavy between their pillars."""
+    """The plaza, rotated so that its arcades run along x, where the heavy fits between their pillars."""
     for turned in (voxels, voxels.swapaxes(1, 2)):
         roofed = (turned[HEADROOM:] != AIR).any(axis=0) & (turned[:HEADROOM] == AIR).all(axis=0)
         if roofed[4:9, 3:47].all() and roofed[41:46, 3:47].all():
@@ -141,7 +141,7 @@ def test_refineries_have_gaps_that_only_small_mechs_slip_through():
 
 
 def test_refineries_break_sight_at_two_heights():
-    """Low pipes and basins' walls, 2 m, hide a medium's middle and leave a heavy's view open; tanks block both."""
+    """Low pipes and basins' walls, 2 m, block a medium's view but not a heavy's; tanks block both."""
     low = high = 0
     for seed in range(8):
         voxels = paint("refinery", seed=seed)
@@ -207,7 +207,7 @@ def test_avenues_lie_between_the_spires_with_hedges_that_hide_and_stop_no_mech(s
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_heavy_wades_along_all_channels(shape):
-    """Those at the plot's sides are half as wide: their other half lies beside the plot."""
+    """Channels at the plot's sides are half as wide: their other half is in the next plot."""
     for seed in range(4):
         voxels = paint("canal", shape, seed)
         reached = footprints([place for place in walk(voxels, 4, 4) if place[2] == 0], shape, 4)
@@ -227,7 +227,7 @@ def test_the_heavy_can_climb_every_quay(shape):
 
 
 def longest_views(opaque):
-    """For every column the lengths in m of the straight views through it along y and along x, (2, H, W)."""
+    """For every column, the lengths in m of the straight views through it along y and along x, (2, H, W)."""
     views = []
     for along in (((0, 1, 0),) * 3, ((0, 0, 0), (1, 1, 1), (0, 0, 0))):
         labels, _ = ndimage.label(~opaque, along)
@@ -236,7 +236,7 @@ def longest_views(opaque):
 
 
 def test_a_wading_mech_sees_and_is_seen_along_the_channel_only():
-    """At a medium's middle, 1.5 m high, in the water; one quay in four is only 1 m high."""
+    """At the centre of a medium in the water, 1.5 m high; one quay in four is only 1 m high."""
     shares = []
     for seed in range(12):
         voxels = paint("canal", seed=seed)

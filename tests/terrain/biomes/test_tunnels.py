@@ -1,4 +1,4 @@
-"""Tunnels, bunkers, mine and volcano: what a player relies on there."""
+"""Tunnels, bunkers, mine and volcano: the properties that players rely on."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_every_tunnel_has_dry_floor_for_the_heavy(shape, seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_sight_is_short_in_tunnels(seed):
-    """Along its row one sees 16 m to each side on average; rock is higher than any mech."""
+    """Along its row a mech sees 16 m to each side on average; rock is higher than any mech."""
     heights = surface(paint("tunnels", (100, 100), seed))
     assert heights[heights > 0].min() >= HEADROOM
     walls = np.pad(heights > 0, ((0, 0), (1, 1)), constant_values=True)
@@ -80,7 +80,7 @@ def test_teeth_let_scouts_and_lights_pass_and_stop_mediums(seed):
 
 @several_plots
 def test_bunkers_have_slits_to_fire_from(shape, seed):
-    """Slits are 1 m wide, above a sill of 1 m, in reinforced walls: open, or of glass that one sees through."""
+    """Slits are 1 m wide, above a sill of 1 m, in reinforced walls: open, or of transparent glass."""
     voxels = paint("bunkers", shape, seed)
     heights = surface(voxels)
     assert heights.max() <= 4
@@ -95,7 +95,7 @@ def test_bunkers_have_slits_to_fire_from(shape, seed):
 
 
 def along_rows(heights):
-    """The plot turned so that its fortified lines, to which the walls of 2 m belong, run along its rows."""
+    """The plot, rotated so that its fortified lines, to which the walls of 2 m belong, run along its rows."""
     across, along = (ndimage.binary_opening(heights == 2, np.ones(shape)).sum() for shape in [(4, 1), (1, 4)])
     return heights.T if across > along else heights
 
@@ -136,7 +136,7 @@ def test_every_mech_climbs_from_the_floor_of_the_mine_to_its_rim(shape, seed):
 
 @several_plots
 def test_haul_roads_lead_to_the_floor_of_the_mine_at_ground_level(shape, seed):
-    """From the middle of each pit the edges of its cell are reached by heavies without a step, on two sides or more."""
+    """From the centre of each pit, heavies reach the edges of its cell without a step on two or more sides."""
     heights = surface(paint("mine", shape, seed))
     cells = [max(1, (n + 24) // 48) for n in shape]
     for rows in np.array_split(np.arange(shape[0]), cells[0]):
@@ -152,7 +152,7 @@ def test_haul_roads_lead_to_the_floor_of_the_mine_at_ground_level(shape, seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_the_rim_of_the_mine_is_high_ground_around_its_floor(seed):
-    """From the pit's middle all ways to the plot's edge, but the roads, lead over 3 m or more."""
+    """From the pit's centre all paths to the plot's edge, except the roads, lead over 3 m or more."""
     heights = surface(paint("mine", seed=seed))
     y, x = np.indices(heights.shape) - 24.5
     sector = np.floor(np.arctan2(y, x) / np.pi * 12).astype(int) + 12
@@ -177,7 +177,7 @@ def test_slopes_of_volcanoes_rise_by_one_metre(shape, seed):
 
 @several_plots
 def test_lava_streams_can_be_crossed_dry(shape, seed):
-    """A heavy that walks on dry ground gets nearly everywhere where it gets at all, the summits included."""
+    """On dry ground a heavy reaches nearly all places that it reaches at all, including the summits."""
     voxels = paint("volcano", shape, seed)
     heights, lava = surface(voxels), voxels[0] == LAVA
     assert 0.03 < lava.mean() < 0.25
