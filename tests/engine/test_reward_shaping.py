@@ -60,7 +60,7 @@ def potential(engine, mech):
 
 
 def play(engine, rng, chance_of_death, length):
-    """Walk a random path; returns approach by decision and mech (T, M), potentials (T + 1, M) and who takes part."""
+    """Walk a random path; returns approach (T, M), potentials (T + 1, M) and whether each mech takes part (T, M)."""
     idle = np.zeros((1, MECHS, engine.action_dim), np.float32)
     phi, paid, part = [[potential(engine, m) for m in range(MECHS)]], [], []
     while not engine.battle_over[0] and len(paid) < length:

@@ -45,9 +45,9 @@ BODIES = {
     "heated by electronics",
     "in several hazards",
     "vented while shut down",
-    "as hot as can be",
-    "told to radiate both",
-    "smoke drifted away",
+    "at the maximum heat",
+    "commanded to radiate both",
+    "smoke ended",
     "paint faded",
     "wreck softened",
 }
@@ -82,18 +82,18 @@ FLIGHTS = {
     "missile in phase 1",
     "missile in phase 2",
     "missile dives",
-    "missile homes on the dead",
-    "missile hit another than its target",
+    "missile homes on a dead mech",
+    "missile hit a mech other than its target",
     "interception failed",
-    "projectile of the dead hit",
+    "projectile of a dead mech hit",
     "splash shielded",
-    "splash on what is painted",
+    "splash on a painted mech",
 }
-FRIENDLY_FIRE = {"splash on a friend", "splash on the shooter", "a part of a kill earns no credit"}
+FRIENDLY_FIRE = {"splash on a team-mate", "splash on the shooter", "a share of a kill earns no credit"}
 SETTLEMENT = {
     "hit the rear",
     "hit the legs",
-    "hit what is painted",
+    "hit a painted mech",
     "heat from enemies at its limit",
     "loses no stability on the ground",
     "a longer suppression stays",
@@ -108,15 +108,15 @@ SETTLEMENT = {
     "voxel became air",
     "destroyed by splash",
     "hard wreck",
-    "debris of the dead",
+    "debris of a dead mech",
     "wreck above the ground",
-    "wreck leaves a mech its place",
+    "no wreck inside a mech",
 }
 SENSES = {
     "jammed",
     "helped by ECCM",
     "jammed and helped",
-    "quality at its least",
+    "lowest quality",
     "heard without line of sight",
     "observes a missile",
     "observes its own paint",
@@ -134,17 +134,17 @@ ODD = {
     "seen by full observability alone",
     "painted by two of a pack",
     "too far to be heard",
-    "quality at its most",
+    "highest quality",
     "straight ended: edge",
 }
 LIMITED = {"did not fire: out of charges"}
 DISPLAYS = {
     "sorted by danger, not by distance",
     "sorted by damage, not by distance",
-    "no danger from who is down",
+    "no danger from fallen or shut-down mechs",
 }
-MEMORY = {"aged intel", "forgotten", "intel while shut down", "the dead leave the pack's memory"}
-TOLD = {"intel by a mate's sight", "intel by paint"}
+MEMORY = {"aged intel", "forgotten", "intel while shut down", "dead enemies are forgotten"}
+RECEIVED = {"intel by a mate's sight", "intel by paint"}
 MESSAGES = {
     "own message",
     "message of a pack-mate",
@@ -167,9 +167,9 @@ CONTEST = {
 }
 EVERYWHERE = BODIES | SHOTS | FLIGHTS | SETTLEMENT | SENSES | FRIENDLY_FIRE | DISPLAYS | MESSAGES | OBSERVED | CONTEST
 FIGHTS = {
-    "game": EVERYWHERE | PARTIAL | LIMITED | MEMORY | TOLD,
+    "game": EVERYWHERE | PARTIAL | LIMITED | MEMORY | RECEIVED,
     "odd": EVERYWHERE | ODD | MEMORY | {"team spirit"},
-    "safe": {"splash spares a friend", "seen by paint alone"},
+    "safe": {"no splash on a team-mate", "seen by paint alone"},
 }
 
 

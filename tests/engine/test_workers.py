@@ -25,13 +25,13 @@ def test_every_call_is_made_once(threads, count):
 
 def test_every_thread_takes_part_and_the_caller_is_one():
     workers = Workers(3)
-    meeting, present = threading.Barrier(3, timeout=60), set()
+    barrier, present = threading.Barrier(3, timeout=60), set()
 
-    def meet(_):
-        meeting.wait()  # returns when all three threads have arrived
+    def wait_for_all(_):
+        barrier.wait()  # returns when all three threads have arrived
         present.add(threading.current_thread())
 
-    workers.for_all(meet, [(i,) for i in range(3)])
+    workers.for_all(wait_for_all, [(i,) for i in range(3)])
     assert len(present) == 3
     assert threading.current_thread() in present
     workers.close()
@@ -57,15 +57,15 @@ def test_an_error_is_raised_when_all_threads_have_stopped(threads):
 
 
 def test_a_thread_that_has_not_started_is_not_waited_for():
-    workers, meeting, end, done = Workers(2), threading.Barrier(3, timeout=60), threading.Event(), []
+    workers, barrier, end, done = Workers(2), threading.Barrier(3, timeout=60), threading.Event(), []
 
     def block(_):
-        meeting.wait()
+        barrier.wait()
         end.wait(60)
 
     blocked = threading.Thread(target=workers.for_all, args=(block, [(1,), (2,)]))
     blocked.start()
-    meeting.wait()  # the only other thread is busy, and so is the caller
+    barrier.wait()  # the only other thread is busy, and so is the caller
     free = threading.Thread(target=workers.for_all, args=(done.append, [(1,), (2,)]), daemon=True)
     free.start()
     free.join(60)
@@ -80,8 +80,8 @@ def test_a_thread_that_has_not_started_is_not_waited_for():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 def test_a_forked_process_works_without_the_threads_that_it_lacks():
     workers = Workers(2)
-    meeting = threading.Barrier(2, timeout=60)
-    workers.for_all(lambda _: meeting.wait(), [(1,), (2,)])  # the second thread runs
+    barrier = threading.Barrier(2, timeout=60)
+    workers.for_all(lambda _: barrier.wait(), [(1,), (2,)])  # the second thread runs
 
     def work(pipe):
         done = []
@@ -107,8 +107,8 @@ def test_copies_have_their_own_threads(renew):
     twin = renew(workers)
     workers.close()
     workers.close()
-    meeting, done = threading.Barrier(2, timeout=60), []
-    twin.for_all(lambda i: done.append(i + 0 * meeting.wait()), [(1,), (2,)])
+    barrier, done = threading.Barrier(2, timeout=60), []
+    twin.for_all(lambda i: done.append(i + 0 * barrier.wait()), [(1,), (2,)])
     assert sorted(done) == [1, 2]
     twin.close()
     workers.for_all(done.append, [(3,)])

@@ -218,7 +218,7 @@ def test_a_seeded_reset_of_some_places_restarts_them_alone():
         envs.step(still)
     envs.reset(seed=5, options={"reset_mask": np.array([True, False, False])})
     envs.step(still)
-    assert levels._begun.tolist() == [1, 3, 3]
+    assert levels._battles.tolist() == [1, 3, 3]
     envs.close()
 
 

@@ -97,7 +97,7 @@ class Walkers:
         return acted
 
     def walk(self, seconds, near=0.5):
-        """Walk until all goals are `near` metres away or the time is over; returns the positions (decisions, rows, 2)."""
+        """Walk until all goals are `near` metres away or the time is over; returns positions (decisions, rows, 2)."""
         track = [self.places]
         for _ in range(round(seconds / self.engine.config.decision_seconds)):
             if (self.left <= near).all():

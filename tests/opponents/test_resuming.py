@@ -70,7 +70,7 @@ REFUSED = [
     ("scripted", "level", entry(0, 1), "level: expected 'expert', got 'novice'"),
     ("scripted", "memories", lambda a: a[:1], r"'memories': expected \(2, \d+\) uint8, got \(1, \d+\) uint8"),
     ("mixture", "level", entry(0, 5), "expected levels from -1 to 4"),
-    ("mixture", "begun", entry(1, -1), "counts of battles from 0"),
+    ("mixture", "battles", entry(1, -1), "counts of battles from 0"),
     ("mixture", "weights", entry(0, np.nan), "weights: expected a finite number"),
     ("mixture", "weights", entry(slice(None), 0.0), "weights: expected"),
     ("handicap", "handicaps", entry(0, 99.0), "reaction_delay: expected a number from 0 to 10 s, got 99"),

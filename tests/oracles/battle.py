@@ -82,7 +82,7 @@ def command(world: World, mech: Mech, action: NDArray[np.float32]) -> None:
     mech.vent = entries[Action.VENT] > 0
     mech.radiates = SILENT
     if mech.kind.electronics:
-        world.cases["told to radiate both"] += entries[Action.ECM] > 0 and entries[Action.ECCM] > 0
+        world.cases["commanded to radiate both"] += entries[Action.ECM] > 0 and entries[Action.ECCM] > 0
         mech.radiates = ECCM if entries[Action.ECCM] > 0 else ECM if entries[Action.ECM] > 0 else SILENT
     display = entries[Action.DISPLAY_NEAREST : Action.DISPLAY_DAMAGED + 1]
     mech.display = display.index(max(display))
@@ -181,7 +181,7 @@ def blend(world: World, components: NDArray[np.float32], alive_before: list[bool
             blended[mech.index] = (1 - spirit) * components[mech.index] + spirit * mean
             world.cases["team spirit"] += not np.allclose(blended[mech.index], components[mech.index])
         else:
-            world.cases["the dead have no part in the team's mean"] += bool(spirit)
+            world.cases["dead mechs get nothing of the team's mean"] += bool(spirit)
     return blended
 
 

@@ -16,7 +16,7 @@ def age_world(world: World) -> None:
     fade(world)
     for cloud in world.clouds:
         cloud.ticks -= 1
-    world.cases["smoke drifted away"] += any(cloud.ticks == 0 for cloud in world.clouds)
+    world.cases["smoke ended"] += any(cloud.ticks == 0 for cloud in world.clouds)
     world.clouds = [cloud for cloud in world.clouds if cloud.ticks > 0]
     for mech in world.by_place:
         if mech.wreck_ticks > 0:
@@ -96,5 +96,5 @@ def update_heat(world: World, mech: Mech, ground: list[float]) -> None:
 def add_heat(world: World, mech: Mech, heat: float) -> None:
     """Add heat from a mech's own actions and from the ground."""
     limit = world.config.physics.max_heat * mech.kind.heat_capacity
-    world.cases["as hot as can be"] += mech.heat + heat > limit
+    world.cases["at the maximum heat"] += mech.heat + heat > limit
     mech.heat = min(mech.heat + heat, limit)

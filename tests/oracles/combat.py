@@ -157,7 +157,7 @@ def direct_hit(world: World, shooter: Mech, target: Mech, weapon: Weapon, travel
     combat = world.config.combat
     dx, dy = planar_unit(travel)
     damage = weapon.damage * paint_factor(world, shooter, target)
-    world.cases["hit what is painted"] += damage > weapon.damage
+    world.cases["hit a painted mech"] += damage > weapon.damage
     if (dx, dy) != (0.0, 0.0):
         angle = abs(wrap(math.atan2(dy, dx) - target.yaw))
         world.doubt(angle, math.radians(combat.rear_arc) / 2)

@@ -36,5 +36,5 @@ def measure_quality(world: World) -> None:
         world.cases["jammed"] += mech.jam > 0
         world.cases["helped by ECCM"] += eccm > 0
         world.cases["jammed and helped"] += mech.jam > 0 and eccm > 0
-        world.cases["quality at its least"] += quality <= sensors.min_quality
-        world.cases["quality at its most"] += quality >= sensors.max_quality
+        world.cases["lowest quality"] += quality <= sensors.min_quality
+        world.cases["highest quality"] += quality >= sensors.max_quality

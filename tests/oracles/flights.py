@@ -117,7 +117,7 @@ def advance_missile(world: World, shot: Projectile) -> bool:
     else:
         direction, leg = unit((dx, dy, dz)), math.hypot(dx, dy, dz)
         reaches_aim = leg <= budget
-        world.cases["missile homes on the dead"] += not world.mechs[shot.target].alive
+        world.cases["missile homes on a dead mech"] += not world.mechs[shot.target].alive
     world.cases[f"missile in phase {shot.phase}"] += 1
     step = min(budget, leg)
     shot.velocity = times(direction, shot.weapon.speed)
@@ -140,8 +140,8 @@ def find_end(world: World, shot: Projectile, start: Point, reaches_aim: bool) ->
     entries = [(enters_box(*enemy.box, start, end), enemy) for enemy in world.enemies(owner)]
     entry, struck = min(entries, key=lambda pair: pair[0], default=(math.inf, None))
     if struck is not None and entry < math.inf and entry <= min(blocked, leaves):
-        world.cases["projectile of the dead hit"] += not owner.alive
-        world.cases["missile hit another than its target"] += shot.weapon.flight == "homing" and (
+        world.cases["projectile of a dead mech hit"] += not owner.alive
+        world.cases["missile hit a mech other than its target"] += shot.weapon.flight == "homing" and (
             struck.index != shot.target
         )
         return End("enemy", between(start, end, entry), enemy=struck)
@@ -194,7 +194,7 @@ def splash(world: World, burst: Burst, struck: Mech | None) -> Iterator[Hit]:
         if mech is struck or distance > weapon.splash_radius:
             continue
         if friend and not world.config.combat.friendly_fire:
-            world.cases["splash spares a friend"] += 1
+            world.cases["no splash on a team-mate"] += 1
             continue
         if not line_of_sight(world.blocks_movement, burst.at, mech.centre):
             world.cases["splash shielded"] += 1
@@ -202,9 +202,9 @@ def splash(world: World, burst: Burst, struck: Mech | None) -> Iterator[Hit]:
         if crosses_edges(burst.at, mech.centre):
             world.cases[GRAZING] += touches(world.blocks_movement, burst.at, mech.centre)
         factor = weapon.splash_share * paint_factor(world, shooter, mech)
-        world.cases["splash on what is painted"] += factor > weapon.splash_share
+        world.cases["splash on a painted mech"] += factor > weapon.splash_share
         world.cases["splash on the shooter"] += mech is shooter
-        world.cases["splash on a friend"] += friend and mech is not shooter
+        world.cases["splash on a team-mate"] += friend and mech is not shooter
         dx, dy = planar_unit(minus(mech.centre, burst.at))
         yield Hit(
             target=mech,

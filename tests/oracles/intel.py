@@ -34,7 +34,7 @@ def knowledge(world: World, pack: int, enemy: Mech, seen: Mapping[tuple[int, int
     """What a pack knows of an enemy now, or None."""
     old = world.sightings.get((pack, enemy.index))
     if not enemy.alive:
-        world.cases["the dead leave the pack's memory"] += old is not None
+        world.cases["dead enemies are forgotten"] += old is not None
         return None
     mates = [mech for mech in world.living() if mech.pack == pack]
     if has_painted(world, pack, enemy) or any(seen[mate.index, enemy.index] != UNSEEN for mate in mates):

@@ -95,7 +95,7 @@ def sort_contacts(world: World, mech: Mech, contacts: list[Mech]) -> list[Mech]:
 def danger(world: World, mech: Mech, enemy: Mech) -> float:
     """Hit points per second that an enemy's weapons can deal at its distance."""
     if enemy.shutdown or enemy.fallen > 0:
-        world.cases["no danger from who is down"] += 1
+        world.cases["no danger from fallen or shut-down mechs"] += 1
         return 0.0
     distance, total = math.dist(mech.centre, enemy.centre), 0.0
     for weapon in enemy.weapons:

@@ -95,7 +95,7 @@ def share_kill(
     for hit in received:
         shooter = hit.shooter
         if shooter is None or shooter.team == mech.team:
-            world.cases["a part of a kill earns no credit"] += 1
+            world.cases["a share of a kill earns no credit"] += 1
             continue
         part = hit.body / arrived
         shooter.kills += part * contested_factor(world, shooter, contest)
@@ -108,7 +108,7 @@ def share_kill(
             world.cases["assist in a contested zone"] += world.mechs[painter] in contest
             world.mechs[painter].statistics["assists"] += part
             world.cases["assist"] += part > 0
-            world.cases["assist of the dead"] += not world.mechs[painter].alive
+            world.cases["assist of a dead mech"] += not world.mechs[painter].alive
         world.cases["no assist for the own kill"] += painter == shooter.index
 
 

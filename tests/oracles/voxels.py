@@ -106,7 +106,7 @@ def leave_wreck(world: World, mech: Mech) -> None:
     """Add the wreck or the debris of a mech that died in this tick."""
     config = world.config
     hard = random_unit(world.seed, world.tick, mech.place, WRECKAGE) < mech.kind.wreck_probability
-    world.cases["hard wreck" if hard else "debris of the dead"] += 1
+    world.cases["hard wreck" if hard else "debris of a dead mech"] += 1
     height = max(1, math.floor(config.combat.wreck_height * mech.kind.height)) if hard else 1
     low, high = world.size[2], 0
     for x, y in footprint(world, mech):
@@ -116,7 +116,7 @@ def leave_wreck(world: World, mech: Mech) -> None:
         low, high = min(low, surface), max(high, min(surface + height, world.size[2]))
         for z in range(surface, min(surface + height, world.size[2])):
             taken = any(overlap(other.box, ((x, y, z), (x + 1, y + 1, z + 1))) for other in world.living())
-            world.cases["wreck leaves a mech its place"] += taken
+            world.cases["no wreck inside a mech"] += taken
             if world.voxels[z, y, x] in REPLACEABLE and not taken:
                 set_material(world, (x, y, z), WRECK if hard else DEBRIS)
     if hard:

@@ -50,7 +50,7 @@ def test_the_map_turns_with_the_mech():
         (("dirt",), 0.0),
         (("water", "lava"), LAVA),  # the worst of a column counts
         (("lava", "debris"), LAVA),
-        (("debris", "water"), DEBRIS),  # cooling counts only by itself
+        (("debris", "water"), DEBRIS),  # cooling counts only without heat
         (("air", "water"), WATER),
         (("concrete", "lava"), LAVA),  # on a step of 1 m
         (("concrete", "concrete", "lava"), LAVA),  # too high for ground, but before the chest

@@ -127,7 +127,7 @@ def test_jets_and_turns(engine):
 
 def test_a_mount_names_the_target_that_it_would_take(engine):
     part = explain(engine, MEDIUM, primary=1)["primary"]
-    assert (part.asked, part.effect) == ("fire laser", "fires laser at red_1, 6.0 m away")
+    assert (part.requested, part.effect) == ("fire laser", "fires laser at red_1, 6.0 m away")
     assert explain(engine, MEDIUM, primary=1, target_2=1)["primary"].effect == "fires laser at red_2, 7.6 m away"
     assert explain(engine, MEDIUM, primary=1, target_1=1)["primary"].effect == "fires laser at red_1, 6.0 m away"
     engine.state.mechs["cooldown"][0, MEDIUM] = 3
@@ -160,7 +160,7 @@ def test_vent_and_electronics(engine):
     assert explain(engine, SCOUT, vent=1)["vent"].effect == "sheds 26 heat/s instead of 13, holds fire"
     assert explain(engine, SCOUT, ecm=1)["electronics"].effect == "radiates ECM (3 heat/s)"
     part = explain(engine, SCOUT, ecm=1, eccm=0.1)["electronics"]
-    assert (part.asked, part.effect) == ("ECM and ECCM", "radiates ECCM, which wins (2 heat/s)")
+    assert (part.requested, part.effect) == ("ECM and ECCM", "radiates ECCM, which overrides ECM (2 heat/s)")
     assert refusal(engine, HEAVY, "electronics", ecm=1) == "it carries none"
     engine.state.mechs["shutdown"][0, SCOUT], engine.state.mechs["heat"][0, SCOUT] = 1, 110
     assert refusal(engine, SCOUT, "electronics", ecm=1) == "shut down by heat, for longer than the decision"
@@ -170,9 +170,9 @@ def test_vent_and_electronics(engine):
 
 def test_targets_are_named(engine):
     part = explain(engine, MEDIUM, target_0=0.5, target_2=1)["target"]
-    assert (part.asked, part.effect) == ("contact row 2", "prefers red_2, 7.6 m away")
+    assert (part.requested, part.effect) == ("contact row 2", "prefers red_2, 7.6 m away")
     assert refusal(engine, MEDIUM, "target", target_1=1) == "the row is empty"
-    assert explain(engine, MEDIUM, target_1=-1)["target"].asked == "nothing"
+    assert explain(engine, MEDIUM, target_1=-1)["target"].requested == "nothing"
     engine.state.mechs["cooldown"][0, MEDIUM] = 99
     assert refusal(engine, MEDIUM, "target", target_0=1) == "no weapon can fire in this decision"
 
@@ -187,9 +187,9 @@ def test_a_row_beyond_the_suite_is_named():
 
 def test_display_and_messages(engine):
     part = explain(engine, SCOUT, display_dangerous=1)["display"]
-    assert (part.asked, part.effect) == ("sort contacts by danger", "sorts the next contact table by danger")
+    assert (part.requested, part.effect) == ("sort contacts by danger", "sorts the next contact table by danger")
     part = explain(engine, MEDIUM, comm_1=0.25)["comm"]
-    assert part.asked == "message 0, 0.25, 0, 0, 0, 0, 0, 0"
+    assert part.requested == "message 0, 0.25, 0, 0, 0, 0, 0, 0"
     assert part.effect == "heard by blue_0, blue_2, blue_3, blue_4"
     mechs = engine.state.mechs[0]
     mechs["alive"][[0, 2, 3, 4]] = 0
@@ -214,17 +214,17 @@ def test_dead_mechs_and_finished_battles_refuse_every_part(engine, why):
         engine.state.mechs["alive"][0, SCOUT] = 0
     else:
         engine.state.battles["over"] = 1
-    wishes = EVERYTHING.copy()
-    wishes[Action.DISPLAY_NEAREST] = 0
-    assert [part.refused for part in explain_action(engine, 0, SCOUT, wishes, NAMES)] == [why] * len(ENTRIES)
+    action = EVERYTHING.copy()
+    action[Action.DISPLAY_NEAREST] = 0
+    assert [part.refused for part in explain_action(engine, 0, SCOUT, action, NAMES)] == [why] * len(ENTRIES)
 
 
 def test_nothing_is_changed(engine):
-    before, wishes = engine.snapshot(), EVERYTHING.copy()
-    wishes[3] = np.nan
-    copy = wishes.copy()
-    explain_action(engine, 0, MEDIUM, wishes, NAMES)
-    np.testing.assert_array_equal(wishes, copy)
+    before, action = engine.snapshot(), EVERYTHING.copy()
+    action[3] = np.nan
+    copy = action.copy()
+    explain_action(engine, 0, MEDIUM, action, NAMES)
+    np.testing.assert_array_equal(action, copy)
     for name, array in engine.snapshot().items():
         assert array.tobytes() == before[name].tobytes()
 
@@ -285,7 +285,7 @@ def test_refused_parts_have_no_effect(name, seed):
 def test_shots_go_where_the_explanation_says(engine):
     """On empty ground, where no mech moves before the first shots."""
     mechs, start = engine.state.mechs[0], engine.snapshot()
-    wishes, shots, aimed = vector(**dict.fromkeys(MOUNTS, 1.0), target_0=1), 0, 0
+    action, shots, aimed = vector(**dict.fromkeys(MOUNTS, 1.0), target_0=1), 0, 0
     rng = np.random.default_rng(7)
     for _ in range(40):
         engine.restore(start)
@@ -293,9 +293,9 @@ def test_shots_go_where_the_explanation_says(engine):
         mechs["facing_x"], mechs["facing_y"] = np.cos(mechs["yaw"]), np.sin(mechs["yaw"])
         mech = int(rng.integers(10))
         mechs["contacts"][mech, 0] = rng.choice(np.flatnonzero(mechs["team"] != mechs["team"][mech]))
-        effect = {part.asked: part.effect for part in explain_action(engine, 0, mech, wishes, NAMES)}
+        effect = {part.requested: part.effect for part in explain_action(engine, 0, mech, action, NAMES)}
         tick = engine.state.battles["tick"][0]
-        engine.step(np.where(np.arange(10)[:, None] == mech, wishes, 0)[None])
+        engine.step(np.where(np.arange(10)[:, None] == mech, action, 0)[None])
         events = engine.events(0)
         for event in events[(events["kind"] == SHOT) & (events["tick"] == tick)]:
             weapon = engine.config.catalog.weapons[event["weapon"]].name

@@ -146,7 +146,7 @@ def test_zones_with_room_have_cover():
 
 
 def test_direct_lanes_are_bare_in_their_whole_width(maps):
-    """Outside the zone, a strip of the configured width, wide enough for all mechs, leads to it from each spawn area."""
+    """Outside the zone, a strip of the configured width, wide enough for all mechs, joins each spawn area and it."""
     config, terrains = maps
     width = max(config.terrain.direct_lane_width, largest(config)[0] * math.sqrt(2))
     for terrain in terrains:

@@ -30,13 +30,13 @@ from oracles.walking import SOLID, Walker
 
 OPAQUE = np.array([material.blocks_sight for material in MATERIALS])
 EYES = 1  # voxel layer of a medium's middle, 1.5 m above the ground
-LEAST_COVER = 0.01
+MIN_COVER = 0.01
 """Minimum share of the columns outside the zone that block the sight of a standing medium.
 
 It holds for maps without a quadrant of glass desert, where only dunes hide mechs. The smallest share on 9,280 maps was
 0.0105, on a mirrored `duel-open` of 48 m; on maps of 64 m and more it was 0.0216.
 """
-LEAST_SHELTER = 0.01
+MIN_SHELTER = 0.01
 """Minimum share of the columns that block sight or shells, on all maps.
 
 The smallest share was on the same map; with glass desert it was 0.0323.
@@ -149,8 +149,8 @@ def test_maps_keep_cover(maps):
         outside = np.hypot((centres - terrain.zone_y)[:, None], centres - terrain.zone_x) > terrain.zone_radius
         at_eyes = terrain.voxels[EYES][outside]
         if "glass" not in terrain.biomes:
-            assert OPAQUE[at_eyes].mean() >= LEAST_COVER, terrain.seed
-        assert (OPAQUE | SOLID)[at_eyes].mean() >= LEAST_SHELTER, terrain.seed
+            assert OPAQUE[at_eyes].mean() >= MIN_COVER, terrain.seed
+        assert (OPAQUE | SOLID)[at_eyes].mean() >= MIN_SHELTER, terrain.seed
 
 
 @pytest.mark.parametrize("maps", cases([kind for kind in KINDS if kind.startswith("all ")]), indirect=True)

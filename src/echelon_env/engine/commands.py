@@ -61,9 +61,9 @@ def command(mech_class: Row, mech: Row, action: Any) -> None:
     mech.target = NO_MECH
     best = 0.0
     for choice in range(TARGET_CHOICES):
-        wish = np.float64(action[Action.TARGET_0 + choice])
-        if wish > best:
-            best = wish
+        preference = np.float64(action[Action.TARGET_0 + choice])
+        if preference > best:
+            best = preference
             mech.target = mech.contacts[choice]
     mech.display = BY_DISTANCE
     for choice in range(1, DISPLAYS):

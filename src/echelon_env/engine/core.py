@@ -339,8 +339,8 @@ class BattleEngine:
         begin_battle(self.tables, state, spawns, self._classes, top, b)
         step_range(self.tables, state, self._actions, self.out, b, b + 1, True)
         if self.maps is not None and packed is None:
-            fresh = Packed(columns.copy(), int(battle["num_hazards"]))
-            self.maps.keep_packed(self._materials, terrain.seed, fresh)
+            computed = Packed(columns.copy(), int(battle["num_hazards"]))
+            self.maps.keep_packed(self._materials, terrain.seed, computed)
 
     def _find_map(self, b: int, map_seed: int, found: dict[int, Terrain]) -> None:
         present = self._terrains[b]

@@ -119,7 +119,7 @@ MECH = record_dtype(
         ("damage_dealt", "f8"),  # hit points taken from enemies' bodies in this decision
         ("friendly_damage", "f8"),  # hit points taken from team-mates' and the own body in this decision
         ("kills", "f8"),  # kills in this decision; shared kills count in parts, kills in a contested zone more
-        ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision, likewise
+        ("assists", "f8"),  # kills by pack-mates of mechs that it had painted, in this decision, weighted as kills
         ("loss", "f8"),  # weight of its death in this decision; 0 if it did not die
         ("shutdown_ticks", "i4"),  # ticks shut down in this decision
         ("bad_actions", "i4"),  # non-finite action entries in this decision

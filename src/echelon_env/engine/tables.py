@@ -126,7 +126,7 @@ WEAPON = np.dtype(
         ("needs_target", "i8"),
         ("guided", "i8"),  # 1: it homes on its target
         ("range", "f8"),  # m
-        ("unaided_range", "f8"),  # m, of line of sight; the range but for guided weapons
+        ("unaided_range", "f8"),  # m, range by line of sight; equals the range except for guided weapons
         ("reach", "f8"),  # m that a projectile flies
         ("longest_flight", "f8"),  # s that an unguided projectile can fly
         ("damage", "f8"),  # hit points

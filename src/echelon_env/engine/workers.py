@@ -10,7 +10,7 @@ Arguments = tuple[Any, ...]
 
 
 class Workers:
-    """The calling thread and `num_threads` - 1 others. Copies and pickles get threads of their own."""
+    """The calling thread and `num_threads` - 1 others. Copies and pickles get their own threads."""
 
     def __init__(self, num_threads: int) -> None:
         self.num_threads = num_threads

@@ -27,7 +27,7 @@ IDLE_WAVES = 9  # after this many waves without growth a search passes through o
 BLIND_WAVES = 12  # at most this often
 JUMP = 3  # m, height of jumps
 JUMP_PERIOD = 6  # waves: cost of a jump in metres; even, so that jumps are not diagonal
-BURN_PERIOD = 8  # likewise for a metre of burning ground
+BURN_PERIOD = 8  # waves: cost of a metre of burning ground
 
 
 @kernel

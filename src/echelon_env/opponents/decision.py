@@ -25,7 +25,7 @@ def decide(
     """Write a living mech's action (A,), initially zeros, for its observation (D,)."""
     if not memory.started:
         memory.started = 1
-        begin(observation, memory)
+        draw_seed(observation, memory)
     plan.mech_class = own_class(observation)
     choose_target(knowledge, skill, observation, plan)
     choose_goal(knowledge, skill, observation, memory, plan)
@@ -36,7 +36,7 @@ def decide(
 
 
 @kernel
-def begin(observation: Any, memory: Row) -> None:
+def draw_seed(observation: Any, memory: Row) -> None:
     """Draw the seed of a mech's choices in a battle from the player's seed and the mech's first observation."""
     bits = memory.seed
     for i in range(observation.shape[0]):

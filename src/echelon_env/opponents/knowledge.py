@@ -67,7 +67,7 @@ def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]
 
 
 def _only_smoke(weapon: Any) -> bool:
-    """Whether a weapon does nothing but make smoke: one whose shells also do damage counts as a gun."""
+    """Whether a weapon only makes smoke. One whose shells also do damage counts as a gun."""
     return bool(weapon["smoke_radius"] > 0 and weapon["damage"] <= 0 and weapon["paint"] <= 0)
 
 

@@ -96,7 +96,7 @@ class Mixture:
         Raises ValueError as `reset` does.
         """
         self.reset(mask)
-        self._begun[mask] = 0
+        self._battles[mask] = 0
 
     def act(self, observations: Floats) -> Floats:
         """Actions (R, A) float32 for observations (R, D) float32.
@@ -112,25 +112,25 @@ class Mixture:
 
     def _allocate(self, rows: int) -> None:
         self._level = np.full(rows, UNDRAWN, np.int64)  # (R,) index of `LEVELS`
-        self._begun = np.zeros(rows, np.int64)  # (R,) battles
+        self._battles = np.zeros(rows, np.int64)  # (R,) battles
         self._rows.allocate(rows)
 
     def _draw_levels(self, observations: Floats) -> None:
-        begins = (observations[:, Self.ALIVE] > 0.0) & (self._level == UNDRAWN)
-        for r in np.flatnonzero(begins):
-            self._begun[r] += 1
+        starts = (observations[:, Self.ALIVE] > 0.0) & (self._level == UNDRAWN)
+        for r in np.flatnonzero(starts):
+            self._battles[r] += 1
             shared = observations[r, _RADIUS].tobytes() + observations[r, _MAP].tobytes()
-            key = self.seed.to_bytes(8, "little") + int(self._begun[r]).to_bytes(8, "little")
+            key = self.seed.to_bytes(8, "little") + int(self._battles[r]).to_bytes(8, "little")
             bits = int.from_bytes(hashlib.blake2b(key + shared, digest_size=8).digest(), "little")
             self._level[r] = np.searchsorted(self._shares, (bits >> 11) / 2.0**53, side="right")
-        self._rows.clear(begins)
+        self._rows.clear(starts)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """See `Resumable`; the current weights are part of the state."""
         return {
             "weights": np.array([self._weights.get(level, 0.0) for level in LEVELS]),
             "level": self._level.copy(),
-            "begun": self._begun.copy(),
+            "battles": self._battles.copy(),
             **self._rows.state_arrays(),
         }
 
@@ -139,18 +139,18 @@ class Mixture:
         further: dict[str, Kind] = {
             "weights": ((len(LEVELS),), np.float64),
             "level": ((rows,), np.int64),
-            "begun": ((rows,), np.int64),
+            "battles": ((rows,), np.int64),
         }
         self._rows.check_state(repr(self), arrays, rows, further)
-        level, begun = arrays["level"], arrays["begun"]
-        if ((level < UNDRAWN) | (level >= len(LEVELS))).any() or (begun < 0).any():
+        level, battles = arrays["level"], arrays["battles"]
+        if ((level < UNDRAWN) | (level >= len(LEVELS))).any() or (battles < 0).any():
             raise ValueError(
                 f"state of {self!r}: expected levels from {UNDRAWN} to {len(LEVELS) - 1} and counts of battles from 0, "
-                f"got {level} and {begun}"
+                f"got {level} and {battles}"
             )
         weights = dict(zip(LEVELS, arrays["weights"].tolist(), strict=True))
         self.weights = {level: weight for level, weight in weights.items() if weight != 0.0}
-        self._level, self._begun = level.copy(), begun.copy()
+        self._level, self._battles = level.copy(), battles.copy()
         self._rows.restore_arrays(arrays)
 
 

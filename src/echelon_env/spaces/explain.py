@@ -35,15 +35,15 @@ class ActionPart:
 
     name: str
     """Name of the part, see `explain_action`."""
-    asked: str
+    requested: str
     effect: str
     """``nothing`` if the part is refused."""
     refused: str | None
     """The reason, or None."""
 
     def __str__(self) -> str:
-        """One line: the part, what it asks for, and the effect or the reason why there is none."""
-        return f"{self.name}: {self.asked} -> {self.effect if self.refused is None else f'refused: {self.refused}'}"
+        """One line: the part, what it requests, and the effect or the reason why there is none."""
+        return f"{self.name}: {self.requested} -> {self.effect if self.refused is None else f'refused: {self.refused}'}"
 
 
 def explain_action(
@@ -81,12 +81,12 @@ def explain_action(
             raise IndexError(f"{what}: expected 0 to {count - 1}, got {index}")
     if len(names) != engine.num_mechs:
         raise ValueError(f"names: expected {engine.num_mechs}, got {len(names)}")
-    asked = read_actions(vector, (ACTION_DIM,), "action").copy()
-    case = _Case(engine, battle, mech, asked, names)
+    requested = read_actions(vector, (ACTION_DIM,), "action").copy()
+    case = _Case(engine, battle, mech, requested, names)
     parts = [_motion(case), _jet(case), _turn(case)]
     parts += [_mount(case, mount) for mount in range(len(MOUNTS))]
     parts += [_vent(case), _target(case), _electronics(case), _display(case), _comm(case)]
-    wrong = [entry for entry in Action if not math.isfinite(asked[entry])]
+    wrong = [entry for entry in Action if not math.isfinite(requested[entry])]
     if wrong:
         parts.append(ActionPart("entries", _values(case, *wrong), "read as 0, counted in bad_actions", "not finite"))
     return parts
@@ -108,10 +108,10 @@ class _Case:
     """A mech, an action for it, and the command that the engine reads from the action."""
 
     def __init__(
-        self, engine: BattleEngine, battle: int, mech: int, asked: NDArray[np.float32], names: Sequence[str]
+        self, engine: BattleEngine, battle: int, mech: int, requested: NDArray[np.float32], names: Sequence[str]
     ) -> None:
-        self.asked = asked
-        self.read = asked.copy()
+        self.requested = requested
+        self.read = requested.copy()
         self.targets = np.zeros(len(MOUNTS), np.int64)
         scratch = engine.state._replace(mechs=engine.state.mechs.copy())
         _command_and_aim(engine.tables, scratch, battle, mech, self.read, self.targets)
@@ -162,18 +162,18 @@ class _Case:
 
 
 def _values(case: _Case, *entries: Action) -> str:
-    return ", ".join(f"{entry.name.lower()} {case.asked[entry]:.4g}" for entry in entries)
+    return ", ".join(f"{entry.name.lower()} {case.requested[entry]:.4g}" for entry in entries)
 
 
-def _part(name: str, asked: str, effect: str, refused: str | None) -> ActionPart:
-    return ActionPart(name, asked, effect if refused is None else NOTHING, refused)
+def _part(name: str, requested: str, effect: str, refused: str | None) -> ActionPart:
+    return ActionPart(name, requested, effect if refused is None else NOTHING, refused)
 
 
 def _motion(case: _Case) -> ActionPart:
-    asked = _values(case, Action.THROTTLE, Action.STRAFE)
+    requested = _values(case, Action.THROTTLE, Action.STRAFE)
     forward, left = float(case.mech["throttle"]), float(case.mech["strafe"])
     if forward == 0.0 and left == 0.0:
-        return _part("motion", asked, NOTHING, None)
+        return _part("motion", requested, NOTHING, None)
     ways = ["forward" if forward > 0 else "backward"] * (forward != 0) + ["left" if left > 0 else "right"] * (left != 0)
     speed = case.mech_class["top_speed"] * case.mech["speed_factor"] * math.hypot(forward, left)
     notes = [] if case.mech["speed_factor"] == 1.0 else [f"the ground leaves {case.mech['speed_factor']:.0%}"]
@@ -182,25 +182,25 @@ def _motion(case: _Case) -> ActionPart:
         notes.append(f"its legs leave {case.rules['legged_speed']:.0%}")
     why = f" ({', '.join(notes)})" if notes else ""
     effect = f"walks {' and '.join(ways)} at {speed:.2f} m/s{why}{case.later}"
-    return _part("motion", asked, effect, case.helpless or (None if case.can.walks else "it cannot walk"))
+    return _part("motion", requested, effect, case.helpless or (None if case.can.walks else "it cannot walk"))
 
 
 def _jet(case: _Case) -> ActionPart:
-    asked, jet = _values(case, Action.JET), float(case.mech["jet"])
+    requested, jet = _values(case, Action.JET), float(case.mech["jet"])
     if jet == 0.0:
-        return _part("jet", asked, NOTHING, None)
+        return _part("jet", requested, NOTHING, None)
     thrust, heat = case.mech_class["jet_acceleration"] * jet, case.rules["jet_heat"] * jet
     effect = f"thrust of {thrust:.2f} m/s2 against gravity's {case.rules['gravity']:.2f}, {heat:.4g} heat/s{case.later}"
-    return _part("jet", asked, effect, case.helpless or (None if case.can.jets else "no jump jets"))
+    return _part("jet", requested, effect, case.helpless or (None if case.can.jets else "no jump jets"))
 
 
 def _turn(case: _Case) -> ActionPart:
-    asked, turn = _values(case, Action.TURN), float(case.mech["turn"])
+    requested, turn = _values(case, Action.TURN), float(case.mech["turn"])
     if turn == 0.0:
-        return _part("turn", asked, NOTHING, None)
+        return _part("turn", requested, NOTHING, None)
     way = "counter-clockwise" if turn > 0 else "clockwise"
     effect = f"turns {way} at {abs(turn) * case.mech_class['turn_rate']:.2f} rad/s{case.later}"
-    return _part("turn", asked, effect, case.helpless or (None if case.can.turns else "it cannot turn"))
+    return _part("turn", requested, effect, case.helpless or (None if case.can.turns else "it cannot turn"))
 
 
 def _mount(case: _Case, mount: int) -> ActionPart:
@@ -234,29 +234,32 @@ def _vent(case: _Case) -> ActionPart:
 
 
 def _target(case: _Case) -> ActionPart:
-    wishes = case.read[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
-    row = int(wishes.argmax())
-    if wishes[row] <= 0.0:
+    preferences = case.read[Action.TARGET_0 : Action.TARGET_0 + TARGET_CHOICES]
+    row = int(preferences.argmax())
+    if preferences[row] <= 0.0:
         return _part("target", NOTHING, NOTHING, None)
-    asked, target = f"contact row {row}", int(case.mech["target"])
+    requested, target = f"contact row {row}", int(case.mech["target"])
     if case.absent:
-        return _part("target", asked, NOTHING, case.absent)
+        return _part("target", requested, NOTHING, case.absent)
     if target == NO_MECH:
         slots = case.mech_class["contact_slots"]
-        return _part("target", asked, NOTHING, f"its suite has {slots} rows" if row >= slots else "the row is empty")
+        return _part(
+            "target", requested, NOTHING, f"its suite has {slots} rows" if row >= slots else "the row is empty"
+        )
     refused = case.helpless or (None if case.can.fires.any() else "no weapon can fire in this decision")
-    return _part("target", asked, f"prefers {case.mech_at_distance(target)}", refused)
+    return _part("target", requested, f"prefers {case.mech_at_distance(target)}", refused)
 
 
 def _electronics(case: _Case) -> ActionPart:
-    wanted = [entry.name for entry in (Action.ECM, Action.ECCM) if case.read[entry] > 0.0]
-    if not wanted:
+    emitters = [entry.name for entry in (Action.ECM, Action.ECCM) if case.read[entry] > 0.0]
+    if not emitters:
         return _part("electronics", NOTHING, NOTHING, None)
     eccm = case.mech["radiates"] == ECCM
     heat = case.rules["eccm_heat" if eccm else "ecm_heat"]
-    effect = f"radiates {'ECCM' if eccm else 'ECM'}{', which wins' if len(wanted) > 1 else ''} ({heat:.4g} heat/s)"
+    what = "ECCM, which overrides ECM" if len(emitters) > 1 else "ECCM" if eccm else "ECM"
+    effect = f"radiates {what} ({heat:.4g} heat/s)"
     refused = case.absent or (case.asleep if case.can.electronics else "it carries none")
-    return _part("electronics", " and ".join(wanted), effect, refused)
+    return _part("electronics", " and ".join(emitters), effect, refused)
 
 
 def _display(case: _Case) -> ActionPart:

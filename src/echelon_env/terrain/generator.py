@@ -25,8 +25,8 @@ from echelon_env.terrain.recipe import GENERATOR_VERSION, Recipe, RecipeError
 COVER_DENSITY = 0.85  # share of the grid's cells in the zone and on its ring with a block
 COVER_EDGES = (2, 3)  # m, drawn for each edge of a block
 COVER_HEIGHTS = (1, 2, 2, 3)  # m; a mech on foot steps up 1 m
-LEAST_ZONE_WITH_COVER = 5.0  # m, radius; a smaller zone has room for mechs only
-LEAST_SKY = 1  # m above the tallest mech on the highest roof
+MIN_ZONE_RADIUS_WITH_COVER = 5.0  # m, radius; a smaller zone has room for mechs only
+MIN_SKY = 1  # m above the tallest mech on the highest roof
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -110,7 +110,7 @@ def generate(config: BattleConfig | MapConfig, seed: int) -> Terrain:
     places = spawn_areas(config, spawns) | disc(terrain.size, zone, zone_radius)
     bare = direct | ring | places
 
-    max_height = max(1, terrain.height - math.ceil(config.mech_height) - LEAST_SKY)
+    max_height = max(1, terrain.height - math.ceil(config.mech_height) - MIN_SKY)
     voxels, biomes = _paint(config, bare | flank, max_height, rng)
     thickets = (voxels == FOLIAGE) & (flank & ~bare & (voxels[0] == FOLIAGE))
     _clear(voxels, bare | flank)
@@ -218,7 +218,7 @@ def _add_cover(
     margin = math.ceil(math.ceil(config.mech_width) / 2)  # m, from the edge of a cell
     pitch = 2 * margin + max(COVER_EDGES)
     allowed = disc(size, zone, zone_radius + ring_width) & ~kept_free
-    if zone_radius >= LEAST_ZONE_WITH_COVER and ring_width >= 2 * margin:
+    if zone_radius >= MIN_ZONE_RADIUS_WITH_COVER and ring_width >= 2 * margin:
         allowed |= disc(size, zone, zone_radius) & ~disc(size, zone, config.walking_width / 2)
     corner_y, corner_x = int(zone[1]), int(zone[0])
     reach = math.ceil((zone_radius + ring_width) / pitch)

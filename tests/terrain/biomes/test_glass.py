@@ -132,7 +132,7 @@ def test_racks_stand_in_rows(shape, seed):
     assert set(np.unique(heights)) <= {0, 3, 4, 5, 6}
     rack = heights > 0
     assert 0.1 < rack.mean() < 0.35
-    # 2 m thick: nothing of 3 m x 3 m is solid, and but for the plot's edge no rack is a single column wide.
+    # 2 m thick: no 3 m x 3 m are solid, and except at the plot's edge no rack is one column wide.
     assert not ndimage.minimum_filter(rack, 3)[1:-1, 1:-1].any()
     thick = ndimage.binary_opening(np.pad(rack, 1, mode="edge"), np.ones((2, 2)))[1:-1, 1:-1]
     assert (thick == rack)[1:-1, 1:-1].all()

@@ -32,7 +32,7 @@ def test_every_tunnel_has_dry_floor_for_the_heavy(shape, seed):
     assert spans(dry, 0)
     floor, _ = walks(surface(voxels), HEAVY)
     at_hand = ndimage.maximum_filter(dry, 2 * HEAVY + 1)
-    assert at_hand[floor].mean() > 0.97  # but for the ends of blind alleys
+    assert at_hand[floor].mean() > 0.97  # except for the ends of blind alleys
 
 
 @pytest.mark.parametrize("seed", range(8))
