@@ -56,7 +56,7 @@ def open_pockets(
     digging cost least.
     """
     cleared = np.zeros(voxels.shape[1:], np.bool_)
-    floor, ceiling = _storey(voxels, height)
+    floor, ceiling = _floor_and_ceiling(voxels, height)
     unproven = list(widths)
     while unproven:
         width = unproven.pop(0)
@@ -64,22 +64,22 @@ def open_pockets(
         start = tuple(min(int(c - width / 2), len(floor) - size) for c in reversed(home))
         pockets, safe = _pockets(floor, ceiling, size, math.ceil(height), start)
         if pockets.any():
-            ways = _ways(floor, size, pockets, safe)
-            cleared |= ways
-            floor[ways], ceiling[ways] = 0, len(voxels) + math.ceil(height)
+            paths = _cheapest_paths(floor, size, pockets, safe)
+            cleared |= paths
+            floor[paths], ceiling[paths] = 0, len(voxels) + math.ceil(height)
             unproven = list(widths)  # a path for one width may lead another into a pocket
     return cleared
 
 
 def standing_heights(voxels: NDArray[np.uint8], width: float, height: float) -> NDArray[np.int64]:
     """Height in metres at which a mech of `width` and `height` metres stands in each window; -1 without room."""
-    floor, ceiling = _storey(voxels, height)
+    floor, ceiling = _floor_and_ceiling(voxels, height)
     size = math.ceil(width)
     stand, head = _windows(floor, size, np.maximum), _windows(ceiling, size, np.minimum)
     return np.where(head - stand >= math.ceil(height), stand, -1)
 
 
-def _storey(voxels: NDArray[np.uint8], height: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _floor_and_ceiling(voxels: NDArray[np.uint8], height: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Heights (Y, X) in metres of a column's floor, on which mechs stand, and of the ceiling above it.
 
     The floor is the ground, or the top of what stands on it. If an overhang leaves less room than `height` above it,
@@ -131,7 +131,7 @@ def _reached(sources: NDArray[np.int32], targets: NDArray[np.int32], root: int, 
     return mask
 
 
-def _ways(
+def _cheapest_paths(
     floor: NDArray[np.int64], size: int, pockets: NDArray[np.bool_], safe: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Columns (Y, X) of the cheapest paths on the ground from each pocket to the nearest safe window."""
