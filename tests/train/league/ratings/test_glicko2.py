@@ -160,6 +160,24 @@ def test_the_order_of_a_periods_games_does_not_matter():
     assert rate_period(BEFORE, reversed(GAMES)) == rate_period(BEFORE, GAMES)
 
 
+def test_simulated_strengths_are_recovered():
+    generator = np.random.default_rng(3)
+    names = [f"member {index}" for index in range(10)]
+    strengths = 1500 + np.linspace(-350, 350, 10)
+    ratings = dict.fromkeys(names, Rating()) | {"member 4": Rating(float(strengths[4]), 45)}
+    for _ in range(60):
+        pairs = [generator.permutation(10)[:2] for _ in range(20)]
+        chances = [1 / (1 + 10 ** ((strengths[b] - strengths[a]) / 400)) for a, b in pairs]
+        games = [
+            (names[a], names[b], float(generator.random() < chance))
+            for (a, b), chance in zip(pairs, chances, strict=True)
+        ]
+        ratings = rate_period(ratings, games, pinned=["member 4"])
+    found = np.array([ratings[name].rating for name in names])
+    assert np.sqrt(np.mean((found - strengths) ** 2)) < 75
+    assert max(rating.deviation for rating in ratings.values()) < 60
+
+
 def test_it_does_not_matter_who_is_first_in_a_game():
     turned = [(second, first, 1 - score) for first, second, score in GAMES]
     assert rate_period(BEFORE, turned) == rate_period(BEFORE, GAMES)

@@ -76,11 +76,19 @@ def forking():
 
 
 @pytest.fixture
-def killed(forking, league):
+def exit_code(forking):
+    def run(script, *arguments):
+        print([script, *map(str, arguments)], file=forking.stdin, flush=True)
+        return int(forking.stdout.readline())
+
+    return run
+
+
+@pytest.fixture
+def killed(exit_code, league):
     def run(act, *arguments, before_commit="kill()", patch=""):
         script = KILLED.format(act=act, before_commit=before_commit, patch=patch)
-        print([script, str(league.path), *map(str, arguments)], file=forking.stdin, flush=True)
-        assert int(forking.stdout.readline()) == -signal.SIGKILL
+        assert exit_code(script, league.path, *arguments) == -signal.SIGKILL
 
     return run
 
@@ -142,3 +150,87 @@ def test_adding_a_member_whose_answer_is_lost(league, killed, tmp_path):
     killed(ADD, saved(tmp_path / "a"), before_commit="pass")
     assert load_checkpoint(league.member_policy("new")).steps == 100
     assert fsck(league.path) == []
+
+
+AMONG_WRITERS = """
+import os, signal, sys, time
+from pathlib import Path
+from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.registry import League
+from train.league.leagues import number_uuid, played
+
+WRITERS = 3
+folder, scripts = Path(sys.argv[1]), sys.argv[3:]  # the scripts expect the checkpoint as their second argument
+league = League.open(folder)
+recorded, stop = os.pipe(), os.pipe()
+
+def fork(act):
+    process = os.fork()
+    if not process:
+        act()
+        os._exit(0)
+    return process
+
+def write(writer):
+    os.close(stop[1])
+    os.set_blocking(stop[0], False)
+    number = 1000 * (writer + 1)
+    while True:
+        try:
+            os.read(stop[0], 1)
+            return
+        except BlockingIOError:
+            pass
+        assert league.record(played("novice", "expert", (1, number % 2), number))
+        os.write(recorded[1], f"{number:8}".encode())
+        if number % 10 == 1:
+            league.close_period()
+        number += 1
+        time.sleep(0.05)  # SQLite does not queue writers: one that never pauses keeps the others out
+
+def check():
+    there = [each.uuid for each in league.matches()]
+    assert set(map(number_uuid, reported)) <= set(there) and len(set(there)) == len(there)
+    problems = [finding.problem for finding in fsck(folder)]
+    assert all("left by a process that was killed" in problem for problem in problems), problems
+
+reported = []
+writers = [fork(lambda: write(writer)) for writer in range(WRITERS)]
+for script in scripts:
+    victim = fork(lambda: exec(script, {}))
+    assert os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]) == -signal.SIGKILL
+    check()
+    there, continuing = {each.uuid for each in league.matches()}, set()
+    while len(continuing) < WRITERS:
+        reported.append(int(os.read(recorded[0], 8)))
+        if number_uuid(reported[-1]) not in there:
+            continuing.add(reported[-1] // 1000)
+os.close(stop[0]), os.close(stop[1])
+assert [os.waitstatus_to_exitcode(os.waitpid(writer, 0)[1]) for writer in writers] == [0] * WRITERS
+os.close(recorded[1])
+while number := os.read(recorded[0], 8):
+    reported.append(int(number))
+check()
+"""
+
+
+def test_a_killed_writer_neither_harms_nor_stops_the_others(exit_code, league, tmp_path):
+    """Five writers are killed, each at another moment, while three others write all the time."""
+    placed = "registry.place_files = lambda *args: (members.place_files(*args), kill())"
+    moments = [
+        (RECORD, "kill()", ""),
+        (RECORD, "pass", ""),
+        (CLOSE, "kill()", ""),
+        (ADD, "kill()", placed),
+        (ADD, "pass", ""),
+    ]
+    before = len(league.history())
+    checkpoint = saved(tmp_path / "checkpoint")
+    scripts = [KILLED.format(act=act, before_commit=commit, patch=patch) for act, commit, patch in moments]
+    assert exit_code(AMONG_WRITERS, league.path, checkpoint, *scripts) == 0
+    assert uuids(league).count(number_uuid(77)) == 1, "the second recording was committed"
+    assert [member.name for member in league.members()] == ["novice", "trivial", "expert", "new"]
+    assert len(league.history()) > before
+    assert fsck(league.path) == []
+    assert league.rebuild() == 0
+    assert league.record(played("novice", "expert", (1, 1), 9)) and league.close_period() == len(league.history())

@@ -1,4 +1,5 @@
 import dataclasses
+import datetime
 import math
 import re
 import shutil
@@ -13,12 +14,13 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import Rating, rate_period
 from echelon_train.league.ratings.payoffs import payoffs
-from echelon_train.league.store.database import writing
+from echelon_train.league.store import members
+from echelon_train.league.store.database import reading, writing
 from echelon_train.league.store.members import check_name
-from echelon_train.league.store.periods import LeagueSettings
+from echelon_train.league.store.periods import LeagueSettings, read_periods
 from echelon_train.league.store.registry import League
 from echelon_train.tensor_files import weights_of
-from train.league.leagues import CONFIG, match, number_uuid, played, saved, uuids
+from train.league.leagues import CONFIG, match, number_uuid, played, saved, small_league, uuids
 
 
 def test_a_new_league(tmp_path):
@@ -279,6 +281,33 @@ def test_standings(league):
     games = {each.member.name: (each.games, each.score) for each in table if each.games}
     assert games == {"expert": (4, 0.75), "novice": (4, 0.625), "trivial": (4, 0.125)}
     assert math.isnan(table[2].score)
+
+
+def test_a_clock_that_goes_backwards_changes_no_order_and_no_rating(league, tmp_path, monkeypatch):
+    class Clock(datetime.datetime):
+        present = 2020
+
+        @classmethod
+        def now(cls, tz=None):
+            cls.present -= 1
+            return datetime.datetime(cls.present, 1, 1, tzinfo=tz)
+
+    usual = small_league(tmp_path / "usual")
+    monkeypatch.setattr(members, "datetime", type("module", (), {"datetime": Clock, "UTC": datetime.UTC}))
+    for n in (4, 5, 6):
+        for each, year in ((league, 2020 - n), (usual, 2020 + n)):
+            each.record(played("expert", "novice", (1, n % 2), n, played_at=f"{year}-01-01T00:00:00+00:00"))
+            each.close_period()
+    league.add_scripted("veteran")
+    league.add_scripted("competent")
+    assert uuids(league) == [number_uuid(n) for n in (1, 2, 3, 4, 5, 6)]
+    assert [member.name for member in league.members()] == ["novice", "trivial", "expert", "veteran", "competent"]
+    joined = [member.created_at for member in league.members()]
+    with reading(league.path) as connection:
+        closed = [period.closed_at for period in read_periods(connection)]
+    assert joined[-1] < joined[-2] < closed[-1] < closed[-2] < closed[-3] < closed[0], "the clock goes backwards"
+    assert league.history() == usual.history()
+    assert league.rebuild() == 0
 
 
 def test_rebuilding_gives_the_same_to_the_bit(league, tmp_path):

@@ -175,6 +175,31 @@ def test_archives_that_hold_no_sound_league_are_refused(original, exported, tmp_
     assert not (tmp_path / "new").exists()
 
 
+def test_another_sound_database_is_refused(original, exported, tmp_path):
+    # the same league at another moment, without the checksums of the zip
+    database.copy_database(original.path, tmp_path)
+    sound = (tmp_path / DATABASE_FILE).read_bytes()
+    with writing(tmp_path) as connection:
+        connection.execute("UPDATE members SET state = 'retired' WHERE name = 'learner'")
+    other = (tmp_path / DATABASE_FILE).read_bytes()
+    whole = exported.read_bytes()
+    assert len(other) == len(sound) and whole.count(sound) == 1
+    (tmp_path / "league.zip").write_bytes(whole.replace(sound, other))
+    with pytest.raises(LeagueError, match=r"damaged.*Bad CRC-32"):
+        import_league(tmp_path / "league.zip", tmp_path / "new")
+    # other leagues, with the checksums of the zip: one without a policy, and one with another policy of the same name
+    scripted = small_league(tmp_path / "scripted")
+    trained = small_league(tmp_path / "trained")
+    trained.add_checkpoint(saved(tmp_path / "b", 2), "main", "learner")
+    for league, reason in ((scripted, "belongs to no member"), (trained, "member learner: .* the folder is missing")):
+        assert fsck(league.path) == []
+        data = (league.path / DATABASE_FILE).read_bytes()
+        file = repack(exported, tmp_path / "league.zip", {DATABASE_FILE: data})
+        with pytest.raises(LeagueError, match=f"holds a damaged league: .*{reason}"):
+            import_league(file, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_entries_that_could_be_larger_than_the_file_are_refused(exported, tmp_path):
     file = repack(exported, tmp_path / "league.zip", {}, zipfile.ZIP_DEFLATED)
     with pytest.raises(LeagueError, match="expected entries that are stored as they are"):
