@@ -4,7 +4,7 @@ from echelon_train.errors import TrainError
 
 
 class LeagueError(TrainError):
-    """A league that is missing, foreign, damaged or in use, or a request that it refuses; the message says why."""
+    """A league is missing, foreign, damaged or in use, or it refuses a request. The message has the reason."""
 
 
 class DamagedLeagueError(LeagueError):

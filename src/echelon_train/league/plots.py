@@ -1,7 +1,7 @@
 """Pictures of a league, drawn without a display.
 
-The ending of a picture's name chooses its format: ``.png``, ``.pdf``, ``.svg`` or what else matplotlib writes. Every
-picture appears whole or not at all. Each function raises ValueError for a format that matplotlib does not know and
+The suffix of the file chooses the format: ``.png``, ``.pdf``, ``.svg`` or any other that matplotlib writes. A picture
+is written as a whole or not at all. Each function raises ValueError for a format that matplotlib does not know and
 OSError if the file cannot be written.
 """
 
@@ -35,13 +35,13 @@ _ROW = 0.3  # inches
 _CELL = 0.55  # inches
 _PANEL = 2.6  # inches for a scale beside the names
 _NAMES = 2.2  # inches for the names
-_FRAME = 1.4  # inches for what is above and below the rows
-_NUMBERED = 30  # members up to which the cells of a matrix have numbers
-_DARK = 0.32  # distance from an even score beyond which a cell's colour wants white letters
+_FRAME = 1.4  # inches above and below the rows
+_NUMBERED = 30  # members up to which the cells of a matrix show numbers
+_DARK = 0.32  # distance from an even score beyond which a cell has white text
 _EMPTY, _DIAGONAL = "0.85", "0.6"
-_BESIDE: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 8}  # a name
-_LINES = "-", "--", ":", "-."  # one for every ten members, which have the ten colours
-_REACH = float(stats.norm.isf((1 - CONFIDENCE) / 2))  # standard deviations
+_BESIDE: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 8}  # a name beside a point
+_LINES = "-", "--", ":", "-."  # one for every ten members, as there are ten colours
+_REACH = float(stats.norm.isf((1 - CONFIDENCE) / 2))  # half an interval, in standard deviations
 
 Array = NDArray[np.float64]
 
@@ -54,22 +54,22 @@ def save_payoff_matrix(
     mispredicted: Collection[Misprediction] = (),
     title: str = "",
 ) -> None:
-    """Draw the ratings with their intervals, and next to them the mean score of every pair.
+    """Draw the ratings with their intervals, and beside them the mean score of every pair.
 
-    The members are in the order of their ratings, so that without cycles all is blue above the diagonal and red below.
-    A cell has the score of its row's member in % with the interval below it, in leagues of up to 30; it is light grey
-    where two have not played.
+    The members are ordered by rating: without cycles, the cells above the diagonal are blue and those below are red. In
+    leagues of up to 30 members a cell shows the score of its row's member in %, with the interval below. A cell is
+    light grey if the two have not played.
 
     Parameters
     ----------
     payoffs
         The games.
     ratings
-        Of every member, by its name.
+        By member.
     mispredicted
         Pairs whose cells get a frame.
     title
-        Above the picture.
+        Title of the picture.
 
     Raises
     ------
@@ -101,17 +101,16 @@ def save_payoff_matrix(
 
 
 def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]], *, title: str = "") -> None:
-    """Draw the members' ratings over the rating periods, each with a band of its deviation to either side.
+    """Draw the members' ratings over the rating periods, with a band of one deviation to either side.
 
     Parameters
     ----------
     path
         The picture's file.
     history
-        Number of a period -> the ratings at its end, by the members' names. A member's line starts at its first
-        period.
+        Number of a period -> the ratings after it, by member. A line starts at the member's first period.
     title
-        Above the picture.
+        Title of the picture.
 
     Raises
     ------
@@ -142,29 +141,29 @@ def save_rating_history(path: Path, history: Mapping[int, Mapping[str, Rating]],
 
 
 def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[str, Rating], *, title: str = "") -> None:
-    """Draw the ratings of policies over what they were trained on, with their intervals, each joined to its parent.
+    """Draw the ratings of policies, with intervals, over the decisions that they were trained on.
 
-    Those without children have their names there, and scripted members a level line.
+    A line joins a policy to its parent. Policies without children are labelled. A scripted member is a horizontal line.
 
     Parameters
     ----------
     path
         The picture's file.
     members
-        To be drawn.
+        Members to draw.
     ratings
-        By the members' names.
+        By member.
     title
-        Above the picture.
+        Title of the picture.
 
     Raises
     ------
     ValueError
-        If no member has learned.
+        If all members are scripted.
     """
     learned = {member.name: member for member in members if member.kind != "scripted"}
     if not learned:
-        raise ValueError("members: expected one that has learned, got scripted ones only")
+        raise ValueError("members: expected at least one policy, got scripted players only")
     figure = Figure((9, 5.5), layout="constrained")
     axes = figure.subplots()
     for member in members:
@@ -198,7 +197,7 @@ def save_rating_curve(path: Path, members: Sequence[Member], ratings: Mapping[st
 
 
 def save_strengths(path: Path, strengths: Strengths, *, title: str = "") -> None:
-    """Draw the strengths by the model of Bradley and Terry with their intervals, a row for each member."""
+    """Draw the Bradley-Terry strengths with their intervals, one row per member."""
     order = np.argsort(-strengths.strength, kind="stable")
     figure = _rows(len(order), 1, title)
     axes = figure.subplots()
@@ -209,12 +208,12 @@ def save_strengths(path: Path, strengths: Strengths, *, title: str = "") -> None
 
 
 def save_nash_average(path: Path, average: NashAverage, *, title: str = "") -> None:
-    """Draw the weights of the best mixture and every member's advantage against it, a row for each member."""
+    """Draw the weights of the Nash mixture and every member's advantage against it, one row per member."""
     order = np.lexsort((-average.advantage, -average.weights))
     figure = _rows(len(order), 2, title)
     weights, advantages = figure.subplots(1, 2, sharey=True)
     _draw_bars(weights, average.weights[order], [f"{weight:.1%}" for weight in average.weights[order]])
-    # those that have weight are at 0 but for rounding
+    # members with weight have an advantage of 0, except for rounding
     advantage = np.round(average.advantage[order]) + 0.0
     _draw_bars(advantages, advantage, [f"{points:.0f}" for points in advantage])
     weights.set_xlabel("weight in the Nash mixture", fontsize=10)
@@ -261,7 +260,7 @@ def _draw_matrix(figure: Figure, axes: Axes, payoffs: Payoffs, order: list[int])
 
 
 def _draw_intervals(axes: Axes, values: Array, low: Array, high: Array) -> None:
-    """A row each: a bar for the interval, a line across it for the estimate, and the numbers on the right."""
+    """One row per value: a bar for the interval, a line across it for the estimate, and the numbers on the right."""
     rows = np.arange(len(values))
     axes.hlines(rows, low, high, color="tab:blue", alpha=0.45, linewidth=7)
     axes.vlines(values, rows - 0.3, rows + 0.3, color="black", linewidth=1.5)

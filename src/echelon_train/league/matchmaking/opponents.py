@@ -1,8 +1,8 @@
-"""Opponents of a learner: its present self, past selves, other members and scripted levels, by a configurable mixture.
+"""Opponents of a learner: its current policy, past snapshots, other members and scripted levels, mixed as configured.
 
-Prioritised fictitious self-play (PFSP), verification and the shares of a main agent are those of AlphaStar: Vinyals et
-al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019, with its pseudocode. Rating
-runs are planned in `scheduling`.
+Prioritised fictitious self-play (PFSP), verification and a main agent's mixture follow AlphaStar: Vinyals et al.,
+"Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019, with its pseudocode. `scheduling`
+plans rating runs.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from echelon_env.config.schema import ConfigError, check_fields, check_integer, 
 from echelon_train.config.league import OpponentMixture, Source
 
 NEWCOMER_GAMES: Final = 20
-"""Games below which a member is a newcomer, that plays against neighbours only."""
+"""A member with fewer games is a newcomer, which plays against neighbours only."""
 
 NEIGHBOURHOOD: Final = 200.0
-"""Points between the ratings of neighbours."""
+"""Largest difference between the ratings of neighbours, points."""
 
 EXPLOITED: Final = 0.3
 """Win probability against an exploiter below which verification sends a learner back to it."""
@@ -42,7 +42,7 @@ _OFFERED: Final[dict[Source, tuple[Relation, ...]]] = {
 
 @dataclass(frozen=True)
 class Learner:
-    """A member that looks for opponents. Raises `ConfigError` for values out of range."""
+    """The member that opponents are chosen for. Raises `ConfigError` for values out of range."""
 
     name: str
     rating: float = quantity(1500.0, "points", 0, 1e4)
@@ -54,13 +54,13 @@ class Learner:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A possible opponent, seen from the learner. Raises `ConfigError` for values out of range."""
+    """A possible opponent, with the learner's results against it. Raises `ConfigError` for values out of range."""
 
     name: str
     relation: Relation  # "past" for the learner's own past selves
     rating: float = quantity(1500.0, "points", 0, 1e4)
     games: int = quantity(0, "games", 0, 2**53)  # of the learner against it
-    score: float = quantity(0.0, "games", 0, 2**53)  # the learner's in them, summed
+    score: float = quantity(0.0, "games", 0, 2**53)  # sum of the learner's in these games
 
     def __post_init__(self) -> None:
         check_fields(self, "candidate.")
@@ -69,33 +69,33 @@ class Candidate:
 
     @property
     def win_probability(self) -> float:
-        """The learner's against it by the rule of succession: 1/2 without games, never quite 0 or 1.
+        """Of the learner against it, by the rule of succession: 1/2 without games, never 0 or 1.
 
-        So that no opponent is written off for good after a single lucky win.
+        So a single lucky win does not exclude an opponent for good.
         """
         return (self.score + 1) / (self.games + 2)
 
 
 class Opponent(NamedTuple):
-    """An opponent and the source that offered it. The source "self" goes with the learner's own name."""
+    """An opponent and the source that it was drawn from. With the source "self" the name is the learner's."""
 
     name: str
     source: Source
 
 
 def pfsp_weights(win_probabilities: ArrayLike, weighting: Literal["hard", "var"] = "hard") -> NDArray[np.float64]:
-    """Shares of opponents by prioritised fictitious self-play.
+    """Probabilities of opponents by prioritised fictitious self-play.
 
     Parameters
     ----------
     win_probabilities
-        (N,), the learner's against each, 0 to 1; NaN, where they have not played, counts as 1/2.
+        (N,) of the learner against each opponent, 0 to 1. NaN, for an opponent without games, counts as 1/2.
     weighting
-        "hard", (1 - x)^2, prefers those that it loses to; "var", x (1 - x), those that are its equals.
+        "hard", (1 - x)^2, prefers opponents that the learner loses to; "var", x (1 - x), prefers its equals.
 
     Returns
     -------
-    (N,) probabilities; all the same if none weighs anything.
+    (N,) probabilities; uniform if all weights are 0.
 
     Raises
     ------
@@ -112,20 +112,20 @@ def pfsp_weights(win_probabilities: ArrayLike, weighting: Literal["hard", "var"]
 
 
 def skill_weights(rating: float, ratings: ArrayLike, width: float = 200.0) -> NDArray[np.float64]:
-    """Shares of opponents by a bell curve of their ratings around the learner's.
+    """Probabilities of opponents by a normal curve of their ratings around the learner's.
 
     Parameters
     ----------
     rating
-        The learner's, points.
+        Rating of the learner, points.
     ratings
-        (N,) the opponents', points.
+        (N,) ratings of the opponents, points.
     width
         Standard deviation of the curve, points, above 0.
 
     Returns
     -------
-    (N,) probabilities. Only their ratios follow the curve, so an opponent is found however far all are.
+    (N,) probabilities. They are normalised, so there is an opponent however distant all are.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def skill_weights(rating: float, ratings: ArrayLike, width: float = 200.0) -> ND
 
 
 def neighbours(learner: Learner, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates for a learner of this rating: all, or for a newcomer its neighbours or else the nearest."""
+    """The candidates that a learner may play against: all; for a newcomer its neighbours, or else the nearest."""
     if learner.games >= NEWCOMER_GAMES or not candidates:
         return list(candidates)
     distances = [abs(candidate.rating - learner.rating) for candidate in candidates]
@@ -148,10 +148,10 @@ def neighbours(learner: Learner, candidates: Sequence[Candidate]) -> list[Candid
 
 
 def failing(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The opponents to play against again: exploiters that beat it, or else past selves that it has forgotten to beat.
+    """The opponents to play against again: exploiters that beat the learner, or else past selves that beat it again.
 
-    `candidates` are in order of age, the oldest first. Towards the present a learner's past selves get harder, and that
-    is no forgetting: the last ones are left out as far as its win probability only falls.
+    `candidates` are in order of age, oldest first. The win probability normally falls towards the present, because
+    newer past selves are stronger. The falling end of the sequence is therefore not forgetting, and is left out.
     """
     exploiters = [each for each in candidates if each.relation == "exploiter" and each.win_probability < EXPLOITED]
     if exploiters:
@@ -170,20 +170,20 @@ def opponent_chances(
     Parameters
     ----------
     mixture
-        The sources' weights.
+        Weights of the sources.
     learner
-        The member that looks for opponents.
+        The member that opponents are chosen for.
     candidates
-        Possible opponents, without itself, in order of age, the oldest first.
+        Possible opponents without the learner, in order of age, oldest first.
 
     Returns
     -------
-    Probabilities above 0 that sum to 1. A member that several sources offer is there once for each.
+    Probabilities above 0 that sum to 1. A member that several sources offer has one entry for each.
 
     Raises
     ------
     ConfigError
-        If a name is there twice, and if no source with a weight offers a candidate.
+        For a duplicate name, and if no source with a weight offers a candidate.
     """
     names = [learner.name, *(candidate.name for candidate in candidates)]
     if len(set(names)) < len(names):
@@ -211,7 +211,7 @@ def draw(
     generator: np.random.Generator,
     count: int = 1,
 ) -> list[Opponent]:
-    """Opponents for `count` battles, independent draws by `opponent_chances`; raises `ConfigError` as that does."""
+    """Opponents for `count` battles, drawn independently. Raises `ConfigError` as `opponent_chances` does."""
     chances = opponent_chances(mixture, learner, candidates)
     shares = _normalised(np.array(list(chances.values())))
     opponents = list(chances)
@@ -221,7 +221,7 @@ def draw(
 def _offer(
     source: Source, mixture: OpponentMixture, learner: Learner, candidates: Sequence[Candidate]
 ) -> dict[str, float]:
-    """The members that a source offers, with their shares; none if there are no such members."""
+    """The members that a source offers, with their probabilities; empty if there are none."""
     if source == "self":
         return {learner.name: 1.0}
     if source == "verification":

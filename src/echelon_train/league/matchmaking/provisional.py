@@ -1,9 +1,9 @@
-"""Newcomers' ratings: from all of their games at once.
+"""Ratings of newcomers, computed from all of their games at once.
 
-Glicko-2 takes games period by period. Its deviations shrink with the first few, whatever the opponents' ratings were
-worth by then, and after that its ratings move ever less: where several members join at once, they stay too close to one
-another. So a member's first games are explained together, by the model that Glicko-2 approximates.
-`python -m benchmarks.league_placement` measures what that is worth.
+Glicko-2 rates games one period at a time. Its deviations shrink with a member's first games, however uncertain the
+opponents' ratings were, and later games move its rating less and less. Where several members join at once, their
+ratings stay too close to each other. So a newcomer's games are fitted jointly, by the model that Glicko-2 approximates.
+`python -m benchmarks.league_placement` measures the gain.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from echelon_train.league.matchmaking.scheduling import Game, joint_ratings
 from echelon_train.league.ratings.glicko2 import DEVIATIONS, RATINGS, Rating
 
 PROVISIONAL: Final = 120
-"""Games up to which a member's rating is that by which all of them are explained best."""
+"""A member with at most this many games is a newcomer: its rating is the one that explains all of them best."""
 
 
 def rate_newcomers(
     ratings: Mapping[str, Rating], games: Sequence[tuple[str, str, float]], pinned: Collection[str]
 ) -> dict[str, Rating]:
-    """The ratings after a period, with those of newcomers that have played in place of what Glicko-2 makes of them.
+    """The ratings after a period; newcomers that have played get jointly fitted ratings instead of Glicko-2's.
 
     Parameters
     ----------
     ratings
-        By member, by Glicko-2.
+        Glicko-2 ratings after the period, by member.
     games
-        First member, second member, the first's score from 0 to 1: all games of the members so far.
+        All games so far: first member, second member, the first's score from 0 to 1.
     pinned
         Members that keep their ratings, at least one.
 
@@ -48,7 +48,7 @@ def rate_newcomers(
     after = dict(ratings)
     for name, points, variance in zip(joint.members, joint.ratings, joint.covariance.diagonal(), strict=True):
         if name in newcomers:
-            deviation = min(max(math.sqrt(variance), DEVIATIONS[0]), Rating().deviation)  # no game takes certainty away
+            deviation = min(max(math.sqrt(variance), DEVIATIONS[0]), Rating().deviation)  # games never add uncertainty
             rating = min(max(float(points), RATINGS[0]), RATINGS[1])
             after[name] = Rating(rating, deviation, ratings[name].volatility)
     return after

@@ -1,10 +1,10 @@
-"""The roles of learners in a league: their opponents, when they leave a snapshot, and when they reset.
+"""The roles of learners in a league: their opponents, snapshots and resets.
 
 The roles are AlphaStar's: Vinyals et al., "Grandmaster level in StarCraft II using multi-agent reinforcement learning",
-2019, with its pseudocode. A main agent learns to beat all members. A main exploiter looks for the weaknesses of the
-main agent, a league exploiter for those of the whole league; both reset when they have found one, for
-they need not be good at anything else. A best response is trained against one member and leaves nothing: it tells how
-much can be won against that one.
+2019, with its pseudocode. A main agent learns to beat all members. A main exploiter looks for weaknesses of
+the main agent, a league exploiter for those of the whole league. Both reset once they have found one, because they need
+no other skill. A best response trains against one member and leaves no snapshot: its score measures how exploitable
+that member is.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.matchmaking.opponents import Candidate, Learner, draw
 
 SELF: Final = "(self)"
-"""The learner as it is now, among its opponents; no member can be called that."""
+"""The learner's current policy as its own opponent. No member can have this name."""
 
 HOPELESS: Final = 0.1
-"""Win probability below which a main exploiter turns to the main agent's past selves, to learn from those first."""
+"""Win probability below which a main exploiter plays against the main agent's past selves, which are easier."""
 
 MIN_GAMES: Final = 20
-"""Battles against an opponent from which on a win rate against it means something."""
+"""Battles against an opponent from which on its win rate is meaningful."""
 
 
 def choose_opponents(
@@ -37,27 +37,27 @@ def choose_opponents(
     generator: np.random.Generator,
     count: int,
 ) -> list[str]:
-    """The opponents of a learner in `count` new battles, drawn independently; `SELF` stands for itself.
+    """The opponents of a learner in `count` new battles, drawn independently; `SELF` is its current policy.
 
     Parameters
     ----------
     settings
-        The role, and the mixture of a main agent.
+        The role, and a main agent's opponent mixture.
     learner
-        The member that looks for opponents.
+        The member that opponents are chosen for.
     candidates
-        Possible opponents, the oldest first.
+        Possible opponents, oldest first.
     main
-        Those of them that are the main agent's snapshots, the oldest first.
+        Names of the candidates that are snapshots of the main agent, oldest first.
     generator
-        Of the draws.
+        Random generator of the draws.
     count
-        Battles that begin.
+        Number of battles that begin.
 
     Raises
     ------
     ConfigError
-        If there is no candidate: an exploiter needs a main agent, or members that have learned.
+        If there is no candidate: a main exploiter needs a main agent, a league exploiter needs trained members.
     """
     if settings.role == "best_response":
         return [settings.target] * count
@@ -76,22 +76,22 @@ def choose_opponents(
         return [each.name for each in draw(mixture, learner, past, generator, count)]
     learned = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
     if not learned:
-        raise ConfigError("a league exploiter needs members that have learned: the league has none")
+        raise ConfigError("a league exploiter needs trained members: the league has none")
     mixture = OpponentMixture(self_play=0, pfsp=1, verification=0)
     return [each.name for each in draw(mixture, learner, learned, generator, count)]
 
 
 def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candidate]) -> bool:
-    """Whether a learner leaves a snapshot now.
+    """Whether a learner adds a snapshot to the league now.
 
     Parameters
     ----------
     settings
-        The role and its numbers.
+        The role and its settings.
     samples
-        That it has trained on since the last snapshot, or since it began.
+        Samples that it has trained on since its last snapshot, or since it started.
     opponents
-        Its opponents since it began or was reset.
+        Its opponents since it started or was reset, with its results.
     """
     if samples < settings.snapshot_every or settings.role == "best_response":
         return False

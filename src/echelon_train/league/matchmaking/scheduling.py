@@ -1,9 +1,9 @@
-"""Rating runs: which matches to play next, so that every member's rating is known well enough after as few as possible.
+"""Rating runs: which matches to play next, so that as few as possible make every rating certain enough.
 
-A deviation by Glicko-2 counts what a member's own games say and takes its opponents' errors for independent. They are
-not: if no member has played often against the anchor of the scale, all are wrong together, by several times their
-deviations. So the results so far are fitted jointly, and a rating counts as known when its deviation is small by both
-accounts.
+A Glicko-2 deviation measures the information in a member's own games, and treats the errors of its opponents' ratings
+as independent. They are not: if few games connect the members to the anchor of the scale, all ratings share an error
+of several times their deviations. So all games are also fitted jointly. A rating counts as known when both deviations
+are small.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from echelon_train.league.matchmaking.opponents import NEIGHBOURHOOD, NEWCOMER_G
 from echelon_train.league.ratings.glicko2 import DEVIATIONS, SCALE, Rating
 
 PRIOR: Final = Rating()
-"""What is assumed of members before their games: a mean that they share, and each one's deviation from it."""
+"""Prior of the ratings: the expected mean of all members, and the deviation of each member from their mean."""
 
 MEAN_DEVIATION: Final = 500.0
-"""Of the shared mean, points. Without it, many members would be as good as known to be 1500 on average."""
+"""Prior deviation of the mean of all members, points. Without it, the mean of many members would be certain: 1500."""
 
 
 class Game(NamedTuple):
-    """A map that two members played from both sides."""
+    """One map of a match, played from both sides."""
 
     first: str
     second: str
-    score: float  # the first's, 0 to 1
+    score: float  # of the first, 0 to 1
     seed: int  # of the map
 
 
 class Pairing(NamedTuple):
-    """A match to be played."""
+    """A match to play."""
 
     first: str
     second: str
-    seeds: tuple[int, ...]  # of its maps, each to be played from both sides
+    seeds: tuple[int, ...]  # of its maps, each played from both sides
 
 
 @dataclass(frozen=True)
 class JointRatings:
-    """The ratings of P members that explain their games best, together, and how well those games determine them."""
+    """The ratings of P members that explain all games best, with their covariance."""
 
     members: tuple[str, ...]
     ratings: NDArray[np.float64]  # (P,) points
@@ -56,15 +56,15 @@ class JointRatings:
 
 
 def joint_ratings(ratings: Mapping[str, Rating], games: Iterable[Game], pinned: Collection[str]) -> JointRatings:
-    """The Bradley-Terry model of all games, on the scale of the pinned members.
+    """Fit the Bradley-Terry model to all games, on the scale of the pinned members.
 
-    Scores count as shares of a win. The prior is normal, see `PRIOR` and `MEAN_DEVIATION`; the result is the mode of
-    the posterior and its normal approximation there.
+    A score counts as a fraction of a win. The prior is normal, see `PRIOR` and `MEAN_DEVIATION`. The result is the mode
+    of the posterior and the normal approximation there.
 
     Parameters
     ----------
     ratings
-        Of all members by name; those of the pinned are taken as they are, the others' are not used.
+        By member. Those of the pinned members are given; the others are not used.
     games
         In any order.
     pinned
@@ -73,7 +73,7 @@ def joint_ratings(ratings: Mapping[str, Rating], games: Iterable[Game], pinned: 
     Raises
     ------
     ConfigError
-        Without pinned members, for unknown ones, for games of a member with itself, and for a score out of range.
+        Without a pinned member, for an unknown member, a game of a member against itself, and a score out of range.
     """
     place = _places(ratings, pinned)
     free = np.array([name not in pinned for name in place])
@@ -83,9 +83,9 @@ def joint_ratings(ratings: Mapping[str, Rating], games: Iterable[Game], pinned: 
 
 
 def deviations(ratings: Mapping[str, Rating], games: Iterable[Game], pinned: Collection[str]) -> dict[str, float]:
-    """How uncertain each member's rating is, points: the larger of its deviation and that by `joint_ratings`.
+    """Uncertainty of each rating, points: the larger of the Glicko-2 deviation and the one by `joint_ratings`.
 
-    0 for the pinned. Raises `ConfigError` as `joint_ratings` does.
+    0 for pinned members. Raises `ConfigError` as `joint_ratings` does.
     """
     joint = joint_ratings(ratings, games, pinned)
     return dict(zip(ratings, np.sqrt(_covariance(joint, ratings, pinned).diagonal()).tolist(), strict=True))
@@ -103,39 +103,40 @@ def propose_matches(
 ) -> list[Pairing]:
     """The next matches of a rating run; none once all deviations are at most the target.
 
-    They are to be played and a rating period is to be closed before it is asked again. Members that still learn are
-    never known for good and do not belong in a rating run.
+    Play them and close a rating period before the next call. Members that are still training do not belong in a rating
+    run, because their ratings are never final.
 
-    Each match is the one that is expected to reduce the variances most, as far as they are above the target's square,
-    given the matches chosen before it. Newcomers play against neighbours only, or the nearest member. A match has every
-    map from both sides, and every pair gets the same maps in the same order, but none on which it has played already.
+    Each match is the one with the largest expected reduction of the variances above the target's square, given the
+    matches chosen before it. A newcomer plays against neighbours only, or against the nearest member. Every map is
+    played from both sides. All pairs get the same maps in the same order, except for maps that the pair has already
+    played.
 
     Parameters
     ----------
     ratings
-        Of all members by name.
+        By member.
     games
         All games so far, in any order.
     pinned
         Members that anchor the scale, at least one.
     target
-        Deviation, see `deviations`, at which a rating counts as known, points; more than the smallest that Glicko-2
-        gives, 45.
+        Deviation at which a rating counts as known, points, see `deviations`. It must be above 45, the smallest
+        Glicko-2 deviation.
     matches
-        How many to propose at most; fewer if these are expected to do.
+        Largest number of proposals; fewer if fewer are expected to suffice.
     maps
-        Of a match.
+        Maps per match.
     seed
-        Of the league; the maps come from it.
+        Seed that the maps follow from.
 
     Returns
     -------
-    Up to `matches` pairings. Calling again with the same input gives the same.
+    Up to `matches` pairings. The same input gives the same result.
 
     Raises
     ------
     ConfigError
-        As `joint_ratings` does, and for fewer than two members, a target or numbers out of range.
+        As `joint_ratings` does; also for fewer than two members, and a target or number out of range.
     """
     if not DEVIATIONS[0] < target < np.inf:
         raise ConfigError(f"target: expected a deviation above {DEVIATIONS[0]:g} points, got {target!r}")
@@ -169,7 +170,7 @@ def _places(ratings: Mapping[str, Rating], pinned: Collection[str]) -> dict[str,
 
 
 def _tally(place: Mapping[str, int], games: Iterable[Game]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(P, P) games that the row's member has played with the column's, and its scores in them, summed."""
+    """(P, P) number of games of the row's member against the column's, and the sum of its scores."""
     played, won = np.zeros((2, len(place), len(place)))
     for game in games:
         if game.first == game.second or game.first not in place or game.second not in place:
@@ -186,7 +187,7 @@ def _tally(place: Mapping[str, int], games: Iterable[Game]) -> tuple[NDArray[np.
 def _posterior(
     played: NDArray[np.float64], won: NDArray[np.float64], given: NDArray[np.float64], free: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(P,) strengths, as given or, where free, the posterior's mode; and their (P, P) covariance. Glicko-2's units."""
+    """(P,) strengths, given or (where free) the posterior's mode, and their (P, P) covariance, in Glicko-2's units."""
     size = int(np.count_nonzero(free))
     covariance = np.zeros_like(played)
     if not size:
@@ -221,13 +222,13 @@ def _posterior(
 
 
 def _covariance(joint: JointRatings, ratings: Mapping[str, Rating], pinned: Collection[str]) -> NDArray[np.float64]:
-    """(P, P) squared points; where Glicko-2 is less certain of a member, the difference is a separate error."""
+    """(P, P) squared points; where Glicko-2 is less certain about a member, the difference is an independent error."""
     glicko = np.array([0 if name in pinned else each.deviation for name, each in ratings.items()])
     return np.asarray(joint.covariance + np.diag(np.maximum(glicko**2 - joint.covariance.diagonal(), 0)))
 
 
 def _may_play(joint: JointRatings, games: Iterable[Game]) -> NDArray[np.bool_]:
-    """(P, P) pairs that newcomers do not rule out."""
+    """(P, P) whether two members may play: a newcomer plays against neighbours or the nearest member only."""
     played = dict.fromkeys(joint.members, 0)
     for game in games:
         played[game.first] += 1
@@ -246,17 +247,17 @@ def _effects(
     ahead: NDArray[np.float64],
     maps: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What a match of each of N pairs is expected to tell.
+    """Expected information of a match, for each of N pairs.
 
-    Returns (N, P) covariances of all ratings with the pair's difference, and (N,) w, so that a match takes w
-    times a covariance's square from a member's variance.
+    Returns (N, P) covariances of all ratings with the pair's rating difference, and (N,) weights. A match reduces a
+    member's variance by the weight times the squared covariance.
     """
     shared = covariance[rows] - covariance[columns]
     index = np.arange(len(rows))
     variance = np.maximum(shared[index, rows] - shared[index, columns], 0)
     damping = 1 / np.sqrt(1 + 3 * variance / (np.pi * SCALE) ** 2)
     score = expit(damping * ahead / SCALE)
-    # the slope of the expected score, that is the mean of p (1 - p) over what the difference may be
+    # slope of the expected score: the mean of p (1 - p) over the distribution of the difference
     information = maps * damping * score * (1 - score) / SCALE**2
     return shared, information / (1 + information * variance)
 

@@ -1,7 +1,7 @@
-"""Who plays matches: processes of this machine here, those of a cluster in `ray_executor`.
+"""Executors play matches: here in processes of this machine, in `ray_executor` on a cluster.
 
-An executor plays every match at least once and records nothing. The caller records the matches, and a league
-counts one that comes twice once.
+An executor plays every match at least once and records nothing. The caller records the matches, and the league counts a
+duplicate once.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from echelon_train.league.playing.jobs import ATTEMPTS, Job, run_job, worker_nam
 from echelon_train.league.store.records import PlayedMatch
 
 EXIT_SECONDS: Final = 5.0
-"""How long a worker that is ending may take, so that its own exit code can be reported."""
+"""Time for a worker to exit by itself, so that its own exit code can be reported."""
 
 
 class Executor(Protocol):
-    """Plays matches; to be closed when it is needed no more, by `contextlib.closing` for example."""
+    """Plays matches. Close it after use, for example by `contextlib.closing`."""
 
     def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
-        """Play the matches of the league in a folder and yield each when it is over, in any order.
+        """Play matches of the league in a folder. Yields each when it is over, in any order.
 
-        A match whose worker is killed is played again. Closing the generator ends what is being played.
+        A match whose worker is killed is played again. Closing the generator aborts the matches in progress.
 
-        Raises whatever `playing.jobs.run_job` raises, and LeagueError for a match whose workers were
-        killed `ATTEMPTS` times.
+        Raises what `playing.jobs.run_job` raises, and LeagueError for a match whose workers were killed `ATTEMPTS`
+        times.
         """
         ...
 
@@ -48,20 +48,20 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Plays matches in processes of this machine, one thread each, or in this one.
+    """Plays matches in processes of this machine, one thread each, or in the current process.
 
-    Workers stay until it is closed, or this process ends. A script that uses several needs the usual
+    The workers run until `close`, or until this process ends. A script with several workers needs the usual
     ``if __name__ == "__main__":``.
 
     Parameters
     ----------
     processes
-        How many play at a time; one: this process itself.
+        Number of matches in progress at a time; 1 plays them in the current process.
 
     Raises
     ------
     ConfigError
-        For an impossible number.
+        For an invalid number.
     """
 
     def __init__(self, processes: int = 1) -> None:
@@ -115,15 +115,15 @@ class _Worker:
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         with _interrupts_ignored():
             self._process.start()
-        theirs.close()  # else its end would not be noticed
+        theirs.close()  # otherwise `recv` would not notice that the worker has ended
 
     def order(self, path: Path, job: Job) -> None:
-        """Let it play a match."""
-        with contextlib.suppress(OSError):  # it was killed: there will be no answer
+        """Send the worker a match to play."""
+        with contextlib.suppress(OSError):  # the worker was killed: `answer` returns None
             self.connection.send((path, job))
 
     def answer(self) -> PlayedMatch | Exception | None:
-        """The match that it played, or why it could not; None if it was killed."""
+        """The played match, or the error; None if the worker was killed."""
         try:
             answer: PlayedMatch | Exception = self.connection.recv()
         except (EOFError, OSError):
@@ -131,7 +131,7 @@ class _Worker:
         return answer
 
     def end(self, patience: float = 0.0) -> int | None:
-        """Kill it, whatever it does, unless it ends by itself within so many seconds; returns its exit code."""
+        """Kill the worker unless it exits within `patience` seconds; returns its exit code."""
         self._process.join(patience)
         self._process.kill()
         self._process.join()
@@ -140,7 +140,7 @@ class _Worker:
 
 
 def _serve(connection: Connection) -> None:
-    """The loop of a worker; it ends when the connection closes."""
+    """The loop of a worker, which ends when the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, OSError):
@@ -163,15 +163,15 @@ def _answer(path: Path, job: Job) -> PlayedMatch | Exception:
 
 def _given_up(job: Job, exit_code: int | None) -> str:
     return (
-        f"{job}: given up, for {ATTEMPTS} processes that played it ended before they were done (the last with the exit "
-        f"code {exit_code}; -9 can mean too little memory)"
+        f"{job}: given up: {ATTEMPTS} processes ended while they played it (last exit code {exit_code}; "
+        "-9 can mean too little memory)"
     )
 
 
 @contextlib.contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """Let processes that are started ignore Ctrl-C from their first moment; the process that started them ends them."""
-    if threading.current_thread() is not threading.main_thread():  # only that one may say so
+    """Processes started in the block ignore Ctrl-C from the start; the parent process ends them."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can set signal handlers
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

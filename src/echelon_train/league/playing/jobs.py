@@ -1,4 +1,4 @@
-"""Jobs: matches to be played, and playing them in any process."""
+"""Jobs: matches to play, in any process."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from echelon_train.league.store.members import Member, check_files, member_folde
 from echelon_train.league.store.records import PlayedMatch
 
 LOADED: Final = 16
-"""Policies that a process keeps at most: those that played last."""
+"""Largest number of policies that a process keeps loaded: the last used."""
 
 ATTEMPTS: Final = 3
-"""How often a match is begun at most, if the processes that play it are killed."""
+"""Largest number of attempts at a match whose processes are killed."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A match between two members of a league that is to be played."""
+    """A match to play between two members of a league."""
 
     first: str  # name of the member
     second: str
     config: BattleConfig
-    scenario: str  # what to call the configuration
-    seeds: tuple[int, ...]  # of the maps, each to be played from both sides
+    scenario: str  # name of the configuration
+    seeds: tuple[int, ...]  # of the maps, each played from both sides
 
     @cached_property
     def uuid(self) -> str:
-        """Of the match; it follows from all of the above, so that one that is ordered twice is still one match."""
+        """UUID of the match. It follows from the job, so a job that is ordered twice is one match."""
         content = {
             "first": self.first,
             "second": self.second,
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True)
 class _Pin:
-    """What a policy's player follows from, wherever its files are."""
+    """Cache key of a policy's player: the content of its files, wherever they are."""
 
     name: str = field(compare=False)
     league: Path = field(compare=False)
@@ -66,7 +66,7 @@ class _Pin:
 
 
 def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
-    """Play a match of the league in a folder; nothing is recorded.
+    """Play a match of the league in a folder, without recording it.
 
     Parameters
     ----------
@@ -75,15 +75,14 @@ def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
     job
         The match.
     worker
-        Who plays it, for the record.
+        Name of the process that plays it, for the record.
 
     Raises
     ------
     LeagueError
-        If there is no league, or a damaged one; for players that are no members, and for one whose files are missing or
-        altered.
+        If there is no league, or a damaged one; if a player is no member, or its files are missing or altered.
     ValueError
-        For seeds of maps that cannot be, as `play_match`.
+        For invalid seeds of maps, as `play_match`.
     """
     with reading(path) as connection:
         members = {member.name: member for member in read_members(connection)}
@@ -94,16 +93,17 @@ def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
 
 
 def play_job(job: Job, first: Player, second: Player, worker: str) -> PlayedMatch:
-    """Play a match by its players. Raises as `play_match`."""
+    """Play a match with the given players. Raises as `play_match`."""
     match = play_match(first, second, job.config, job.seeds, scenario=job.scenario)
     return PlayedMatch(job.uuid, match, job.config, worker=worker)
 
 
 def member_player(league: Path, member: Member, *, deterministic: bool = False) -> Player:
-    """A member as a player of its name, that samples its actions unless it is to play the mode.
+    """The player of a member, by its name. It samples its actions, or plays the mode if `deterministic`.
 
-    A policy's files are checked against the hashes that it joined with when it is loaded; the last `LOADED` stay so.
-    Raises LeagueError if they are missing or altered, and CheckpointError if this release cannot use them.
+    A policy's files are checked against the hashes in the database when they are loaded. The last `LOADED` policies
+    stay loaded. Raises LeagueError if files are missing or altered, and CheckpointError if this release cannot use
+    them.
     """
     if member.weights_sha256 is None or member.document_sha256 is None:
         return baseline(member.origin["level"])
@@ -112,13 +112,13 @@ def member_player(league: Path, member: Member, *, deterministic: bool = False) 
 
 
 def as_member(player: Player, name: str) -> Player:
-    """A checkpoint's player by the name of the member, known by its weights wherever these lie."""
+    """A checkpoint's player with a member's name, identified by its weights instead of its path."""
     identity: Mapping[str, str | int] = {key: value for key, value in player.identity.items() if key != "checkpoint"}
     return replace(player, name=name, identity=identity)
 
 
 def worker_name() -> str:
-    """The machine and the process, for the record."""
+    """Names of the machine and of the process, for the record."""
     return f"{platform.node()}:{os.getpid()}"
 
 

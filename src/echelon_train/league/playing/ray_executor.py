@@ -15,20 +15,20 @@ from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 
 Files = Mapping[str, bytes]
-"""Of a policy, by name."""
+"""Contents of a policy's files, by name."""
 
 
 class RayExecutor:
-    """Plays matches by the workers of a Ray cluster, one thread each.
+    """Plays matches on the workers of a Ray cluster, one thread each.
 
-    The workers need this package, of the same version, but not the league's folder: members' files travel to them, and
-    the matches back. Where this process is connected to a cluster already, that one is used.
+    The workers need the same version of this package, but not the league's folder: members' files are sent to them, and
+    the matches back. If this process is already connected to a cluster, that cluster is used.
 
     Parameters
     ----------
     address
-        Of the cluster, as `ray.init` takes it; by default that of the environment variable ``RAY_ADDRESS`` or, without
-        one, a new local one.
+        Address of the cluster, as `ray.init` takes it. By default that of the environment variable ``RAY_ADDRESS``;
+        without the variable, Ray starts a local cluster.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class RayExecutor:
                 self._ray.cancel(reference, force=True)
 
     def close(self) -> None:
-        """See `playing.executors.Executor.close`; a cluster that was there before stays connected."""
+        """See `playing.executors.Executor.close`; an existing connection to a cluster stays open."""
         if self._connected:
             self._ray.shutdown()
 
@@ -90,7 +90,7 @@ def _read(league: League, member: Member) -> Files:
 
 
 def _play(job: Job, members: tuple[Member, Member], first: Files, second: Files) -> PlayedMatch:
-    """What a worker of the cluster does."""
+    """Play a match on a worker of the cluster."""
     with tempfile.TemporaryDirectory(prefix="echelon-") as temporary:
         league = Path(temporary)
         for member, files in zip(members, (first, second), strict=True):

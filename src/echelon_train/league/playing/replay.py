@@ -1,4 +1,4 @@
-"""Matches played again from their record, to be checked or filmed."""
+"""Recorded matches played again, to check or film them."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ DECISIVE: Final = {
     "engine_hash": "the rules, the engine, or what players observe",
     "opponents_hash": "the scripted players, or how players draw random numbers",
 }
-"""Of a match's stamp: with others, its battles take another course."""
+"""Keys of a match's stamp that determine the course of its battles, with what each covers."""
 
 
 @dataclass(frozen=True)
 class Replay:
     """A match played again."""
 
-    played: PlayedMatch  # as it was recorded
-    match: Match  # as it was played now
-    cautions: tuple[str, ...]  # what is not as it was when it was recorded
+    played: PlayedMatch  # as recorded
+    match: Match  # as played now
+    cautions: tuple[str, ...]  # what has changed since it was recorded
     different: tuple[int, ...]  # numbers of the battles that ended differently
 
     @property
     def same(self) -> bool:
-        """Whether every battle ended as it was recorded: its map, winner, reason, time, scores and survivors."""
+        """Whether every battle ended as recorded: its map, winner, reason, time, scores and survivors."""
         return not self.different
 
 
 def replay(league: League, uuid: str, *, force: bool = False) -> Replay:
-    """Play a recorded match again, by the same members on the same maps.
+    """Play a recorded match again, with the same members on the same maps.
 
     Parameters
     ----------
     league
-        Where it is recorded.
+        League that has recorded the match.
     uuid
-        Its uuid, or the beginning of it that no other has.
+        UUID of the match, or a prefix that no other match has.
     force
-        Whether to play also where its battles cannot be expected to end the same.
+        Whether to play the match even if its battles may end differently.
 
     Raises
     ------
     LeagueError
-        If there is no such match; without `force`, if the engine, the scripted players or a policy's files are not
-        those of the match, with all reasons.
+        If there is no such match. Without `force`, also if the engine, the scripted players or a policy's files have
+        changed since; the message has all reasons.
     CheckpointError
-        With `force`, for a policy whose files cannot be used at all.
+        With `force`, if a policy's files are unusable.
     """
     played, (first, second), cautions = _prepare(league, uuid, force)
     recorded = played.match
@@ -73,9 +73,9 @@ def film(league: League, uuid: str, number: int, path: Path, *, force: bool = Fa
     league, uuid, force
         As in `replay`.
     number
-        Of the battle: twice the map's place, and one more for the one in which the first player is red.
+        Number of the battle: 2 * (number of the map), plus 1 for the battle in which the first player is red.
     path
-        The film's file.
+        File of the film.
 
     Returns
     -------

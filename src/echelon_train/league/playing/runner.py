@@ -1,4 +1,4 @@
-"""Playing matches of a league for the record: pairings, and rating runs until all ratings are known."""
+"""Matches that a league records: single pairings, and rating runs until all ratings are known."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from echelon_train.league.store.registry import League
 class RatingRun:
     """The result of a rating run."""
 
-    matches: int  # played by it and recorded
-    deviations: Mapping[str, float]  # of the participants, points, as by `scheduling.deviations`
+    matches: int  # played and recorded by this run
+    deviations: Mapping[str, float]  # of the participants, points, see `scheduling.deviations`
     reached: bool  # whether all of these are at most the target
 
 
@@ -38,30 +38,30 @@ def pairing(
     maps: int,
     seed: int | None = None,
 ) -> Job:
-    """A match of two members on maps on which they have never played.
+    """A match of two members on maps that they have not played against each other.
 
     Parameters
     ----------
     league
-        Where they are members.
+        League of the members.
     first, second
         Their names.
     config
         The battle.
     scenario
-        What to call it.
+        Name of the battle.
     maps
-        How many, each from both sides.
+        Number of maps, each played from both sides.
     seed
-        From which the maps follow, at least 0; with the same one every pair gets the same maps in the same order. By
-        default no other match has them.
+        Seed that the maps follow from, at least 0. All pairs get the same maps in the same order from it. By default
+        it is random, and no other match has these maps.
 
     Raises
     ------
     LeagueError
-        For names that are no members', and for a member against itself.
+        For an unknown member, and for a member against itself.
     ConfigError
-        For an impossible number of maps.
+        For an invalid number of maps.
     ValueError
         For a seed below 0.
     """
@@ -78,22 +78,22 @@ def pairing(
 def play_jobs(
     league: League, jobs: Sequence[Job], executor: Executor, on_match: Callable[[PlayedMatch], None] | None = None
 ) -> int:
-    """Play matches and record each as soon as it is over; what is recorded stays, whatever happens next.
+    """Play matches, and record each as soon as it is over. Recorded matches stay, whatever happens next.
 
     Parameters
     ----------
     league
-        Where to record them.
+        League that records the matches.
     jobs
         The matches.
     executor
-        It plays them.
+        Plays the matches.
     on_match
-        Called with every match that has just been recorded.
+        Called with each match after it is recorded.
 
     Returns
     -------
-    How many are new; one that comes twice, or that another process recorded first, counts once.
+    Number of matches that were new to the league.
 
     Raises
     ------
@@ -125,40 +125,40 @@ def rating_run(
     seed: int = 0,
     on_match: Callable[[PlayedMatch], None] | None = None,
 ) -> RatingRun:
-    """Play until every rating is known well enough, with a rating period for every half as many matches as members.
+    """Play matches until every rating is known well enough, and close a rating period after every few matches.
 
-    All of its state is in the league: calling this again continues a run that was ended at any moment. It first closes
-    the period that was left open.
+    A period has half as many matches as there are members. All state is in the league, so a call continues a run that
+    was stopped at any moment. It first closes the period that is still open.
 
     Parameters
     ----------
     league
-        Whose members are to be rated.
+        League of the members to rate.
     config
         The battle.
     scenario
-        What to call it.
+        Name of the battle.
     target_deviation
-        At which a rating counts as known, points, see `scheduling.propose_matches`.
+        Deviation at which a rating counts as known, points, see `scheduling.propose_matches`.
     maps_per_match
-        Each is played from both sides.
+        Number of maps, each played from both sides.
     max_matches
-        After which it ends in any case.
+        Number of matches after which the run ends in any case.
     executor
-        It plays them.
+        Plays the matches.
     members
-        The participants besides the anchor; by default all active members.
+        Participants besides the anchor; by default all active members.
     seed
-        From which the maps follow, at least 0; every pair gets the same ones in the same order.
+        Seed that the maps follow from, at least 0; all pairs get the same maps in the same order.
     on_match
-        Called with every match that has just been recorded.
+        Called with each match after it is recorded.
 
     Raises
     ------
     LeagueError, ValueError, OSError
-        As `play_jobs`; LeagueError also for names that are no members'.
+        As `play_jobs`; LeagueError also for an unknown member.
     ConfigError
-        For fewer than two members, and for a target or numbers out of range.
+        For fewer than two members, and for a target or number out of range.
     """
     check_integer("max_matches", max_matches)
     names = _participants(league, members)
@@ -191,7 +191,7 @@ def _participants(league: League, members: Collection[str] | None) -> set[str]:
 
 
 def _known(league: League, names: Collection[str]) -> tuple[dict[str, Rating], list[Game]]:
-    """The ratings of some members, and the games among them."""
+    """The ratings of the named members, and the games among them."""
     ratings = {name: rating for name, rating in league.ratings().items() if name in names}
     games = [Game(*game) for game in league.games()]
     return ratings, [game for game in games if game.first in names and game.second in names]

@@ -1,7 +1,7 @@
-"""Strengths of a league's members by the model of Bradley and Terry, with intervals.
+"""Bradley-Terry strengths of a league's members, with intervals.
 
-Glicko-2 follows members that change and goes through the games once; the model takes all games at once and its members
-as constant, so that its strengths do not depend on the order of the games.
+Glicko-2 follows members that change, and processes the games once in their order. The Bradley-Terry model fits all
+games at once and treats members as constant, so its strengths do not depend on the order of the games.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from echelon_train.league.ratings.glicko2 import SCALE
 from echelon_train.league.ratings.payoffs import Payoffs
 
 MEAN_STRENGTH = 1500.0
-"""Points; of all members, where none is the anchor."""
+"""Mean strength of all members if none is the anchor, points."""
 
 PRIOR_DEVIATION = 1000.0
-"""Points; of the normal distribution about the members' mean that keeps a member that never lost from infinity."""
+"""Deviation of the normal prior about the members' mean, points. It keeps the strength of unbeaten members finite."""
 
 _ITERATIONS = 200  # Newton steps; about five are enough
-_STEP = 1e-9  # logits; a smaller one ends the search
-_ROOT = 1e-3  # accuracy of where an interval ends, relative
+_STEP = 1e-9  # logits; the search ends at a smaller step
+_ROOT = 1e-3  # relative accuracy of an interval's ends
 
 Array = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 class Strengths:
     """Strengths of P members with their intervals at `CONFIDENCE`, arrays (P,) of points on the Elo and Glicko scale.
 
-    The intervals are of a member's distance from the anchor, or from the mean of all where there is no anchor; those of
+    An interval is that of the distance from the anchor, or from the mean of all without an anchor. So the intervals of
     two members may overlap although their difference is certain.
     """
 
@@ -48,22 +48,22 @@ class Strengths:
 def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strength: float = MEAN_STRENGTH) -> Strengths:
     """Fit the strengths that explain the games best.
 
-    The expected score of a against b is 1 / (1 + 10 ^ ((b - a) / 400)). A game's score counts as a fractional win. What
-    is maximised is the quasi-likelihood, the binomial one divided by the dispersion of a pair's scores, with a normal
-    prior of `PRIOR_DEVIATION` about the members' mean, an eighth of a game's worth: it decides about those alone
-    that have won or lost all games, or that no chain of games joins to the others.
+    The expected score of a against b is 1 / (1 + 10 ^ ((b - a) / 400)). A game's score counts as a fractional win. The
+    fit maximises the quasi-likelihood, which is the binomial likelihood divided by the dispersion of a pair's scores.
+    The prior is normal about the members' mean, with `PRIOR_DEVIATION`, and weighs an eighth of a game. It matters only
+    for members that have won or lost all games, or that no chain of games connects to the others.
 
     The intervals are by profile likelihood: they reach as far as the quasi-likelihood, maximised over all other
-    strengths, allows, and so are longer on the side where the games say less. Measured coverage, in leagues of four to
-    eight members: 93 to 98 % with 20 games of each pair, 91 to 98 % with three. A member whose battles on a map always
-    end alike where the others' are independent is covered in 87 to 93 %.
+    strengths, allows. So they are longer on the side where the games carry less information. Measured coverage, in
+    leagues of four to eight members: 93 to 98 % with 20 games per pair, 91 to 98 % with three. It is 87 to 93 % for a
+    member whose two battles on a map always end alike while those of the others are independent.
 
     Parameters
     ----------
     payoffs
         The games.
     anchor
-        Member whose strength is `anchor_strength` by definition; by default the mean of all is `MEAN_STRENGTH`.
+        Member whose strength is fixed at `anchor_strength`. By default the mean of all is fixed at `MEAN_STRENGTH`.
 
     Raises
     ------
@@ -99,15 +99,15 @@ def bradley_terry(payoffs: Payoffs, *, anchor: str | None = None, anchor_strengt
 
 
 class _Model:
-    """The penalised quasi-likelihood of strengths (P,) in logits, which does not change if all grow alike."""
+    """The penalised quasi-likelihood of strengths (P,) in logits. It depends on their differences only."""
 
     def __init__(self, payoffs: Payoffs) -> None:
         self.trials = np.where(payoffs.played, payoffs.games / payoffs.dispersion, 0.0)
         self.wins = self.trials * np.where(payoffs.played, payoffs.score, 0.0)
-        self.prior = (SCALE / PRIOR_DEVIATION) ** 2  # of a strength, 1 / logits^2
+        self.prior = (SCALE / PRIOR_DEVIATION) ** 2  # precision, 1 / logits^2
 
     def value(self, strengths: Array) -> float:
-        """The logarithm, up to a constant."""
+        """Its logarithm, up to a constant."""
         ahead = strengths[:, np.newaxis] - strengths
         deviations = strengths - strengths.mean()
         return float(-(self.wins * np.logaddexp(0, -ahead)).sum() - self.prior * deviations @ deviations / 2)
@@ -118,14 +118,14 @@ class _Model:
         return np.asarray((self.wins - self.trials * expected).sum(axis=1) - self.prior * deviations)
 
     def information(self, strengths: Array) -> Array:
-        """The negative Hessian (P, P), made regular where all strengths grow alike."""
+        """The negative Hessian (P, P), made regular in the direction in which all strengths change alike."""
         expected = expit(strengths[:, np.newaxis] - strengths)
         weights = self.trials * expected * (1 - expected)
         size = len(strengths)
         return np.diag(weights.sum(axis=1) + self.prior) - weights + (1 - self.prior) / size
 
     def maximise(self, tilt: Array, start: Array) -> Array:
-        """Where the value plus ``tilt @ strengths`` is greatest; the tilt's sum is 0."""
+        """The strengths that maximise the value plus ``tilt @ strengths``. The tilt sums to 0."""
         strengths = start
         value = self.value(strengths) + tilt @ strengths
         for _ in range(_ITERATIONS):
@@ -142,10 +142,10 @@ class _Model:
 
 
 def _profile_end(model: _Model, best: Array, contrast: Array) -> float:
-    """How far (logits) the contrast can grow from the best strengths within the confidence region.
+    """How far the contrast can grow from the best strengths within the confidence region, logits.
 
-    The strengths at the end maximise the value plus a multiple of the contrast, and the greater the multiple, the
-    lower is the value.
+    The strengths at the end maximise the value plus a multiple of the contrast. The larger the multiple, the lower the
+    value.
     """
     if not contrast.any():
         return 0.0
@@ -160,7 +160,7 @@ def _profile_end(model: _Model, best: Array, contrast: Array) -> float:
 
     error = math.sqrt(contrast @ np.linalg.solve(model.information(best), contrast))
     enough = reach / error
-    while excess(enough) < _ROOT:  # not 0, of which rounding could make less
+    while excess(enough) < _ROOT:  # not 0, because rounding could keep it from being reached
         enough *= 2
     tilt = optimize.brentq(excess, 0.0, enough, rtol=_ROOT)
     return float(contrast @ (model.maximise(tilt * contrast, reached) - best))

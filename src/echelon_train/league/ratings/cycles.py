@@ -1,4 +1,4 @@
-"""The cyclic part of a league's results, as of rock, paper and scissors, which no ratings describe."""
+"""Cycles in a league's results, as in rock-paper-scissors, which ratings cannot describe."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from echelon_train.league.ratings.glicko2 import SCALE
 from echelon_train.league.ratings.payoffs import SIGNIFICANCE, Payoffs
 
 MATTERS = 0.05
-"""Cycle score from which on a league's ratings are misleading; below, they explain nearly everything."""
+"""Smallest cycle score with which ratings are misleading. Below it they explain nearly everything."""
 
 _SAMPLES = 999
 _SEED = 0
-_RANK = 1e-9  # singular values below this share of the greatest are rounding
+_RANK = 1e-9  # singular values below this share of the largest are rounding errors
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class CycleScore:
-    """What of a league's payoffs no ratings explain."""
+    """The part of a league's payoffs that ratings do not explain."""
 
-    score: float  # 0: ratings explain everything but noise; 1: they explain nothing
-    p_value: float  # how often games of a league without cycles look as cyclic as these, or more so
-    loops: int  # independent closed loops of pairs that have played; without any nothing can be said
+    score: float  # 0: ratings explain everything except noise; 1: they explain nothing
+    p_value: float  # probability that a league without cycles looks at least as cyclic
+    loops: int  # independent closed loops of pairs that have played; without one, the score is unknown
     triangle: tuple[str, str, str] | None
-    """Three members: the first beats the second, the second the third and the third the first, each with a score whose
-    interval is above 1/2: of all such, those whose closest pair is least close."""
+    """Three members: the first beats the second, the second the third and the third the first. Each score's
+    interval is above 1/2. Of several triangles, it is the one whose closest result is clearest."""
 
     @property
     def significant(self) -> bool:
@@ -42,25 +42,26 @@ class CycleScore:
 def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     """Split the results into a part that strengths explain and a cyclic part.
 
-    It is the Hodge decomposition of the flow of logits between members that have played, weighed by what their games
-    say about them. Its gradient part is the differences of strength; the rest has no divergence and is cyclic. The
-    score is the cyclic part's share of the squared length of both, after what noise alone adds to either is subtracted.
+    This is the Hodge decomposition of the flow of logits between members that have played, weighted by the information
+    in their games. Its gradient part is the differences of strength. The rest has no divergence and is cyclic. The
+    score is the cyclic part's share of the squared length of both, after subtracting from each what noise alone
+    contributes.
 
-    The logits are those of the Bradley-Terry model, corrected to first order by the measured scores, so that none is
-    infinite, also of a member that won every game, and that the decomposition is what the model leaves unexplained.
-    Noise is simulated: `_SAMPLES` times new games of the same number with the scores that the strengths predict and the
-    measured dispersion.
+    The logits are those of the Bradley-Terry model, corrected to first order by the measured scores. So all are finite,
+    also those of a member that won every game, and the cyclic part is what the model leaves unexplained. Noise is
+    simulated: `_SAMPLES` times as many games again, with the scores that the strengths predict and the measured
+    dispersion.
 
-    Measured: noise is called a cycle in 0 to 7 % of leagues, and in 11 % where two members only draw with each other,
-    again and again. Three members that beat each other in a cycle at 65 % each are seen to do so in 90 % of leagues
-    with 20 games of each pair, at 57 % in 68 % with 50 games.
+    Measured: noise is reported as a cycle in 0 to 7 % of leagues, and in 11 % where two members always draw with each
+    other. A cycle of three members that beat each other at 65 % is detected in 90 % of leagues with 20 games per pair,
+    one at 57 % in 68 % with 50 games.
 
     Parameters
     ----------
     payoffs
         The games.
     strengths
-        The members' by the model of Bradley and Terry.
+        Bradley-Terry strengths of the members.
 
     Raises
     ------
@@ -79,8 +80,8 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
     games = payoffs.games[rows, columns]
     differences = (strengths.strength[rows] - strengths.strength[columns]) / SCALE
     expected = expit(differences)
-    variance = expected * expit(-differences)  # not 0, as 1 - expected may be
-    # a pair's flow times the square root of its weight, for differences of strength from place to place
+    variance = expected * expit(-differences)  # unlike 1 - expected, never rounds to 0
+    # maps strengths to the flow of each pair, times the square root of its weight
     incidence = np.zeros((len(rows), len(payoffs.members)))
     pairs = np.arange(len(rows))
     incidence[pairs, rows], incidence[pairs, columns] = 1.0, -1.0
@@ -108,7 +109,7 @@ def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:
 def _simulate(games: NDArray[np.int64], expected: Array, dispersion: Array) -> Array:
     """Mean scores (samples, pairs) of games with the pairs' expected scores and dispersions.
 
-    As many games as the dispersion says are won or lost, the others have the expected score.
+    The dispersion is the share of games that are won or lost. The others have the expected score.
     """
     rng = np.random.default_rng(_SEED)
     decided = rng.binomial(games, dispersion, size=(_SAMPLES, len(games)))

@@ -1,9 +1,9 @@
 """Glicko-2 ratings, by rating periods.
 
 Glickman, "Example of the Glicko-2 system", 2013, http://www.glicko.net/glicko/glicko2.pdf. Two things are added.
-Results that the model finds all but impossible make the published step 5 run away, so ratings, deviations, volatilities
-and the move of one period are kept within bounds. And a member's strength is only taken to change with time while it
-learns: a frozen policy is as strong as it was, so its deviation never grows.
+Results that the model considers almost impossible make the published step 5 diverge, so ratings, deviations,
+volatilities and the change in one period are bounded. And a member's strength changes with time only while it is
+training: the deviation of a frozen policy never grows.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SCALE: Final = 173.7178
 INITIAL_RATING: Final = 1500.0
 RATINGS: Final = (400.0, 4000.0)
 DEVIATIONS: Final = (45.0, 500.0)
-"""Bounds of the deviations that `rate` arrives at, points: one that falls further makes a rating deaf to results."""
+"""Bounds of the deviations that `rate` returns, points. With a smaller one, a rating would ignore new results."""
 
 VOLATILITIES: Final = (0.01, 0.1)
 LARGEST_MOVE: Final = 700.0
 """Points by which a rating may change in one period."""
 
 MOST_ITERATIONS: Final = 1000
-"""Of the search for a volatility."""
+"""Iterations of the search for a volatility, at most."""
 
 TAU: Final = 0.5
 """How fast volatilities change; Glickman recommends 0.3 to 1.2."""
@@ -38,7 +38,7 @@ TAU: Final = 0.5
 
 @dataclass(frozen=True)
 class Rating:
-    """How strong a member is, and how well that is known. Raises `ConfigError` for values out of range."""
+    """Estimated strength of a member, and its uncertainty. Raises `ConfigError` for values out of range."""
 
     rating: float = quantity(INITIAL_RATING, "points", *RATINGS)
     deviation: float = quantity(350.0, "points", 0.0, DEVIATIONS[1])  # standard deviation of the rating
@@ -49,10 +49,10 @@ class Rating:
 
 
 def expected_score(first: Rating, second: Rating) -> float:
-    """Score, 0 to 1, that the first is expected to get in a game against the second.
+    """Expected score of the first against the second, 0 to 1.
 
-    The probability of a win with a draw counted as half of one, both deviations taken into account: Glickman, "The
-    Glicko system", 1999, equation 16.
+    It is the probability of a win, with a draw counted as half a win. Both deviations are taken into account: Glickman,
+    "The Glicko system", 1999, equation 16.
     """
     spread = math.hypot(first.deviation, second.deviation) / SCALE
     return _logistic(_damping(spread) * (first.rating - second.rating) / SCALE)
@@ -61,26 +61,26 @@ def expected_score(first: Rating, second: Rating) -> float:
 def rate(
     rating: Rating, opponents: Sequence[Rating], scores: Sequence[float], tau: float = TAU, *, drifting: bool = True
 ) -> Rating:
-    """A member's rating after a period with games. The order of the games does not matter, to the last bit.
+    """A member's rating after a period with games. It does not depend on the order of the games, to the last bit.
 
     Parameters
     ----------
     rating
-        The member's, before the period.
+        Of the member before the period.
     opponents
-        One for each game, as they were before the period.
+        Ratings of the opponents before the period, one per game.
     scores
-        The member's in each game, 0 to 1.
+        Of the member in each game, 0 to 1.
     tau
         How fast the volatility changes, 0.1 to 2.
     drifting
-        Whether the member's strength changes with time, as Glickman assumes. If not, the volatility stays as it is and
-        adds nothing to the deviation.
+        Whether the member's strength changes with time, as Glickman assumes. If not, the volatility is constant and
+        does not add to the deviation.
 
     Raises
     ------
     ValueError
-        Without games, with other than one score a game, and for a score or tau out of range.
+        Without games, for other than one score per game, and for a score or tau out of range.
     """
     _check_tau(tau)
     if not opponents or len(opponents) != len(scores):
@@ -95,7 +95,7 @@ def rate(
         ahead = damping * (own - _internal(opponent.rating))
         gains.append(damping * (score - _logistic(ahead)))
         informations.append(damping**2 * _logistic(ahead) * _logistic(-ahead))
-    gain, information = math.fsum(gains), math.fsum(informations)  # exact sums know no order
+    gain, information = math.fsum(gains), math.fsum(informations)  # exact sums do not depend on the order
     if drifting:
         volatility = _new_volatility(volatility, deviation, gain, information, tau)
         deviation = math.hypot(deviation, volatility)
@@ -107,7 +107,7 @@ def rate(
 
 
 def without_games(rating: Rating) -> Rating:
-    """The rating of a member that learns, after a period in which it played no game: it is known less well."""
+    """The rating of a training member after a period without games: its deviation grows."""
     deviation = SCALE * math.hypot(rating.deviation / SCALE, rating.volatility)
     return Rating(rating.rating, _clamp(deviation, DEVIATIONS), rating.volatility)
 
@@ -120,7 +120,7 @@ def rate_period(
     pinned: Collection[str] = (),
     tau: float = TAU,
 ) -> dict[str, Rating]:
-    """All ratings after a period, all computed from those before it.
+    """All ratings after a period, each computed from those before it.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def rate_period(
     games
         First member, second member, the first's score from 0 to 1, in any order.
     drifting
-        Members whose strength changes with time, that is those that still learn. The deviations of others never grow.
+        Members whose strength changes with time: those still training. The deviations of others never grow.
     pinned
-        Members that keep their ratings exactly, and so anchor the scale.
+        Members that keep their ratings exactly, which anchors the scale.
     tau
         See `rate`.
 
@@ -183,7 +183,7 @@ def _internal(rating: float) -> float:
 
 
 def _damping(deviation: float) -> float:
-    """Glickman's g: how much less a result says if the opponent's rating is uncertain."""
+    """Glickman's g: the weight of a result, which is smaller if the opponent's rating is uncertain."""
     return 1 / math.sqrt(1 + 3 * (deviation / math.pi) ** 2)
 
 
@@ -196,13 +196,13 @@ def _clamp(value: float, bounds: tuple[float, float]) -> float:
 
 
 def _new_volatility(volatility: float, deviation: float, gain: float, information: float, tau: float) -> float:
-    """Step 5: where the likelihood of the period's results and the volatility's own inertia balance, within bounds."""
+    """Step 5: the volatility with the highest posterior density after the period's results, within bounds."""
     known = deviation**2 + 1 / information
     excess = (gain / information) ** 2 - known
     before = 2 * math.log(volatility)
 
     def slope(logarithm: float) -> float:
-        """Of the logarithm of the posterior density, at the logarithm of a squared volatility."""
+        """Derivative of the log posterior density by the logarithm of the squared volatility."""
         square = math.exp(logarithm)
         return square * (excess - square) / (2 * (known + square) ** 2) - (logarithm - before) / tau**2
 

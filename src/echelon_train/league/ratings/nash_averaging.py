@@ -1,7 +1,7 @@
 """Nash averaging: which members matter in a league that no single ranking describes.
 
-A mean score depends on the other members, and many weak copies of one member change it. The Nash average does
-not: it weighs the members as the best mixture of them against the best mixture of them.
+A mean score depends on the other members, and many weak copies of one member change it. The Nash average does not
+change: its weights are those of the mixture of members that is the best response to itself.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import SCALE, Rating
 from echelon_train.league.ratings.payoffs import Payoffs, predicted_scores
 
-_VIRTUAL_GAMES = 1.0  # of every pair, with the score that the ratings predict
-_LEAST_SHARE = 1e-12  # a predicted score that rounding makes 0 or 1 has no logit
+_VIRTUAL_GAMES = 1.0  # per pair, with the score that the ratings predict
+_LEAST_SHARE = 1e-12  # a predicted score that rounds to 0 or 1 has no finite logit
 
 TOLERANCE = 1e-7
 """Largest payoff that a member may have against an equilibrium, as a share of the largest payoff of the game."""
@@ -49,25 +49,25 @@ class NashAverage:
 
     members: tuple[str, ...]
     weights: Array  # (P,) of the mixture, at least 0, sum 1
-    advantage: Array  # (P,) points against the mixture: 0 for those that have weight, below 0 for others
-    filled: NDArray[np.bool_]  # (P, P) pairs that have not played: predicted by the ratings
+    advantage: Array  # (P,) points against the mixture: 0 for members with weight, below 0 for others
+    filled: NDArray[np.bool_]  # (P, P) pairs that have not played; the ratings predict their score
 
 
 def nash_average(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NashAverage:
-    """Weigh the members by the equilibrium of the game whose players choose a member each.
+    """Weight the members by the equilibrium of the game in which each of two players chooses a member.
 
-    The game's payoff is the logit of the measured score. So that it is finite, and known for every pair, each pair gets
-    one more game with the score that the ratings predict. It is the only one of pairs that have not played; these are
-    marked as `filled`. Of several equilibria it is the one of maximum entropy, so that exact copies of a member share
-    its weight. Measured scores are never exactly alike: the weights of members that hardly differ may change much with
-    a few games, the advantages do not.
+    The payoff is the logit of the measured score. To make it finite, and known for every pair, each pair gets one
+    virtual game with the score that the ratings predict. A pair that has not played has only this game, and is marked
+    in `filled`. Of several equilibria, the result is the one of maximum entropy, so that exact copies of a member share
+    its weight. Measured scores are never exactly alike: a few games may change the weights of similar members by much,
+    but not the advantages.
 
     Parameters
     ----------
     payoffs
         The games.
     ratings
-        Of every member, by its name.
+        By member.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
     """The equilibrium (P,) of maximum entropy of a symmetric zero-sum game.
 
     The equilibria are the mixtures x with ``payoff @ x <= 0``, a polytope. A linear program finds a point of its
-    relative interior, and so the members that have weight in any equilibrium. From there an interior-point method
+    relative interior, and so all members that have weight in any equilibrium. From there an interior-point method
     maximises the entropy.
 
     Every mixture is verified before it is returned: its weights are at least 0 and their sum differs from 1 by at most
@@ -111,7 +111,7 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
     ValueError
         If the matrix is not antisymmetric, not finite or empty.
     LeagueError
-        If no mixture passes the verification. No game is known where that happens.
+        If no mixture passes the verification. No such game is known.
 
     References
     ----------
@@ -135,9 +135,9 @@ def maximum_entropy_equilibrium(payoff: Array) -> Array:
 def _candidates(payoff: Array) -> Iterator[Array]:
     """Mixtures (P,) that should be equilibria, those of greater entropy first.
 
-    By Tucker's theorem there is a multiple x of an equilibrium with which each member has weight, at least 1, or loses,
-    at least 1. Its support holds the supports of all equilibria. Where payoffs are almost equal, x can be too large for
-    a solver; then the mixture whose greatest loss is smallest remains.
+    By Tucker's theorem there is a multiple x of an equilibrium with which each member has a weight of at least 1 or
+    loses by at least 1. Its support contains the supports of all equilibria. Where payoffs are almost equal, x can be
+    too large for a solver. The last candidate is then the mixture with the smallest greatest loss.
     """
     size = len(payoff)
     weight_or_loss = np.vstack([payoff, payoff - np.eye(size)])
@@ -151,7 +151,7 @@ def _candidates(payoff: Array) -> Iterator[Array]:
 
 
 def _solutions(**program: Array) -> Iterator[Array]:
-    """Solutions, at least 0, of a linear program; the most exact first, none where solvers find none."""
+    """Non-negative solutions of a linear program, the most exact first; none where the solvers find none."""
     for method, tolerance in _SOLVERS:
         options: dict[str, Any] = {
             "primal_feasibility_tolerance": tolerance,
@@ -188,7 +188,7 @@ def _maximise_entropy(start: Array, directions: Array, outside: Array) -> Array:
     Parameters
     ----------
     start
-        (S,) a mixture with positive weights and negative payoffs of all outside. So has every iterate.
+        (S,) a mixture with positive weights and negative payoffs of all members outside. Every iterate has them, too.
     directions
         (S, D) orthonormal; the mixture differs from the start by a combination of them.
     outside

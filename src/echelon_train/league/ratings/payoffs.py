@@ -1,7 +1,7 @@
 """The mean score of every pair of a league, and where the ratings predict something else.
 
-A game is one map of a match, played from both sides; its score is the mean of its two battles, 1 for a win, 0.5 for a
-draw and 0 for a loss. `bradley_terry`, `nash_averaging` and `cycles` start from the `Payoffs` that are made here.
+A game is one map of a match, played from both sides. Its score is the mean of its two battles: 1 for a win, 0.5 for a
+draw and 0 for a loss. `bradley_terry`, `nash_averaging` and `cycles` take the `Payoffs` that are made here.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from echelon_env.evaluate.statistics import CONFIDENCE, score_interval
 from echelon_train.league.ratings.glicko2 import Rating, expected_score
 
 SIGNIFICANCE = 1 - CONFIDENCE
-"""Share of false alarms that a warning may have."""
+"""Largest share of false alarms among warnings."""
 
-_PRIOR_FREEDOM = 2.0  # games' worth of belief that a map's two battles always end alike
-_PAIR_GAMES = 20  # of a pair, that say as much about its dispersion as the league does
-_EVEN_VARIANCE = 0.25  # of one battle between equals
+_PRIOR_FREEDOM = 2.0  # weight, in games, of the prior that a map's two battles always end alike
+_PAIR_GAMES = 20  # weight, in games of a pair, of the league's dispersion
+_EVEN_VARIANCE = 0.25  # variance of one battle between equals
 
 PairScores = Mapping[tuple[str, str], ArrayLike]
 """(first, second) -> scores (games,) of the first."""
@@ -30,10 +30,10 @@ PairScores = Mapping[tuple[str, str], ArrayLike]
 
 @dataclass(frozen=True)
 class Payoffs:
-    """Every member (row) against every other (column), P members, arrays (P, P).
+    """Results of every member (row) against every other (column): P members, arrays (P, P).
 
-    For pairs that have not played, and on the diagonal, `games` and `squares` are 0 and the others NaN. The cell
-    of b against a is the mirror image of a against b.
+    For pairs that have not played, and on the diagonal, `games` and `squares` are 0 and the others NaN. The cell of b
+    against a mirrors that of a against b.
     """
 
     members: tuple[str, ...]  # rows and columns
@@ -52,10 +52,11 @@ class Payoffs:
     def dispersion(self) -> NDArray[np.float64]:
         """(P, P) variance of a pair's game scores in units of p (1 - p), 0 to 1; NaN where they have not played.
 
-        It is 1 where a map's two battles always end alike, 1/2 where they are independent, and lower where many are
-        drawn or the place decides. It is estimated from the spread within the pair, and from the league's as far as the
-        pair has few games. No pair contributes more than a few games to the league's, so that one with many games,
-        all of them drawn, does not make the others look certain; a belief in 1 that is worth two games keeps it from 0.
+        It is 1 where a map's two battles always end alike and 1/2 where they are independent. It is lower where many
+        are drawn, or where the spawn place decides. The estimate combines the spread within the pair with that of the
+        league, which counts more for pairs with few games. No pair contributes more than a few games to the league's
+        dispersion, so a pair with many draws does not make the others look certain. A prior of 1 that weighs two games
+        keeps it above 0.
         """
         pairs = np.nonzero(np.triu(self.played))
         n, squares = self.games[pairs], self.squares[pairs]
@@ -74,31 +75,31 @@ class Payoffs:
 class Misprediction:
     """A pair whose games contradict the ratings."""
 
-    first: str  # the one that scores more than predicted
+    first: str  # the member that scores more than predicted
     second: str
     games: int
     predicted: float  # the first's expected score by the ratings
     score: float  # the first's measured score, with its interval
     low: float
     high: float
-    q_value: float  # false discovery rate at which the pair is just reported
+    q_value: float  # smallest false discovery rate at which the pair is reported
 
 
 def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
-    """Put the scores of all games into matrices.
+    """Arrange the scores of all games in matrices.
 
     Parameters
     ----------
     members
         Names, in the order of the rows, all different, at least one.
     scores
-        Of the games of each pair. A pair may be there in either order or in both, which are then taken together.
+        Scores of the games of each pair. A pair may appear in either order, or in both; its games are combined.
 
     Raises
     ------
     ValueError
-        If there are no members, a name comes twice, a pair's member is unknown or its own opponent, or a score is not
-        between 0 and 1.
+        If there are no members or a name is duplicate; if a pair has an unknown member or one member twice; if a score
+        is not between 0 and 1.
     """
     members = tuple(members)
     if not members or len(set(members)) < len(members):
@@ -130,7 +131,7 @@ def payoffs(members: Sequence[str], scores: PairScores) -> Payoffs:
 
 
 def member_ratings(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Rating]:
-    """The members' ratings in their order. Raises ValueError if a member has none."""
+    """The ratings of the members, in their order. Raises ValueError if a member has none."""
     missing = [name for name in payoffs.members if name not in ratings]
     if missing:
         raise ValueError(f"ratings: expected one of every member, got none of {missing}")
@@ -150,25 +151,25 @@ def predicted_scores(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> NDArray
 
 
 def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misprediction]:
-    """The pairs whose games contradict what the ratings predict.
+    """The pairs whose games contradict the ratings.
 
-    Every pair that has played is tested with the tails of a binomial distribution, of as many trials as independent
-    battles would have the variance of its games; what comes out exactly as measured counts half. A pair's dispersion is
-    `Payoffs.dispersion` or that of its games alone, whichever is greater. A pair is reported if its interval does not
-    have the prediction in it and, so that many pairs do not make many false alarms, the rate of false discoveries is at
-    most `SIGNIFICANCE`.
+    Every pair that has played is tested with the tails of a binomial distribution. The number of trials is that of
+    independent battles with the variance of the pair's games, and the measured score itself counts half. The dispersion
+    of a pair is `Payoffs.dispersion` or that of its games alone, whichever is larger. A pair is reported if the
+    prediction is outside its interval and the false discovery rate is at most `SIGNIFICANCE`, so that many pairs do not
+    cause many false alarms.
 
-    Measured: with ratings that are right, 0 to 3 % of leagues have a false alarm. With three members that beat each
-    other in a cycle at 92 % each, five games of each pair show it in 84 % of leagues; at 65 %, 20 games do in 50 %.
+    Measured: with correct ratings, 0 to 3 % of leagues have a false alarm. A cycle of three members that beat each
+    other at 92 % is reported in 84 % of leagues with five games per pair; one at 65 %, in 50 % with 20 games.
 
     Parameters
     ----------
     ratings
-        Of every member, by its name.
+        By member.
 
     Returns
     -------
-    The pairs, those first that are furthest from what was predicted.
+    The pairs, those furthest from the prediction first.
 
     Raises
     ------
@@ -179,7 +180,7 @@ def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misp
     ----------
     E. L. Korn, B. I. Graubard (1998), Confidence intervals for proportions with small expected number of positive
     counts estimated from survey data. Survey Methodology 24, 193-201: the exact tails with effective trials.
-    H. O. Lancaster (1961), Significance tests in discrete distributions. JASA 56, 223-234: what counts half.
+    H. O. Lancaster (1961), Significance tests in discrete distributions. JASA 56, 223-234: the mid-p value.
     Y. Benjamini, Y. Hochberg (1995), Controlling the false discovery rate. JRSS B 57, 289-300.
     """
     predicted = predicted_scores(payoffs, ratings)
@@ -210,7 +211,7 @@ def mispredictions(payoffs: Payoffs, ratings: Mapping[str, Rating]) -> list[Misp
 def _tails(
     payoffs: Payoffs, predicted: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Two-sided probabilities (pairs,) of scores as far off as the measured ones, if the predictions were true."""
+    """Two-sided p-values (pairs,) of the measured scores under the predictions."""
     pairs = rows, columns
     n, score, squares = payoffs.games[pairs], payoffs.score[pairs], payoffs.squares[pairs]
     alike = _alike(n, score, squares)
@@ -227,6 +228,6 @@ def _tails(
 
 
 def _alike(games: NDArray[np.int64], score: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What `squares` would be on the average, if maps' two battles always ended alike and never in a draw."""
+    """Expected value of `squares` if a map's two battles always ended alike and never in a draw."""
     # score (1 - score) is p (1 - p) without the variance of the score
     return np.asarray((games - 1) * score * (1 - score) + squares / games)

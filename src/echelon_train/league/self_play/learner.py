@@ -25,14 +25,14 @@ from echelon_train.tensor_files import weights_of
 _MOST_SNAPSHOTS = 999_999
 
 WINDOW = 200
-"""Last battles against an opponent that the win rate is computed from."""
+"""Number of the last battles against an opponent that the win rate covers."""
 
 
 class LeagueLearner:
     """A learner in a league.
 
-    It sees the league as it was at the last `refresh`. Its win rates come from its own battles in training, not from
-    matches: those are for ratings.
+    It sees the league as of the last `refresh`. Its win rates come from its battles in training, not from matches,
+    which determine the ratings.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ class LeagueLearner:
     settings
         The learner's role.
     seed
-        Of the draws of opponents, and of whether it resets.
+        Seed of the draws of opponents and of the resets.
 
     Raises
     ------
     LeagueError
-        If the target of a best response is no member, or no opponent in training; for an
-    agent name that is no valid member name.
+        If the target of a best response is no member, or no opponent in training; for an agent name that is no valid
+        member name.
     """
 
     def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
@@ -58,7 +58,7 @@ class LeagueLearner:
         self._seed = seed
         self._draws = 0
         self._since = 0  # samples at the last snapshot or reset
-        self._last: str | None = None  # its last snapshot's name, since it began
+        self._last: str | None = None  # name of the last snapshot since the start or the last reset
         self._announced: int | None = None  # samples of the checkpoint that is to become a snapshot
         self._scores: dict[str, deque[float]] = {}
         self._self: BattlePolicy | None = None
@@ -68,7 +68,7 @@ class LeagueLearner:
         self._candidates: list[Candidate] = []
 
     def refresh(self, policy: BattlePolicy) -> None:
-        """Read the members of the league, and copy the learner's present weights. Raises as `League` does."""
+        """Read the members of the league, and copy the learner's current weights. Raises as `League` does."""
         members = self.league.members()
         self._parents = {member.name: member.parent for member in members}
         self._members = [each for each in members if each.state == "active" and _plays_in_training(each)]
@@ -89,7 +89,7 @@ class LeagueLearner:
         return choose_opponents(self.settings, self._learner(), self._candidates, main, generator, count)
 
     def load(self, name: str) -> BattlePolicy:
-        """The policy of `SELF` or of a member. Raises LeagueError or CheckpointError, with the reason."""
+        """The policy of a member or of `SELF`. Raises LeagueError or CheckpointError, with the reason."""
         if name != SELF:
             return load_checkpoint(self.league.member_policy(name)).policy
         if self._self is None:
@@ -97,31 +97,31 @@ class LeagueLearner:
         return self._self
 
     def record(self, opponent: str, outcome: int) -> None:
-        """Count a battle that the learner has won (1), drawn (0) or lost (-1)."""
+        """Record the outcome of a battle for the learner: 1 (win), 0 (draw) or -1 (loss)."""
         self._scores.setdefault(opponent, deque(maxlen=WINDOW)).append((outcome + 1) / 2)
 
     def snapshot_due(self, samples: int) -> bool:
-        """Whether the learner shall leave a snapshot, after having trained on so many samples in all."""
+        """Whether a snapshot is due, given the number of samples that the learner has trained on."""
         self._update_candidates()
         opponents = [each for each in self._candidates if each.games]
         return snapshot_due(self.settings, samples - self._since, opponents)
 
     @property
     def announced(self) -> int | None:
-        """Samples of the checkpoint that is to become a snapshot, if there is one."""
+        """Samples of the checkpoint that is to become a snapshot; None if there is none."""
         return self._announced
 
     def announce(self, samples: int) -> None:
-        """Note that the checkpoint about to be saved, at so many samples, is to become a snapshot.
+        """Note that the checkpoint about to be saved, at `samples`, is to become a snapshot.
 
-        So a run that is killed before the league has it publishes it after it is resumed.
+        If the run is killed before it publishes the snapshot, the resumed run publishes it.
         """
         self._announced = samples
 
     def publish(self, checkpoint: Path) -> str:
-        """Make the checkpoint that was announced a member of the league, and return its name.
+        """Add the announced checkpoint to the league as a member, and return its name.
 
-        If its weights are a member's already, nothing is added. Raises as `League.add_checkpoint` does.
+        If a member has the same weights already, nothing is added. Raises as `League.add_checkpoint` does.
         """
         sha256 = read_candidate(checkpoint).weights_sha256
         known = next((each.name for each in self.league.members() if each.weights_sha256 == sha256), None)
@@ -132,12 +132,12 @@ class LeagueLearner:
         ).name
 
     def published(self, name: str) -> None:
-        """Note that the league has the checkpoint that was announced, as the member of a name."""
+        """Note that the announced checkpoint is the member `name` of the league."""
         if self._announced is not None:
             self._since, self._announced, self._last = self._announced, None, name
 
     def should_reset(self) -> bool:
-        """Whether the learner resets after the snapshot that it has just left."""
+        """Whether the learner resets after its latest snapshot."""
         return should_reset(self.settings, np.random.default_rng([self._seed, self._since]))
 
     def reset(self) -> None:
@@ -146,11 +146,11 @@ class LeagueLearner:
         self._scores.clear()
 
     def win_rates(self) -> dict[str, float]:
-        """Opponent -> the learner's score in the last battles against it, 0 to 1."""
+        """Opponent -> the learner's mean score in the last `WINDOW` battles against it, 0 to 1."""
         return {name: float(np.mean(scores)) for name, scores in self._scores.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that what comes depends on but the league and the weights, as plain values, fit for JSON."""
+        """The state that, with the league and the weights, determines all that follows, as plain values for JSON."""
         return {
             "draws": self._draws,
             "since": self._since,
@@ -160,7 +160,7 @@ class LeagueLearner:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict`. Raises `ConfigError`, with nothing changed, for one that cannot be."""
+        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
         if not isinstance(state, Mapping) or state.keys() != self.state_dict().keys():
             raise ConfigError(f"league: expected a mapping with the keys {list(self.state_dict())}, got {state!r}")
         for name, optional in (("draws", False), ("since", False), ("announced", True)):
@@ -168,9 +168,9 @@ class LeagueLearner:
             if not (optional and value is None) and (type(value) is not int or value < 0):
                 raise ConfigError(f"league: {name}: expected an integer of at least 0, got {value!r}")
         if not isinstance(state["last"], (str, type(None))):
-            raise ConfigError(f"league: last: expected the name of a member or nothing, got {state['last']!r}")
+            raise ConfigError(f"league: last: expected the name of a member or None, got {state['last']!r}")
         if state["last"] is not None and state["last"] not in {each.name for each in self.league.members()}:
-            raise ConfigError(f"league: {self.league.path} has no member {state['last']!r}, which this run has left")
+            raise ConfigError(f"league: {self.league.path} has no member {state['last']!r}, which this run has added")
         scores = state["scores"]
         if not isinstance(scores, Mapping) or not all(
             isinstance(each, list) and len(each) <= WINDOW and all(score in (0.0, 0.5, 1.0) for score in each)
@@ -186,7 +186,7 @@ class LeagueLearner:
         return Learner(SELF, rating, sum(len(scores) for scores in self._scores.values()))
 
     def _update_candidates(self) -> None:
-        """Update the candidates by the battles so far."""
+        """Recompute the candidates from the battles so far."""
         ancestors, ancestor = set(), self._last
         while ancestor is not None:
             ancestors.add(ancestor)

@@ -1,4 +1,4 @@
-"""Different opponents at once: every battle has its own, drawn when it begins."""
+"""Many opponents at once: every battle has its own, drawn when the battle begins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from echelon_train.league.self_play.policy_batch import Floats, PolicyBatch
 from echelon_train.policy import BattlePolicy
 
 NAME_BYTES = 128
-"""Longest name of an opponent, in UTF-8."""
+"""Largest size of an opponent's name in UTF-8."""
 
 _LEVELS = list(LEVELS)
 
@@ -30,28 +30,28 @@ _LEVELS = list(LEVELS)
 class OpponentPool:
     """A player with its own opponent in every battle, drawn when the battle begins and kept to its end.
 
-    Scripted levels play as they are. Policies sample their actions, in inference mode; those of one shape act in a
-    single forward pass. Their random numbers are torch's.
+    Scripted levels play as usual. Policies sample their actions in inference mode; those of one shape act in a single
+    forward pass. Their random numbers are torch's.
 
     Parameters
     ----------
     config
         The battle.
     draw
-        Names the opponents of so many battles that begin: scripted levels, and what `load` knows.
+        Given a number of battles that begin, returns their opponents: scripted levels, and names that `load` knows.
     load
-        The policy of a name; it is only read, and kept for as long as it plays.
+        Returns the policy of a name. The pool only reads it, and keeps it while it plays.
     seed
-        Of the scripted levels' choices.
+        Seed of the scripted levels.
     device
-        Where policies act.
+        Device of the policies.
     cache
-        Policies kept in memory without a battle, at most: those that played last.
+        Largest number of policies kept in memory while they play no battle: the last used.
 
     Raises
     ------
     ConfigError
-        For an impossible number.
+        For an invalid number.
     """
 
     def __init__(
@@ -75,19 +75,19 @@ class OpponentPool:
         self._levels = np.zeros(0, np.int64)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpponentPool:
-        """A player made alike that has not begun; the battles try a state on one before they take it."""
+        """A new pool with the same arguments. The environment tries a state on it before it restores the state."""
         seed, device, cache = self._rows.seed, self._device, self._cache
         return OpponentPool(self._config, self._draw, self._load, seed=seed, device=device, cache=cache)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who plays each battle (B,)."""
+        """The opponent of each battle (B,)."""
         return tuple(self._names)
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Draw new opponents for the battles whose rows (R,) are masked; all rows of a battle are, or none.
+        """Draw new opponents for the battles that the mask (R,) selects: all rows of a battle, or none.
 
-        Raises ValueError for a mask that is none, and whatever `draw` and `load` raise, with nothing changed.
+        Raises ValueError for an invalid mask, and what `draw` and `load` raise, with nothing changed.
         """
         mask = check_mask(mask, len(self._names) * self._team)
         battles = mask.reshape(-1, self._team)
@@ -107,28 +107,29 @@ class OpponentPool:
             batch.forget(mask)
 
     def act(self, observations: Floats) -> Floats:
-        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for others and other rows."""
+        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for another shape or dtype."""
         check_observations(observations, len(self._names) * self._team)
         if not self._names:
             self.reset(np.ones(len(observations), np.bool_))
         actions = np.zeros((len(observations), ACTION_DIM), np.float32)
         scripted = np.repeat(self._levels >= 0, self._team)
         if scripted.any():
-            seen = np.where(scripted[:, None], observations, np.float32(0.0))  # where others play, all are dead
+            # rows of other opponents look like dead mechs
+            seen = np.where(scripted[:, None], observations, np.float32(0.0))
             actions = self._rows.act(seen, np.repeat(np.maximum(self._levels, 0), self._team))
         for batch in self._batches.values():
             batch.act(observations, actions)
         return actions
 
     def refresh(self, name: str) -> None:
-        """Load the policy of a name again, which has changed, also for the battles that it is playing."""
+        """Load a policy that has changed again, also for the battles that it is playing."""
         if self._policies.pop(name, None) is not None:
             for batch in self._batches.values():
                 batch.renew()
             self._place(self._names, self._policies_of(self._names))
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Resumable`. What `draw` depends on is no part of it."""
+        """See `Resumable`. The state of `draw` is not included."""
         names = np.zeros((len(self._names), NAME_BYTES), np.uint8)
         for row, name in zip(names, self._names, strict=True):
             row[: len(name.encode())] = np.frombuffer(name.encode(), np.uint8)
@@ -137,7 +138,7 @@ class OpponentPool:
         return {"names": names, **states, **named("scripted", self._rows.state_arrays())}
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """See `Resumable`. Raises ValueError, and whatever `load` raises, with nothing changed."""
+        """See `Resumable`. Raises ValueError, and what `load` raises, with nothing changed."""
         own, kinds = without(arrays, "scripted"), dict[str, Kind]()
         kinds["names"] = (rows // self._team, NAME_BYTES), np.uint8
         check_arrays("the opponent pool", {"names": own.get("names")}, kinds)

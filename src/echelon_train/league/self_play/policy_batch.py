@@ -1,4 +1,4 @@
-"""Policies of one shape act in a single forward pass, each for the battles that it plays."""
+"""Policies of one shape that act in a single forward pass, each in the battles that it plays."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from echelon_train.policy.sequences import LstmState
 from echelon_train.threads import torch_threads
 
 SLOT_COST = 2
-"""What a slot costs beside its battles, in battles: its weights are copied and read."""
+"""Fixed cost of a slot, in units of one battle: its weights are copied and read."""
 
 Floats = NDArray[np.float32]
 
 
 class StackedPolicies:
-    """Policies that act at once, each for its own rows.
+    """Policies that act at once, each on its own rows.
 
-    Their weights are stacked, and what one policy computes for its rows is mapped over the stack
-    (`torch.func.vmap`): as many operations as a single policy takes, which are what takes the time with few rows.
+    Their weights are stacked, and the computation of one policy is mapped over the stack (`torch.func.vmap`). So there
+    are as many operations as for a single policy, and with few rows it is the number of operations that takes time.
 
     Parameters
     ----------
     network
-        Shape of all of them.
+        Shape of all policies.
     device
-        Where they act.
+        Device of the policies.
     """
 
     def __init__(self, network: NetworkConfig, device: torch.device | str = "cpu") -> None:
@@ -49,21 +49,21 @@ class StackedPolicies:
         self._mapped = vmap(self._step)
 
     def set_slots(self, policies: Sequence[BattlePolicy]) -> None:
-        """Choose the policy of every slot, one or more; a policy may have several. Copies their weights.
+        """Choose the policy of every slot. A policy may have several slots. Copies the weights.
 
-        Raises ValueError for no policy, and for one of another shape.
+        Raises ValueError for no policy, and for a policy of another shape.
         """
         if not policies:
             raise ValueError("expected at least one policy")
         if any(policy.network != self.network for policy in policies):
             raise ValueError(f"expected policies of the shape {self.network}")
-        states = {id(policy): _weights_of_the_actor(policy) for policy in policies}
+        states = {id(policy): _actor_weights(policy) for policy in policies}
         slots = [states[id(policy)] for policy in policies]
         self._weights = {name: torch.stack([slot[name] for slot in slots]).to(self.device) for name in slots[0]}
 
     @torch.inference_mode()
     def act(self, observations: Tensor, state: LstmState, starts: Tensor, noise: Tensor) -> tuple[Tensor, LstmState]:
-        """Sampled actions (L, n, A), and the next recurrent states.
+        """Sampled actions (L, n, A) for L slots of n rows, and the next recurrent states.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class StackedPolicies:
 
 
 class _Step(nn.Module):
-    """One decision of a policy, of operations that can be mapped over a stack of weights."""
+    """One decision of a policy, made of operations that `vmap` supports."""
 
     def __init__(self, policy: BattlePolicy) -> None:
         super().__init__()
@@ -98,13 +98,13 @@ class _Step(nn.Module):
     def forward(
         self, observations: Tensor, hidden: Tensor, cell: Tensor, starts: Tensor, noise: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Actions (n, A) and the next states (n, units) of a policy's rows."""
+        """Actions (n, A) and next states (n, units) of the rows of one policy."""
         distribution, (hidden, cell) = self.policy.get_distribution(observations, (hidden, cell), starts)
         return environment_actions(distribution.sample(noise)), hidden, cell
 
 
 def _cell(features: Tensor, state: LstmState, starts: Tensor, lstm: nn.LSTM) -> tuple[Tensor, LstmState]:
-    """A step of an LSTM of one layer, written out: the one of torch cannot be mapped."""
+    """One step of a single-layer LSTM, written out because `vmap` does not support torch's."""
     begins = (starts > 0.5).unsqueeze(1)
     hidden, cell = (each.masked_fill(begins, 0.0) for each in state)
     weight_in, weight_back, bias_in, bias_back = lstm.all_weights[0]
@@ -115,8 +115,8 @@ def _cell(features: Tensor, state: LstmState, starts: Tensor, lstm: nn.LSTM) -> 
     return hidden, (hidden, cell)
 
 
-def _weights_of_the_actor(policy: BattlePolicy) -> dict[str, Tensor]:
-    """The parameters and buffers that acting needs, as `_Step` names them."""
+def _actor_weights(policy: BattlePolicy) -> dict[str, Tensor]:
+    """The parameters and buffers that acting needs, by their names in `_Step`."""
     critic = {id(parameter) for parameter in policy.critic_parameters()}
     named = {**dict(policy.named_parameters()), **dict(policy.named_buffers())}
     return {
@@ -129,8 +129,8 @@ def _weights_of_the_actor(policy: BattlePolicy) -> dict[str, Tensor]:
 class PolicyBatch:
     """Policies of one shape in the battles that they play.
 
-    Battles of a policy are put into slots of equal length, so that all slots act at once; a slot that is not full has
-    an empty place, whose rows see nothing.
+    The battles of a policy are put into slots of equal length, so that all slots act at once. Slots are padded with
+    empty places, whose observations are 0.
     """
 
     def __init__(self, network: NetworkConfig, battles: int, team: int, device: torch.device) -> None:
@@ -142,22 +142,24 @@ class PolicyBatch:
         self._index = torch.zeros(0, 0, dtype=torch.int64)
 
     def forget(self, mask: NDArray[np.bool_]) -> None:
-        """Forget the rows (R,) where the mask is true."""
+        """Clear the recurrent state of the rows that the mask (R,) selects."""
         self.state[:, torch.from_numpy(mask).to(self.state.device)] = 0.0
 
     def renew(self) -> None:
-        """Copy the policies' weights again when they are next arranged."""
+        """Copy the policies' weights again at the next `arrange`."""
         self._slots = []
 
     def arrange(self, policies: Sequence[BattlePolicy | None]) -> None:
-        """Put the battles (B,) into slots; None: another batch plays it."""
+        """Put the battles (B,) into slots. None marks a battle of another batch."""
         battles: dict[BattlePolicy, list[int]] = {}
         for battle, policy in enumerate(policies):
             if policy is not None:
                 battles.setdefault(policy, []).append(battle)
         length = slot_length([len(own) for own in battles.values()])
         slots = [(each, own[i : i + length]) for each, own in battles.items() for i in range(0, len(own), length)]
-        places = np.full((len(slots), length), self._rows // self._team)  # an empty place is a battle that there is not
+        places = np.full(
+            (len(slots), length), self._rows // self._team
+        )  # an empty place has an index past the last battle
         for place, (_, own) in zip(places, slots, strict=True):
             place[: len(own)] = own
         rows = places[:, :, None] * self._team + np.arange(self._team)
@@ -174,7 +176,7 @@ class PolicyBatch:
         seen = torch.zeros(self._rows + 1, OBSERVATION_DIM)
         seen[:-1] = torch.from_numpy(np.ascontiguousarray(observations, np.float32))
         index, device = self._index, self.state.device
-        noise = torch.randn(self._rows + 1, RAW_DIM)[index].to(device)  # a row's, whichever slot it is in
+        noise = torch.randn(self._rows + 1, RAW_DIM)[index].to(device)  # belongs to the row, whichever slot it is in
         inside = index < self._rows
         state = torch.nn.functional.pad(self.state, (0, 0, 0, 1))[:, index.to(device)]
         with torch_threads(1):
@@ -187,7 +189,7 @@ class PolicyBatch:
 
 
 def slot_length(battles: Sequence[int]) -> int:
-    """Battles of a slot with which all slots take the least time, given how many battles each policy has."""
+    """Battles per slot that take the least time, given the number of battles of each policy."""
 
     def cost(length: int) -> int:
         return sum(-(-count // length) for count in battles) * (length + SLOT_COST)

@@ -1,4 +1,4 @@
-"""Champions: each promotion, its comparison and the champion before."""
+"""Champions: the record of promotions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from echelon_train.league.store.members import now
 
 @dataclass(frozen=True)
 class Promotion:
-    """The beginning of a champion's reign, and what it was promoted for."""
+    """The start of a champion's reign, and the comparison that led to it."""
 
     id: int  # in the order of the reigns
     member: str
-    previous: str | None  # the champion until then; None: there was none
-    validation: str | None  # uuid of the match of the two
+    previous: str | None  # the previous champion; None for the first one
+    validation: str | None  # uuid of the match of the two; None for the first champion
     period: int  # the rating period after which they were compared
-    k: float  # deviations that a score is below the rating
+    k: float  # a score is the rating - k x the deviation
     score: float  # of the member, points
     previous_score: float | None  # of the previous champion, points
     promoted_at: str = field(default_factory=now)  # UTC

@@ -1,7 +1,7 @@
-"""A league's database: one SQLite file that several processes write to, and that survives the end of any of them.
+"""A league's database: one SQLite file that several processes write to, and that survives a crash of any of them.
 
-Every operation has its own connection and transaction. A writer takes the lock when it begins, never in the
-middle: of two that had begun by reading, one could not continue.
+Every operation has its own connection and transaction. A transaction that writes takes the lock at its start, never
+later: of two transactions that read before they write, one would fail.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ BUSY_SECONDS = 60.0
 """How long to wait for another process's transaction, which takes milliseconds."""
 
 SAFE_WAL_VERSION = (3, 51, 3)
-"""The first SQLite without the race that lets a write-ahead log lose transactions, https://sqlite.org/wal.html."""
+"""The first SQLite without the race in which a write-ahead log loses transactions, https://sqlite.org/wal.html."""
 
 _SCHEMA = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
 
 
 def create_database(folder: Path, settings: str) -> None:
-    """Make the database of a new league in a folder, with its settings as JSON. Raises OSError, LeagueError."""
+    """Create the database of a new league in a folder, with its settings as JSON. Raises OSError, LeagueError."""
     with _connection(folder, "rwc") as connection:
         if sqlite3.sqlite_version_info >= SAFE_WAL_VERSION:
             connection.execute("PRAGMA journal_mode = WAL")
@@ -41,7 +41,7 @@ def create_database(folder: Path, settings: str) -> None:
 
 
 def copy_database(folder: Path, target: Path) -> None:
-    """Copy the database of the league in a folder, as it is at one moment, to another folder.
+    """Copy the database of the league in a folder, as of one moment, to another folder.
 
     Raises as `reading`, and OSError if the copy cannot be written.
     """
@@ -52,9 +52,9 @@ def copy_database(folder: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """A transaction that sees a league as it is at one moment.
+    """A transaction that sees a league as of one moment.
 
-    Raises LeagueError, with the reason, for a folder that is no league, for a newer version's and for a damaged one.
+    Raises LeagueError, with the reason, if the folder holds no league, one of another version or a damaged one.
     """
     with _transaction(folder, "BEGIN") as connection:
         yield connection
@@ -62,9 +62,9 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[sqlite3.Connection]:
-    """A transaction with no other writer, committed at the end of the block, and undone if the block fails.
+    """A transaction without other writers, committed at the end of the block and rolled back if the block fails.
 
-    Raises as `reading`; LeagueError if another process keeps the lock for `BUSY_SECONDS`; OSError for a full disk.
+    Raises as `reading`; LeagueError if another process holds the lock for `BUSY_SECONDS`; OSError for a full disk.
     """
     with _transaction(folder, "BEGIN IMMEDIATE") as connection:
         yield connection
@@ -85,7 +85,7 @@ def _transaction(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def _connection(folder: Path, mode: str) -> Iterator[sqlite3.Connection]:
-    """A connection, closed at the end, with which what was not committed is undone; errors of SQLite are explained."""
+    """A connection, closed at the end, which rolls back what is not committed. Errors of SQLite are translated."""
     file = folder / DATABASE_FILE
     try:
         uri = f"{file.absolute().as_uri()}?mode={mode}"
@@ -95,7 +95,7 @@ def _connection(folder: Path, mode: str) -> Iterator[sqlite3.Connection]:
             connection.executescript(
                 # EXTRA: with FULL the last transaction could be undone by a power cut, as its journal may reappear
                 "PRAGMA synchronous = EXTRA; PRAGMA foreign_keys = ON;"
-                "PRAGMA recursive_triggers = ON;"  # else REPLACE deletes rows without asking
+                "PRAGMA recursive_triggers = ON;"  # otherwise REPLACE deletes rows without their triggers
                 "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"  # the file may come from another machine
             )
             yield connection
@@ -106,7 +106,7 @@ def _connection(folder: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 
 def _leave_unsafe_wal(connection: sqlite3.Connection) -> None:
-    """Give up the write-ahead log that a newer SQLite began, where this one is not safe with it."""
+    """Leave the write-ahead log mode that a newer SQLite has set, if this SQLite is not safe in it."""
     if sqlite3.sqlite_version_info >= SAFE_WAL_VERSION:
         return
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
@@ -114,14 +114,14 @@ def _leave_unsafe_wal(connection: sqlite3.Connection) -> None:
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, str]:
-    """The format, the version and the settings as JSON; empty where there is no such table."""
+    """The format, the version and the settings as JSON; empty if the table is missing."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is None:
         return {}
     return dict(connection.execute("SELECT key, value FROM meta"))
 
 
 def check_format(folder: Path, meta: Mapping[str, str]) -> None:
-    """Raise LeagueError unless a database says that it is a league's, of this version."""
+    """Raise LeagueError unless a database is that of a league of this version."""
     if meta.get("format") != FORMAT:
         raise LeagueError(f"{folder}: is no league (format {meta.get('format')!r} in {DATABASE_FILE})")
     version = meta.get("version", "")
@@ -132,10 +132,10 @@ def check_format(folder: Path, meta: Mapping[str, str]) -> None:
 
 
 def check_integrity(connection: sqlite3.Connection) -> list[str]:
-    """What is damaged in the database file and its tables, or foreign in them; nothing for a sound one."""
+    """Problems of the database file and its tables, damaged or foreign; empty for a sound one."""
     problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
     for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        problems.append(f"a row of {table} names a row of {parent} that is not there")
+        problems.append(f"a row of {table} refers to a missing row of {parent}")
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
         fresh.executescript(_SCHEMA)
         expected, found = _tables(fresh), _tables(connection)
@@ -147,7 +147,7 @@ def check_integrity(connection: sqlite3.Connection) -> list[str]:
 
 
 def _tables(connection: sqlite3.Connection) -> dict[str, str]:
-    """The SQL that made each table, index and trigger, by name, without comments and line breaks."""
+    """The SQL of each table, index and trigger, by name, without comments and line breaks."""
     made = connection.execute("SELECT name, COALESCE(sql, '') FROM sqlite_master")
     return {name: " ".join(re.sub("--.*", "", sql).split()) for name, sql in made}
 

@@ -23,32 +23,32 @@ from echelon_train.league.store.registry import read_settings
 
 _RESTORE = "restore the league from an export"
 _REBUILD = "rebuild the ratings"
-_TOLERANCE = 1e-6  # points: another machine's logarithms may differ in the last bits, and be multiplied since
+_TOLERANCE = 1e-6  # points: logarithms differ between machines in the last bits, and the differences may grow
 
 
 @dataclass(frozen=True)
 class Finding:
     """A defect of a league."""
 
-    subject: str  # what it is about
-    problem: str  # what is wrong, and what it means
+    subject: str  # what is damaged
+    problem: str  # what is wrong, and its consequence
     remedy: str  # what to do
 
 
 def fsck(path: Path) -> list[Finding]:
-    """Look for damage in the league in a folder; nothing is changed. Others that want to write wait meanwhile.
+    """Check the league in a folder for damage. Nothing is changed; other writers wait meanwhile.
 
-    Returns nothing for a sound league. Raises LeagueError for a folder that is no league, one of another version and
-    one that another process keeps locked, and OSError if the disk fails.
+    Returns an empty list for a sound league. Raises LeagueError if the folder holds no league or one of another
+    version, or if another process keeps it locked; OSError if the disk fails.
     """
     findings: list[Finding] = []
     try:
-        with writing(path) as connection:  # not only reading: a member that is just being added would look foreign
+        with writing(path) as connection:  # locked, because files of a member that is being added would look foreign
             for check in _CHECKS:
                 try:
                     findings.extend(check(path, connection))
                 except (sqlite3.Error, DamagedLeagueError, ValueError, KeyError, TypeError) as error:
-                    findings.append(Finding(DATABASE_FILE, f"cannot be read to its end: {error}", _RESTORE))
+                    findings.append(Finding(DATABASE_FILE, f"cannot be read completely: {error}", _RESTORE))
     except DamagedLeagueError as error:
         findings.append(Finding(DATABASE_FILE, str(error), _RESTORE))
     return list(dict.fromkeys(findings))
@@ -73,7 +73,7 @@ def _check_members(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
 
 
 def _check_folder(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
-    """Whether there is anything in the folder of the members that is no member."""
+    """Find entries of the members' folder that belong to no member."""
     known = {row[0] for row in connection.execute("SELECT weights_sha256 FROM members")}
     folder = path / MEMBERS_FOLDER
     for entry in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -87,7 +87,7 @@ def _check_configs(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
         with contextlib.suppress(ValueError):
             if document_hash(json.loads(document)) == name:
                 continue
-        yield Finding(f"config {name[:12]}", "altered: its SHA-256 is not the one that it came with", _RESTORE)
+        yield Finding(f"config {name[:12]}", "altered: its SHA-256 is not the recorded one", _RESTORE)
 
 
 def _check_matches(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -97,20 +97,20 @@ def _check_matches(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
         with contextlib.suppress(ValueError):
             if row.content_sha256 == pinned:
                 continue
-        yield Finding(f"match {row.uuid}", "altered: its SHA-256 is not the one that it was recorded with", _RESTORE)
+        yield Finding(f"match {row.uuid}", "altered: its SHA-256 is not the recorded one", _RESTORE)
     for uuid in recorded:
         yield Finding(f"match {uuid}", "orphaned: one of its players is no member", _RESTORE)
     yield from _check_ids(connection, "matches")
 
 
 def _check_ids(connection: sqlite3.Connection, table: str) -> Iterator[Finding]:
-    """Whether rows are gone: ids are given one after the other, and none is given twice."""
+    """Find deleted rows: ids are consecutive, and none is used twice."""
     (given,) = connection.execute(
         "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?", (table,)
     ).fetchone()
     (there,) = connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()
     if there != given:
-        yield Finding(table, f"{given} have been recorded and {there} are there: some were deleted", _RESTORE)
+        yield Finding(table, f"{given} were recorded and {there} remain: some were deleted", _RESTORE)
 
 
 def _check_periods(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -121,49 +121,49 @@ def _check_periods(path: Path, connection: sqlite3.Connection) -> Iterator[Findi
     for place, period in enumerate(read_periods(connection), 1):
         subject = f"period {period.number}"
         if period.number != place:
-            yield Finding(subject, f"comes where period {place} was expected: one is missing", _RESTORE)
+            yield Finding(subject, f"found where period {place} was expected: a period is missing", _RESTORE)
             return
         if period.last_match < last_match or period.last_member < last_member:
-            yield Finding(subject, "ends before the period before it: they are out of order", _RESTORE)
+            yield Finding(subject, "ends before the previous period: the periods are out of order", _RESTORE)
         if period.last_match > newest[0] or period.last_member > newest[1]:
-            yield Finding(subject, "names a match or a member that is not there", _RESTORE)
+            yield Finding(subject, "refers to a missing match or member", _RESTORE)
         last_match, last_member = period.last_match, period.last_member
 
 
 def _check_ratings(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
-    """Whether the ratings are those that follow from the matches."""
+    """Compare the ratings with those computed from the matches."""
     derived = {}
     try:
         for number, ratings in derive_all(connection):
             derived[number] = ratings
     except ValueError as error:
-        yield Finding("periods", f"no ratings follow from them: {error}", _RESTORE)
+        yield Finding("periods", f"no ratings can be computed from them: {error}", _RESTORE)
         return
     for number, expected in derived.items():
         try:
             found = read_ratings(connection, number)
         except ValueError as error:
-            yield Finding(f"ratings of period {number}", f"cannot be: {error}", _REBUILD)
+            yield Finding(f"ratings of period {number}", f"invalid: {error}", _REBUILD)
             continue
         wrong = [name for name in expected.keys() | found.keys() if not _alike(name, expected, found)]
         if wrong:
-            problem = f"do not follow from the matches: {', '.join(sorted(wrong)[:4])} ({len(wrong)} in all)"
+            problem = f"are not those computed from the matches: {', '.join(sorted(wrong)[:4])} ({len(wrong)} in all)"
             yield Finding(f"ratings of period {number}", problem, _REBUILD)
 
 
 def _check_promotions(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
-    """Whether every champion was promoted for what the record says."""
+    """Compare every promotion with the recorded matches and ratings."""
     champion = None
     for reign in read_promotions(connection):
         subject = f"promotion {reign.id} of {reign.member}"
         if reign.previous != champion:
-            yield Finding(subject, f"succeeds {reign.previous} where {champion} was champion", _RESTORE)
+            yield Finding(subject, f"follows {reign.previous}, but the champion was {champion}", _RESTORE)
         champion = reign.member
         if reign.validation is not None and not _is_validated(connection, reign):
             problem = f"period {reign.period} has no validation match {reign.validation} of the two"
             yield Finding(subject, problem, _RESTORE)
         for name in _wrong_scores(connection, reign):
-            problem = f"the score of {name} does not follow from the ratings of period {reign.period}"
+            problem = f"the score of {name} is not that of the ratings of period {reign.period}"
             yield Finding(subject, problem, f"{_REBUILD}; if that does not help, {_RESTORE}")
     yield from _check_ids(connection, "promotions")
 
@@ -178,7 +178,7 @@ def _is_validated(connection: sqlite3.Connection, reign: Promotion) -> bool:
 
 
 def _wrong_scores(connection: sqlite3.Connection, reign: Promotion) -> Iterator[str]:
-    """Which of the two has another conservative score than the recorded one."""
+    """The members whose conservative score differs from the recorded one."""
     ratings = read_ratings(connection, reign.period)
     for name, score in ((reign.member, reign.score), (reign.previous, reign.previous_score)):
         if name is None or score is None:

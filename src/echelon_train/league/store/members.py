@@ -1,8 +1,8 @@
 """Members of a league: scripted levels, and policies pinned by the hash of their weights.
 
-A policy's files are in ``members/<SHA-256 of its weights>/``, the two of a checkpoint without a training state. A
-folder is made before the database names it, so that a process that is killed in between leaves a folder too many and
-never one too few.
+A policy's files are in ``members/<SHA-256 of its weights>/``: the two of a checkpoint without a training state. The
+folder is created before the database refers to it, so a process that is killed in between leaves an unused folder, and
+never a member without files.
 """
 
 from __future__ import annotations
@@ -40,34 +40,34 @@ MAX_NAME_LENGTH = 32
 _NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
 
 Kind = Literal["scripted", "main", "main_exploiter", "league_exploiter", "past"]
-"""What a member was made as; it never changes. ``past``: a policy whose training was over when it joined."""
+"""What a member joined as; it never changes. ``past``: a policy whose training was over when it joined."""
 
 State = Literal["active", "retired"]
 
 LEARNING_KINDS = "main", "league_exploiter"
-"""Of the snapshots of learners that continue from there; a main exploiter resets."""
+"""Kinds of snapshots after which the learner may continue training. A main exploiter always resets."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """Something that can be put on a side."""
+    """A player of a league."""
 
-    id: int  # in the order in which they joined
+    id: int  # in the order of joining
     name: str
     kind: Kind
     state: State
     parent: str | None  # the member that it was trained from
-    age: int  # decisions that it was trained on
+    age: int  # decisions of its training
     weights_sha256: str | None  # of policy.safetensors; None: scripted
     document_sha256: str | None  # of checkpoint.json; None: scripted
     created_at: str  # UTC
     origin: Mapping[str, Any]
-    """Where it came from: ``level`` of a scripted one, ``checkpoint`` (a path) and ``opponent`` of others."""
+    """Source: ``level`` of a scripted player; ``checkpoint`` (a path) and ``opponent`` of a policy."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that may become a member: the bytes of its files, checked."""
+    """A policy that may become a member: the contents of its files, already checked."""
 
     weights: bytes
     document: bytes
@@ -78,12 +78,12 @@ class Candidate:
 
 
 def now() -> str:
-    """The time, UTC, ISO 8601 to the second."""
+    """The current time, UTC, ISO 8601 to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def read_members(connection: sqlite3.Connection) -> list[Member]:
-    """All members in the order in which they joined."""
+    """All members in the order of joining."""
     rows = connection.execute(
         "SELECT m.id, m.name, m.kind, m.state, p.name, m.age, m.weights_sha256, m.document_sha256, m.created_at,"
         " m.origin FROM members m LEFT JOIN members p ON p.id = m.parent ORDER BY m.id"
@@ -92,7 +92,7 @@ def read_members(connection: sqlite3.Connection) -> list[Member]:
 
 
 def insert_member(connection: sqlite3.Connection, member: Member, parent: int | None) -> int:
-    """Add a member to a database and return its id; the one that it has, and the name of its parent, do not count."""
+    """Add a member to a database and return its id. `parent` is an id; `member.id` and `member.parent` are ignored."""
     cursor = connection.execute(
         "INSERT INTO members (name, kind, state, parent, age, weights_sha256, document_sha256, created_at, origin)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -113,19 +113,19 @@ def insert_member(connection: sqlite3.Connection, member: Member, parent: int | 
 
 
 def check_name(name: str) -> str:
-    """Return the name of a policy. Raises LeagueError if it is malformed, or that of a player of the package."""
+    """Return the name of a policy. Raises LeagueError if it is malformed, or the name of a built-in player."""
     if not _NAME.fullmatch(name):
         raise LeagueError(
             f"name {name!r}: expected 1 to {MAX_NAME_LENGTH} lower-case letters, digits, '-', '_' or '.', "
             "the first a letter or a digit"
         )
     if name in (*BASELINES, UNTRAINED):
-        raise LeagueError(f"name {name!r}: is the name of a player that comes with the package")
+        raise LeagueError(f"name {name!r}: is the name of a built-in player")
     return name
 
 
 def check_kind(kind: str) -> Kind:
-    """The kind of a policy. Raises LeagueError if it is none."""
+    """Return the kind of a policy. Raises LeagueError if it is unknown."""
     kinds = [each for each in get_args(Kind) if each != "scripted"]
     if kind not in kinds:
         raise LeagueError(f"kind: expected one of {', '.join(kinds)}, got {kind!r}")
@@ -133,28 +133,28 @@ def check_kind(kind: str) -> Kind:
 
 
 def read_candidate(path: Path) -> Candidate:
-    """Read the policy of a checkpoint, or of a run's last one, checking everything. Raises CheckpointError."""
+    """Read and check the policy of a checkpoint, or of a run's last checkpoint. Raises CheckpointError."""
     folder = find_checkpoint(path)
     checkpoint = load_checkpoint(folder)
     weights = read_file(folder / WEIGHTS_FILE, MAX_WEIGHTS_BYTES)
     document = json.loads(read_file(folder / JSON_FILE, MAX_JSON_BYTES))
     weights_sha256 = hashlib.sha256(weights).hexdigest()
     if weights_sha256 != document["weights_sha256"]:
-        raise CheckpointError(f"{folder}: was exchanged while it was read")
+        raise CheckpointError(f"{folder}: was replaced while it was read")
     text = (json.dumps({**document, "training": None}, indent=2, allow_nan=False) + "\n").encode()
     origin = {"checkpoint": str(folder.resolve()), "opponent": checkpoint.opponent}
     return Candidate(weights, text, weights_sha256, hashlib.sha256(text).hexdigest(), checkpoint.steps, origin)
 
 
 def member_folder(league: Path, weights_sha256: str) -> Path:
-    """Where a policy's files are."""
+    """The folder of a policy's files."""
     return league / MEMBERS_FOLDER / weights_sha256
 
 
 def place_files(league: Path, candidate: Candidate) -> None:
-    """Put a policy's files into a league, whole or not at all, by a process that has the league's lock.
+    """Put a policy's files into a league, as a whole or not at all. The caller holds the league's lock.
 
-    What was left of the same policy by a process that was killed is removed. Raises OSError.
+    Files of the same policy that a killed process has left are removed. Raises OSError.
     """
     folder = member_folder(league, candidate.weights_sha256)
     for left in (*folder.parent.glob(folder.name), *folder.parent.glob(f".{folder.name}.*")):
@@ -165,7 +165,7 @@ def place_files(league: Path, candidate: Candidate) -> None:
 
 
 def check_files(league: Path, weights_sha256: str, document_sha256: str) -> list[str]:
-    """What is wrong with a policy's files in a league; nothing, if they are the ones that joined."""
+    """Problems of a policy's files in a league; empty if they are those that joined."""
     folder = member_folder(league, weights_sha256)
     if not folder.is_dir():
         return [f"{folder}: the folder is missing"]

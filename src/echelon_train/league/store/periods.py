@@ -1,4 +1,4 @@
-"""Rating periods: what ratings follow from, and the ratings that follow."""
+"""Rating periods: the inputs of the ratings, and the ratings computed from them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from echelon_train.league.store.members import LEARNING_KINDS, now
 from echelon_train.league.store.records import read_games
 
 ANCHOR_RATING = Rating(deviation=0.0)
-"""Of the anchor, whose strength is what the scale is measured from, so that there is no doubt about it."""
+"""Rating of the anchor. It defines the scale, so it has no uncertainty."""
 
 
 @dataclass(frozen=True)
 class LeagueSettings:
-    """What a league's ratings depend on besides its matches. Raises ConfigError for what is impossible."""
+    """What a league's ratings depend on besides its matches. Raises ConfigError for invalid values."""
 
-    anchor: str = "novice"  # scripted player that keeps its rating and so anchors the scale
+    anchor: str = "novice"  # scripted player that keeps its rating, which anchors the scale
     tau: float = quantity(TAU, "", 0.1, 2.0, help="how fast volatilities change")
 
     def __post_init__(self) -> None:
@@ -33,13 +33,13 @@ class LeagueSettings:
 
 @dataclass(frozen=True)
 class Period:
-    """A closed rating period: everything up to `last_match` that no period before it has."""
+    """A closed rating period: the matches up to `last_match` that no earlier period has."""
 
     number: int  # from 1
     last_match: int  # id; 0: there were no matches yet
     last_member: int  # id; members that joined later are not rated
     tau: float
-    drifting: tuple[int, ...]  # ids of the members still learning
+    drifting: tuple[int, ...]  # ids of the members still training
     pinned: tuple[int, ...]  # ids of the members whose rating is given
     closed_at: str = field(default_factory=now)  # UTC
 
@@ -51,16 +51,16 @@ def last_period(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def count_unrated(connection: sqlite3.Connection) -> int:
-    """How many matches no period has yet."""
+    """Number of matches that no period has yet."""
     found = connection.execute("SELECT COUNT(*) FROM matches WHERE id > ?", (last_period(connection)[1],))
     return int(found.fetchone()[0])
 
 
 def next_period(connection: sqlite3.Connection, settings: LeagueSettings) -> Period:
-    """The period to be closed now.
+    """The period to close now.
 
-    Still learning is the newest member of each of the `LEARNING_KINDS`, if it is active: whose learner has left another
-    one since, or resets after each, is frozen.
+    The newest member of each of the `LEARNING_KINDS` is still training, if it is active. All others are frozen: their
+    learner has left a newer snapshot since, or resets after each one.
     """
     number = last_period(connection)[0] + 1
     (last_match,) = connection.execute("SELECT COALESCE(MAX(id), 0) FROM matches").fetchone()
@@ -100,11 +100,11 @@ def insert_period(connection: sqlite3.Connection, period: Period) -> None:
 def derive(
     connection: sqlite3.Connection, period: Period, before: Mapping[str, Rating], after_match: int
 ) -> dict[str, Rating]:
-    """All ratings after a period, from those before it and its matches, which follow that of id `after_match`.
+    """All ratings after a period, from those before it and its matches, whose ids are above `after_match`.
 
-    Newcomers are rated by all of their games, see `rate_newcomers`; one that is still learning and did not play in the
-    period does not become more certain by that. Members come in the order in which they joined. Raises ValueError for a
-    period that does not fit the rest.
+    Newcomers are rated by all of their games, see `rate_newcomers`. A newcomer that is still training and did not play
+    in the period does not become more certain. Members are in the order of joining. Raises ValueError for a period that
+    is inconsistent with the members.
     """
     names: dict[int, str] = dict(
         connection.execute("SELECT id, name FROM members WHERE id <= ? ORDER BY id", (period.last_member,))
@@ -128,7 +128,7 @@ def derive(
 
 
 def derive_all(connection: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Rating]]]:
-    """The number of each period and all ratings after it, from the matches alone. Raises as `derive`."""
+    """The number of each period and all ratings after it, computed from the matches alone. Raises as `derive`."""
     ratings: dict[str, Rating] = {}
     after_match = 0
     for period in read_periods(connection):

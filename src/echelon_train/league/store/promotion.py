@@ -1,16 +1,16 @@
 """Promotion: how a member becomes a league's champion.
 
-A champion is succeeded by a member with a higher conservative score that did not significantly lose a validation match
-against it. Ratings alone are not enough: a candidate is chosen because its games went well, some of them by luck, and
-its rating may come from other opponents than the champion. Neither helps it in a match with the champion on maps that
-were drawn afterwards.
+A member succeeds the champion if its conservative score is higher and it did not significantly lose a validation match
+against the champion. Ratings alone are not enough: a candidate is chosen because its games went well, some of them by
+luck, and its rating may come from other opponents than the champion. Neither helps it in a match against the champion
+on newly drawn maps.
 
-A match is lost significantly if all of the interval of its score is below one half, by
-`echelon_env.evaluate.statistics.score_interval` and not by Wilson's: the two battles of a map are not independent. One
-map proves nothing, and three neither.
+A match is lost significantly if the whole interval of its score is below one half. The interval is
+`echelon_env.evaluate.statistics.score_interval` and not Wilson's, because the two battles of a map are not independent.
+With three maps or fewer, no match is lost significantly.
 
-Every candidate has one validation match against a champion's reign. Members do not change, so a second one would only
-be another throw of the dice.
+Every candidate plays one validation match during a champion's reign. Members do not change, so a second match would
+only be another random draw.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ EVEN_SCORE = 0.5
 
 @dataclass(frozen=True)
 class Decision:
-    """What `promote` compared, and whether the candidate is the champion now."""
+    """The result of `promote`: what was compared, and whether the candidate is the champion now."""
 
     candidate: str
-    champion: str | None  # until now; None: there was none
+    champion: str | None  # before the decision; None if there was none
     k: float
     score: float  # conservative scores after the last period, points
     champion_score: float | None
     validation: PlayedMatch | None
     validation_score: Interval | None  # the candidate's, 0 to 1
-    promotion: Promotion | None  # None: refused
+    promotion: Promotion | None  # None if refused
 
     @property
     def reason(self) -> str:
-        """Why it was promoted or refused, in one sentence."""
+        """Why the candidate was promoted or refused, in one sentence."""
         own = f"its score of {self.score:.1f} (rating - {self.k:g} x deviation)"
         if self.champion_score is None or self.validation_score is None:
             return f"{self.candidate!r} is the first champion, with {own}"
@@ -67,41 +67,41 @@ class Decision:
 
 
 def conservative_score(rating: Rating, k: float = 1.0) -> float:
-    """A rating that a member has most probably, points: `k` deviations below its own."""
+    """A cautious estimate of a member's strength, points: its rating minus `k` deviations."""
     return rating.rating - k * rating.deviation
 
 
 def lost_significantly(score: Interval) -> bool:
-    """Whether a match was lost by more than chance explains, by the interval of its score (0 to 1)."""
+    """Whether a match was lost by more than chance: the interval of its score (0 to 1) is below one half."""
     return score.high < EVEN_SCORE
 
 
 def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch], k: float = 1.0) -> Decision:
-    """Make a member the champion if it has earned it.
+    """Make a member the champion if it qualifies.
 
-    The first champion needs a rating only. Every later candidate plays the validation match, the match is recorded, a
-    period is closed, and the two are compared. If it is interrupted, the next call continues with the match that was
-    recorded; for the champion itself it only says what it was promoted for. The match counts for the ratings,
-    whatever becomes of the candidate. If another member becomes champion meanwhile, the match is against that one.
+    The first champion needs only a rating. Every later candidate plays the validation match; the match is recorded, a
+    period is closed, and the two are compared. After an interruption, the next call continues with the recorded match.
+    For the champion itself, the call returns the decision that promoted it. The match counts for the ratings in any
+    case. If another member becomes champion meanwhile, the candidate plays against that one.
 
     Parameters
     ----------
     league
-        It may be in use by others meanwhile.
+        The league. Other processes may use it meanwhile.
     name
-        A policy's, active.
+        Name of an active policy.
     play
-        Plays a match of the candidate (first) and the champion (second) on maps on which they have not played.
+        Plays a match of the candidate (first) against the champion (second) on maps that are new to the pair.
     k
-        Deviations by which a score is below a rating, at least 0.
+        Deviations that are subtracted from a rating, at least 0.
 
     Raises
     ------
     ValueError
-        For an impossible `k`, and if `play` does not play that match.
+        For an invalid `k`, and if `play` returns another match.
     LeagueError
-        For a member that is unknown, scripted, retired, or whose files are missing or altered; for the first one, if
-        no period has rated any game of it.
+        For a member that is unknown, scripted or retired, or whose files are missing or altered; for the first
+        champion, if no closed period has a game of it.
     """
     if not (math.isfinite(k) and k >= 0):
         raise ValueError(f"k: expected a number of at least 0, got {k!r}")
@@ -120,7 +120,7 @@ def promote(league: League, name: str, *, play: Callable[[str, str], PlayedMatch
 
 
 def _validation(league: League, name: str, reign: Promotion, play: Callable[[str, str], PlayedMatch]) -> PlayedMatch:
-    """The validation match of a candidate against a champion's reign, played and recorded unless it has been."""
+    """The validation match of a candidate against a champion's reign, played and recorded unless it already is."""
     members = league.member(name), league.member(reign.member)
     space = uuids.uuid5(uuids.NAMESPACE_OID, "echelon-env validation match")
     uuid = str(uuids.uuid5(space, f"{members[0].weights_sha256} {members[1].weights_sha256} {reign.id}"))
@@ -134,7 +134,7 @@ def _validation(league: League, name: str, reign: Promotion, play: Callable[[str
         try:
             league.record(played)
         except LeagueError:
-            if _is_rated(league, uuid) is None:  # else another process has been faster
+            if _is_rated(league, uuid) is None:  # otherwise another process has recorded it
                 raise
     return league.match(uuid)
 
@@ -145,7 +145,7 @@ def _check_active(member: Member) -> None:
 
 
 def _is_rated(league: League, uuid: str) -> bool | None:
-    """Whether a match is in a closed period; None: it has not been recorded."""
+    """Whether a match is in a closed period; None if it is not recorded."""
     with reading(league.path) as connection:
         last_match = last_period(connection)[1]
         row = connection.execute("SELECT id FROM matches WHERE uuid = ?", (uuid,)).fetchone()
@@ -155,9 +155,9 @@ def _is_rated(league: League, uuid: str) -> bool | None:
 def _decide(
     league: League, name: str, reign: Promotion | None, validation: PlayedMatch | None, k: float
 ) -> Decision | None:
-    """Compare a candidate with the champion by the last ratings, and promote it or not, all in one transaction.
+    """Compare a candidate with the champion by the last ratings, and promote it if it qualifies, in one transaction.
 
-    Returns None, and does nothing, if another reign has begun.
+    Returns None, with nothing changed, if another reign has begun.
     """
     interval = _score(validation)
     with writing(league.path) as connection:
@@ -180,7 +180,7 @@ def _decide(
 
 
 def _ratings(connection: sqlite3.Connection, name: str) -> tuple[int, dict[str, Rating]]:
-    """The last period and all ratings after it. Raises LeagueError if the candidate may not be compared."""
+    """The last period and all ratings after it. Raises LeagueError if the candidate is retired or unrated."""
     member = next(member for member in read_members(connection) if member.name == name)
     _check_active(member)
     period, last_match = last_period(connection)
@@ -193,7 +193,7 @@ def _ratings(connection: sqlite3.Connection, name: str) -> tuple[int, dict[str, 
 
 
 def _recorded_decision(league: League, reign: Promotion) -> Decision:
-    """The decision that began a reign."""
+    """The decision that started a reign."""
     validation = None if reign.validation is None else league.match(reign.validation)
     return Decision(
         candidate=reign.member,

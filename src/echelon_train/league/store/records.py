@@ -1,8 +1,8 @@
-"""Matches as a league records them: with all that is needed to play them again, and to know them when they come twice.
+"""Matches as a league records them: with all data needed to replay them, and to recognise duplicates.
 
-A match's content is what was played: players, configuration, maps, sides and results. Who played it, when, and with
-which versions is recorded beside it; a worker that plays a match again, because its first result was lost, gets the
-same content.
+The content of a match is what was played: players, configuration, maps, sides and results. The worker, the time and the
+versions are recorded beside it. A worker that plays a match again, because its first result was lost, gets the same
+content.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _PAIRS = ("scores", "survivors")  # of (first, second)
 class PlayedMatch:
     """A match between two members, every map from both sides, and where it was played."""
 
-    uuid: str  # given by the process that ordered the match, the same however often it is played and delivered
-    match: Match  # its players' names are the members'
+    uuid: str  # given by the process that ordered the match, the same for every repetition and delivery
+    match: Match  # its players have the names of the members
     config: BattleConfig
-    learner: str | None = None  # which of the two learns from it, if one does
+    learner: str | None = None  # which of the two trains on it, if any
     worker: str = ""  # the process that played it
     stamp: Mapping[str, str] = field(default_factory=stamp)  # see `echelon_env.evaluate.stamp`
     played_at: str = field(default_factory=now)  # UTC
@@ -41,7 +41,7 @@ class PlayedMatch:
 
 @dataclass(frozen=True)
 class Row:
-    """A match as the database has it, with the names of the members instead of their ids."""
+    """A match as a row of the database, with the names of the members instead of their ids."""
 
     uuid: str
     first: str
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def content_sha256(self) -> str:
-        """Of everything but the uuid. Raises ValueError if the JSON is none."""
+        """Hash of everything but the uuid. Raises ValueError for invalid JSON."""
         return document_hash(
             {
                 "first": self.first,
@@ -69,7 +69,7 @@ class Row:
 
 
 def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
-    """A match as the database is to have it. Raises LeagueError, with the reason, if it cannot be one of the league."""
+    """A match as a row of the database. Raises LeagueError, with the reason, if it cannot be a match of the league."""
     match = played.match
     where = f"match {played.uuid}"
     _check_uuid(played.uuid)
@@ -85,14 +85,14 @@ def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
         }
         outcomes, rest = _json([battle.outcome for battle in match.battles]), _json(document)
     except (TypeError, ValueError) as error:
-        raise LeagueError(f"{where}: holds something that is no plain data: {error}") from error
+        raise LeagueError(f"{where}: holds a value that is no plain data: {error}") from error
     return Row(
         played.uuid, match.first, match.second, played.learner, match.scenario, match.config_hash, outcomes, rest
     )
 
 
 def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence[str | int] = ()) -> list[Row]:
-    """The matches for which a condition holds, in the order in which they were recorded."""
+    """The matches that fulfil a condition, in the order of recording."""
     rows = connection.execute(
         "SELECT m.uuid, a.name, b.name, l.name, m.scenario, m.config, m.outcomes, m.document FROM matches m"
         " JOIN members a ON a.id = m.first JOIN members b ON b.id = m.second LEFT JOIN members l ON l.id = m.learner"
@@ -103,7 +103,7 @@ def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence
 
 
 def read_matches(connection: sqlite3.Connection, where: str, values: Sequence[str | int]) -> list[PlayedMatch]:
-    """As `read_rows`, the inverse of `to_row`. Raises LeagueError for a configuration that only other releases know."""
+    """As `read_rows`, the matches themselves. Raises LeagueError for a configuration that this release cannot use."""
     members = {member.name: member for member in read_members(connection)}
     configs = {
         name: _config(name, document) for name, document in connection.execute("SELECT hash, document FROM configs")
@@ -125,7 +125,7 @@ def _config(name: str, document: str) -> BattleConfig:
 
 
 def _match(row: Row, members: Mapping[str, Member]) -> Match:
-    """What tells its players from others is what pins the members."""
+    """The inverse of `to_row`. The players' identities are those of the members."""
     document = json.loads(row.document)
     columns = dict(document["battles"])
     columns |= {name: [tuple(pair) for pair in columns[name]] for name in _PAIRS}
@@ -145,7 +145,7 @@ def _match(row: Row, members: Mapping[str, Member]) -> Match:
 
 
 def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, members: Mapping[str, Member]) -> None:
-    """Add a match to a database, and its configuration where that is new."""
+    """Add a match to a database, and its configuration if that is new."""
     connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (row.config, config_document(played.config)))
     connection.execute(
         "INSERT INTO matches (uuid, first, second, learner, scenario, config, outcomes, document,"
@@ -168,18 +168,18 @@ def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, 
 
 
 def config_document(config: BattleConfig) -> str:
-    """A configuration as JSON, without the rewards, on which a battle's course does not depend."""
+    """A configuration as JSON, without the rewards, which do not affect a battle."""
     return _json({key: value for key, value in config.to_dict().items() if key != "rewards"})
 
 
 def game_scores(outcomes: str) -> list[float]:
-    """The first member's score of each map, the mean of its two battles: one of 0, 1/4, 1/2, 3/4, 1."""
+    """The first member's score on each map, the mean of its two battles: one of 0, 1/4, 1/2, 3/4, 1."""
     values = json.loads(outcomes)
     return [(2 + blue + red) / 4 for blue, red in zip(values[::2], values[1::2], strict=True)]
 
 
 def read_pair_scores(connection: sqlite3.Connection) -> dict[tuple[str, str], list[float]]:
-    """(first, second) -> the first's scores of all their games; first is the member that joined first."""
+    """(first, second) -> the first's scores in all of their games; the first is the member that joined earlier."""
     scores: dict[tuple[str, str], list[float]] = {}
     names = {member.id: member.name for member in read_members(connection)}
     for first, second, outcomes in connection.execute("SELECT first, second, outcomes FROM matches ORDER BY id"):
@@ -239,7 +239,7 @@ def _check_players(where: str, played: PlayedMatch, members: Mapping[str, Member
 
 
 def _check_battles(where: str, battles: Sequence[Battle]) -> None:
-    """Every map from both sides, one after the other, all maps different."""
+    """Raise LeagueError unless every map is played from both sides in succession, and all maps differ."""
     try:
         well_formed = [(battle.number, battle.side) for battle in battles] == [(n, n % 2) for n in range(len(battles))]
         maps = [[(check_seed(battle.seed), battle.map_hash) for battle in battles[side::2]] for side in (0, 1)]

@@ -5,8 +5,8 @@ A league is a folder::
     league.db                              SQLite, see schema.sql and `database`
     members/<SHA-256 of the weights>/      policy.safetensors and checkpoint.json of each policy, see `members`
 
-What happened (members, matches, periods, promotions) is only ever added to, each time in one transaction; ratings are
-derived from it and can be computed again. Any number of processes may use a league at once. Events are ordered by ids,
+Events (members, matches, periods, promotions) are only ever added, each in one transaction. Ratings are derived from
+them and can be computed again. Any number of processes may use a league at once. Events are ordered by ids,
 never by the clock.
 """
 
@@ -69,15 +69,15 @@ class Standing:
 
     member: Member
     rating: Rating  # after the last period
-    games: int  # maps played, also those of matches that no period has yet
-    score: float  # mean over these, 0 to 1; NaN without any
+    games: int  # maps played, also those of unrated matches
+    score: float  # mean over these games, 0 to 1; NaN without games
 
 
 class League:
-    """A league in a folder; made by `create` and `open`. It keeps nothing open and may go to other processes.
+    """A league in a folder, made by `create` or `open`. It keeps nothing open and can be sent to other processes.
 
-    Every method raises LeagueError for a league that is damaged, or that another process keeps locked for a minute, and
-    OSError where the disk is full or fails.
+    Every method raises LeagueError if the league is damaged or another process keeps it locked for a minute, and
+    OSError if the disk is full or fails.
     """
 
     def __init__(self, path: Path, settings: LeagueSettings) -> None:
@@ -86,7 +86,7 @@ class League:
 
     @classmethod
     def create(cls, path: Path, settings: LeagueSettings | None = None) -> League:
-        """Make a league in a new folder, with the anchor as its only member. Raises FileExistsError, OSError."""
+        """Create a league in a new folder, with the anchor as its only member. Raises FileExistsError, OSError."""
         settings = settings or LeagueSettings()
         with new_folder(path) as temporary:
             (temporary / MEMBERS_FOLDER).mkdir()
@@ -96,7 +96,7 @@ class League:
 
     @classmethod
     def open(cls, path: Path) -> League:
-        """The league in a folder. Raises LeagueError, with the reason, if it is none, damaged or of another version."""
+        """Open a league. Raises LeagueError, with the reason, if it is missing, damaged or of another version."""
         with reading(path) as connection:
             problems = check_integrity(connection)
             if problems:
@@ -104,9 +104,9 @@ class League:
             return cls(path, read_settings(path, connection))
 
     def add_scripted(self, level: str) -> Member:
-        """Make a scripted player, one of `echelon_env.evaluate.BASELINES`, a member, by its name.
+        """Add a scripted player, one of `echelon_env.evaluate.BASELINES`, as a member with its name.
 
-        Raises LeagueError for an unknown one and for one that is a member already.
+        Raises LeagueError for an unknown player, and for one that is a member already.
         """
         if level not in BASELINES:
             raise LeagueError(f"unknown scripted player {level!r}{nearest_name(level, BASELINES)}")
@@ -119,28 +119,28 @@ class League:
     def add_checkpoint(
         self, path: Path, kind: str, name: str | None = None, parent: str | None = None, *, numbered: bool = False
     ) -> Member:
-        """Make the policy of a checkpoint, or of a run's last one, a member; its files are copied.
+        """Add the policy of a checkpoint, or of a run's last checkpoint, as a member. Its files are copied.
 
         Parameters
         ----------
         path
-            As `echelon_train.checkpoints.checkpoint.find_checkpoint` takes it.
+            Folder of a checkpoint or run, see `echelon_train.checkpoints.checkpoint.find_checkpoint`.
         kind
-            What it is: ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``.
+            Kind of the member: ``main``, ``main_exploiter``, ``league_exploiter`` or ``past``.
         name
-            Its name; by default its kind, completed as with `numbered`.
+            Name of the member; by default its kind, `numbered`.
         parent
             Name of the member that it was trained from, if there is one.
         numbered
-            Whether the name is to be completed by the first number that makes it a new one, from 1.
+            Whether to append the smallest number, from 1, that makes the name new.
 
         Raises
         ------
         CheckpointError
             For a checkpoint that is missing, foreign or damaged.
         LeagueError
-            If the same weights are a member already, or the name is; for an impossible kind or name, or a parent that
-            is no member.
+            If a member has the same weights or name already; for an invalid kind or name, or a parent that is no
+            member.
         """
         checked_kind = check_kind(kind)
         candidate = read_candidate(path)
@@ -154,7 +154,7 @@ class League:
                 name = next(each for n in itertools.count(1) if (each := f"{stem}-{n}") not in members)
             check_name(name)
             if name in members:
-                raise LeagueError(f"name {name!r}: is that of another member")
+                raise LeagueError(f"name {name!r}: another member has it")
             parent_id = None if parent is None else _known(members, parent).id
             member = Member(
                 id=0,
@@ -173,9 +173,9 @@ class League:
         return member
 
     def retire(self, name: str) -> None:
-        """Take a member out of play; its matches stay, and one that is under way may still be recorded.
+        """Retire a member. Its matches stay, and a match in progress can still be recorded.
 
-        Retiring twice changes nothing. Raises LeagueError for an unknown member, the anchor and the champion.
+        Retiring it again changes nothing. Raises LeagueError for an unknown member, the anchor and the champion.
         """
         with writing(self.path) as connection:
             member = _known(_by_name(connection), name)
@@ -186,7 +186,7 @@ class League:
             connection.execute("UPDATE members SET state = 'retired' WHERE id = ?", (member.id,))
 
     def members(self) -> list[Member]:
-        """All members in the order in which they joined."""
+        """All members in the order of joining."""
         with reading(self.path) as connection:
             return read_members(connection)
 
@@ -202,14 +202,14 @@ class League:
             return None if name is None else _by_name(connection)[name]
 
     def promotions(self) -> list[Promotion]:
-        """All promotions in their order; `promotion.promote` makes them."""
+        """All promotions in their order, made by `promotion.promote`."""
         with reading(self.path) as connection:
             return read_promotions(connection)
 
     def member_policy(self, name: str) -> Path:
-        """The checkpoint of a member, for `load_checkpoint` and `checkpoint_player`, after checking its hashes.
+        """Check the files of a member, and return its checkpoint for `load_checkpoint` and `checkpoint_player`.
 
-        Raises LeagueError for an unknown member, a scripted one, and one whose files are missing or altered.
+        Raises LeagueError for an unknown or scripted member, and for one whose files are missing or altered.
         """
         member = self.member(name)
         if member.weights_sha256 is None or member.document_sha256 is None:
@@ -220,11 +220,11 @@ class League:
         return member_folder(self.path, member.weights_sha256)
 
     def record(self, played: PlayedMatch) -> bool:
-        """Record a match for good.
+        """Record a match permanently.
 
-        Returns whether it is new: the same match with the same uuid again changes nothing. Raises LeagueError for
-        another match with a uuid that there is already, for one that is there already with another uuid, players that
-        are no members, and what is no whole match.
+        Returns whether it is new: the same match with the same uuid changes nothing. Raises LeagueError for another
+        match with a recorded uuid, a recorded match with another uuid, players that are no members, and an incomplete
+        match.
         """
         with writing(self.path) as connection:
             members = _by_name(connection)
@@ -233,7 +233,7 @@ class League:
             before = connection.execute("SELECT content_sha256 FROM matches WHERE uuid = ?", (row.uuid,)).fetchone()
             if before is not None:
                 if before[0] != content:
-                    raise LeagueError(f"match {row.uuid}: has been recorded already, with another content")
+                    raise LeagueError(f"match {row.uuid}: is already recorded, with other content")
                 return False
             same = connection.execute("SELECT uuid FROM matches WHERE content_sha256 = ?", (content,)).fetchone()
             if same is not None:
@@ -242,7 +242,7 @@ class League:
             return True
 
     def matches(self, member: str | None = None, opponent: str | None = None) -> list[PlayedMatch]:
-        """The matches in the order in which they were recorded: all, a member's, or those of two members."""
+        """The matches in the order of recording: all, those of a member, or those between two members."""
         names = [name for name in (member, opponent) if name is not None]
         with reading(self.path) as connection:
             members = _by_name(connection)
@@ -250,42 +250,44 @@ class League:
             return read_matches(connection, " AND ".join(["? IN (m.first, m.second)"] * len(ids)) or "1", ids)
 
     def match(self, uuid: str) -> PlayedMatch:
-        """A match by its uuid, or by the beginning of it that no other has. Raises LeagueError if there is none."""
+        """A match by its uuid, or by a prefix that no other uuid has. Raises LeagueError if there is no such match."""
         with reading(self.path) as connection:
             found = read_matches(connection, "substr(m.uuid, 1, ?) = ?", [len(uuid), uuid])
         if len(found) != 1:
-            raise LeagueError(f"match {uuid!r}: expected the uuid of a match or its beginning, {len(found)} have it")
+            raise LeagueError(
+                f"match {uuid!r}: expected the uuid of a match or a unique prefix, {len(found)} matches have it"
+            )
         return found[0]
 
     def pair_scores(self) -> dict[tuple[str, str], list[float]]:
-        """(first, second) -> the first's scores of all their games, as `payoffs` takes them.
+        """(first, second) -> the first's scores in all of their games, as `payoffs` takes them.
 
-        Of two members, the one that joined first comes first. A game is a map of a match, its score the mean of the two
+        The first is the member that joined earlier. A game is one map of a match; its score is the mean of the two
         battles: one of 0, 1/4, 1/2, 3/4 and 1.
         """
         with reading(self.path) as connection:
             return read_pair_scores(connection)
 
     def games(self) -> list[tuple[str, str, float, int]]:
-        """First member, second member, the first's score and the map's seed of every game, as they were recorded."""
+        """Of every game, in the order of recording: first member, second member, the first's score, the map's seed."""
         with reading(self.path) as connection:
             return list(read_map_games(connection))
 
     def unrated_matches(self) -> int:
-        """How many matches no period has yet."""
+        """Number of matches that no period has yet."""
         with reading(self.path) as connection:
             return count_unrated(connection)
 
     def close_period(self) -> int:
         """Rate all members by the matches since the last period, in one transaction. Returns the period's number.
 
-        A period without matches only makes the ratings of those still learning less certain.
+        A period without matches only makes the ratings of members that are still training less certain.
         """
         with writing(self.path) as connection:
             return self._close_period(connection)
 
     def rate_matches(self) -> bool:
-        """Close a period if there are matches that none has yet, and say whether; of several processes one does."""
+        """Close a period if there are unrated matches. Returns whether it did; of several processes only one does."""
         with writing(self.path) as connection:
             new = count_unrated(connection) > 0
             if new:
@@ -301,10 +303,10 @@ class League:
         return period.number
 
     def ratings(self, period: int | None = None) -> dict[str, Rating]:
-        """Ratings by member, in the order in which they joined.
+        """Ratings by member, in the order of joining.
 
-        Those after a period; by default after the last one, with members that joined since. Raises
-        LeagueError for a period that does not exist.
+        They are those after a period; by default after the last one, with members that joined since. Raises LeagueError
+        for a period that does not exist.
         """
         with reading(self.path) as connection:
             if period is None:
@@ -315,12 +317,12 @@ class League:
             return read_ratings(connection, period)
 
     def history(self) -> dict[int, dict[str, Rating]]:
-        """Period -> all ratings after it."""
+        """Number of a period -> all ratings after it."""
         with reading(self.path) as connection:
             return {period.number: read_ratings(connection, period.number) for period in read_periods(connection)}
 
     def standings(self) -> list[Standing]:
-        """All members, the strongest first."""
+        """All members, the highest rating first."""
         with reading(self.path) as connection:
             points: dict[str, list[float]] = {}
             for (first, second), scores in read_pair_scores(connection).items():
@@ -335,7 +337,7 @@ class League:
         return sorted(standings, key=lambda each: -each.rating.rating)
 
     def rebuild(self) -> int:
-        """Compute all ratings again from members, matches and periods. Returns how many of them changed."""
+        """Compute all ratings again from members, matches and periods. Returns how many ratings changed."""
         with writing(self.path) as connection:
             before = _all_ratings(connection)
             connection.execute("DELETE FROM ratings")
@@ -354,7 +356,7 @@ class League:
 
 
 def read_settings(path: Path, connection: sqlite3.Connection) -> LeagueSettings:
-    """The settings of the league in a folder. Raises LeagueError if they cannot be."""
+    """The settings of the league in a folder. Raises LeagueError if they are invalid."""
     try:
         settings: LeagueSettings = build(LeagueSettings, json.loads(read_meta(connection)["settings"]), "settings.")
     except (KeyError, ValueError) as error:

@@ -1,4 +1,4 @@
--- A league's tables. What happened is only ever added to; the ratings alone are derived and can be computed again.
+-- A league's tables. Rows of events are only ever added. The ratings alone are derived, and can be computed again.
 
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
@@ -11,8 +11,8 @@ CREATE TABLE members (
     kind TEXT NOT NULL CHECK (kind IN ('scripted', 'main', 'main_exploiter', 'league_exploiter', 'past')),
     state TEXT NOT NULL CHECK (state IN ('active', 'retired')),
     parent INTEGER REFERENCES members (id),
-    age INTEGER NOT NULL CHECK (age >= 0),        -- decisions that it was trained on
-    weights_sha256 TEXT UNIQUE,                   -- of policy.safetensors; names the folder, too
+    age INTEGER NOT NULL CHECK (age >= 0),        -- decisions of its training
+    weights_sha256 TEXT UNIQUE,                   -- of policy.safetensors; also the folder's name
     document_sha256 TEXT,                         -- of checkpoint.json
     created_at TEXT NOT NULL,                     -- UTC, for people to read: the order is that of the ids
     origin TEXT NOT NULL,                         -- JSON object
@@ -35,9 +35,9 @@ CREATE TABLE matches (
     scenario TEXT NOT NULL,
     config TEXT NOT NULL REFERENCES configs (hash),
     outcomes TEXT NOT NULL,                       -- JSON list: 1, 0 or -1 for the first member, two for each map
-    document TEXT NOT NULL,                       -- JSON object: the rest of what was played
-    content_sha256 TEXT NOT NULL UNIQUE,          -- of all of the above but id and uuid
-    stamp TEXT NOT NULL,                          -- JSON object: versions and hashes of what played it
+    document TEXT NOT NULL,                       -- JSON object: the rest of the match
+    content_sha256 TEXT NOT NULL UNIQUE,          -- of all columns above, except id and uuid
+    stamp TEXT NOT NULL,                          -- JSON object: versions and hashes that it was played with
     worker TEXT NOT NULL,
     played_at TEXT NOT NULL                       -- UTC, for people to read
 );
@@ -45,13 +45,13 @@ CREATE TABLE matches (
 CREATE INDEX matches_of_first ON matches (first);
 CREATE INDEX matches_of_second ON matches (second);
 
--- rating periods, with all that a period's ratings follow from besides the matches
+-- rating periods, with all inputs of a period's ratings besides the matches
 CREATE TABLE periods (
     number INTEGER PRIMARY KEY CHECK (number >= 1),
     last_match INTEGER NOT NULL,                  -- 0 if there were none yet
     last_member INTEGER NOT NULL,
     tau REAL NOT NULL,
-    drifting TEXT NOT NULL,                       -- JSON list of the ids of members still learning
+    drifting TEXT NOT NULL,                       -- JSON list of the ids of members still training
     pinned TEXT NOT NULL,                         -- JSON list of the ids of members whose rating is given
     closed_at TEXT NOT NULL                       -- UTC, for people to read
 );

@@ -1,8 +1,9 @@
 """A league as one file, to keep or to hand on.
 
-The file is a zip whose entries are stored as they are: the database and the members' files. Reading one writes nothing
-but what a league consists of, and nothing larger than the file itself. The zip has checksums of its entries, and `fsck`
-compares them with the hashes in the database.
+The file is a zip of uncompressed entries: the database and the members' files. Importing it writes only the files of a
+league, and nothing larger than the file itself. The zip has checksums of its entries, and `fsck` compares the members'
+files with the hashes in the database. An export is not signed: whoever changes the database and all checksums
+consistently makes another valid export.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _WRITTEN = "zip"
 
 
 def export_league(league: League, file: Path) -> None:
-    """Write a league into a new file, whole or not at all, as it is at one moment; it may be in use meanwhile.
+    """Write a league, as of one moment, into a new file, as a whole or not at all. The league may be in use.
 
-    Raises FileExistsError if there is something at `file`, OSError if it cannot be written, and LeagueError for a
+    Raises FileExistsError if `file` exists, OSError if it cannot be written, and LeagueError for a
     league with a member whose files are missing or altered.
     """
     if file.exists():
@@ -47,10 +48,10 @@ def export_league(league: League, file: Path) -> None:
 
 
 def import_league(file: Path, path: Path) -> League:
-    """Make a league in a new folder from an exported one, whole or not at all.
+    """Create a league in a new folder from an exported one, as a whole or not at all.
 
-    Raises LeagueError, with the reason, for a file that is no export, or damaged, or holds a damaged league;
-    FileExistsError if there is something at `path`; OSError if something cannot be read or written.
+    Raises LeagueError, with the reason, if the file is no export, is damaged, or holds a damaged league;
+    FileExistsError if `path` exists; OSError if something cannot be read or written.
     """
     with new_folder(path) as temporary:
         try:
@@ -93,18 +94,18 @@ def _write(league: League, folder: Path) -> None:
 
 
 def _checked_entries(archive: zipfile.ZipFile, file: Path) -> list[zipfile.ZipInfo]:
-    """The entries of an archive. Raises LeagueError for what is no league, or might be larger than the file."""
+    """The entries of an archive. Raises LeagueError if one is no part of a league, or could be larger than the file."""
     entries = archive.infolist()
     names = [info.filename for info in entries]
     if DATABASE_FILE not in names:
         raise LeagueError(f"{file}: damaged, or no export of a league (no {DATABASE_FILE})")
     if len(set(names)) < len(names):
-        raise LeagueError(f"{file}: damaged: it has an entry twice")
+        raise LeagueError(f"{file}: damaged: it has a duplicate entry")
     for info in entries:
         if info.filename != DATABASE_FILE and not _MEMBER_FILE.fullmatch(info.filename):
             raise LeagueError(f"{file}: {info.filename!r} is no part of a league")
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-            raise LeagueError(f"{file}: {info.filename!r}: expected entries that are stored as they are")
+            raise LeagueError(f"{file}: {info.filename!r}: expected uncompressed entries")
     return entries
 
 

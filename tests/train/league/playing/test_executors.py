@@ -108,7 +108,7 @@ def test_a_match_whose_workers_are_always_killed_is_given_up(path):
         over.set()
         killer.join()
     assert len(killed) == ATTEMPTS
-    assert str(caught.value).startswith(f"{long_job()}: given up, for 3 processes") and "code -9;" in str(caught.value)
+    assert str(caught.value).startswith(f"{long_job()}: given up: 3 processes") and "code -9;" in str(caught.value)
     assert workers() == before
 
 

@@ -124,7 +124,7 @@ def test_a_film_is_of_that_battle_from_that_side(league, recorded, tmp_path, mon
 
 
 def test_an_unknown_match(league):
-    with pytest.raises(LeagueError, match="expected the uuid of a match or its beginning, 0 have it"):
+    with pytest.raises(LeagueError, match="expected the uuid of a match or a unique prefix, 0 matches have it"):
         replay(league, "1234")
 
 

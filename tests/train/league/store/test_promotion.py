@@ -323,17 +323,17 @@ def test_no_other_promotion_gets_into_the_record(reigned, statement):
     ("statement", "subject", "problem"),
     [
         ("UPDATE promotions SET score = score + 0.1 WHERE id = 2", "2 of better", "the score of better does not fol"),
-        ("UPDATE promotions SET previous_score = 1 WHERE id = 2", "2 of better", "the score of worse does not follow"),
-        ("UPDATE promotions SET k = 0.5 WHERE id = 1", "1 of worse", "the score of worse does not follow from the"),
+        ("UPDATE promotions SET previous_score = 1 WHERE id = 2", "2 of better", "the score of worse is not that"),
+        ("UPDATE promotions SET k = 0.5 WHERE id = 1", "1 of worse", "the score of worse is not that of the"),
         ("UPDATE promotions SET period = 1 WHERE id = 2", "2 of better", "period 1 has no validation match"),
         (
             "UPDATE promotions SET validation = (SELECT uuid FROM matches WHERE id = 1) WHERE id = 2",
             "2 of better",
             "period 2 has no validation match 00000000-0000-0000-0000-000000000001 of the two",
         ),
-        ("UPDATE promotions SET member = 4 WHERE id = 1", "2 of better", "succeeds worse where unmet was champion"),
-        ("DELETE FROM promotions WHERE id = 1", "2 of better", "succeeds worse where None was champion"),
-        ("DELETE FROM promotions WHERE id = 2", "s", "2 have been recorded and 1 are there: some were deleted"),
+        ("UPDATE promotions SET member = 4 WHERE id = 1", "2 of better", "follows worse, but the champion was unmet"),
+        ("DELETE FROM promotions WHERE id = 1", "2 of better", "follows worse, but the champion was None"),
+        ("DELETE FROM promotions WHERE id = 2", "s", "2 were recorded and 1 remain: some were deleted"),
     ],
 )
 def test_an_altered_promotion_is_found(reigned, statement, subject, problem):

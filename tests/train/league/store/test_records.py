@@ -91,8 +91,8 @@ def test_the_content_is_what_was_played_and_not_who_played_it(members):
         (with_battle(1, map_hash="x"), "expected two battles"),
         (with_battle(0, seed=-1), r"seed: expected an integer in \[0, 2\*\*64\), got -1"),
         (with_battle(2, seed=500), "expected two battles"),
-        (with_battle(3, seconds=math.nan), "holds something that is no plain data"),
-        (with_battle(3, reason={1}), "holds something that is no plain data"),
+        (with_battle(3, seconds=math.nan), "holds a value that is no plain data"),
+        (with_battle(3, reason={1}), "holds a value that is no plain data"),
         (changed(config_hash=battle_hash(make_config(CONFIG, max_steps=13))), "was not played with the configuration"),
     ],
 )

@@ -93,8 +93,8 @@ def test_the_same_weights_join_once(league, tmp_path):
         ("scripted", None, None, "kind: expected one of main, main_exploiter, league_exploiter, past, got 'scripted'"),
         ("boss", None, None, "kind: expected one of"),
         ("main", "A!", None, "name 'A!': expected 1 to 32"),
-        ("main", "expert", None, "comes with the package"),
-        ("main", "one", None, "name 'one': is that of another member"),
+        ("main", "expert", None, "a built-in player"),
+        ("main", "one", None, "name 'one': another member has it"),
         ("main", None, "on", "no member 'on'; did you mean 'one'"),
     ],
 )
@@ -150,7 +150,9 @@ def test_what_is_recorded_is_read(league):
 def test_a_match_is_found_by_what_its_uuid_begins_with(league):
     league.record(dataclasses.replace(played("novice", "expert", number=9), uuid="f" * 8 + number_uuid(9)[8:]))
     assert league.match("ff").match == match("novice", "expert", number=9)
-    with pytest.raises(LeagueError, match="match '0000': expected the uuid of a match or its beginning, 3 have it"):
+    with pytest.raises(
+        LeagueError, match="match '0000': expected the uuid of a match or a unique prefix, 3 matches have it"
+    ):
         league.match("0000")
     with pytest.raises(LeagueError, match=r"match 'a%': .*, 0 have it"):
         league.match("a%")
@@ -182,7 +184,7 @@ def test_a_match_delivered_twice_counts_once(league):
     ],
 )
 def test_another_match_with_the_same_uuid_is_refused(league, other):
-    with pytest.raises(LeagueError, match=f"match {number_uuid(1)}: has been recorded already, with another content"):
+    with pytest.raises(LeagueError, match=f"match {number_uuid(1)}: is already recorded, with other content"):
         league.record(other)
     assert league.matches()[0].match == match("novice", "trivial", (1, 1, 0, 1), 1)
 
@@ -335,5 +337,5 @@ def test_impossible_names_are_refused(name):
 
 @pytest.mark.parametrize("name", [*BASELINES, "untrained"])
 def test_names_of_other_players_are_refused(name):
-    with pytest.raises(LeagueError, match=f"name '{name}': is the name of a player that comes with the package"):
+    with pytest.raises(LeagueError, match=f"name '{name}': is the name of a built-in player"):
         check_name(name)

@@ -202,10 +202,10 @@ def test_another_sound_database_is_refused(original, exported, tmp_path):
 
 def test_entries_that_could_be_larger_than_the_file_are_refused(exported, tmp_path):
     file = repack(exported, tmp_path / "league.zip", {}, zipfile.ZIP_DEFLATED)
-    with pytest.raises(LeagueError, match="expected entries that are stored as they are"):
+    with pytest.raises(LeagueError, match="expected uncompressed entries"):
         import_league(file, tmp_path / "new")
     shutil.copy(exported, file)
     with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(file, "a") as archive:
         archive.writestr(DATABASE_FILE, "x")
-    with pytest.raises(LeagueError, match="it has an entry twice"):
+    with pytest.raises(LeagueError, match="it has a duplicate entry"):
         import_league(file, tmp_path / "new")
