@@ -1,4 +1,4 @@
-"""The kinds of players that the trainer brings to commands such as `echelon evaluate`."""
+"""Kinds of players that the trainer adds to commands such as `echelon evaluate`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from echelon_train.errors import TrainError
 
 
 def checkpoint(folder: str, seed: int, *, deterministic: bool) -> Player:
-    """The policy of a checkpoint or of a run's last one, by its folder. Raises ConfigError where there is none."""
-    from echelon_train.checkpoints.players import checkpoint_player  # brings torch, which takes seconds
+    """The policy of a checkpoint folder, or of a run's last checkpoint. Raises ConfigError if there is none."""
+    from echelon_train.checkpoints.players import checkpoint_player  # imports torch, which takes seconds
 
     try:
         return checkpoint_player(folder, deterministic=deterministic)

@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and print the path of the checkpoint. Returns 130 after Ctrl-C, and 0 also when the time is up."""
+    """Train and print the path of the checkpoint. Returns 130 after Ctrl-C, and 0 also if the time limit is reached."""
     overrides = _overrides(args)
     if args.resume is not None:
         return _resume(args, overrides)
@@ -140,7 +140,7 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
 
 
 def _report(result: TrainResult, out: Path) -> int:
-    how = "Interrupted after" if result.interrupted else "Trained on" if result.done else "Time is up after"
+    how = "Interrupted after" if result.interrupted else "Trained on" if result.done else "Time limit reached after"
     print(f"{how} {result.steps:,} decisions.")
     print(f"Checkpoint: {result.checkpoint}")
     print(f"Evaluate:   echelon evaluate {out}")
@@ -175,11 +175,11 @@ def option(key: str) -> str:
 
 
 RENAMED_OPTIONS = {option(f"ppo.{old}"): option(f"ppo.{new}") for old, new in PPOConfig.RENAMED.items()}
-"""Options of earlier releases -> the present ones, for error messages."""
+"""Options of earlier releases -> present options, for error messages."""
 
 
 def _changeable() -> str:
-    """The options that a run may be resumed with."""
+    """The options that may accompany --resume."""
     return ", ".join(dict.fromkeys(re.sub(r"(mixture)\..*", r"\1.*", option(key)) for key in CHANGEABLE))
 
 
@@ -211,7 +211,7 @@ def _overrides(args: argparse.Namespace) -> dict[str, str]:
 
 
 def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Text by key, of texts of the form KEY=VALUE. Raises `ConfigError` for others."""
+    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError` for others."""
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")

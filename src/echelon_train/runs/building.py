@@ -80,9 +80,9 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
     )
     initial = weights_of(initial_policy(config))
     for name, tensor in weights_of(model.policy).items():
-        if name in initial:  # the return normaliser is the algorithm's
+        if name in initial:  # the return normaliser belongs to the algorithm
             tensor.copy_(initial[name])
     distributed.broadcast_tensors(
         weights_of(model.policy).values()
-    )  # the last bits of initial weights hang on the processor
+    )  # the last bits of initial weights depend on the processor
     return model

@@ -150,7 +150,7 @@ class Run:
                 model.learn(remaining, callback=callbacks, reset_num_timesteps=False)
             finally:
                 self._progress.close()
-            if self._stop.stopping:  # saved before the rollout that was cut short
+            if self._stop.stopping:  # saved before the rollout that was interrupted
                 steps = self._checkpoints.saved_steps
                 return TrainResult(self._checkpoints.saved, steps, self._stop.interrupted, done=False)
             checkpoint = self.save(model.num_timesteps)

@@ -63,7 +63,7 @@ def test_an_interrupted_run_says_how_to_resume_it(runs, capsys):
 def test_a_run_whose_time_is_up_succeeds_and_says_how_to_resume_it(runs, capsys):
     assert main(["train", "--max-minutes", "0.5"]) == 0
     printed = capsys.readouterr().out
-    assert "Time is up after 1,234 decisions.\n" in printed
+    assert "Time limit reached after 1,234 decisions.\n" in printed
     assert "Continue:   echelon train --resume runs/quickstart\n" in printed
 
 

@@ -1,4 +1,4 @@
-"""A policy or a scripted player joins a league, from the command line."""
+"""The command `echelon league add`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KIND = "past"
 
 
 def run_add(args: argparse.Namespace) -> int:
-    """Make a policy or a scripted player a member."""
+    """Add a policy or a scripted player as a member."""
     league = League.open(args.league)
     member = _join(league, args)
     document = {

@@ -1,4 +1,4 @@
-"""The options of the commands of a league; each command is the module of its name in this package."""
+"""Options of the commands of `echelon league`. Each command is the module of its name in this package."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class _Commands:
         self._subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(self, name: str, summary: str, *, module: str = "", league: bool = True) -> argparse.ArgumentParser:
-        """Declare a command and, unless the command makes it, the folder of the league.
+        """Declare a command, with the league's folder as its first argument unless `league` is false.
 
-        The function is `run_NAME` in the module of the name, or in `module`.
+        The summary is a sentence. `run_NAME` of the module NAME, or of `module`, runs the command.
         """
-        command = self._subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        command = self._subparsers.add_parser(name, help=summary, description=summary)
         if league:
             command.add_argument("league", type=Path, metavar="LEAGUE", help="folder of the league")
         command.add_argument("--json", action="store_true", help="print JSON")
@@ -50,7 +50,7 @@ class _Commands:
 
 
 def _add_setup(commands: _Commands) -> None:
-    add = commands.add("init", "make a league", league=False).add_argument
+    add = commands.add("init", "Create a league.", league=False).add_argument
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")
     add("--anchor", metavar="LEVEL", help="scripted player that keeps its rating of 1500 (default: novice)")
     add("--tau", type=positive_number, metavar="X", help="tau of Glicko-2: how fast volatilities change (default: 0.5)")
@@ -60,55 +60,55 @@ def _add_setup(commands: _Commands) -> None:
         metavar="LEVEL",
         help="first members besides the anchor: scripted players, or all for the five levels (default: all)",
     )
-    add = commands.add("add", "make a policy or a scripted player a member").add_argument
+    add = commands.add("add", "Add a policy or a scripted player as a member.").add_argument
     add("player", metavar="PLAYER", help="run or checkpoint folder, or scripted player")
-    add("--kind", help="main, main_exploiter or league_exploiter if it is still being trained (default: past)")
+    add("--kind", help="main, main_exploiter or league_exploiter if it is still training (default: past)")
     add("--name", help="its name in the league (default: its kind and a number)")
     add("--parent", metavar="NAME", help="member that it was trained from")
 
 
 def _add_reports(commands: _Commands) -> None:
-    add = commands.add("standings", "show the members by rating").add_argument
+    add = commands.add("standings", "Show the members by rating.").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the Bradley-Terry strengths into a new picture")
     add(
         "--curve-picture",
         type=Path,
         metavar="FILE",
-        help="draw the ratings over the training decisions",
+        help="draw the ratings over the decisions of training into a new picture",
     )
-    add = commands.add("matrix", "show the mean score of every pair and the Nash weights").add_argument
+    add = commands.add("matrix", "Show the mean score of every pair and the Nash weights.").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the matrix and the ratings into a new picture")
     add("--nash-picture", type=Path, metavar="FILE", help="draw the Nash mixture into a new picture")
-    add = commands.add("history", "show the ratings after each rating period").add_argument
+    add = commands.add("history", "Show the ratings after each rating period.").add_argument
     add("--all", action="store_true", help="retired members as well")
     add("--picture", type=Path, metavar="FILE", help="draw the ratings over the periods into a new picture")
 
 
 def _add_playing(commands: _Commands) -> None:
-    play = commands.add("play", "play matches and rate the members")
+    play = commands.add("play", "Play matches and rate the members.")
     add = play.add_argument
     add(
         "players",
         nargs="*",
         metavar="PLAYER",
-        help="two members, for one match (default: matches of all, until their ratings are known well enough)",
+        help="two members, for one match (default: matches of all members until their ratings are known well enough)",
     )
     _add_scenario(play)
     add("--maps", type=positive, default=10, metavar="N", help="maps of a match, each from both sides (default: 10)")
     add("--until-rd", type=positive_number, metavar="X", help="target rating deviation, points (default: 75)")
-    add("--max-matches", type=positive, metavar="N", help="most matches of a rating run (default: 1000)")
+    add("--max-matches", type=positive, metavar="N", help="largest number of matches in a rating run (default: 1000)")
     where = play.add_mutually_exclusive_group()
     where.add_argument(
         "--processes", type=positive, default=1, metavar="N", help="processes that play (default: %(default)s)"
     )
     where.add_argument("--ray", action="store_true", help="play on a Ray cluster")
-    exploit = commands.add("exploit", "train a best response to a member and measure its exploitability")
+    exploit = commands.add("exploit", "Train a best response to a member and measure its exploitability.")
     add = exploit.add_argument
     add("name", metavar="NAME", help="name of the member")
     add("--config", metavar="CONFIG", help="run config, see echelon train (default: skirmish, in the league's battles)")
-    _add_scenario(exploit, "the run config's, or without one the league's")
+    _add_scenario(exploit, "that of --config; without it, the league's")
     add("--steps", type=positive, metavar="N", help="decisions to train on (default: the run config's)")
     add("--seed", type=non_negative, metavar="N", help="seed of the run (default: the run config's)")
     add(
@@ -118,17 +118,17 @@ def _add_playing(commands: _Commands) -> None:
         metavar="N",
         help="battles of the evaluation, an even number (default: 200)",
     )
-    add("--max-minutes", type=positive_number, metavar="X", help="stop training after this time, whatever the steps")
+    add("--max-minutes", type=positive_number, metavar="X", help="time limit of training")
     add("--out", type=Path, metavar="FOLDER", help="run folder, new or to be resumed (default: a new one in runs)")
-    add = commands.add("replay", "play a recorded match again, battle for battle").add_argument
-    add("match", nargs="?", metavar="MATCH", help="uuid of a match, or its beginning (default: list the last matches)")
-    add("--force", action="store_true", help="play it although the versions have changed since")
-    add("--gif", type=Path, metavar="FILE", help="film a battle of it into a new file, instead of playing all")
+    add = commands.add("replay", "Play a recorded match again, or film one of its battles.").add_argument
+    add("match", nargs="?", metavar="MATCH", help="uuid of a match or its prefix (default: list the last matches)")
+    add("--force", action="store_true", help="play the match even if versions have changed since")
+    add("--gif", type=Path, metavar="FILE", help="film one battle into a new file instead")
     add("--battle", type=non_negative, metavar="N", help="number of the battle to film, from 0 (default: 0)")
 
 
 def _add_champions(commands: _Commands) -> None:
-    promote = commands.add("promote", "make a member the champion if it beats the present one")
+    promote = commands.add("promote", "Promote a member to champion after a match against the current one.")
     promote.add_argument("name", metavar="NAME", help="name of the member")
     promote.add_argument(
         "--k",
@@ -141,7 +141,7 @@ def _add_champions(commands: _Commands) -> None:
     promote.add_argument(
         "--maps", type=positive, default=50, metavar="N", help="maps of the match with the champion (default: 50)"
     )
-    retire = commands.add("retire", "retire a member; its matches still count")
+    retire = commands.add("retire", "Retire a member; its matches still count.")
     retire.add_argument("name", metavar="NAME", help="name of the member")
 
 
@@ -150,10 +150,10 @@ def _add_scenario(command: argparse.ArgumentParser, default: str = _USUAL_BATTLE
 
 
 def _add_upkeep(commands: _Commands) -> None:
-    commands.add("rebuild", "compute all ratings again from the matches")
-    commands.add("fsck", "check the league for damage")
-    add = commands.add("export", "write the league into one file", module="transfer").add_argument
+    commands.add("rebuild", "Compute all ratings again from the matches.")
+    commands.add("fsck", "Check the league for damage.")
+    add = commands.add("export", "Write the league to one file.", module="transfer").add_argument
     add("file", type=Path, metavar="FILE", help="new file")
-    add = commands.add("import", "make a league from an exported one", module="transfer", league=False).add_argument
+    add = commands.add("import", "Create a league from an exported one.", module="transfer", league=False).add_argument
     add("file", type=Path, metavar="FILE", help="exported league")
     add("league", type=Path, metavar="LEAGUE", help="new folder for it")

@@ -1,4 +1,4 @@
-"""On what a league's matches are played."""
+"""The battle configuration of a league's matches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _SCENARIO = "skirmish"
 
 
 def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, str]:
-    """The scenario of a name, or what the league's newest policy was trained on, or the default; and what to call it.
+    """The battle configuration of a league's matches, and its name.
 
-    Battles are as training plays them. Raises ConfigError for an unknown scenario, LeagueError and CheckpointError for
+    It is the named scenario; without a name, what the newest policy was trained on, or else the default. Battles are
+    configured as in training. Raises ConfigError for an unknown scenario, LeagueError and CheckpointError for
     a policy that cannot be read.
     """
     policies = [member.name for member in league.members() if member.weights_sha256 is not None]
@@ -27,6 +28,6 @@ def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, s
 
 
 def _name(config: BattleConfig) -> str:
-    """The scenario that has a configuration, if there is one."""
+    """The name of the scenario with a configuration; "trained" if there is none."""
     wanted = battle_hash(config)
     return next((name for name in scenarios() if battle_hash(battle_config(name)) == wanted), "trained")

@@ -1,4 +1,4 @@
-"""What all games of a league say together, and where it contradicts the ratings."""
+"""Analysis of all games of a league: strengths, mispredicted pairs and cycles."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from echelon_train.league.ratings.glicko2 import RATINGS, Rating
 from echelon_train.league.ratings.payoffs import Misprediction, Payoffs, mispredictions, payoffs
 from echelon_train.league.store.registry import League
 
-_MOST_PAIRS = 3  # of which a warning tells
+_MOST_PAIRS = 3  # that a warning names
 
 
 @dataclass(frozen=True)
 class Insight:
-    """The games of all members of a league, retired ones as well, for the ratings come from these games."""
+    """Analysis of the games of all members, also retired ones, because the ratings come from all games."""
 
     ratings: Mapping[str, Rating]
     payoffs: Payoffs
     strengths: Strengths  # on the scale of the league's anchor
-    mispredictions: list[Misprediction]  # by the ratings
-    unexplained: list[Misprediction]  # by the strengths, too
+    mispredictions: list[Misprediction]  # of the ratings
+    unexplained: list[Misprediction]  # of the strengths, too
     cycle: CycleScore
 
     def strength(self, name: str) -> tuple[float, float, float] | None:
-        """A member's Bradley-Terry strength with the ends of its interval; None if it has not played."""
+        """A member's Bradley-Terry strength and the ends of its interval; None if it has not played."""
         place = self.payoffs.members.index(name)
         if not self.payoffs.games[place].any():
             return None
@@ -39,7 +39,7 @@ class Insight:
 
 
 def look_into(league: League) -> Insight:
-    """Fit what there is to fit. Raises LeagueError for a damaged league."""
+    """Analyse a league's games. Raises LeagueError for a damaged league."""
     ratings = league.ratings()
     games = payoffs([*ratings], league.pair_scores())
     anchor = league.settings.anchor
@@ -53,13 +53,13 @@ def look_into(league: League) -> Insight:
 
 
 def payoffs_among(league: League, members: Sequence[str]) -> Payoffs:
-    """The games among some members."""
+    """The games among the named members."""
     scores = {pair: games for pair, games in league.pair_scores().items() if set(pair) <= set(members)}
     return payoffs(members, scores)
 
 
 def warnings_document(insight: Insight) -> dict[str, Any]:
-    """For JSON."""
+    """The warnings for JSON."""
     return {
         "mispredictions": [
             {**asdict(pair), "explained_by_strengths": pair not in insight.unexplained}
@@ -70,7 +70,7 @@ def warnings_document(insight: Insight) -> dict[str, Any]:
 
 
 def format_warnings(insight: Insight) -> list[str]:
-    """Where the ratings are not to be trusted; nothing, if there is no reason."""
+    """Warnings about ratings that the games contradict; empty if there are none."""
     lines = []
     pairs = insight.mispredictions
     if pairs:

@@ -1,4 +1,4 @@
-"""Checks of a league for damage, from the command line."""
+"""The command `echelon league fsck`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DAMAGED = 1  # exit code
 
 
 def run_fsck(args: argparse.Namespace) -> int:
-    """Look for damage. Returns 1 if there is some."""
+    """Check a league for damage. Returns 1 if it is damaged."""
     findings = fsck(args.league)
     lines = [f"{args.league}: {plural(len(findings), 'finding') if findings else 'nothing is damaged'}"]
     for finding in findings:

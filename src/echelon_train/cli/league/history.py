@@ -1,4 +1,4 @@
-"""The ratings after each rating period, from the command line."""
+"""The command `echelon league history`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from echelon_train.league.plots import save_rating_history
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.registry import League
 
-_PERIODS = 5  # that a table has place for
+_PERIODS = 5  # columns of the table
 _PERIOD_COLUMN = 12
 
 
 def run_history(args: argparse.Namespace) -> int:
-    """Show the ratings after some periods, evenly spread, or as JSON after all."""
+    """Show the ratings after a few evenly spaced periods; JSON has all periods."""
     check_pictures(args.picture)
     league = League.open(args.league)
     active = {member.name for member in league.members() if args.all or member.state == "active"}
@@ -50,7 +50,7 @@ def run_history(args: argparse.Namespace) -> int:
 
 
 def _format_history(history: Mapping[int, Mapping[str, Rating]]) -> list[str]:
-    """A row for each member, the best first, in a few of the periods."""
+    """One row per member, the highest rating first, with a few of the periods."""
     periods = [*history]
     places = np.unique(np.linspace(0, len(periods) - 1, min(_PERIODS, len(periods))).round().astype(int))
     chosen = [periods[place] for place in places]
@@ -64,4 +64,4 @@ def _format_history(history: Mapping[int, Mapping[str, Rating]]) -> list[str]:
         [shorten(name, NAME) for name in names], [f"period {period}" for period in chosen], cells, _PERIOD_COLUMN
     )
     shown = "" if len(chosen) == len(periods) else f"; {len(chosen)} of {len(periods)} periods, all with --json"
-    return [*lines, f"ratings with the reach of their 95 % intervals{shown}"]
+    return [*lines, f"ratings ± half of their 95 % intervals{shown}"]

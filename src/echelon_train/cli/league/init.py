@@ -1,4 +1,4 @@
-"""A new league of scripted players, from the command line."""
+"""The command `echelon league init`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ALL = "all"
 
 
 def run_init(args: argparse.Namespace) -> int:
-    """Make a league of scripted players, and say what to do next."""
+    """Create a league of scripted players, and print the next commands."""
     chosen = {"anchor": args.anchor, "tau": args.tau}
     settings = LeagueSettings(**{name: value for name, value in chosen.items() if value is not None})
     scripted = _scripted(args.scripted, settings.anchor)
@@ -29,9 +29,9 @@ def run_init(args: argparse.Namespace) -> int:
         f"{settings.anchor} anchors the scale with a rating of 1500.",
         "",
         "Next:",
-        f"  echelon league add {args.league} RUN      # a policy joins",
-        f"  echelon train --league {args.league}      # self-play, which leaves snapshots there",
-        f"  echelon league play {args.league}         # all members get a rating",
+        f"  echelon league add {args.league} RUN      # add a policy",
+        f"  echelon train --league {args.league}      # self-play, which adds snapshots",
+        f"  echelon league play {args.league}         # rate all members",
         f"  echelon league standings {args.league}",
     ]
     deliver(args, document, lines)

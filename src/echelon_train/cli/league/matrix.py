@@ -1,4 +1,4 @@
-"""The payoff matrix and the Nash average of a league, from the command line."""
+"""The command `echelon league matrix`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COLUMN = 6
 
 
 def run_matrix(args: argparse.Namespace) -> int:
-    """Show the scores of all pairs, the best mixture of members, and whether ratings can describe the league."""
+    """Show the scores of all pairs, the Nash mixture, and whether ratings can describe the league."""
     check_pictures(args.picture, args.nash_picture)
     league = League.open(args.league)
     shown = [each.member.name for each in league.standings() if args.all or each.member.state == "active"]
@@ -78,7 +78,7 @@ def _format(games: Payoffs, average: NashAverage, insight: Insight) -> list[str]
             f"{round(average.advantage[place]) + 0:>12}"
         )
     filled, size = int(average.filled.sum()) // 2, len(games.members)
-    lines.append("Nash weight: share in the best mixture; advantage: points against that mixture")
+    lines.append("Nash weight: share in the Nash mixture; advantage: points against that mixture")
     if filled:
         pairs = size * (size - 1) // 2
         lines.append(f"{filled} of {plural(pairs, 'pair')} have not played: predicted by the ratings")

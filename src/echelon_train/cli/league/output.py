@@ -1,4 +1,4 @@
-"""How the commands of a league answer: as JSON, or in lines of at most `WIDTH` columns."""
+"""Output of the commands of `echelon league`: JSON, or lines of at most `WIDTH` columns."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ NAME = 18
 """Columns for a member's name at the beginning of a row."""
 
 REACH = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-"""How many deviations an interval reaches to either side."""
+"""Half of an interval, in deviations."""
 
 
 def deliver(args: argparse.Namespace, document: Mapping[str, Any], lines: Sequence[str]) -> None:
-    """Print what a command has to say."""
+    """Print the result of a command."""
     print(json.dumps(document, indent=2, allow_nan=False) if args.json else "\n".join(lines), flush=True)
 
 
 def working(text: str) -> Status:
-    """A context in which something takes long; a terminal shows what it is, on stderr."""
+    """A context that shows on stderr what takes long, if that is a terminal."""
     return Console(stderr=True).status(text)
 
 
 def known(value: float) -> float | None:
-    """A number for JSON, which has none that are not known."""
+    """A number for JSON: None instead of NaN."""
     return None if math.isnan(value) else float(value)
 
 
 def plural(number: int, what: str, several: str | None = None) -> str:
-    """A number of things in words, such as ``"1 match"``."""
+    """A number with its noun, such as ``"1 match"``."""
     return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 def percent(value: float) -> str:
-    """A share as ``"52.1"``, or ``"-"`` where it is not known."""
+    """A share in percent, such as ``"52.1"``; ``"-"`` for NaN."""
     return "-" if math.isnan(value) else f"{100 * value:.1f}"
 
 
 def format_rating(rating: Rating) -> str:
-    """A rating with how far its interval reaches to either side, such as ``"1523 ± 172"``."""
+    """A rating and half of its interval, such as ``"1523 ± 172"``."""
     return f"{rating.rating:.0f} ± {REACH * rating.deviation:.0f}"
 
 
@@ -73,7 +73,7 @@ def rating_document(rating: Rating) -> dict[str, float]:
 
 
 def match_document(played: PlayedMatch) -> dict[str, Any]:
-    """A match for JSON; its score is the first player's, with its interval."""
+    """A match for JSON. The score, with its interval, is that of the first player."""
     match = played.match
     return {
         "uuid": played.uuid,
@@ -92,7 +92,7 @@ def match_document(played: PlayedMatch) -> dict[str, Any]:
 
 
 def describe_match(played: PlayedMatch) -> list[str]:
-    """A match in words."""
+    """A match as text."""
     match = played.match
     maps = plural(len(match.battles) // 2, "map")
     return [
@@ -104,12 +104,12 @@ def describe_match(played: PlayedMatch) -> list[str]:
 
 
 def wrap(text: str) -> list[str]:
-    """A sentence in lines, all but the first indented."""
+    """A sentence wrapped into lines; all but the first are indented."""
     return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Cells with names of rows and columns, in blocks of as many columns of a `width` as a line has place for."""
+    """A table with names of rows and columns, in blocks of as many columns of `width` as fit into a line."""
     label = max(map(len, rows))
     block = (WIDTH - label) // width
     lines = []
@@ -122,7 +122,7 @@ def grid(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[s
 
 
 def check_pictures(*paths: Path | None) -> None:
-    """Raise ConfigError or OSError where a picture could not be written, before anything is computed."""
+    """Raise ConfigError or OSError for a picture that cannot be written, before anything is computed."""
     formats = sorted(FigureCanvasBase.get_supported_filetypes())
     given = [path for path in paths if path is not None]
     for path in given:
@@ -134,7 +134,7 @@ def check_pictures(*paths: Path | None) -> None:
 
 
 def check_new_file(path: Path) -> None:
-    """Raise OSError if there is something at a path, or no folder that it could be in."""
+    """Raise OSError if a path exists, or its parent folder does not."""
     if path.exists():
         raise FileExistsError(errno.EEXIST, "exists already, choose another name", str(path))
     if not path.parent.is_dir():

@@ -1,4 +1,4 @@
-"""Matches of a league, from the command line: a rating run, or one pairing."""
+"""The command `echelon league play`: a rating run, or one match."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNTIL_RD, _MOST_MATCHES = 75.0, 1000
 
 
 def run_play(args: argparse.Namespace) -> int:
-    """Play, record and rate. Returns 130 after Ctrl-C, when all matches that were over are recorded and rated."""
+    """Play, record and rate matches. Returns 130 after Ctrl-C; finished matches are then recorded and rated."""
     _check(args)
     league = League.open(args.league)
     config, scenario = choose_battle(league, args.scenario)
@@ -69,7 +69,7 @@ def run_play(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise ConfigError for options that do not go together."""
+    """Raise ConfigError for options that exclude each other."""
     if len(args.players) not in (0, 2):
         raise ConfigError(f"expected two players, or none for a rating run, got {', '.join(args.players)}")
     for option, value in (("--until-rd", args.until_rd), ("--max-matches", args.max_matches)):
@@ -106,7 +106,7 @@ def _format(
         lines = [line for match in played for line in describe_match(match)]
     elif result.reached:
         lines = wrap(
-            f"{number} in {scenario}: no rating's deviation is above {args.until_rd or _UNTIL_RD:g} points any more."
+            f"{number} in {scenario}: all rating deviations are at most {args.until_rd or _UNTIL_RD:g} points."
         )
     else:
         uncertain = max(result.deviations, key=lambda name: result.deviations[name])

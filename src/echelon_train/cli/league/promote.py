@@ -1,4 +1,4 @@
-"""The champion of a league, from the command line."""
+"""The command `echelon league promote`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from echelon_train.league.store.registry import League
 
 
 def run_promote(args: argparse.Namespace) -> int:
-    """Make a member the champion if it has earned it, and say what was compared. Returns 1 if another one stays it."""
+    """Make a member the champion if it qualifies, and print the comparison. Returns 1 if it is not the champion."""
     if not 0 <= args.k < math.inf:
         raise ConfigError(f"--k: expected a number of at least 0, got {args.k}")
     league = League.open(args.league)

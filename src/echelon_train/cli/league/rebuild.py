@@ -1,4 +1,4 @@
-"""Ratings computed again from the matches, from the command line."""
+"""The command `echelon league rebuild`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from echelon_train.league.store.registry import League
 
 
 def run_rebuild(args: argparse.Namespace) -> int:
-    """Compute all ratings again from the matches, and say how many changed."""
+    """Compute all ratings again from the matches, and print how many changed."""
     changed = League.open(args.league).rebuild()
-    before = "as they were" if not changed else f"{plural(changed, 'of them was', 'of them were')} different before"
-    deliver(args, {"league": str(args.league), "changed": changed}, [f"All ratings are computed again: {before}."])
+    number = "none has" if not changed else plural(changed, "rating has", "ratings have")
+    lines = [f"All ratings are computed again: {number} changed."]
+    deliver(args, {"league": str(args.league), "changed": changed}, lines)
     return 0

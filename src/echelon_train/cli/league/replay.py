@@ -1,4 +1,4 @@
-"""The recorded matches of a league, and playing them again."""
+"""The command `echelon league replay`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _FILM = ".gif"
 
 
 def run_replay(args: argparse.Namespace) -> int:
-    """Play a match again, film a battle of it, or list the last matches. Returns 1 if a battle ends differently."""
+    """Play a match again, film one of its battles, or list the last matches. Returns 1 if a battle ends differently."""
     _check(args)
     league = League.open(args.league)
     if args.match is None:
         return _list(league, args)
     if args.gif is not None:
         return _film(league, args)
-    with working("playing it again"):
+    with working("playing the match again"):
         again = replay(league, args.match, force=args.force)
     document = {
         **match_document(again.played),
@@ -57,9 +57,9 @@ def run_replay(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise ConfigError for options that do not go together, and OSError where a film could not be written."""
+    """Raise ConfigError for options that exclude each other, and OSError for a film that cannot be written."""
     if args.match is None and (args.force or args.gif is not None):
-        raise ConfigError("expected the MATCH that is to be played again; without options its last matches are listed")
+        raise ConfigError("expected the MATCH to play again; without options the last matches are listed")
     if args.battle is not None and args.gif is None:
         raise ConfigError("--battle: goes with --gif")
     if args.gif is not None:

@@ -1,4 +1,4 @@
-"""Members that leave a league, from the command line."""
+"""The command `echelon league retire`."""
 
 from __future__ import annotations
 

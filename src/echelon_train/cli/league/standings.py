@@ -1,4 +1,4 @@
-"""The ratings of a league's members, from the command line."""
+"""The command `echelon league standings`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORT_KINDS = {"main_exploiter": "main expl.", "league_exploiter": "league expl
 
 
 def run_standings(args: argparse.Namespace) -> int:
-    """Show the members, the strongest first."""
+    """Show the members, the highest rating first."""
     check_pictures(args.picture, args.curve_picture)
     league = League.open(args.league)
     standings = league.standings()
@@ -60,7 +60,7 @@ def run_standings(args: argparse.Namespace) -> int:
 def _draw_curve(path: Path, ranked: list[Standing], title: str) -> None:
     members = [each.member for each in ranked]
     if all(member.kind == "scripted" for member in members):
-        raise LeagueError(f"{title}: {path} would show what training brought, and no member has learned")
+        raise LeagueError(f"{title}: {path} would show the ratings over training, but no member is a policy")
     save_rating_curve(path, members, {each.member.name: each.rating for each in ranked}, title=title)
 
 
@@ -107,5 +107,5 @@ def _format(document: Mapping[str, Any], ranked: list[Standing], insight: Insigh
     lines += wrap(legend)
     unrated = document["unrated_matches"]
     if unrated:
-        lines.append(f"{plural(unrated, 'match is', 'matches are')} not rated yet: the next period has them")
+        lines.append(f"{plural(unrated, 'match is', 'matches are')} not rated yet: the next period rates them")
     return [*lines, *format_warnings(insight)]

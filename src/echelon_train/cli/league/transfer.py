@@ -1,4 +1,4 @@
-"""Export and import of a league, from the command line."""
+"""The commands `echelon league export` and `echelon league import`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from echelon_train.league.store.transfer import export_league, import_league
 
 
 def run_export(args: argparse.Namespace) -> int:
-    """Write a league into one file."""
+    """Write a league to one file."""
     league = League.open(args.league)
     export_league(league, args.file)
     size = args.file.stat().st_size
@@ -20,7 +20,7 @@ def run_export(args: argparse.Namespace) -> int:
 
 
 def run_import(args: argparse.Namespace) -> int:
-    """Make a league from an exported one."""
+    """Create a league from an exported one."""
     members = import_league(args.file, args.league).members()
     document = {"league": str(args.league), "members": [member.name for member in members]}
     deliver(args, document, [f"{args.league}: {plural(len(members), 'member')}"])

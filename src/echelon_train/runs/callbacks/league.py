@@ -1,4 +1,4 @@
-"""Training in a league: results against opponents, the members before every rollout, snapshots, and restarts."""
+"""Training in a league: results against opponents, snapshots and resets."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from echelon_train.tensor_files import weights_of
 
 
 class LeagueCallback(BaseCallback):  # type: ignore[misc]
-    """Keeps a learner's `LeagueLearner`, and leaves its snapshots in the league.
+    """Updates a run's `LeagueLearner`, and adds its snapshots to the league.
 
-    Before every rollout it reads the league's members again, and copies the learner's weights to its own opponent.
+    Before every rollout it reads the league's members again, and copies the policy's weights to the learner's opponent
+    `SELF`.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self.opponents.refresh(SELF)
 
     def state_dict(self) -> dict[str, Any]:
-        """Of the learner's `LeagueLearner`."""
+        """The state of the `LeagueLearner`."""
         return self._learner.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -86,7 +87,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps
-        if self._learner.announced is not None:  # by a process that was stopped before it could publish, or just after
+        if self._learner.announced is not None:  # by a process that stopped before it published, or just after
             self._publish(self._last_checkpoint())
         elif distributed.broadcast_object(lambda: self._learner.snapshot_due(steps)):
             self._learner.announce(steps)

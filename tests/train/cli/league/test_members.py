@@ -28,7 +28,7 @@ def names(league):
 def test_init(options, members, commands, tmp_path):
     path = tmp_path / "league"
     lines = commands.lines("init", path, *options)
-    assert f"  echelon league play {path}         # all members get a rating" in lines
+    assert f"  echelon league play {path}         # rate all members" in lines
     league = League.open(path)
     assert league.settings == LeagueSettings()
     assert names(league) == members

@@ -60,7 +60,7 @@ def test_a_rating_run_until_all_is_known(commands, league, tiny):
     assert document["rating_run"]["reached"] is True
     assert document["rating_run"]["matches"] == len(document["matches"]) == len(league.matches()) > 0
     assert max(document["rating_run"]["deviations"].values()) <= 120
-    expected = f"0 matches in {tiny}: no rating's deviation is above 120 points any more."
+    expected = f"0 matches in {tiny}: all rating deviations are at most 120 points."
     assert commands.text(*arguments) == f"{expected} Standings: echelon league standings {league.path}"
 
 

@@ -213,5 +213,5 @@ def test_the_picture_of_the_curve(commands, league, tmp_path):
     assert "exists already" in commands.refusal("standings", league.path, "--curve-picture", picture)
     scripted = League.create(tmp_path / "scripted")
     message = commands.refusal("standings", scripted.path, "--curve-picture", tmp_path / "none.svg")
-    assert "no member has learned" in message
+    assert "no member is a policy" in message
     assert not (tmp_path / "none.svg").exists()

@@ -14,7 +14,7 @@ from train.league.leagues import saved
 
 def test_rebuild(commands, league):
     ratings = league.ratings()
-    assert commands.lines("rebuild", league.path) == ["All ratings are computed again: as they were."]
+    assert commands.lines("rebuild", league.path) == ["All ratings are computed again: none has changed."]
     with sqlite3.connect(league.path / DATABASE_FILE) as connection:
         connection.execute("UPDATE ratings SET rating = rating + 1 WHERE member = 2")
     connection.close()
