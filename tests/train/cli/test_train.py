@@ -12,7 +12,7 @@ from echelon_train.config.files import load_run_config, run_config_descriptions,
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """What training is asked for, instead of training; in an empty working directory."""
+    """The arguments of training, which does not run; in an empty working directory."""
     asked = []
     fake = ModuleType("echelon_train.runs.training")
 
@@ -78,7 +78,7 @@ def test_a_run_whose_time_is_up_succeeds_and_says_how_to_resume_it(runs, capsys)
         (["skirmish", "--out", "there"], "there"),
     ],
 )
-def test_the_folder_is_called_after_what_was_asked_for(runs, arguments, folder):
+def test_the_folder_is_named_after_the_request(runs, arguments, folder):
     Path("configs").mkdir()
     Path("configs", "mine.toml").write_text('scenario = "duel"\n')
     assert main(["train", *arguments]) == 0
@@ -185,5 +185,5 @@ def test_the_help_lists_every_setting(capsys, monkeypatch):
     assert "--resume accepts new values of --steps, --device" in words
 
 
-def test_every_setting_says_what_it_is():
+def test_every_setting_has_a_help_text():
     assert [setting.key for setting in settings() if not setting.help] == []

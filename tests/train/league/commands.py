@@ -1,4 +1,4 @@
-"""The commands of a league, in this process."""
+"""The commands of `echelon league`, in this process."""
 
 import json
 
@@ -17,7 +17,7 @@ size = 48
 
 
 class Commands:
-    """Runs ``echelon league``; every line that it prints for a person has at most 80 columns, unless it has a path."""
+    """Runs ``echelon league``. Every line of text has at most 80 columns, unless it has a path."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -31,7 +31,7 @@ class Commands:
         return lines
 
     def text(self, *arguments: object, code: int = 0) -> str:
-        """What it prints, in one line."""
+        """The output of a command, in one line."""
         return " ".join(" ".join(self.lines(*arguments, code=code)).split())
 
     def json(self, *arguments: object, code: int = 0) -> dict:
@@ -41,7 +41,7 @@ class Commands:
         return json.loads(captured.out)
 
     def refusal(self, *arguments: object) -> str:
-        """The one line that a command prints that is refused."""
+        """The one line that a refused command prints."""
         try:
             code = main(["league", *map(str, arguments)])
         except SystemExit as error:

@@ -1,4 +1,4 @@
-"""Leagues of known strengths: games drawn for members of known strengths, also cyclic ones."""
+"""Simulated games of members with known strengths, also cyclic ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from echelon_train.league.ratings.payoffs import Payoffs, payoffs
 Array = NDArray[np.float64]
 
 POINTS = 400 / np.log(10)
-"""Of a logit."""
+"""Points per logit."""
 
 
 def ahead(strengths: Array) -> Array:
@@ -20,16 +20,16 @@ def ahead(strengths: Array) -> Array:
 
 
 def circle(members: int, by: float) -> Array:
-    """Logits (P, P) of members: each beats the next, and is beaten by the next but one: P is a multiple of 3."""
+    """Logits (P, P): each member beats the next and loses to the next but one. P is a multiple of 3."""
     steps = (np.arange(members) - np.arange(members)[:, None]) % 3
     return by * np.array([0.0, 1.0, -1.0])[steps]
 
 
 def draw_scores(rng: np.random.Generator, win: float, games: int, *, alike: float = 0.3, drawn: float = 0.2) -> Array:
-    """Scores (games,) whose mean is `win` on the average.
+    """Scores (games,) with the expected value `win`.
 
-    In a share `alike` of the games both battles end alike, in the others they are independent; `drawn` is how many
-    battles are drawn, in units of as many as could be.
+    Both battles end alike in a share `alike` of the games, and are independent in the others. `drawn` is the number of
+    draws, as a share of the largest possible number.
     """
     half = drawn * min(win, 1 - win)
     chance = rng.random((games, 2))
@@ -44,7 +44,7 @@ def names(members: int) -> list[str]:
 
 
 def draw_league(rng: np.random.Generator, logits: Array, games: int, *, neighbours: int = 99, **each: float) -> Payoffs:
-    """The games of all pairs at most so many places apart."""
+    """The games of all pairs that are at most `neighbours` places apart."""
     members = names(len(logits))
     scores = {}
     for i, first in enumerate(members):

@@ -36,7 +36,7 @@ def number_uuid(number: int) -> str:
 
 
 def match(first: str, second: str, outcomes: tuple[int, ...] = (1, 1), number: int = 0, padding: int = 0) -> Match:
-    """A match with given outcomes; two are a map's. Its statistics have `padding` characters more."""
+    """A match with the given outcomes, two per map. Its statistics have `padding` more characters."""
     battles = tuple(
         Battle(n, 100 * number + n // 2, f"{number}-{n // 2}", n % 2, outcome, "elimination", 1.5, (0.25, 0.0), (1, 0))
         for n, outcome in enumerate(outcomes)
@@ -46,7 +46,7 @@ def match(first: str, second: str, outcomes: tuple[int, ...] = (1, 1), number: i
 
 
 def played(first: str, second: str, outcomes: tuple[int, ...] = (1, 1), number: int = 0, **more: object) -> PlayedMatch:
-    """The same, with a uuid that follows from its number."""
+    """The same as played, with a uuid that follows from its number."""
     padding = more.pop("padding", 0)
     fields = {"worker": "a", "stamp": STAMP, "played_at": "2026-01-01T00:00:00+00:00", **more}
     return PlayedMatch(number_uuid(number), match(first, second, outcomes, number, padding), CONFIG, **fields)
@@ -66,7 +66,7 @@ def small_league(folder: Path) -> League:
 
 def watch_opponents(patch) -> Counter[str]:
     """Opponent -> how many mechs' battles against it end from now on, in runs that train in a league."""
-    from echelon_train.runs.callbacks import LeagueCallback  # here, because processes that need none are spared it
+    from echelon_train.runs.callbacks import LeagueCallback  # imports torch, which most processes do not need
 
     counts: Counter[str] = Counter()
     noted = LeagueCallback._on_step

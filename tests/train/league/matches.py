@@ -1,4 +1,4 @@
-"""Leagues whose matches are really played, in battles that are over soon."""
+"""Leagues whose matches are really played, in short battles."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ from train.small import small_battle
 SHORT = small_battle("duel-open", 20)
 SCENARIO = "short duel"
 LONG_MAPS = 16
-"""Maps of a match that is still being played when one of a single map is over."""
+"""Maps of a match that is still in progress when one of a single map is over."""
 
 
 def playing_league(folder: Path) -> League:

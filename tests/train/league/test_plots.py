@@ -47,7 +47,7 @@ def figures(monkeypatch):
 
 
 def texts(path):
-    """What is written in an SVG."""
+    """The texts of an SVG."""
     return ["".join(text.itertext()) for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -68,7 +68,7 @@ def test_the_matrix_has_every_score_and_stands_beside_the_ratings(svg):
     assert not any("framed" in word for word in words)
 
 
-def test_the_best_rated_is_above_and_what_contradicts_the_ratings_is_framed(tmp_path, figures):
+def test_the_highest_rating_is_first_and_pairs_that_contradict_the_ratings_are_framed(tmp_path, figures):
     found = mispredictions(TABLE, RATINGS)
     assert [(pair.first, pair.second) for pair in found] == [("a", LONG)]
     save_payoff_matrix(tmp_path / "m.png", TABLE, RATINGS, mispredicted=found)
@@ -80,7 +80,7 @@ def test_the_best_rated_is_above_and_what_contradicts_the_ratings_is_framed(tmp_
     assert image.get_array()[0, 1] == pytest.approx(0.125)
 
 
-def test_a_great_league_has_colours_without_numbers(tmp_path, figures):
+def test_a_large_league_has_colours_without_numbers(tmp_path, figures):
     members = names(34)
     table = payoffs(members, {(a, b): [0.5, 1.0] for a in members[:12] for b in members[12:]})
     save_payoff_matrix(tmp_path / "m.png", table, {name: Rating() for name in members})
@@ -141,7 +141,7 @@ def test_the_curve_joins_members_to_their_parents(tmp_path, figures):
 
 
 def test_a_curve_without_policies_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="scripted ones only"):
+    with pytest.raises(ValueError, match="scripted players only"):
         save_rating_curve(tmp_path / "c.png", [member("novice", "scripted")], {"novice": Rating()})
     assert not list(tmp_path.iterdir())
 

@@ -7,7 +7,7 @@ from echelon_train.runs.device import resolve_device
 from echelon_train.threads import torch_threads
 
 
-def test_cpu_is_always_there():
+def test_cpu_is_always_available():
     assert resolve_device("cpu") == torch.device("cpu")
     assert resolve_device("auto").type in ("cpu", "cuda")
 

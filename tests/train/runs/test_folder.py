@@ -95,7 +95,7 @@ def test_two_processes_do_not_train_in_one_folder_and_a_killed_one_leaves_no_loc
         pass
 
 
-def test_a_file_system_without_locks_is_done_without(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_accepted(tmp_path, monkeypatch):
     def refuse(*args):
         raise OSError(95, "Operation not supported")
 
@@ -186,7 +186,7 @@ def test_metrics_go_back_to_a_checkpoint(tmp_path):
     before = read_metrics(tmp_path)
     assert [line["time/total_timesteps"] for line in before] == [100, 200, 200, 300]
     rewind_metrics(tmp_path, 200)
-    assert read_metrics(tmp_path) == before[:2]  # what a run that ended has written besides comes again
+    assert read_metrics(tmp_path) == before[:2]  # the second line of a finished run is written again
     assert (tmp_path / METRICS_FILE).read_text().endswith("}\n")
     rewind_metrics(tmp_path, 0)
     assert read_metrics(tmp_path) == []

@@ -17,7 +17,7 @@ raise ImportError("not requested")
 
 
 def test_ctrl_c_saves_says_where_and_exits_130(tmp_path: Path):
-    """And until then nothing has asked for Weights & Biases."""
+    """Weights & Biases is not used before that."""
     out, packages = tmp_path / "run", tmp_path / "packages"
     packages.mkdir()
     (packages / "wandb.py").write_text(WANDB)

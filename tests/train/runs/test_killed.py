@@ -1,4 +1,4 @@
-"""Runs whose process is gone from one moment to the next."""
+"""Runs whose process is killed."""
 
 import os
 import shutil
@@ -68,7 +68,7 @@ def test_a_first_checkpoint_without_its_name_is_no_beginning(tmp_path):
     train(resumable_run(steps=32), run, console=QUIET)
     (run / "last.json").unlink()
     with pytest.raises(CheckpointError, match=r"nor a run with one \(no last.json\)"):
-        resume(run, console=QUIET)  # there is a later one, which a new beginning would overwrite
+        resume(run, console=QUIET)  # there is a later one, which a restart would overwrite
     shutil.rmtree(run / "checkpoints" / "0000000032")
     assert resume(run, console=QUIET).steps == 32
 

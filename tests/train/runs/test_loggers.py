@@ -17,7 +17,7 @@ CONFIG = load_run_config("quickstart")
 
 
 class FakeRun(SimpleNamespace):
-    """What `wandb.init` gives, as far as it is used."""
+    """The used part of what `wandb.init` returns."""
 
     step = 0
 
@@ -31,7 +31,7 @@ class FakeRun(SimpleNamespace):
 
 @pytest.fixture
 def wandb(monkeypatch):
-    """A package of Weights & Biases that keeps what it is given in `runs`."""
+    """A fake package of Weights & Biases that records its calls in `runs`."""
     fake = ModuleType("wandb")
     fake.runs, fake.Error, fake.Settings = [], type("Error", (Exception,), {}), SimpleNamespace
 

@@ -244,7 +244,7 @@ sys.exit(main(sys.argv[3:]))
 
 @pytest.fixture(scope="module")
 def by_command(tmp_path_factory):
-    """What the commands below make if nothing stops them."""
+    """The result of the commands below without a stop."""
     out = tmp_path_factory.mktemp("runs") / "by_command"
     train(load_run_config("quickstart", OPTIONS), out, console=QUIET)
     return out

@@ -30,7 +30,7 @@ def write_recipes(folder, seeds=SEEDS):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A run on the maps of a directory, which is there no more; only copy it."""
+    """A run on the maps of a directory, which no longer exists; only copy it."""
     folder = tmp_path_factory.mktemp("runs")
     maps = write_recipes(folder / "maps")
     train(resumable_run(steps=64, maps=str(maps)), folder / "run", console=QUIET)
@@ -43,7 +43,7 @@ def run(finished, tmp_path):
     return shutil.copytree(finished, tmp_path / "run")
 
 
-def test_maps_that_have_moved_are_found_where_they_are_said_to_be(run, tmp_path):
+def test_moved_maps_are_found_at_the_given_path(run, tmp_path):
     with pytest.raises(ConfigError, match="no recipes"):
         resume(run, steps=96, console=QUIET)
     there = str(write_recipes(tmp_path / "there"))
@@ -64,7 +64,7 @@ def test_other_maps_are_refused(run, tmp_path):
     assert load_checkpoint(run).steps == 64
 
 
-def test_maps_of_a_runs_own_are_kept(tmp_path):
+def test_maps_that_a_run_generates_are_kept(tmp_path):
     train(resumable_run(steps=32), tmp_path / "run", console=QUIET)
     with pytest.raises(ConfigError, match="cannot change, as the run has 3 maps"):
         resume(tmp_path / "run", maps="there", console=QUIET)
@@ -91,7 +91,7 @@ def test_a_run_resumed_on_another_machine_reports_the_differences(tmp_path, monk
 
 
 def test_a_resumed_run_logs_to_its_first_project(tmp_path, monkeypatch):
-    """Weights & Biases is asked for once."""
+    """Weights & Biases is requested once."""
     projects = []
 
     def watch(*args, wandb, **kwargs):

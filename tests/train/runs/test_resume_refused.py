@@ -157,7 +157,7 @@ def test_the_policy_of_a_run_whose_training_state_is_gone_still_plays(run):
 
 
 def test_numbers_that_are_not_finite_do_not_keep_a_run_from_being_saved(tmp_path, monkeypatch):
-    """A value that never changes is not explained, which is logged as not a number."""
+    """The explained variance of constant values is logged as not a number."""
     config = resumable_run(steps=96)
     monkeypatch.setattr("echelon_train.ppo.algorithm.explained_variance", lambda *_: float("nan"))
     train(config, tmp_path / "run", console=QUIET)

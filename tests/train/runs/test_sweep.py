@@ -77,7 +77,7 @@ def test_a_search_is_read(text, expected):
         ("ppo.gamma=log:0:1", "expected LOW < HIGH above 0"),
     ],
 )
-def test_what_is_no_search_is_refused(text, problem):
+def test_invalid_searches_are_refused(text, problem):
     with pytest.raises(ConfigError, match=problem):
         Search.parse(text)
 

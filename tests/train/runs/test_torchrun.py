@@ -68,7 +68,7 @@ def start(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """What a run says on standard output; it must end well."""
+    """The standard output of a run, which must succeed."""
     try:
         stdout, stderr = process.communicate(timeout=300)
     finally:
@@ -82,9 +82,9 @@ def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
     arguments = [*RUN, "--steps", "256", "--eval-every", "128", "--checkpoint-every", "128"]
     stdout = finish(start(arguments, tmp_path))
     [run] = (tmp_path / "runs").iterdir()
-    assert stdout.count("Trained on") == 1, "one process speaks for both"
+    assert stdout.count("Trained on") == 1, "one process prints for both"
     checkpoint = load_checkpoint(run)
-    # two processes with two battles of a mech each, 16 steps at a time; rows that are dead count for nothing
+    # two processes with two battles of a mech each, 16 steps at a time; dead rows do not count
     assert 256 <= checkpoint.steps <= 256 + 64
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     steps = [line["time/total_timesteps"] for line in lines]
@@ -121,7 +121,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tmp_path):
-    """With a critic that sees all, rewards that change, and the folder kept from others while it lives."""
+    """With a central critic, scheduled rewards, and a lock on the folder while it runs."""
     arguments = [
         *[part for part in RUN if part not in ("--scenario", "duel")],
         *["--curriculum", "duel", "skirmish", "--window", "2", "--promote", "0", "--demote", "-1"],
@@ -134,12 +134,12 @@ def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tm
     try:
         wait_for_metrics(killed, tmp_path / "killed", lines=8)
         processes = [killed.pid, *workers(killed)]
-        tell(processes, signal.SIGSTOP)
+        send_signal(processes, signal.SIGSTOP)
         refused = start(["--resume", "killed"], tmp_path)
         assert "another process is training in this folder" in refused.communicate(timeout=120)[1]
         assert refused.returncode != 0
     finally:
-        tell(processes, signal.SIGKILL)
+        send_signal(processes, signal.SIGKILL)
         killed.communicate()
     assert 0 < load_checkpoint(tmp_path / "killed").steps < 2048 - 256
     finish(start(["--resume", "killed"], tmp_path))
@@ -154,7 +154,7 @@ def workers(process: subprocess.Popen[str]) -> list[int]:
     return [int(number) for number in children.split()]
 
 
-def tell(processes: list[int], number: signal.Signals) -> None:
+def send_signal(processes: list[int], number: signal.Signals) -> None:
     for process in processes:
         os.kill(process, number)
 

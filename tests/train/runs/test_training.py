@@ -27,7 +27,7 @@ from train.resuming import at_step
 from train.small import small_battle, small_run
 
 
-def test_a_run_leaves_what_it_promises(finished_run):
+def test_a_run_leaves_all_its_files(finished_run):
     document = json.loads((finished_run / "run.json").read_text())
     assert TrainConfig.from_dict(document["config"]) == small_run(eval_every=32)
     assert sorted(p.name for p in (finished_run / "checkpoints").iterdir()) == [
@@ -219,7 +219,7 @@ def test_the_shipped_curriculum_trains_to_its_last_stage(tmp_path, quiet):
 
 
 def test_the_setting_deterministic_reaches_the_algorithm():
-    """Which matters on CUDA alone; see the tests there."""
+    """It only matters on CUDA, see the tests there."""
     for wanted in (False, True):
         config = load_run_config("quickstart", {"deterministic": str(wanted).lower(), "battles": "1"})
         model = build_model(config, BattleVecEnv(config.battle, 32, opponent="trivial"), "cpu")
@@ -231,7 +231,7 @@ def test_memory_stays_flat_over_200_updates_of_a_run(tmp_path, quiet, monkeypatc
     """With everything that a run has: battles, their statistics, loggers, checkpoints."""
     updates, seen, stock = 0, [], EchelonRecurrentPPO.train
 
-    def train_and_look(self):
+    def train_and_measure(self):
         nonlocal updates
         stock(self)
         updates += 1
@@ -240,7 +240,7 @@ def test_memory_stays_flat_over_200_updates_of_a_run(tmp_path, quiet, monkeypatc
             tensors = sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
             seen.append((tensors, psutil.Process().memory_info().rss))
 
-    monkeypatch.setattr(EchelonRecurrentPPO, "train", train_and_look)
+    monkeypatch.setattr(EchelonRecurrentPPO, "train", train_and_measure)
     train(small_run(steps=32 * 270, maps=3, checkpoint_every=32 * 20), tmp_path / "run", console=quiet)
     (tensors, resident), (tensors_after, resident_after) = seen
     assert tensors_after <= tensors

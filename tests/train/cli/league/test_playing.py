@@ -95,7 +95,7 @@ def test_a_cluster_plays_as_well(commands, league, tiny, monkeypatch):
 
 
 class FakeCluster:
-    """Plays nothing, but says that it did."""
+    """Returns matches without playing them."""
 
     def run(self, path, jobs):
         for job in jobs:
@@ -228,7 +228,7 @@ def test_a_film_of_a_battle(commands, league, tiny, tmp_path):
         (["--gif", "x.gif"], "expected the MATCH"),
         (["1234", "--battle", "1"], "--battle: goes with --gif"),
         (["1234", "--gif", "x.png"], "ends in .gif, got x.png"),
-        (["1234"], "0 have it"),
+        (["1234"], "0 matches have it"),
     ],
 )
 def test_replay_refuses_what_is_impossible(arguments, message, commands, league):

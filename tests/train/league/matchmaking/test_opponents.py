@@ -36,7 +36,7 @@ def by_name(mixture, learner, candidates):
     return {opponent.name: chance for opponent, chance in opponent_chances(mixture, learner, candidates).items()}
 
 
-def test_hard_weights_prefer_those_it_loses_to():
+def test_hard_weights_prefer_opponents_that_the_learner_loses_to():
     np.testing.assert_allclose(pfsp_weights([0.0, 0.5, 1.0]), [0.8, 0.2, 0.0])
 
 

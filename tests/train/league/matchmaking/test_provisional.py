@@ -18,7 +18,7 @@ def games(first, second, won, lost=0, even=0):
     return [(first, second, 1.0)] * won + [(first, second, 0.0)] * lost + [(first, second, 0.5)] * even
 
 
-def test_a_newcomer_is_where_its_games_and_the_prior_are_most_probable():
+def test_a_newcomer_has_the_rating_that_its_games_and_the_prior_make_most_probable():
     played = games("new", "anchor", 9, 1) + games("new", "other", 2, 7, 1)
     after = rate_newcomers(ANCHORED | {"new": Rating(1600.0, 100.0, 0.07)}, played, [*ANCHORED])
     deviation = np.hypot(PRIOR.deviation, MEAN_DEVIATION)
@@ -44,8 +44,8 @@ def test_no_game_makes_a_rating_less_certain_than_none():
     assert after["new"].rating > after["newer"].rating
 
 
-def test_those_with_many_games_or_none_keep_what_they_have():
-    ratings = ANCHORED | {"known": Rating(1700.0, 50.0), "unmet": Rating(), "new": Rating()}
+def test_members_with_many_games_or_none_keep_their_ratings():
+    ratings = ANCHORED | {"known": Rating(1700.0, 50.0), "unplayed": Rating(), "new": Rating()}
     played = games("known", "anchor", PROVISIONAL, 1) + games("new", "known", 3)
     after = rate_newcomers(ratings, played, ["anchor"])
     assert [name for name in ratings if after[name] != ratings[name]] == ["new"]

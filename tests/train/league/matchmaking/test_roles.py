@@ -38,7 +38,7 @@ class TestMainExploiter:
         members = [candidate("novice", "scripted"), *map(candidate, self.MAIN), candidate("league-exploiter-1")]
         assert shares(self.SETTINGS, members, self.MAIN) == {"main-3": 1}
 
-    def test_while_that_is_hopeless_it_plays_against_earlier_ones_its_equals_most(self):
+    def test_if_it_hardly_ever_wins_it_plays_against_earlier_snapshots_mostly_its_equals(self):
         members = [
             candidate("novice", "scripted"), candidate("main-1", won=0.5), candidate("main-2", won=0.1),
             candidate("main-3", won=0.02), candidate("other"),
@@ -53,7 +53,7 @@ class TestMainExploiter:
         [candidate("main-2", won=0, games=MIN_GAMES - 1), candidate("main-2", won=0.11)],
         ids=["few battles", "not quite"],
     )
-    def test_hopeless_is_what_was_tried_often_and_hardly_ever_won(self, newest):
+    def test_few_battles_or_a_higher_win_rate_are_not_hopeless(self, newest):
         assert shares(self.SETTINGS, [candidate("main-1"), newest], self.MAIN[:2]) == {"main-2": 1}
 
     def test_the_only_snapshot_is_drawn_however_hopeless(self):
@@ -67,7 +67,7 @@ class TestMainExploiter:
 class TestLeagueExploiter:
     SETTINGS = LeagueConfig(role="league_exploiter")
 
-    def test_it_plays_against_all_that_have_learned_those_it_loses_to_most(self):
+    def test_it_plays_against_all_policies_mostly_those_that_it_loses_to(self):
         chances = shares(
             self.SETTINGS,
             [
@@ -79,7 +79,7 @@ class TestLeagueExploiter:
         assert chances.keys() == {"main-1", "main-exploiter-1"}
         assert chances["main-1"] == pytest.approx(0.5**2 / (0.5**2 + 0.108**2), abs=0.03)
 
-    def test_it_needs_a_member_that_has_learned(self):
+    def test_it_needs_a_policy(self):
         with pytest.raises(ConfigError, match="the league has none"):
             shares(self.SETTINGS, [candidate("novice", "scripted")])
 
@@ -96,7 +96,7 @@ def test_a_best_response_and_no_other_role_has_a_target(role, target):
 
 
 BEATEN, UNDECIDED = candidate("a", won=0.8), candidate("b", won=0.6)
-HARDLY_MET = candidate("c", won=0, games=MIN_GAMES - 1)
+RARELY_PLAYED = candidate("c", won=0, games=MIN_GAMES - 1)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ HARDLY_MET = candidate("c", won=0, games=MIN_GAMES - 1)
         ("main", 100, [], True),
         ("main_exploiter", 99, [BEATEN], False),
         ("main_exploiter", 100, [BEATEN], True),
-        ("main_exploiter", 100, [BEATEN, HARDLY_MET], True),
-        ("main_exploiter", 100, [HARDLY_MET], False),
+        ("main_exploiter", 100, [BEATEN, RARELY_PLAYED], True),
+        ("main_exploiter", 100, [RARELY_PLAYED], False),
         ("main_exploiter", 100, [], False),
         ("league_exploiter", 399, [BEATEN, UNDECIDED], False),
         ("league_exploiter", 400, [BEATEN, UNDECIDED], True),

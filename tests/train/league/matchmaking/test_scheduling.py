@@ -180,11 +180,11 @@ def test_distant_newcomers_are_not_paired_though_one_match_would_inform_on_both(
     many = games + games_of("a", "low", scores, 100) + games_of("high", "b", scores, 100)
     many += games_of("a", "low", scores[5:], 200) + games_of("high", "b", scores[5:], 200)
     both = frozenset(("a", "b"))
-    meetings = [
+    pairings = [
         sum(frozenset(pairing[:2]) == both for pairing in propose(ratings, each, ["low", "high"], matches=20))
         for each in (games, many)
     ]
-    assert meetings[0] == 0 < meetings[1]
+    assert pairings[0] == 0 < pairings[1]
 
 
 def test_what_a_match_tells_is_averaged_over_what_the_strengths_may_be():

@@ -1,4 +1,4 @@
-"""Processes that play matches, killed and interrupted as processes are."""
+"""Processes that play matches, and are killed or interrupted."""
 
 import contextlib
 import multiprocessing
@@ -32,7 +32,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def two():
-    """Two workers that are there and have played."""
+    """Two running workers that have played."""
     with contextlib.closing(LocalExecutor(2)) as executor:
         yield executor
 
@@ -63,12 +63,12 @@ def test_matches_end_the_same_wherever_they_are_played(path, two, expected):
     played_by = {process_of(played) for played in there}
     assert played_by <= workers() and len(workers()) == 2
     again = list(two.run(path, JOBS))
-    assert {process_of(played) for played in again} <= workers() and len(workers()) == 2, "they stay"
+    assert {process_of(played) for played in again} <= workers() and len(workers()) == 2, "the workers stay"
     assert list(two.run(path, [])) == []
 
 
 def test_a_match_whose_worker_is_killed_in_the_middle_is_played_again(path, two, expected):
-    list(two.run(path, JOBS))  # both are there, so that both begin at once
+    list(two.run(path, JOBS))  # starts both workers, so that both begin at once
     matches = two.run(path, [long_job(), *JOBS])
     soon = next(matches)
     (busy,) = workers() - {process_of(soon)}

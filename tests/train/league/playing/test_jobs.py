@@ -13,7 +13,7 @@ from train.league.matches import SCENARIO, SHORT, job, playing_league
 from train.small import small_battle
 
 
-def test_what_is_played_is_the_match_of_its_members(league):
+def test_a_job_plays_the_match_of_its_members(league):
     order = job("novice", "otter", maps=3)
     played = run_job(league.path, order, "me")
     otter = as_member(checkpoint_player(league.member_policy("otter")), "otter")
@@ -21,7 +21,7 @@ def test_what_is_played_is_the_match_of_its_members(league):
     assert (played.uuid, played.config, played.learner, played.worker) == (order.uuid, SHORT, None, "me")
     assert league.record(played)
     found = dataclasses.replace(league.match(order.uuid), config=SHORT)  # recorded without the rewards
-    assert found == played, "with what pins the members"
+    assert found == played, "with the identities of the members"
 
 
 def test_a_match_that_is_ordered_twice_is_one_and_every_other_is_another():
@@ -55,7 +55,7 @@ def test_a_policy_that_is_loaded_is_not_read_again(league):
     assert run_job(league.path, job("novice", "otter"), "").match == first.match
 
 
-def test_players_are_called_as_the_league_calls_them_wherever_their_files_are(league, tmp_path):
+def test_players_have_the_names_of_their_league_wherever_their_files_are(league, tmp_path):
     """The same weights have another name in another league."""
     other = playing_league(tmp_path / "other")
     copy = other.path.with_name("third")

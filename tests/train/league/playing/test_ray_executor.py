@@ -43,7 +43,7 @@ def results(matches):
 
 
 def running():
-    """Processes of our own cluster that are playing a match."""
+    """Processes of this cluster that are playing a match."""
     parents, playing = {}, []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -74,7 +74,7 @@ def test_matches_end_as_in_this_process_and_only_this_one_records(ray, league):
         assert league.matches() == []
         assert play_jobs(league, JOBS, executor) == len(league.matches()) == 3
         assert list(executor.run(league.path, [])) == []
-    assert ray.is_initialized(), "it was not the executor that began"
+    assert ray.is_initialized(), "the executor did not start it"
 
 
 @linux

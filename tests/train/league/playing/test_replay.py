@@ -22,7 +22,7 @@ def recorded(league):
 
 
 def recorded_again(league, played, **changes):
-    """The same match on another map, with something else about its record."""
+    """The same match on another map, with a changed record."""
     other = run_job(league.path, job(played.match.first, played.match.second, seed=1), "")
     changed = dataclasses.replace(other, **changes)
     assert league.record(changed)
@@ -63,7 +63,7 @@ def test_battles_that_end_differently_are_named(league, recorded):
     ],
 )
 @pytest.mark.parametrize("then", [None, "0" * 64], ids=["not recorded", "another"])
-def test_what_was_played_by_other_code_is_played_again_only_on_demand(league, recorded, key, reason, then):
+def test_a_match_of_other_code_is_replayed_by_force_only(league, recorded, key, reason, then):
     stamps = {name: each for name, each in stamp().items() if name != key}
     if then:
         stamps[key] = then
@@ -81,7 +81,7 @@ def test_other_versions_are_reported(league, recorded):
     assert found.cautions == ("jax: None now, 2.0 then", f"numpy: {stamp()['numpy']} now, 1.0 then")
 
 
-def test_a_policy_whose_files_are_altered_plays_only_on_demand(league, recorded, tmp_path):
+def test_a_policy_whose_files_are_altered_plays_by_force_only(league, recorded, tmp_path):
     folder = league.member_policy("otter")
     shutil.rmtree(folder)
     with pytest.raises(LeagueError, match=rf"cannot be reproduced: 'otter': {folder}: the folder is missing$"):

@@ -28,7 +28,7 @@ def test_a_pair_never_plays_twice_on_a_map(league):
     assert first.seeds == tuple(seeds[:3]) and pair(league, "otter", "novice", 3, 5) == first
     play_jobs(league, [dataclasses.replace(first, seeds=first.seeds[::2])], HERE)
     assert pair(league, "otter", "novice", 3, 5).seeds == (seeds[1], seeds[3], seeds[4])
-    assert pair(league, "novice", "otter", 3, 5).seeds == (seeds[1], seeds[3], seeds[4]), "whoever comes first"
+    assert pair(league, "novice", "otter", 3, 5).seeds == (seeds[1], seeds[3], seeds[4]), "in either order"
     assert pair(league, "novice", "heron", 3, 5).seeds == tuple(seeds[:3]), "every pair gets the same ones"
 
 
@@ -55,12 +55,12 @@ def test_impossible_pairings(league, first, second, maps, seed, error, reason):
 def test_matches_are_recorded_as_they_are_over(league):
     reported = []
 
-    def tell(played):
+    def note(played):
         reported.append(played.uuid)
         assert uuids(league) == reported
 
     orders = [job("novice", "otter"), job("otter", "heron")]
-    assert play_jobs(league, orders, HERE, tell) == 2
+    assert play_jobs(league, orders, HERE, note) == 2
     assert reported == [order.uuid for order in orders]
     assert play_jobs(league, [*orders, job("heron", "novice")], HERE) == 1
     assert play_jobs(league, [], HERE) == 0
@@ -128,7 +128,7 @@ def test_a_rating_run_ends_when_every_rating_is_known(league):
     check_maps(league)
     again = run(league)
     assert (again.matches, again.reached, again.deviations) == (0, True, found.deviations)
-    assert len(league.history()) == periods, "nothing is closed for nothing"
+    assert len(league.history()) == periods, "no empty period is closed"
 
 
 def test_a_rating_run_ends_after_so_many_matches(league):
@@ -137,7 +137,7 @@ def test_a_rating_run_ends_after_so_many_matches(league):
     assert max(found.deviations.values()) > TARGET and not league.unrated_matches()
 
 
-def test_who_takes_part(league):
+def test_the_participants_of_a_rating_run(league):
     run(league, most=4, members=["otter"])
     assert {(played.match.first, played.match.second) for played in league.matches()} == {("novice", "otter")}
     league.retire("otter")

@@ -66,7 +66,7 @@ def test_games_that_vary_less_say_more():
     assert (steady.high - steady.low < 0.5 * (lively.high - lively.low)).all()
 
 
-def test_the_anchor_is_where_it_was_put_and_no_distance_changes():
+def test_the_anchor_has_the_given_strength_and_no_distance_changes():
     table = draw_league(np.random.default_rng(1), ahead(np.array([1400.0, 1500.0, 1700.0])), 40)
     free = bradley_terry(table)
     held = bradley_terry(table, anchor="member-1", anchor_strength=1200.0)
@@ -85,7 +85,7 @@ def test_unbeaten_members_are_finite_and_more_uncertain_upwards():
     assert found.high[0] - found.strength[0] > 1.5 * (found.strength[0] - found.low[0])
 
 
-def test_members_that_no_games_join_to_the_others_are_known_to_be_unknown():
+def test_members_without_games_against_the_others_have_wide_intervals():
     scores = {("a", "b"): [0.75] * 50}
     found = bradley_terry(payoffs(["a", "b", "c"], scores), anchor="a")
     assert found.strength[2] == pytest.approx(np.mean(found.strength[:2]), abs=1)
@@ -134,7 +134,7 @@ def test_what_always_holds(ab, ac, bc):
 @pytest.mark.parametrize("spread", ["ladder", "equal", "outlier"])
 @pytest.mark.parametrize("games", [3, 20])
 @pytest.mark.parametrize(("alike", "drawn"), [(0.0, 0.0), (1.0, 0.0), (0.3, 0.4)])
-def test_the_intervals_hold_the_strengths_as_often_as_they_say(spread, games, alike, drawn):
+def test_the_coverage_of_the_intervals(spread, games, alike, drawn):
     rng = np.random.default_rng(4)
     held = []
     for _ in range(100):

@@ -13,7 +13,7 @@ def scored(table):
     return cycle_score(table, bradley_terry(table))
 
 
-def test_rock_paper_and_scissors_are_all_cycle():
+def test_rock_paper_scissors_is_entirely_cyclic():
     found = scored(payoffs(["a", "b", "c"], {("a", "b"): WON, ("b", "c"): WON, ("a", "c"): LOST}))
     assert found.score == pytest.approx(1, abs=1e-3)
     assert found.significant and found.p_value == 0.001
@@ -59,7 +59,7 @@ def test_noise_adds_nothing_to_the_score_of_a_mixture():
     assert np.mean(found) == pytest.approx(0.5, abs=0.12)
 
 
-def test_pairs_that_close_no_loop_say_nothing():
+def test_without_a_closed_loop_there_is_no_score():
     found = scored(payoffs(["a", "b", "c", "d"], {("a", "b"): WON, ("b", "c"): LOST, ("c", "d"): WON}))
     assert (found.score, found.p_value, found.loops, found.triangle) == (0.0, 1.0, 0, None)
     empty = scored(payoffs(["a", "b"], {}))
@@ -109,7 +109,7 @@ def test_strengths_of_others_are_refused():
 @pytest.mark.parametrize("alike", [0.0, 1.0])
 @pytest.mark.parametrize("games", [3, 20])
 @pytest.mark.parametrize("neighbours", [2, 99])
-def test_noise_is_called_a_cycle_as_often_as_it_says(alike, games, neighbours):
+def test_the_rate_of_false_alarms(alike, games, neighbours):
     rng = np.random.default_rng(5)
     found = []
     for _ in range(100):

@@ -46,13 +46,13 @@ def test_a_period_without_games():
     assert (after.rating, after.volatility) == (1500, 0.06)
 
 
-def test_what_makes_step_5_run_away_ends_at_the_bounds():
+def test_results_that_make_step_5_diverge_end_at_the_bounds():
     after = rate(Rating(2000, 50), [Rating(1000, 50)] * 30, [0] * 30)
     assert after.volatility == VOLATILITIES[1]
     assert 2000 - LARGEST_MOVE <= after.rating < 2000
 
 
-def test_one_period_moves_a_rating_only_so_far():
+def test_the_change_in_one_period_is_bounded():
     after = rate(Rating(1500, 500), [Rating(3000, 45)] * 100, [1] * 100)
     assert after.rating == 1500 + LARGEST_MOVE
 
@@ -112,7 +112,7 @@ def test_mirrored_games_give_mirrored_ratings(rating, games, drifting):
 
 
 @given(st.builds(Rating, st.floats(*RATINGS), st.floats(*DEVIATIONS)), games_of(ANY, 20))
-def test_a_frozen_member_is_never_known_less(rating, games):
+def test_a_frozen_member_never_becomes_less_certain(rating, games):
     after = rated(rating, games, drifting=False)
     assert after.deviation <= rating.deviation
     assert after.volatility == rating.volatility
@@ -120,7 +120,7 @@ def test_a_frozen_member_is_never_known_less(rating, games):
 
 
 def test_games_of_a_frozen_member_add_up_over_periods():
-    # with opponents that stay and even scores the periods' boundaries say nothing
+    # with constant opponents and even scores, the periods' boundaries do not matter
     opponents = [Rating(1500, 45)] * 6
     at_once = rate(Rating(), opponents, [0.5] * 6, drifting=False)
     by_parts = Rating()
@@ -178,7 +178,7 @@ def test_simulated_strengths_are_recovered():
     assert max(rating.deviation for rating in ratings.values()) < 60
 
 
-def test_it_does_not_matter_who_is_first_in_a_game():
+def test_the_order_of_the_two_players_does_not_matter():
     turned = [(second, first, 1 - score) for first, second, score in GAMES]
     assert rate_period(BEFORE, turned) == rate_period(BEFORE, GAMES)
 

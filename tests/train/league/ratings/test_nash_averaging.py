@@ -38,7 +38,7 @@ def test_the_best_of_a_league_without_cycles_has_all_weight():
     assert weights.tolist() == [0, 1, 0, 0]
 
 
-def test_equals_share_all():
+def test_equals_share_the_weight():
     np.testing.assert_allclose(maximum_entropy_equilibrium(np.zeros((5, 5))), 0.2)
     assert maximum_entropy_equilibrium(np.zeros((1, 1))).tolist() == [1.0]
 
@@ -191,12 +191,12 @@ def test_no_member_beats_the_mixture_of_a_large_league():
 @pytest.mark.parametrize(
     "payoff", [np.ones((2, 2)), np.array([[0.0, np.inf], [-np.inf, 0.0]]), np.zeros(3), np.zeros((0, 0))]
 )
-def test_what_is_no_zero_sum_game_is_refused(payoff):
+def test_matrices_of_other_games_are_refused(payoff):
     with pytest.raises(ValueError, match="antisymmetric"):
         maximum_entropy_equilibrium(payoff)
 
 
-def test_a_measured_circle_is_weighed_alike_and_the_outsider_is_measured_against_it():
+def test_a_measured_cycle_has_equal_weights_and_the_outsider_a_disadvantage():
     logits = np.zeros((4, 4))
     logits[:3, :3] = circle(3, 1.5)
     logits[3, :3], logits[:3, 3] = -1.0, 1.0

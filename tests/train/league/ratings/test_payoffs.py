@@ -28,7 +28,7 @@ def test_a_cell_has_the_games_the_mean_score_and_its_interval():
         assert np.isnan(values[~table.played]).all()
 
 
-def test_both_orders_of_a_pair_are_taken_together():
+def test_both_orders_of_a_pair_are_combined():
     together = payoffs(["a", "b"], {("b", "a"): [0.0, 0.25], ("a", "b"): [0.5]})
     alone = payoffs(["a", "b"], {("a", "b"): [1.0, 0.75, 0.5]})
     for field in ("games", "score", "low", "high", "squares"):
@@ -63,18 +63,18 @@ def test_a_cell_mirrors_the_one_across_the_diagonal(ab, ba, ac):
         (["a", "b"], {("a", "b"): [[0.5]]}, r"\(games,\)"),
     ],
 )
-def test_what_is_no_payoffs_is_refused(members, scores, match):
+def test_invalid_payoffs_are_refused(members, scores, match):
     with pytest.raises(ValueError, match=match):
         payoffs(members, scores)
 
 
 @pytest.mark.parametrize(("alike", "drawn", "expected"), [(0.0, 0.0, 0.5), (1.0, 0.0, 1.0), (0.4, 0.0, 0.7)])
-def test_the_dispersion_says_how_far_two_battles_end_alike(alike, drawn, expected):
+def test_the_dispersion_measures_how_often_two_battles_end_alike(alike, drawn, expected):
     table = draw_league(np.random.default_rng(0), ahead(np.arange(8) * 60.0), 60, alike=alike, drawn=drawn)
     assert np.nanmean(table.dispersion) == pytest.approx(expected, abs=0.03)
 
 
-def test_few_games_say_little_about_the_dispersion():
+def test_few_games_change_the_dispersion_little():
     def of_two(scores):
         return payoffs(["a", "b"], {("a", "b"): scores}).dispersion[0, 1]
 
@@ -108,7 +108,7 @@ def test_a_pair_that_contradicts_the_ratings_is_reported():
     assert found.q_value < 0.05
 
 
-def test_the_furthest_from_what_was_predicted_comes_first():
+def test_the_pair_furthest_from_its_prediction_comes_first():
     table = payoffs(["a", "b", "c"], {("b", "a"): [0.75] * 60, ("c", "a"): [1.0] * 60, ("b", "c"): [0.5] * 60})
     found = mispredictions(table, rated(table, [1500.0] * 3))
     assert [(pair.first, pair.second) for pair in found] == [("c", "a"), ("b", "a")]
@@ -119,7 +119,7 @@ def test_nothing_is_reported_of_a_league_without_games():
     assert mispredictions(table, rated(table, [500.0, 3000.0])) == []
 
 
-def test_winning_all_games_contradicts_no_great_lead():
+def test_winning_all_games_contradicts_no_large_lead():
     table = payoffs(["a", "b"], {("a", "b"): [1.0] * 30})
     assert mispredictions(table, rated(table, [2600.0, 1500.0])) == []
     assert mispredictions(table, rated(table, [1600.0, 1500.0]))
@@ -139,7 +139,7 @@ def test_one_surprise_among_many_pairs_is_taken_for_chance():
 
 
 @pytest.mark.parametrize("alike", [0.0, 1.0])
-def test_ratings_that_are_right_are_rarely_suspected(alike):
+def test_correct_ratings_rarely_cause_an_alarm(alike):
     rng = np.random.default_rng(2)
     alarms = 0
     for _ in range(100):

@@ -61,7 +61,7 @@ def test_it_knows_its_opponents_and_their_relations(league, policy):
     assert relations(learner)["main-2"] == "past"
 
 
-def test_its_draws_are_its_own_and_continue(league, policy):
+def test_draws_follow_from_the_seed_and_continue(league, policy):
     one, two, other = join(league, policy), join(league, policy), LeagueLearner(league, SETTINGS, 1)
     other.refresh(policy)
     drawn = [*one.draw(5), *one.draw(5)]
@@ -97,14 +97,14 @@ def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league, policy
     assert set(learner.draw(100)) == {"main-1", "main-2", "main-exploiter-1"}
 
 
-def test_what_is_long_ago_does_not_count(league, policy):
+def test_old_battles_do_not_count(league, policy):
     learner = join(league, policy)
     for outcome in [-1] * 50 + [1] * (WINDOW // 2) + [0] * (WINDOW // 2):
         learner.record("novice", outcome)
     assert math.isclose(learner.win_rates()["novice"], 0.75)
 
 
-def test_its_present_self_is_that_of_the_last_refresh(league, policy):
+def test_self_has_the_weights_of_the_last_refresh(league, policy):
     learner = join(league, policy)
     weights = weights_of(policy)["action_net.weight"]
     weights.add_(1)

@@ -48,7 +48,7 @@ def env_with(pool, battles, max_steps=12):
 
 
 class Watched(OpponentPool):
-    """Notes what it is asked and answers."""
+    """Records its calls and answers."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -172,7 +172,7 @@ def test_a_refresh_reaches_battles_in_progress():
 
 
 def test_a_refresh_takes_the_new_weights_of_the_same_policy_and_leaves_the_memory_of_battles_in_progress():
-    """As the learner's present self does, whose weights are copied into one policy."""
+    """The learner copies its weights into one policy, its opponent `SELF`."""
     policy = load("ann")
     pool = OpponentPool(CONFIG, Turns("self"), lambda name: policy)
     observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Stacked policies act as each does by itself."""
+"""Stacked policies act as each does alone."""
 
 import itertools
 
@@ -54,7 +54,7 @@ def test_every_slot_acts_as_its_policy(network):
             distribution, after = policy.get_distribution(seen[slot], own, starts[slot])
             expected = environment_actions(distribution.sample(noise[slot]))
         torch.testing.assert_close(actions[slot], expected, rtol=1e-5, atol=1e-5)
-        living = policy.actor_mask(seen[slot])  # the dead need no memory
+        living = policy.actor_mask(seen[slot])  # the recurrent state of the dead does not matter
         torch.testing.assert_close(hidden[slot][living], after[0][0][living], rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(cell[slot][living], after[1][0][living], rtol=1e-5, atol=1e-5)
     assert not torch.equal(actions[0], actions[1])

@@ -98,7 +98,7 @@ def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
     resume(tmp_path / "run", steps=240, **{"league.path": str(moved)}, console=QUIET)
     assert left(League.open(moved))["main-3"] == "main-2"
     assert left(other) == {}
-    assert read_run_config(tmp_path / "run").league.path == str(moved), "and so the next time"
+    assert read_run_config(tmp_path / "run").league.path == str(moved), "also for the next resume"
 
     train(resumable_run(), tmp_path / "alone", console=QUIET)
     with pytest.raises(ConfigError, match="not in a league"):
@@ -115,30 +115,32 @@ def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     )
     late = Counter(opponents)
     resume(tmp_path / "run", steps=800, console=QUIET)
-    assert set(opponents - late) <= {"novice", "trivial"}, "those of battles that were going on are over"
+    assert set(opponents - late) <= {"novice", "trivial"}, "opponents of earlier battles"
     assert set(opponents - late)
 
 
 def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "main", console=QUIET)
-    begun = []
+    built = []
     monkeypatch.setattr(
         "echelon_train.runs.callbacks.league.build_policy",
-        lambda network, seed: begun.append(build_policy(network, seed)) or begun[-1],
+        lambda network, seed: built.append(build_policy(network, seed)) or built[-1],
     )
     opponents = watch_opponents(monkeypatch)
     config = run_in(league, role="main_exploiter", patience=1)
-    config = dataclasses.replace(config, checkpoint_every=1000)  # else each rollout begins with a checkpoint anyway
+    config = dataclasses.replace(
+        config, checkpoint_every=1000
+    )  # otherwise each rollout begins with a checkpoint anyway
     train(config, tmp_path / "exploiter", console=QUIET)
     assert set(opponents) == {"main-2"}
     exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
     assert exploiters == {"main-exploiter-1": None, "main-exploiter-2": None}
-    assert len(begun) == 2
+    assert len(built) == 2
     for name in exploiters:
         kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
-        assert not any(kept.equal(weights_of(each)["action_net.weight"]) for each in begun), "left before, not after"
-    first = weights_of(begun[0])
-    assert not first["action_net.weight"].equal(weights_of(begun[1])["action_net.weight"])
+        assert not any(kept.equal(weights_of(each)["action_net.weight"]) for each in built), "left before, not after"
+    first = weights_of(built[0])
+    assert not first["action_net.weight"].equal(weights_of(built[1])["action_net.weight"])
 
 
 def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
@@ -159,7 +161,7 @@ def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
         run.close()
 
 
-def test_opponents_act_where_and_are_kept_as_the_run_says(league):
+def test_opponents_use_the_device_and_the_cache_of_the_run(league):
     callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, lambda: None, QUIET)
     assert (callback.opponents._device.type, callback.opponents._cache) == ("meta", 3)
 

@@ -11,7 +11,7 @@ from train.league.leagues import played, small_league, uuids
 
 
 def raw(league):
-    """A connection that knows no rules."""
+    """A connection without the league's settings."""
     return sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)
 
 
@@ -36,7 +36,7 @@ def test_a_write_ahead_log_is_used_where_it_is_safe_and_given_up_where_it_is_not
     assert uuids(league) == [*before, played("novice", "expert", number=9).uuid]
 
 
-def test_what_fails_is_undone(league):
+def test_a_failed_transaction_is_rolled_back(league):
     def fail():
         with writing(league.path) as connection:
             connection.execute("UPDATE members SET state = 'retired'")
@@ -47,19 +47,19 @@ def test_what_fails_is_undone(league):
     assert {member.state for member in league.members()} == {"active"}
 
 
-def test_a_writer_waits_for_another_one_from_its_beginning(league, monkeypatch):
-    """Not only from where it writes: what it has read by then must still be so."""
-    begun, seen = threading.Event(), []
+def test_a_writer_waits_for_another_one_before_it_reads(league, monkeypatch):
+    """So what it has read is still true when it writes."""
+    started, seen = threading.Event(), []
 
     def count():
-        begun.set()
+        started.set()
         with writing(league.path) as connection:
             seen.append(connection.execute("SELECT COUNT(*) FROM configs").fetchone()[0])
 
     other = threading.Thread(target=count)
     with writing(league.path) as connection:
         other.start()
-        begun.wait()
+        started.wait()
         connection.execute("INSERT INTO configs VALUES ('x', '{}')")
         other.join(0.2)
         assert not seen
@@ -67,7 +67,7 @@ def test_a_writer_waits_for_another_one_from_its_beginning(league, monkeypatch):
     assert seen == [2]
 
 
-def test_a_lock_that_is_kept_is_no_hanging(league, monkeypatch):
+def test_a_lock_that_is_kept_ends_in_an_error(league, monkeypatch):
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
     with writing(league.path):
         assert len(league.members()) == 3, "reading continues"
@@ -97,7 +97,7 @@ def test_a_lock_that_is_kept_is_no_hanging(league, monkeypatch):
         "INSERT INTO ratings VALUES (2, 1, 1500, 350, 0.06)",
     ],
 )
-def test_what_happened_cannot_be_changed(league, change):
+def test_events_cannot_be_changed(league, change):
     with (
         pytest.raises(LeagueError, match=r"never|only the state|constraint failed"),
         writing(league.path) as connection,
@@ -111,7 +111,7 @@ def test_no_folder(tmp_path):
         League.open(tmp_path / "missing")
     with pytest.raises(LeagueError, match=r"is no league \(no league\.db\)"):
         League.open(tmp_path)
-    assert list(tmp_path.iterdir()) == [], "looking for one makes none"
+    assert list(tmp_path.iterdir()) == [], "reading creates none"
 
 
 def test_another_database(tmp_path):
@@ -151,14 +151,14 @@ def test_a_damaged_database_is_refused(league, damage):
     assert file.read_bytes() == new
 
 
-def test_comments_are_no_part_of_the_rules(league, monkeypatch):
+def test_comments_are_no_part_of_the_schema(league, monkeypatch):
     text = database._SCHEMA.replace("-- ", "-- newly: ").replace("    ", "  ")
     assert text != database._SCHEMA
     monkeypatch.setattr(database, "_SCHEMA", text)
     assert League.open(league.path).members() == league.members()
 
 
-def test_foreign_and_missing_rules_are_noticed(league):
+def test_foreign_and_missing_tables_and_triggers_are_noticed(league):
     connection = raw(league)
     connection.executescript(
         "DROP TRIGGER matches_stay; CREATE TRIGGER mine AFTER INSERT ON matches BEGIN SELECT 1; END;"

@@ -31,7 +31,7 @@ def league(sound, tmp_path):
 
 
 def change(league, *statements):
-    """Change a database behind the back of its rules, and leave these as they were."""
+    """Change a database without its triggers, and restore them."""
     connection = sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)
     triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for name, _ in triggers:
@@ -52,7 +52,7 @@ def test_a_sound_league(league):
     assert fsck(league.path) == []
     assert (league.path / DATABASE_FILE).read_bytes() == before
     change(league)
-    assert fsck(league.path) == [], "without and again with the rules, as the damaged ones below"
+    assert fsck(league.path) == [], "after removing and restoring the triggers, as below"
 
 
 @pytest.mark.parametrize(
@@ -62,13 +62,13 @@ def test_a_sound_league(league):
         ("UPDATE matches SET outcomes = 'x' WHERE id = 5", f"match {number_uuid(5)}", "altered: its SHA-256"),
         ("UPDATE members SET name = 'x' WHERE id = 2", f"match {number_uuid(1)}", "altered: its SHA-256"),
         ("UPDATE matches SET first = 99 WHERE id = 2", f"match {number_uuid(2)}", "orphaned: one of its players is no"),
-        ("UPDATE matches SET first = 99 WHERE id = 2", DATABASE_FILE, "a row of matches names a row of members"),
+        ("UPDATE matches SET first = 99 WHERE id = 2", DATABASE_FILE, "a row of matches refers to a missing row of"),
         ("DELETE FROM matches WHERE id = 5", "matches", "5 were recorded and 4 remain: some were deleted"),
         ("DELETE FROM members WHERE id = 3", "members", "4 were recorded and 3 remain: some were deleted"),
         ("UPDATE configs SET document = '{}'", "config ", "altered: its SHA-256"),
         ("DELETE FROM periods WHERE number = 1", "period 2", "found where period 1 was expected: a period is missing"),
         ("UPDATE periods SET last_match = 2 WHERE number = 2", "period 2", "ends before the previous period"),
-        ("UPDATE periods SET last_match = 77 WHERE number = 2", "period 2", "names a match or a member that is not"),
+        ("UPDATE periods SET last_match = 77 WHERE number = 2", "period 2", "refers to a missing match or member"),
         (
             "UPDATE periods SET last_match = 2 WHERE number = 1",
             "ratings of period 1",
@@ -101,13 +101,13 @@ def test_a_sound_league(league):
         ("CREATE TABLE mine (x)", DATABASE_FILE, "the table, index or trigger 'mine' is foreign"),
     ],
 )
-def test_what_is_not_as_it_was_is_found(league, statement, subject, problem):
+def test_changed_rows_are_found(league, statement, subject, problem):
     change(league, statement)
     found = problems(league)
     assert any(s.startswith(subject) and problem in p for s, p in found), found
 
 
-def test_ratings_that_do_not_follow_are_mended_by_rebuilding(league):
+def test_wrong_ratings_are_repaired_by_a_rebuild(league):
     before = league.history()
     with writing(league.path) as connection:
         connection.execute("UPDATE ratings SET rating = rating + 1 WHERE period = 1")

@@ -70,7 +70,7 @@ fill(32 * 1024)  # room for the database, not for the files
 assert refused(lambda: league.add_checkpoint(checkpoint, "main", "new"), league.path / "members" / weights)
 assert refused(lambda: league.record(played("novice", "expert", number=7, padding=60_000)), database)
 assert fsck(league.path) == []
-assert not league.record(played("novice", "trivial", (1, 1, 0, 1), 1)), "what is there needs no room"
+assert not league.record(played("novice", "trivial", (1, 1, 0, 1), 1)), "a recorded match needs no room"
 ballast.unlink()
 assert (files(), uuids(league), league.history(), league.members()) == before
 assert league.record(more) and league.close_period() == 2

@@ -23,14 +23,14 @@ GOOD, BAD = 42, 18
 
 
 def outcomes(won, lost, even=0):
-    """Of so many maps, each won, lost or shared in both battles."""
+    """The outcomes of maps that are won, lost or shared in both battles."""
     return (1,) * (2 * won) + (-1,) * (2 * lost) + (1, -1) * even
 
 
 def challenged(folder):
     """A league of a worse and a better policy, and of one without matches; there is no champion."""
     league = League.create(folder / "league")
-    for seed, name in enumerate(("worse", "better", "unmet")):
+    for seed, name in enumerate(("worse", "better", "unplayed")):
         league.add_checkpoint(saved(folder / name, seed), "past", name)
     league.record(played("worse", "novice", outcomes(BAD, 60 - BAD), 1))
     league.record(played("better", "novice", outcomes(GOOD, 60 - GOOD), 2))
@@ -51,7 +51,7 @@ def league(original, tmp_path):
 
 @pytest.fixture
 def reigned(league):
-    """Where the worse one is champion."""
+    """A league whose champion is the worse policy."""
     promote(league, "worse", play=never)
     return league
 
@@ -61,7 +61,7 @@ def never(first, second):
 
 
 def plays(*results, number=50):
-    """Plays matches with such outcomes, and never one more."""
+    """Plays matches with the given outcomes, and no more."""
     numbered = zip(itertools.count(number), results, strict=False)
 
     def play(first, second):
@@ -95,20 +95,20 @@ def test_a_match_that_is_lost_significantly(result, significant):
 
 
 def test_the_first_champion_needs_a_rating_that_comes_from_games(league):
-    with pytest.raises(LeagueError, match="'unmet' has no rating yet: no closed period has a game of it"):
-        promote(league, "unmet", play=never)
-    league.record(played("unmet", "novice", (1, 1), 3))
-    with pytest.raises(LeagueError, match="'unmet' has no rating yet"):
-        promote(league, "unmet", play=never)
+    with pytest.raises(LeagueError, match="'unplayed' has no rating yet: no closed period has a game of it"):
+        promote(league, "unplayed", play=never)
+    league.record(played("unplayed", "novice", (1, 1), 3))
+    with pytest.raises(LeagueError, match="'unplayed' has no rating yet"):
+        promote(league, "unplayed", play=never)
     assert league.champion() is None and league.promotions() == []
     league.close_period()
-    rating = league.ratings()["unmet"]
-    decision = promote(league, "unmet", play=never, k=2.0)
-    assert league.champion() == league.member("unmet")
+    rating = league.ratings()["unplayed"]
+    decision = promote(league, "unplayed", play=never, k=2.0)
+    assert league.champion() == league.member("unplayed")
     assert league.promotions() == [decision.promotion]
     assert (decision.champion, decision.validation, decision.champion_score) == (None, None, None)
     assert (decision.score, decision.k) == (rating.rating - 2 * rating.deviation, 2.0)
-    assert decision.reason.startswith("'unmet' is the first champion, with its score of ")
+    assert decision.reason.startswith("'unplayed' is the first champion, with its score of ")
     assert fsck(league.path) == []
 
 
@@ -152,12 +152,12 @@ def test_one_with_a_higher_score_that_the_champion_beats_is_refused(reigned):
 def test_k_decides_how_much_certainty_counts(league):
     for n in range(10, 30):
         league.record(played("worse", "novice", outcomes(3, 5), n))
-    league.record(played("unmet", "novice", outcomes(5, 4), 30))
+    league.record(played("unplayed", "novice", outcomes(5, 4), 30))
     league.close_period()
     promote(league, "worse", play=never)
     even = plays(outcomes(1, 1))
-    assert promote(league, "unmet", play=even, k=3.0).promotion is None
-    assert promote(league, "unmet", play=never, k=0.0).promotion.k == 0.0
+    assert promote(league, "unplayed", play=even, k=3.0).promotion is None
+    assert promote(league, "unplayed", play=never, k=0.0).promotion.k == 0.0
     assert fsck(league.path) == []
 
 
@@ -173,7 +173,7 @@ def test_a_refused_candidate_has_no_second_validation_match(league):
     assert decision.promotion.validation == refused.validation.uuid and decision.score > refused.score
 
 
-def test_every_reign_has_a_validation_of_its_own(reigned):
+def test_every_reign_has_a_separate_validation(reigned):
     promote(reigned, "better", play=plays(outcomes(5, 5)))
     for n in range(100, 120):
         reigned.record(played("worse", "novice", outcomes(10, 0), n))
@@ -200,7 +200,7 @@ def test_the_champion_again(reigned):
     [
         ("bettr", "no member 'bettr'; did you mean 'better'"),
         ("novice", "'novice' is scripted: it has no policy"),
-        ("unmet", "'unmet' is retired: it cannot become champion"),
+        ("unplayed", "'unplayed' is retired: it cannot become champion"),
         ("better", r"'better' cannot be used: .*missing"),
     ],
 )
@@ -208,7 +208,7 @@ def test_the_champion_again(reigned):
 def test_a_member_that_cannot_become_champion_does_not_play(league, champion, name, reason):
     if champion:
         promote(league, champion, play=never)
-    league.retire("unmet")
+    league.retire("unplayed")
     (league.member_policy("better") / WEIGHTS_FILE).unlink()
     with pytest.raises(LeagueError, match=reason):
         promote(league, name, play=never)
@@ -239,19 +239,19 @@ def test_a_candidate_that_retires_while_it_plays(reigned):
 
 
 def test_another_that_is_promoted_meanwhile(reigned):
-    reigned.record(played("unmet", "novice", outcomes(60, 0), 3))
+    reigned.record(played("unplayed", "novice", outcomes(60, 0), 3))
     opponents = []
 
     def play(first, second):
         opponents.append(second)
         if second == "worse":
-            promote(reigned, "unmet", play=plays(outcomes(6, 4)))
+            promote(reigned, "unplayed", play=plays(outcomes(6, 4)))
         return played(first, second, outcomes(1, 9), 60 + len(opponents))
 
     decision = promote(reigned, "better", play=play)
-    assert opponents == ["worse", "unmet"]
-    assert (decision.champion, decision.promotion) == ("unmet", None)
-    assert [each.member for each in reigned.promotions()] == ["worse", "unmet"] and fsck(reigned.path) == []
+    assert opponents == ["worse", "unplayed"]
+    assert (decision.champion, decision.promotion) == ("unplayed", None)
+    assert [each.member for each in reigned.promotions()] == ["worse", "unplayed"] and fsck(reigned.path) == []
 
 
 def test_another_that_is_the_first_meanwhile(league, monkeypatch):
@@ -322,7 +322,7 @@ def test_no_other_promotion_gets_into_the_record(reigned, statement):
 @pytest.mark.parametrize(
     ("statement", "subject", "problem"),
     [
-        ("UPDATE promotions SET score = score + 0.1 WHERE id = 2", "2 of better", "the score of better does not fol"),
+        ("UPDATE promotions SET score = score + 0.1 WHERE id = 2", "2 of better", "the score of better is not that"),
         ("UPDATE promotions SET previous_score = 1 WHERE id = 2", "2 of better", "the score of worse is not that"),
         ("UPDATE promotions SET k = 0.5 WHERE id = 1", "1 of worse", "the score of worse is not that of the"),
         ("UPDATE promotions SET period = 1 WHERE id = 2", "2 of better", "period 1 has no validation match"),
@@ -331,7 +331,11 @@ def test_no_other_promotion_gets_into_the_record(reigned, statement):
             "2 of better",
             "period 2 has no validation match 00000000-0000-0000-0000-000000000001 of the two",
         ),
-        ("UPDATE promotions SET member = 4 WHERE id = 1", "2 of better", "follows worse, but the champion was unmet"),
+        (
+            "UPDATE promotions SET member = 4 WHERE id = 1",
+            "2 of better",
+            "follows worse, but the champion was unplayed",
+        ),
         ("DELETE FROM promotions WHERE id = 1", "2 of better", "follows worse, but the champion was None"),
         ("DELETE FROM promotions WHERE id = 2", "s", "2 were recorded and 1 remain: some were deleted"),
     ],
@@ -347,7 +351,7 @@ def test_an_altered_promotion_is_found(reigned, statement, subject, problem):
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["worse", "better", "unmet"]),
+            st.sampled_from(["worse", "better", "unplayed"]),
             st.integers(0, 6),
             st.integers(0, 6),
             st.integers(1, 4),
@@ -361,7 +365,7 @@ def test_every_champion_satisfies_the_rule_whatever_is_played(original, tmp_path
     folder = tmp_path_factory.mktemp("drawn") / "league"
     shutil.copytree(original.path, folder)
     league = League.open(folder)
-    league.record(played("unmet", "novice", outcomes(1, 1), 3))
+    league.record(played("unplayed", "novice", outcomes(1, 1), 3))
     league.close_period()
     for number, (name, won, lost, even, k) in enumerate(attempts, 50):
         before, games = league.champion(), len(league.matches())

@@ -23,7 +23,7 @@ def members(tmp_path_factory):
 
 
 def changed(**changes):
-    """A match with something else about it."""
+    """A match with changed fields."""
     given = played("novice", "trivial", (1, 0, -1, -1), 5)
     return dataclasses.replace(given, match=dataclasses.replace(given.match, **changes))
 
@@ -55,7 +55,7 @@ def test_scores_are_those_of_the_statistics():
     assert game_scores(str([*outcomes])) == [1.0, 0.75, 0.5, 0.5, 0.25, 0.0]
 
 
-def test_the_content_is_what_was_played_and_not_who_played_it(members):
+def test_the_content_of_a_match_does_not_name_its_worker(members):
     given = played("novice", "trivial", (1, 0), 5)
     content = to_row(given, members).content_sha256
     for same in ({"worker": "b"}, {"played_at": "now"}, {"stamp": {}}, {"uuid": number_uuid(6)}):
@@ -96,7 +96,7 @@ def test_the_content_is_what_was_played_and_not_who_played_it(members):
         (changed(config_hash=battle_hash(make_config(CONFIG, max_steps=13))), "was not played with the configuration"),
     ],
 )
-def test_what_is_no_whole_match_of_members_is_refused(members, given, reason):
+def test_incomplete_matches_and_players_that_are_no_members_are_refused(members, given, reason):
     with pytest.raises(LeagueError, match=reason):
         to_row(given, members)
 

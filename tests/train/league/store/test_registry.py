@@ -71,7 +71,7 @@ def test_a_checkpoint_becomes_a_member(league, tmp_path):
         assert tensor.equal(weights_of(original.policy)[name])
 
 
-def test_of_a_run_the_last_checkpoint(league, tmp_path):
+def test_a_run_joins_with_its_last_checkpoint(league, tmp_path):
     example = load_checkpoint(saved(tmp_path / "a", seed=3))
     save_in_run(tmp_path / "run", dataclasses.replace(example, steps=1))
     folder = save_in_run(tmp_path / "run", dataclasses.replace(example, steps=2))
@@ -128,7 +128,7 @@ def test_retiring(league):
     league.retire("expert")
     league.retire("expert")
     assert league.member("expert").state == "retired"
-    assert league.record(played("expert", "novice", number=8)), "it was under way"
+    assert league.record(played("expert", "novice", number=8)), "a match in progress"
     with pytest.raises(LeagueError, match="'novice' is the anchor"):
         league.retire("novice")
     with pytest.raises(LeagueError, match="no member 'exprt'; did you mean 'expert'"):
@@ -147,18 +147,18 @@ def test_what_is_recorded_is_read(league):
         league.matches("absent")
 
 
-def test_a_match_is_found_by_what_its_uuid_begins_with(league):
+def test_a_match_is_found_by_a_prefix_of_its_uuid(league):
     league.record(dataclasses.replace(played("novice", "expert", number=9), uuid="f" * 8 + number_uuid(9)[8:]))
     assert league.match("ff").match == match("novice", "expert", number=9)
     with pytest.raises(
         LeagueError, match="match '0000': expected the uuid of a match or a unique prefix, 3 matches have it"
     ):
         league.match("0000")
-    with pytest.raises(LeagueError, match=r"match 'a%': .*, 0 have it"):
+    with pytest.raises(LeagueError, match=r"match 'a%': .*, 0 matches have it"):
         league.match("a%")
 
 
-def test_a_match_with_a_policy_is_read_with_what_pins_it(league, tmp_path):
+def test_a_match_with_a_policy_is_read_with_the_policys_identity(league, tmp_path):
     member = league.add_checkpoint(saved(tmp_path / "a", steps=5), "main", "mine")
     identity = {"checkpoint": "a", "weights_sha256": member.weights_sha256}
     given = played("mine", "expert", number=9)
@@ -260,7 +260,7 @@ def test_a_period_without_games_makes_learners_less_certain(league, tmp_path):
     league.close_period()
     after = league.ratings()
     drifted = {name for name in before if after[name] != before[name]}
-    assert drifted == {new, exploiter}, "none that continues as another or was reset, and none that never learns"
+    assert drifted == {new, exploiter}, "none with a newer snapshot, none that was reset, and none that never trains"
     assert all(after[name].deviation > before[name].deviation for name in drifted)
     assert {past, old, left_behind} <= before.keys()
     league.retire(new)

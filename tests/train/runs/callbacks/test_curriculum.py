@@ -27,7 +27,7 @@ UNEVEN = small_battle(red=("light", "scout"))
 
 
 def small_curriculum(*scenarios: str, **rule: object) -> Curriculum:
-    """Battles of different lengths; moves on after every one unless the rule says else."""
+    """Battles of different lengths; moves on after every one unless the rule says otherwise."""
     curriculum = make_curriculum(scenarios or SCENARIOS, **({"window": 1, "promote": 0.0, "demote": -1.0} | rule))
     stages = [
         dataclasses.replace(scenario, config=small_battle(scenario.name, max_steps=steps))
@@ -65,7 +65,7 @@ def staged(tmp_path_factory) -> Path:
 
 
 def test_a_run_goes_through_teams_of_all_sizes(staged):
-    """One stage a rollout, although several battles end in each: what ends after the decision counts for nothing."""
+    """One stage a rollout, although several battles end in each: battles that end after the decision do not count."""
     lines = [line for line in read_metrics(staged) if "curriculum/stage" in line]
     assert [line["curriculum/stage"] for line in lines[:4]] == [0, 1, 2, 2]
     assert [line["curriculum/scenario"] for line in lines[:4]] == ["duel", "skirmish", "duel-open", "duel-open"]
@@ -97,7 +97,7 @@ def test_the_learning_rate_falls_as_in_a_plain_run(staged):
     assert [line["train/learning_rate"] for line in lines] == pytest.approx(expected)
 
 
-def test_the_policy_its_optimizer_and_the_counters_go_along(tmp_path, quiet, monkeypatch):
+def test_the_policy_its_optimizer_and_the_counters_are_kept(tmp_path, quiet, monkeypatch):
     changes = []
     stock = EchelonRecurrentPPO.replace_env
 
@@ -140,13 +140,13 @@ def test_a_curriculum_of_one_stage_is_a_plain_run(tmp_path, quiet):
     assert all(torch.equal(plain[name], staged[name]) for name in plain)
 
 
-def test_the_same_seed_takes_the_same_way(tmp_path, quiet, staged):
+def test_the_same_seed_takes_the_same_course(tmp_path, quiet, staged):
     train(staged_run(), tmp_path / "again", console=quiet)
     ours, theirs = (weights_of(load_checkpoint(run).policy) for run in (staged, tmp_path / "again"))
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_evaluations_play_the_present_stage(tmp_path, quiet, monkeypatch):
+def test_evaluations_play_the_current_stage(tmp_path, quiet, monkeypatch):
     played = []
 
     def evaluate(player, opponent, config, **kwargs):
@@ -167,7 +167,7 @@ def test_a_change_is_printed_with_its_reason(tmp_path):
     assert "Curriculum: skirmish -> duel-open at 112 decisions, after 2 battles, " in text
 
 
-def test_a_stage_that_comes_again_has_new_battles(tmp_path, quiet, monkeypatch):
+def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypatch):
     def to_and_fro(self, won):
         self._stage = 1 - self._stage
         return Move(self._stage, 0.5, 1)

@@ -49,7 +49,7 @@ def make_console(terminal, **options):
 
 
 def panel(run):
-    """The panel as it stands, as lines."""
+    """The current panel, as lines."""
     console = make_console(True)
     console.print(run.callback._panel())
     return console.file.getvalue().splitlines()
@@ -62,7 +62,7 @@ def watched(monkeypatch):
     run.callback.close()
 
 
-def test_the_panel_shows_the_run_and_how_learning_goes(watched):
+def test_the_panel_shows_the_run_and_its_learning_metrics(watched):
     watched.rollout()
     watched.statistics.win_rate, watched.statistics.mean_return = 0.43, 2.1
     for kl in (0.005, 0.02, 0.0112):
@@ -83,7 +83,7 @@ def test_before_there_is_anything_to_show(watched):
     assert sum(line.count(" - ") for line in lines) == len(SHOWN)
 
 
-def test_an_evaluation_counts_once_whoever_comes_first(watched):
+def test_an_evaluation_counts_once_whichever_callback_comes_first(watched):
     watched.rollout({"eval/win_rate": 0.25})
     watched.rollout({}, {"eval/win_rate": 0.75})
     assert list(watched.callback._values["eval/win_rate"]) == [0.25, 0.75]

@@ -21,7 +21,7 @@ PLAIN = TrainConfig(battle=CURRICULUM.scenarios[0].config)
 
 
 class Env:
-    """What callbacks ask of a `BattleVecEnv` of duels."""
+    """The part of a `BattleVecEnv` of duels that callbacks use."""
 
     def get_attr(self, name, indices=None):
         assert name == "team_size"
@@ -29,7 +29,7 @@ class Env:
 
 
 class Model:
-    """What callbacks ask of an algorithm, with one battle that ends in every step."""
+    """The part of an algorithm that callbacks use, with one battle that ends in every step."""
 
     def __init__(self, *callbacks):
         self.env, self.num_timesteps, self.records = Env(), 0, {}
@@ -59,7 +59,7 @@ def through_json(state):
 
 
 def test_statistics_are_restored():
-    """Through the begin of a rollout, where those of another environment would be forgotten."""
+    """Also by the start of a rollout, which clears the statistics of another environment."""
     first, again = BattleStatistics(), BattleStatistics()
     Model(first).play([1, -1, 0] * 40)
     again.load_state_dict(through_json(first.state_dict()))
@@ -174,7 +174,7 @@ def test_a_pending_move_that_cannot_be(change):
 
 
 def test_the_best_policy_is_the_best_of_its_stage():
-    """Who won duels is not the best of a curriculum that has gone on to larger battles."""
+    """A policy that won duels is not the best one of a later stage with larger battles."""
     kept, moves, rates = [], [0], iter([0.5, 0.9, 0.2, 0.1, 0.3])
     shares = SimpleNamespace(estimate=0.0, low=0.0, high=1.0)
 
