@@ -7,7 +7,7 @@ from pathlib import Path
 
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate import BASELINES
-from echelon_train.cli.league.output import deliver, plural
+from echelon_train.cli.league.output import plural, print_result
 from echelon_train.league.store.members import Member
 from echelon_train.league.store.registry import League
 
@@ -28,7 +28,7 @@ def run_add(args: argparse.Namespace) -> int:
     }
     trained = "" if member.weights_sha256 is None else f", trained on {plural(member.age, 'decision')}"
     lines = [f"{member.name} has joined ({member.kind}{trained}).", f"Rate it: echelon league play {args.league}"]
-    deliver(args, document, lines)
+    print_result(args, document, lines)
     return 0
 
 

@@ -19,7 +19,7 @@ _MOST_PAIRS = 3  # that a warning names
 
 
 @dataclass(frozen=True)
-class Insight:
+class Analysis:
     """Analysis of the games of all members, also retired ones, because the ratings come from all games."""
 
     ratings: Mapping[str, Rating]
@@ -38,7 +38,7 @@ class Insight:
         return float(strengths.strength[place]), float(strengths.low[place]), float(strengths.high[place])
 
 
-def look_into(league: League) -> Insight:
+def analyse(league: League) -> Analysis:
     """Analyse a league's games. Raises LeagueError for a damaged league."""
     ratings = league.ratings()
     games = payoffs([*ratings], league.pair_scores())
@@ -49,7 +49,7 @@ def look_into(league: League) -> Insight:
     fitted = {name: Rating(fit, 0.0) for name, fit in zip(games.members, fits, strict=True)}
     contradicted = {frozenset((pair.first, pair.second)) for pair in mispredictions(games, fitted)}
     unexplained = [pair for pair in wrong if frozenset((pair.first, pair.second)) in contradicted]
-    return Insight(ratings, games, strengths, wrong, unexplained, cycle_score(games, strengths))
+    return Analysis(ratings, games, strengths, wrong, unexplained, cycle_score(games, strengths))
 
 
 def payoffs_among(league: League, members: Sequence[str]) -> Payoffs:
@@ -58,24 +58,24 @@ def payoffs_among(league: League, members: Sequence[str]) -> Payoffs:
     return payoffs(members, scores)
 
 
-def warnings_document(insight: Insight) -> dict[str, Any]:
+def warnings_document(analysis: Analysis) -> dict[str, Any]:
     """The warnings for JSON."""
     return {
         "mispredictions": [
-            {**asdict(pair), "explained_by_strengths": pair not in insight.unexplained}
-            for pair in insight.mispredictions
+            {**asdict(pair), "explained_by_strengths": pair not in analysis.unexplained}
+            for pair in analysis.mispredictions
         ],
-        "cycle": {**asdict(insight.cycle), "significant": insight.cycle.significant},
+        "cycle": {**asdict(analysis.cycle), "significant": analysis.cycle.significant},
     }
 
 
-def format_warnings(insight: Insight) -> list[str]:
+def format_warnings(analysis: Analysis) -> list[str]:
     """Warnings about ratings that the games contradict; empty if there are none."""
     lines = []
-    pairs = insight.mispredictions
+    pairs = analysis.mispredictions
     if pairs:
         why = "the ratings have not caught up with the games, whose Bradley-Terry strengths explain all of them."
-        if insight.unexplained:
+        if analysis.unexplained:
             why = "no strengths explain these results."
         lines += wrap(f"The ratings mispredict {plural(len(pairs), 'pair')}: {why}")
         for pair in pairs[:_MOST_PAIRS]:
@@ -85,7 +85,7 @@ def format_warnings(insight: Insight) -> list[str]:
             )
         if len(pairs) > _MOST_PAIRS:
             lines.append(f"- and {len(pairs) - _MOST_PAIRS} more, see 'echelon league matrix --json'")
-    cycle = insight.cycle
+    cycle = analysis.cycle
     if cycle.significant:
         lines += wrap(
             f"{percent(cycle.score)} % of the results are cyclic, which no ratings explain "

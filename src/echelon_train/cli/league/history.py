@@ -11,9 +11,9 @@ from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
-    deliver,
     format_rating,
     grid,
+    print_result,
     rating_document,
 )
 from echelon_train.league.errors import LeagueError
@@ -45,7 +45,7 @@ def run_history(args: argparse.Namespace) -> int:
             for period, ratings in history.items()
         ],
     }
-    deliver(args, document, _format_history(history))
+    print_result(args, document, _format_history(history))
     return 0
 
 

@@ -7,7 +7,7 @@ import argparse
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate import BASELINES
 from echelon_env.opponents.skill import LEVELS
-from echelon_train.cli.league.output import deliver, plural
+from echelon_train.cli.league.output import plural, print_result
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
 
@@ -34,7 +34,7 @@ def run_init(args: argparse.Namespace) -> int:
         f"  echelon league play {args.league}         # rate all members",
         f"  echelon league standings {args.league}",
     ]
-    deliver(args, document, lines)
+    print_result(args, document, lines)
     return 0
 
 

@@ -7,21 +7,21 @@ from typing import Any
 
 from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.diagnostics import (
-    Insight,
+    Analysis,
+    analyse,
     format_warnings,
-    look_into,
     payoffs_among,
     warnings_document,
 )
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
-    deliver,
     format_rating,
     grid,
-    known,
+    none_if_nan,
     percent,
     plural,
+    print_result,
 )
 from echelon_train.league.plots import save_nash_average, save_payoff_matrix
 from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
@@ -36,35 +36,35 @@ def run_matrix(args: argparse.Namespace) -> int:
     check_pictures(args.picture, args.nash_picture)
     league = League.open(args.league)
     shown = [each.member.name for each in league.standings() if args.all or each.member.state == "active"]
-    insight = look_into(league)
+    analysis = analyse(league)
     games = payoffs_among(league, shown)
-    average = nash_average(games, insight.ratings)
+    average = nash_average(games, analysis.ratings)
     if args.picture:
-        among = [pair for pair in insight.mispredictions if {pair.first, pair.second} <= set(shown)]
-        save_payoff_matrix(args.picture, games, insight.ratings, mispredicted=among, title=str(args.league))
+        among = [pair for pair in analysis.mispredictions if {pair.first, pair.second} <= set(shown)]
+        save_payoff_matrix(args.picture, games, analysis.ratings, mispredicted=among, title=str(args.league))
     if args.nash_picture:
         save_nash_average(args.nash_picture, average, title=str(args.league))
-    deliver(args, _document(str(args.league), games, average, insight), _format(games, average, insight))
+    print_result(args, _document(str(args.league), games, average, analysis), _format(games, average, analysis))
     return 0
 
 
-def _document(league: str, games: Payoffs, average: NashAverage, insight: Insight) -> dict[str, Any]:
+def _document(league: str, games: Payoffs, average: NashAverage, analysis: Analysis) -> dict[str, Any]:
     matrices = {"score": games.score, "low": games.low, "high": games.high}
     return {
         "league": league,
         "members": list(games.members),
         "games": games.games.tolist(),
-        **{name: [[known(value) for value in row] for row in values] for name, values in matrices.items()},
+        **{name: [[none_if_nan(value) for value in row] for row in values] for name, values in matrices.items()},
         "nash": {
             "weights": average.weights.tolist(),
             "advantage": average.advantage.tolist(),
             "filled_pairs": int(average.filled.sum()) // 2,
         },
-        **warnings_document(insight),
+        **warnings_document(analysis),
     }
 
 
-def _format(games: Payoffs, average: NashAverage, insight: Insight) -> list[str]:
+def _format(games: Payoffs, average: NashAverage, analysis: Analysis) -> list[str]:
     numbers = [str(number) for number in range(1, len(games.members) + 1)]
     names = [f"{number:>3} {shorten(name, NAME)}" for number, name in zip(numbers, games.members, strict=True)]
     cells = [[percent(value) for value in row] for row in games.score]
@@ -74,7 +74,7 @@ def _format(games: Payoffs, average: NashAverage, insight: Insight) -> list[str]
     for place, name in enumerate(names):
         lines.append(
             f"{name:<{label}}{int(games.games[place].sum()):>8,}"
-            f"{format_rating(insight.ratings[games.members[place]]):>16}{percent(average.weights[place]):>16}"
+            f"{format_rating(analysis.ratings[games.members[place]]):>16}{percent(average.weights[place]):>16}"
             f"{round(average.advantage[place]) + 0:>12}"
         )
     filled, size = int(average.filled.sum()) // 2, len(games.members)
@@ -82,9 +82,9 @@ def _format(games: Payoffs, average: NashAverage, insight: Insight) -> list[str]
     if filled:
         pairs = size * (size - 1) // 2
         lines.append(f"{filled} of {plural(pairs, 'pair')} have not played: predicted by the ratings")
-    cycle = insight.cycle
+    cycle = analysis.cycle
     if cycle.loops:
         lines.append(f"cycle score {cycle.score:.2f} (0: ratings explain all, 1: nothing), p = {cycle.p_value:.3f}")
     else:
         lines.append("cycle score unknown: the pairs that have played close no cycle")
-    return [*lines, *format_warnings(insight)]
+    return [*lines, *format_warnings(analysis)]

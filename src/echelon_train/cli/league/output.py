@@ -30,17 +30,17 @@ REACH = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """Half of an interval, in deviations."""
 
 
-def deliver(args: argparse.Namespace, document: Mapping[str, Any], lines: Sequence[str]) -> None:
+def print_result(args: argparse.Namespace, document: Mapping[str, Any], lines: Sequence[str]) -> None:
     """Print the result of a command."""
     print(json.dumps(document, indent=2, allow_nan=False) if args.json else "\n".join(lines), flush=True)
 
 
-def working(text: str) -> Status:
+def show_status(text: str) -> Status:
     """A context that shows on stderr what takes long, if that is a terminal."""
     return Console(stderr=True).status(text)
 
 
-def known(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     """A number for JSON: None instead of NaN."""
     return None if math.isnan(value) else float(value)
 

@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.cli.league.battle_choice import choose_battle
-from echelon_train.cli.league.output import deliver, describe_match, match_document, plural, rating_document, wrap
+from echelon_train.cli.league.output import describe_match, match_document, plural, print_result, rating_document, wrap
 from echelon_train.league.playing.executors import Executor, LocalExecutor
 from echelon_train.league.playing.ray_executor import RayExecutor
 from echelon_train.league.playing.runner import RatingRun, pairing, play_jobs, rating_run
@@ -64,7 +64,7 @@ def run_play(args: argparse.Namespace) -> int:
         "rating_run": None if result is None else dataclasses.asdict(result),
         "ratings": {name: rating_document(rating) for name, rating in league.ratings().items()},
     }
-    deliver(args, document, _format(args, scenario, played, result, interrupted=interrupted))
+    print_result(args, document, _format(args, scenario, played, result, interrupted=interrupted))
     return _INTERRUPTED if interrupted else 0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.cli.league.battle_choice import choose_battle
-from echelon_train.cli.league.output import deliver, working, wrap
+from echelon_train.cli.league.output import print_result, show_status, wrap
 from echelon_train.league.playing.jobs import run_job, worker_name
 from echelon_train.league.playing.runner import pairing
 from echelon_train.league.store.promotion import Decision, promote
@@ -26,7 +26,7 @@ def run_promote(args: argparse.Namespace) -> int:
 
     def play(first: str, second: str) -> PlayedMatch:
         job = pairing(league, first, second, config, scenario, args.maps)
-        with working(f"{first} v {second}, the champion"):
+        with show_status(f"{first} v {second}, the champion"):
             return run_job(league.path, job, worker_name())
 
     decision = promote(league, args.name, play=play, k=args.k)
@@ -39,7 +39,7 @@ def run_promote(args: argparse.Namespace) -> int:
     lines = wrap(f"{decision.reason}.")
     if decision.promotion is not None:
         lines.append(f"champion: {league.member_policy(decision.candidate)}")
-    deliver(args, document, lines)
+    print_result(args, document, lines)
     return 0 if champion is not None and champion.name == args.name else 1
 
 

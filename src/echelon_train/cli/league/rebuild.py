@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from echelon_train.cli.league.output import deliver, plural
+from echelon_train.cli.league.output import plural, print_result
 from echelon_train.league.store.registry import League
 
 
@@ -13,5 +13,5 @@ def run_rebuild(args: argparse.Namespace) -> int:
     changed = League.open(args.league).rebuild()
     number = "none has" if not changed else plural(changed, "rating has", "ratings have")
     lines = [f"All ratings are computed again: {number} changed."]
-    deliver(args, {"league": str(args.league), "changed": changed}, lines)
+    print_result(args, {"league": str(args.league), "changed": changed}, lines)
     return 0

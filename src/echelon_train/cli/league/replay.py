@@ -10,12 +10,12 @@ from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.output import (
     NAME,
     check_new_file,
-    deliver,
     describe_match,
     match_document,
     percent,
     plural,
-    working,
+    print_result,
+    show_status,
     wrap,
 )
 from echelon_train.league.playing.replay import film, replay
@@ -37,7 +37,7 @@ def run_replay(args: argparse.Namespace) -> int:
         return _list(league, args)
     if args.gif is not None:
         return _film(league, args)
-    with working("playing the match again"):
+    with show_status("playing the match again"):
         again = replay(league, args.match, force=args.force)
     document = {
         **match_document(again.played),
@@ -52,7 +52,7 @@ def run_replay(args: argparse.Namespace) -> int:
         f"Played again: {result}.",
         *(line for caution in again.cautions for line in wrap(f"- {caution}")),
     ]
-    deliver(args, document, lines)
+    print_result(args, document, lines)
     return 0 if again.same else _DIFFERENT
 
 
@@ -70,7 +70,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _film(league: League, args: argparse.Namespace) -> int:
     number = args.battle or 0
-    with working("filming"):
+    with show_status("filming"):
         cautions = film(league, args.match, number, args.gif, force=args.force)
     played = league.match(args.match)
     battle = played.match.battles[number]
@@ -84,7 +84,7 @@ def _film(league: League, args: argparse.Namespace) -> int:
         "cautions": list(cautions),
     }
     lines = wrap(f"{args.gif}: battle {number} of {len(played.match.battles)}, {blue} is blue and {red} is red")
-    deliver(args, document, [*lines, *(line for caution in cautions for line in wrap(f"- {caution}"))])
+    print_result(args, document, [*lines, *(line for caution in cautions for line in wrap(f"- {caution}"))])
     return 0
 
 
@@ -100,7 +100,7 @@ def _list(league: League, args: argparse.Namespace) -> int:
     header = f"{'match':<{_UUID + 2}}{'first':<{NAME + 1}}{'second':<{NAME + 1}}{'scenario':<{_SCENARIO + 1}}"
     lines = [f"{header}{'maps':>5}{'score %':>9}", *map(_row, last)]
     lines.append(f"the last {len(last)} of {plural(len(matches), 'match', 'matches')}; the score is the first's")
-    deliver(args, document, lines)
+    print_result(args, document, lines)
     return 0
 
 

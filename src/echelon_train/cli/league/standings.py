@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.evaluate.tables import shorten
-from echelon_train.cli.league.diagnostics import Insight, format_warnings, look_into, warnings_document
+from echelon_train.cli.league.diagnostics import Analysis, analyse, format_warnings, warnings_document
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
-    deliver,
     format_rating,
-    known,
+    none_if_nan,
     percent,
     plural,
+    print_result,
     rating_document,
     wrap,
 )
@@ -33,11 +33,11 @@ def run_standings(args: argparse.Namespace) -> int:
     check_pictures(args.picture, args.curve_picture)
     league = League.open(args.league)
     standings = league.standings()
-    insight = look_into(league)
+    analysis = analyse(league)
     ranked = [each for each in standings if args.all or each.member.state == "active"]
     champion = league.champion()
     if args.picture:
-        save_strengths(args.picture, insight.strengths, title=str(args.league))
+        save_strengths(args.picture, analysis.strengths, title=str(args.league))
     if args.curve_picture:
         _draw_curve(args.curve_picture, ranked, str(args.league))
     document = {
@@ -46,14 +46,14 @@ def run_standings(args: argparse.Namespace) -> int:
         "unrated_matches": league.unrated_matches(),
         "anchor": league.settings.anchor,
         "champion": None if champion is None else champion.name,
-        "standings": [_document(league, rank, each, insight) for rank, each in enumerate(ranked, 1)],
-        **warnings_document(insight),
+        "standings": [_document(league, rank, each, analysis) for rank, each in enumerate(ranked, 1)],
+        **warnings_document(analysis),
     }
     retired = len(standings) - len(ranked)
-    lines = _format(document, ranked, insight, retired)
+    lines = _format(document, ranked, analysis, retired)
     if champion is not None and champion.weights_sha256 is not None:
         lines.append(f"champion: {member_folder(league.path, champion.weights_sha256)}")
-    deliver(args, document, lines)
+    print_result(args, document, lines)
     return 0
 
 
@@ -64,9 +64,9 @@ def _draw_curve(path: Path, ranked: list[Standing], title: str) -> None:
     save_rating_curve(path, members, {each.member.name: each.rating for each in ranked}, title=title)
 
 
-def _document(league: League, rank: int, standing: Standing, insight: Insight) -> dict[str, Any]:
+def _document(league: League, rank: int, standing: Standing, analysis: Analysis) -> dict[str, Any]:
     member = standing.member
-    strength = insight.strength(member.name)
+    strength = analysis.strength(member.name)
     weights = member.weights_sha256
     return {
         "rank": rank,
@@ -79,17 +79,17 @@ def _document(league: League, rank: int, standing: Standing, insight: Insight) -
         **rating_document(standing.rating),
         "bradley_terry": None if strength is None else dict(zip(("strength", "low", "high"), strength, strict=True)),
         "games": standing.games,
-        "score": known(standing.score),
+        "score": none_if_nan(standing.score),
     }
 
 
-def _format(document: Mapping[str, Any], ranked: list[Standing], insight: Insight, retired: int) -> list[str]:
+def _format(document: Mapping[str, Any], ranked: list[Standing], analysis: Analysis, retired: int) -> list[str]:
     lines = [f"{'':<{5 + NAME}} {'kind':<12}{'rating ± 95%':>12}{'Bradley-Terry 95%':>19}{'maps':>7}{'score':>6}"]
     champion = document["champion"]
     for rank, each in enumerate(ranked, 1):
         member = each.member
         mark = "*" if member.name == champion else "-" if member.state == "retired" else " "
-        strength = insight.strength(member.name)
+        strength = analysis.strength(member.name)
         fitted = "-" if strength is None else "{:.0f} [{:.0f}, {:.0f}]".format(*strength)
         lines.append(
             f"{rank:>3}{mark} {shorten(member.name, NAME):<{NAME}} {_SHORT_KINDS.get(member.kind, member.kind):<12}"
@@ -108,4 +108,4 @@ def _format(document: Mapping[str, Any], ranked: list[Standing], insight: Insigh
     unrated = document["unrated_matches"]
     if unrated:
         lines.append(f"{plural(unrated, 'match is', 'matches are')} not rated yet: the next period rates them")
-    return [*lines, *format_warnings(insight)]
+    return [*lines, *format_warnings(analysis)]

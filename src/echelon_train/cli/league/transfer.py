@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from echelon_train.cli.league.output import deliver, plural
+from echelon_train.cli.league.output import plural, print_result
 from echelon_train.league.store.registry import League
 from echelon_train.league.store.transfer import export_league, import_league
 
@@ -15,7 +15,7 @@ def run_export(args: argparse.Namespace) -> int:
     export_league(league, args.file)
     size = args.file.stat().st_size
     document = {"league": str(args.league), "file": str(args.file), "bytes": size}
-    deliver(args, document, [f"{args.file}: {len(league.members())} members, {size:,} bytes"])
+    print_result(args, document, [f"{args.file}: {len(league.members())} members, {size:,} bytes"])
     return 0
 
 
@@ -23,5 +23,5 @@ def run_import(args: argparse.Namespace) -> int:
     """Create a league from an exported one."""
     members = import_league(args.file, args.league).members()
     document = {"league": str(args.league), "members": [member.name for member in members]}
-    deliver(args, document, [f"{args.league}: {plural(len(members), 'member')}"])
+    print_result(args, document, [f"{args.league}: {plural(len(members), 'member')}"])
     return 0

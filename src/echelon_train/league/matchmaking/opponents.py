@@ -162,7 +162,7 @@ def failing(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in past[: next(rises, -1) + 1] if each.win_probability < FORGOTTEN]
 
 
-def opponent_chances(
+def opponent_probabilities(
     mixture: OpponentMixture, learner: Learner, candidates: Sequence[Candidate]
 ) -> dict[Opponent, float]:
     """The probability of each opponent, by source.
@@ -211,10 +211,10 @@ def draw(
     generator: np.random.Generator,
     count: int = 1,
 ) -> list[Opponent]:
-    """Opponents for `count` battles, drawn independently. Raises `ConfigError` as `opponent_chances` does."""
-    chances = opponent_chances(mixture, learner, candidates)
-    shares = _normalised(np.array(list(chances.values())))
-    opponents = list(chances)
+    """Opponents for `count` battles, drawn independently. Raises `ConfigError` as `opponent_probabilities` does."""
+    probabilities = opponent_probabilities(mixture, learner, candidates)
+    shares = _normalised(np.array(list(probabilities.values())))
+    opponents = list(probabilities)
     return [opponents[index] for index in generator.choice(len(opponents), check_integer("count", count), p=shares)]
 
 

@@ -80,16 +80,16 @@ class LocalExecutor:
             while waiting or busy:
                 while waiting and len(busy) < self._processes:
                     worker, job = self._idle.pop() if self._idle else _Worker(), waiting.popleft()
-                    worker.order(path, job)
+                    worker.send(path, job)
                     busy[worker.connection] = worker, job
                 for connection in wait([worker.connection for worker, _ in busy.values()]):
                     worker, job = busy.pop(connection)
-                    answer = worker.answer()
+                    answer = worker.receive()
                     if answer is None:
                         exit_code = worker.end(patience=EXIT_SECONDS)
                         killed[job.uuid] += 1
                         if killed[job.uuid] == ATTEMPTS:
-                            raise LeagueError(_given_up(job, exit_code))
+                            raise LeagueError(_failure(job, exit_code))
                         waiting.appendleft(job)
                         continue
                     self._idle.append(worker)
@@ -117,12 +117,12 @@ class _Worker:
             self._process.start()
         theirs.close()  # otherwise `recv` would not notice that the worker has ended
 
-    def order(self, path: Path, job: Job) -> None:
+    def send(self, path: Path, job: Job) -> None:
         """Send the worker a match to play."""
-        with contextlib.suppress(OSError):  # the worker was killed: `answer` returns None
+        with contextlib.suppress(OSError):  # the worker was killed: `receive` returns None
             self.connection.send((path, job))
 
-    def answer(self) -> PlayedMatch | Exception | None:
+    def receive(self) -> PlayedMatch | Exception | None:
         """The played match, or the error; None if the worker was killed."""
         try:
             answer: PlayedMatch | Exception = self.connection.recv()
@@ -161,7 +161,7 @@ def _answer(path: Path, job: Job) -> PlayedMatch | Exception:
         return error
 
 
-def _given_up(job: Job, exit_code: int | None) -> str:
+def _failure(job: Job, exit_code: int | None) -> str:
     return (
         f"{job}: given up: {ATTEMPTS} processes ended while they played it (last exit code {exit_code}; "
         "-9 can mean too little memory)"

@@ -12,7 +12,7 @@ from echelon_train.league.ratings.bradley_terry import Strengths
 from echelon_train.league.ratings.glicko2 import SCALE
 from echelon_train.league.ratings.payoffs import SIGNIFICANCE, Payoffs
 
-MATTERS = 0.05
+MISLEADING = 0.05
 """Smallest cycle score with which ratings are misleading. Below it they explain nearly everything."""
 
 _SAMPLES = 999
@@ -36,7 +36,7 @@ class CycleScore:
     @property
     def significant(self) -> bool:
         """Whether the cycles are more than noise, and enough to matter."""
-        return self.p_value <= SIGNIFICANCE and self.score >= MATTERS
+        return self.p_value <= SIGNIFICANCE and self.score >= MISLEADING
 
 
 def cycle_score(payoffs: Payoffs, strengths: Strengths) -> CycleScore:

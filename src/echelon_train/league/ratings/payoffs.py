@@ -1,4 +1,4 @@
-"""The mean score of every pair of a league, and where the ratings predict something else.
+"""The mean score of every pair of a league, and the pairs whose games contradict the ratings.
 
 A game is one map of a match, played from both sides. Its score is the mean of its two battles: 1 for a win, 0.5 for a
 draw and 0 for a loss. `bradley_terry`, `nash_averaging` and `cycles` take the `Payoffs` that are made here.

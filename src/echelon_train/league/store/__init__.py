@@ -1,1 +1,1 @@
-"""The league's database: members, matches, ratings, and what changes them."""
+"""The league's database: members, matches, ratings and promotions."""

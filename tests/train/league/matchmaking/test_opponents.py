@@ -14,7 +14,7 @@ from echelon_train.league.matchmaking.opponents import (
     draw,
     failing,
     neighbours,
-    opponent_chances,
+    opponent_probabilities,
     pfsp_weights,
     skill_weights,
 )
@@ -33,7 +33,7 @@ def names(candidates):
 
 
 def by_name(mixture, learner, candidates):
-    return {opponent.name: chance for opponent, chance in opponent_chances(mixture, learner, candidates).items()}
+    return {opponent.name: chance for opponent, chance in opponent_probabilities(mixture, learner, candidates).items()}
 
 
 def test_hard_weights_prefer_opponents_that_the_learner_loses_to():
@@ -156,7 +156,7 @@ def test_verification_is_hard_whatever_pfsp_is():
 
 
 def test_sources_are_mixed_by_weight():
-    chances = opponent_chances(only(self_play=1.0, past=2.0, scripted=1.0), LEARNER, LEAGUE)
+    chances = opponent_probabilities(only(self_play=1.0, past=2.0, scripted=1.0), LEARNER, LEAGUE)
     assert sum(chances.values()) == pytest.approx(1)
     for source, share in (("self", 0.25), ("past", 0.5), ("scripted", 0.25)):
         assert sum(chance for opponent, chance in chances.items() if opponent.source == source) == pytest.approx(share)
@@ -164,13 +164,13 @@ def test_sources_are_mixed_by_weight():
 
 def test_a_source_without_candidates_leaves_its_share_to_the_others():
     fine = [candidate for candidate in LEAGUE if candidate.name in ("past 2", "exploiter", "other")]
-    chances = opponent_chances(OpponentMixture(), LEARNER, fine)
+    chances = opponent_probabilities(OpponentMixture(), LEARNER, fine)
     assert chances[Opponent("learner", "self")] == pytest.approx(0.35 / 0.85)
     assert all(opponent.source != "verification" for opponent in chances)
 
 
 def test_in_an_empty_league_the_learner_plays_against_itself():
-    assert opponent_chances(OpponentMixture(), LEARNER, []) == {Opponent("learner", "self"): 1}
+    assert opponent_probabilities(OpponentMixture(), LEARNER, []) == {Opponent("learner", "self"): 1}
 
 
 def test_a_newcomer_is_offered_neighbours_by_every_source():
@@ -180,12 +180,12 @@ def test_a_newcomer_is_offered_neighbours_by_every_source():
 
 def test_a_mixture_that_offers_no_opponent_is_refused():
     with pytest.raises(ConfigError, match="offers 'learner' no opponent: past, scripted found"):
-        opponent_chances(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
+        opponent_probabilities(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
 
 
 def test_draws_follow_the_chances():
     drawn = draw(OpponentMixture(), LEARNER, LEAGUE, np.random.default_rng(0), 20_000)
-    for opponent, chance in opponent_chances(OpponentMixture(), LEARNER, LEAGUE).items():
+    for opponent, chance in opponent_probabilities(OpponentMixture(), LEARNER, LEAGUE).items():
         assert drawn.count(opponent) == pytest.approx(20_000 * chance, abs=5 * math.sqrt(20_000 * chance))
 
 
@@ -213,8 +213,8 @@ def test_draws_come_from_the_generator():
         (lambda: Candidate("a", "past", rating=math.inf), "rating"),
         (lambda: Learner("learner", games=-1), r"learner\.games"),
         (lambda: draw(OpponentMixture(), LEARNER, LEAGUE, np.random.default_rng(0), 0), "integer of at least 1, got 0"),
-        (lambda: opponent_chances(OpponentMixture(), LEARNER, [Candidate("learner", "past")]), "different names"),
-        (lambda: opponent_chances(OpponentMixture(), LEARNER, [Candidate("a", "past")] * 2), "different names"),
+        (lambda: opponent_probabilities(OpponentMixture(), LEARNER, [Candidate("learner", "past")]), "different names"),
+        (lambda: opponent_probabilities(OpponentMixture(), LEARNER, [Candidate("a", "past")] * 2), "different names"),
     ],
 )
 def test_impossible_values_are_refused(make, message):
