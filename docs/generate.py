@@ -1,4 +1,4 @@
-"""Writes the reference pages, and the tables in pages, that follow from the code: ``python docs/generate.py``."""
+"""Generates the reference pages, and tables in other pages, from the code: ``python docs/generate.py``."""
 
 import ast
 import importlib
@@ -95,36 +95,37 @@ STATE_TABLE = _markdown(
 
 OBSERVATIONS = f"""# Observations
 
-The observation of one mech: {OBSERVATION_DIM} float32 values, finite and within the ranges below. Widths are the same
-for every class and scenario; rows that a suite or a roster does not fill are zeros with a zero in the mask. Positions
-and velocities are in the mech's own frame (forward, left), so one policy can play either side. The observation of a
-dead mech (`dead_agents="persist"`) is zeros but for the stream `objective`.
+The observation of one mech is {OBSERVATION_DIM} float32 values, finite and within the ranges below. The width is the
+same for every class and scenario. Unused rows are zeros with a zero in the mask. Positions and velocities are in the
+mech's frame (forward, left), so one policy can play either side. The observation of a dead mech
+(`dead_agents="persist"`) is zeros except for the stream `objective`.
 
-`observation="flat"` is one vector. `observation="dict"` has an array for each stream, whose concatenation is the
-vector. A team as one agent observes its mechs' vectors one after the other, or streams with a leading axis of mechs.
-With `mask_in_observation=True` the observation is a dict of `observation` and `action_mask`, see [actions](actions.md).
+`observation="flat"` is one vector. `observation="dict"` has an array for each stream; their concatenation is the
+vector. For a team as one agent the vectors of its mechs are concatenated, and streams have a leading axis of mechs.
+With `mask_in_observation=True` the observation is a dict of `observation` and `action_mask`, see
+[actions](actions.md).
 
 {STREAM_TABLE}
 
-The cells of `ego_map` go from behind to ahead, and within that from right to left; those of `battle_map` by rows of the
-turned map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) reports
-the same for every entry, and the entries that an agent's class never fills. In `echelon_env.layout`, `STREAMS` has the
-slices and `feature_names()` a name for every entry. The class features know the game's four classes by name; a
-custom class has zeros there.
+The cells of `ego_map` are ordered from behind to ahead, then from right to left; those of `battle_map` by rows of the
+rotated map. `describe_observation` of the parallel environment and of Gymnasium's (there with `.unwrapped`) describes
+every entry, and lists the entries that an agent's class never fills. In `echelon_env.layout`, `STREAMS` has the slices
+and `feature_names()` a name for every entry. The class features are a one-hot of the four shipped classes; a custom
+class has zeros there.
 
 ## Features
 
-Of a stream of several rows, the features of its first row; the others follow row by row.
+For a stream with several rows, the table has the features of the first row. The other rows follow.
 
 {FEATURE_TABLE}
 
 ## The global state
 
-For centralised training `state(team)` of the parallel and of the batch environment (`state_space` its bounds) gives
-all mechs of a battle, seen or not, in one float32 vector, on the map turned to the team's spawn: {len(Clock)} entries
-of the battle, then {len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)}
-as in `battle_map`. PettingZoo's `state()` is blue's. Projectiles, smoke, messages and changes of the terrain
-are not in it. `echelon_env.layout.state_streams(num_mechs)` has the slices.
+For centralised training, `state(team)` of the parallel and of the batch environment is a float32 vector of all mechs
+of a battle, visible or not, on the map rotated to the team's spawn: {len(Clock)} entries for the battle, then
+{len(Unit)} for each mech, the team's first, then the map, {MAP_SIDE} x {MAP_SIDE} x {len(MapCell)} as in `battle_map`.
+`state_space` has its bounds. PettingZoo's `state()` is that of blue. It excludes projectiles, smoke, messages and
+changes of the terrain. `echelon_env.layout.state_streams(num_mechs)` has the slices.
 
 {STATE_TABLE}
 """
@@ -149,13 +150,13 @@ BLOCK_TABLE = _markdown(
 
 IMPOSSIBLE = {
     "throttle": "no control, no speed",
-    "strafe": "likewise",
+    "strafe": "the same",
     "jet": "no control, no jump jets",
     "turn": "no control, no turn rate",
-    "primary": "no control, no weapon there, no charges left, still cooling down at the end of the decision",
-    "secondary": "likewise",
-    "tertiary": "likewise",
-    "special": "likewise",
+    "primary": "no control, empty mount, no charges left, still cooling down at the end of the decision",
+    "secondary": "the same",
+    "tertiary": "the same",
+    "special": "the same",
     "vent": "",
     "target": "the contact row is empty, no weapon can fire",
     "electronics": "shut down, not carried",
@@ -187,37 +188,37 @@ PART_TABLE = _markdown(
 
 ACTIONS = f"""# Actions
 
-The action of one mech: {ACTION_DIM} float32 values in [-1, 1]. Values outside are cut, values that are not finite
-become 0 and are counted in `info["bad_actions"]`; what cannot be carried out (an empty mount, a weapon that is
-cooling, a contact that is not there) does nothing. `explain_action` of the parallel environment and of Gymnasium's
-(there with `.unwrapped`) says what each part of an action would do and why a part is refused, `describe_action` what
-the entries are and which an agent's class lacks.
+The action of one mech is {ACTION_DIM} float32 values in [-1, 1]. Values outside are clipped. Non-finite values become
+0 and are counted in `info["bad_actions"]`. Impossible parts (an empty mount, a weapon that is cooling down, an empty
+contact row) have no effect. `explain_action` of the parallel environment and of Gymnasium's (there with `.unwrapped`)
+explains what each part of an action would do, or why it is refused. `describe_action` describes the entries, and lists
+those that an agent's class lacks.
 
 {ENTRY_TABLE}
 
-Three formats stand for such vectors. `action="continuous"` is the vector itself; a team as one agent concatenates its
-mechs' vectors.
+There are three formats of actions. `action="continuous"` is the vector itself. For a team as one agent the vectors of
+its mechs are concatenated.
 
 ## The dict format
 
-`action="dict"`: a dict with these entries; of a team as one agent each has a leading axis of mechs.
+`action="dict"` is a dict with these entries. For a team as one agent each has a leading axis of mechs.
 
 {BLOCK_TABLE}
 
 ## The multi-discrete format
 
-`action="multi_discrete"`: one choice for each part, messages are zeros; a team as one agent concatenates its mechs'
-choices.
+`action="multi_discrete"` has one choice for each part. Messages are zeros. For a team as one agent the choices of its
+mechs are concatenated.
 
 {PART_TABLE}
 
-**Masks** have {MASK_SIZE} entries a mech, the parts one after the other: 0 is certainly without effect in the coming
-decision, the same as the neutral choice of the part but for its echo in the next observation (`has_target`,
-`is_target`, `by_...`); 1 may have an effect, or is the neutral choice, which is always allowed. Impossible is what
-the table says where it holds for the whole decision: "no control" is shut down and too hot to restart in time, or on
-the ground for longer. A dead mech has the neutral choices only. `info["action_mask"]` is a tuple of int8 arrays, one
-for each part, as `gymnasium.spaces.MultiDiscrete.sample` takes them; `action_masks()` is
-flat, as sb3-contrib's `MaskablePPO` takes it.
+**Masks** have {MASK_SIZE} entries per mech, part by part. A choice with 0 certainly has no effect in the coming
+decision: it is equal to the neutral choice of the part, except for its echo in the next observation (`has_target`,
+`is_target`, `by_...`). A choice with 1 may have an effect, or is the neutral choice, which is always allowed. A choice
+is masked if the reason in the column "impossible" holds for the whole decision. "No control" means shut down and too
+hot to restart in time, or fallen for longer than the decision. A dead mech has only neutral choices.
+`info["action_mask"]` is a tuple of int8 arrays, one for each part, for `gymnasium.spaces.MultiDiscrete.sample`.
+`action_masks()` is flat, for sb3-contrib's `MaskablePPO`.
 """
 
 TABLES = {
@@ -225,7 +226,7 @@ TABLES = {
     "weapons": _transposed(DEFAULT_CATALOG.weapons),
     "materials": _transposed(DEFAULT_CATALOG.materials),
     "scenarios": _markdown(
-        ("scenario", "mechs", "map, m", "what it is"),
+        ("scenario", "mechs", "map, m", "description"),
         (
             (
                 f"`{scenario.name}`",
@@ -275,7 +276,7 @@ PUBLIC_MODULES = (
 
 
 def _assigned_docstring(module: ModuleType, name: str) -> str:
-    """The string literal after the assignment of a name, in the module or in the one that it is imported from."""
+    """The string literal after the assignment of a name, in the module or in the module that it is imported from."""
     body = ast.parse(inspect.getsource(module)).body
     for statement in body:
         if isinstance(statement, ast.ImportFrom) and any(alias.name == name for alias in statement.names):
@@ -289,7 +290,7 @@ def _assigned_docstring(module: ModuleType, name: str) -> str:
 
 
 def summaries(module: ModuleType) -> dict[str, str]:
-    """The first line of the docstring of each public name of a module, "" where there is none."""
+    """The first line of the docstring of each public name of a module, "" if there is none."""
     found = {}
     for name in module.__all__:
         value = inspect.unwrap(getattr(module, name))
@@ -300,7 +301,7 @@ def summaries(module: ModuleType) -> dict[str, str]:
 
 
 def _api() -> str:
-    """The page of public names, one line for each; names with the same docstring share one."""
+    """The page of public names, with one line for each. Names with the same docstring share a line."""
     sections = []
     for name in PUBLIC_MODULES:
         module = importlib.import_module(name)
@@ -314,15 +315,15 @@ def _api() -> str:
 
 API = """# Public names
 
-The names on this page are public: a release that changes one of them says so in the changelog. Everything else, other
-modules included, may change at any time. The arguments, shapes, units and errors of a name are in its docstring
-(`help(name)`). Also public are the commands of `echelon` and their options, the ids of environments and suites, and the
-files that the commands write.
+The names on this page are public: the changelog lists every change of them. Everything else, including other modules,
+may change at any time. The docstring of a name (`help(name)`) has its arguments, shapes, units and errors. The
+commands of `echelon` and their options, the ids of environments and suites, and the files that the commands write are
+public, too.
 """
 
 
 def _with_tables(page: Path) -> str:
-    """A page whose marked tables are those of the code."""
+    """A page with its marked tables generated again."""
 
     def table(match: re.Match[str]) -> str:
         return f"<!-- table: {match[1]} -->\n{TABLES[match[1]]}\n<!-- end -->"
