@@ -62,7 +62,7 @@ class Agent(nn.Module):
 
 @dataclass
 class Settings:
-    """What is trained, and how."""
+    """Settings of the training."""
 
     scenario: str
     opponent: str
@@ -74,7 +74,7 @@ class Settings:
     epochs: int = 4
     minibatches: int = 8
     learning_rate: float = 1e-3
-    gamma: float = 0.995  # that of RewardConfig, so that the approach reward stays a shaping
+    gamma: float = 0.995  # equal to RewardConfig.gamma, so that the approach reward is potential-based shaping
     gae_lambda: float = 0.95
     clip: float = 0.2
     entropy: float = 0.003
@@ -109,7 +109,7 @@ def win_rate(agent: Agent, settings: Settings, seed: int) -> float:
 
 def train(agent: Agent, settings: Settings) -> None:
     """Proximal policy optimisation."""
-    # A pool of maps is made once, which makes the beginning of a battle cheap.
+    # A pool of maps is generated once, which makes resets cheap.
     envs = make(settings, settings.envs, maps=200)
     optimizer = torch.optim.Adam(agent.parameters(), lr=settings.learning_rate, eps=1e-5)
     shape = (settings.rollout, settings.envs)

@@ -9,7 +9,7 @@ parser.add_argument("--scenario", default="skirmish")
 parser.add_argument("--decisions", type=int, default=120, help="decisions after which the battle is truncated")
 arguments = parser.parse_args()
 
-# Discrete actions have masks of impossible choices, so that agents fire only weapons that can fire.
+# Discrete actions have masks of possible choices, so that agents fire only weapons that can fire.
 env = echelon_env.parallel_env(arguments.scenario, action="multi_discrete", max_cycles=arguments.decisions)
 observations, infos = env.reset(seed=1)
 for agent in env.agents:

@@ -14,8 +14,8 @@ parser.add_argument("--battles", type=int, default=4, help="parallel battles")
 parser.add_argument("--steps", type=int, default=20_000, help="decisions of all mechs together")
 arguments = parser.parse_args()
 
-# The conversion needs the same agents from the first step to the last, so dead mechs persist. The clock is part of
-# the game, because the conversion passes truncations to PPO as terminations.
+# The conversion needs the same agents in all steps, so dead mechs persist. The time limit is part of the task, because
+# the conversion passes truncations to PPO as terminations.
 env = echelon_env.parallel_env("skirmish", dead_agents="persist", time_limit="terminate", max_steps=120, maps=50)
 env = supersuit.frame_stack_v2(env, 2)
 rows = supersuit.pettingzoo_env_to_vec_env_v1(env)

@@ -41,13 +41,13 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["demo", "--minutes", "0"], "--minutes"),
     ],
 )
-def test_bad_command_lines_say_why_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert message in fail(arguments, capsys)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_folder_that_cannot_be_made_is_one_line(tmp_path, capsys):
+def test_an_output_folder_that_cannot_be_created_is_reported_in_one_line(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     message = fail(["train", "--out", str(tmp_path / "file" / "run")], capsys)
     assert "Not a directory" in message
@@ -92,7 +92,7 @@ def run_without_train(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
 
 
-def test_without_the_extra_the_other_commands_say_what_to_install(tmp_path):
+def test_without_the_extra_the_other_commands_report_what_to_install(tmp_path):
     result = run_without_train("train", "--out", str(tmp_path / "x"))
     assert result.returncode == 2
     assert 'pip install "echelon-env[train]"' in result.stderr
@@ -105,7 +105,7 @@ def test_without_the_extra_bench_and_help_work():
     assert result.returncode == 0, result.stderr
 
 
-def test_bench_measures_what_it_is_asked_to(capsys):
+def test_bench_measures_the_given_scenarios(capsys):
     assert main(["bench", "--scenarios", "duel", "skirmish", "--seconds", "0.02", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     measurements = document["measurements"]

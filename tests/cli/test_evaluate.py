@@ -65,7 +65,7 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
         (["ladder", "--battles", "1000"], "has 200 in"),
     ],
 )
-def test_bad_command_lines_say_why_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert message in fail(arguments, capsys)
     assert list(tmp_path.iterdir()) == []
@@ -88,7 +88,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_play(command, capsys,
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_the_outcome_is_printed_though_the_report_cannot_be_written(tiny, tmp_path, monkeypatch, capsys):
+def test_the_outcome_is_printed_if_the_report_cannot_be_written(tiny, tmp_path, monkeypatch, capsys):
     def full(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -100,7 +100,7 @@ def test_the_outcome_is_printed_though_the_report_cannot_be_written(tiny, tmp_pa
     assert "No space left" in printed.err
 
 
-def test_the_report_is_written_though_the_output_pipe_is_closed(tiny, tmp_path, monkeypatch):
+def test_the_report_is_written_if_the_output_pipe_is_closed(tiny, tmp_path, monkeypatch):
     def gone(*arguments: object, **options: object) -> None:
         raise BrokenPipeError
 
@@ -132,7 +132,7 @@ def test_a_policy_with_actions_that_are_not_finite_is_reported(tiny, monkeypatch
     assert f"echelon: {line}" in printed.err.splitlines()
 
 
-def test_a_folder_without_a_checkpoint_is_one_line(tmp_path, capsys):
+def test_a_folder_without_a_checkpoint_is_reported_in_one_line(tmp_path, capsys):
     assert "neither a checkpoint" in fail(["evaluate", str(tmp_path)], capsys)
     (tmp_path / "checkpoint.json").write_text("{}")
     assert "not an Echelon checkpoint" in fail(["evaluate", str(tmp_path)], capsys)
@@ -209,7 +209,7 @@ def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
 
 
-def test_without_the_extra_scripted_players_play_and_networks_say_what_to_install(tiny, tmp_path):
+def test_without_the_extra_scripted_players_play_and_networks_report_what_to_install(tiny, tmp_path):
     out = tmp_path / "report"
     result = run_without_train("evaluate", "idle", "trivial", "--scenario", tiny, "--battles", "2", "--out", str(out))
     assert result.returncode == 0, result.stderr

@@ -16,7 +16,7 @@ SMALL = ["--scenario", "duel-open"]
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _in_a_separate_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -35,7 +35,7 @@ def fail(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return captured.err
 
 
-def test_a_sheet_is_drawn_beside_those_that_are_there(capsys):
+def test_a_sheet_gets_the_next_free_name(capsys):
     for name in ("maps.png", "maps-2.png"):
         assert main(["maps", *SMALL, "--maps", "2"]) == 0
         assert capsys.readouterr().out == f"{name}: duel-open, 2 maps, seeds 0 to 1\n"
@@ -77,7 +77,7 @@ def test_biomes_without_names_are_all_biomes(monkeypatch, capsys):
     assert capsys.readouterr().out == f"biomes: {', '.join(BIOMES)}\n"
 
 
-def test_recipes_make_the_maps_again(capsys):
+def test_recipes_generate_the_maps_again(capsys):
     assert main(["maps", *SMALL, "--maps", "3", "--seed", "99", "--recipes", "pools/small"]) == 0
     assert capsys.readouterr().out == "pools/small: recipes of duel-open, 3 maps, seeds 99 to 101\n"
     files = sorted(Path("pools/small").iterdir())
@@ -137,7 +137,7 @@ def test_a_full_disk_leaves_nothing_and_names_the_folder(monkeypatch, capsys):
         (["--out", "missing/maps.png"], "missing: no such folder"),
     ],
 )
-def test_bad_command_lines_say_why_in_one_line(arguments, message, capsys):
+def test_bad_command_lines_are_reported_in_one_line(arguments, message, capsys):
     assert message in fail(arguments, capsys)
 
 

@@ -76,7 +76,7 @@ def test_an_installed_package_adds_a_command(install, capsys):
         ("def add_arguments(parser): pass", "broken_module has no function run"),
     ],
 )
-def test_a_broken_command_is_one_line_and_the_others_work(source, reason, install, capsys):
+def test_a_broken_command_is_reported_in_one_line_and_the_others_work(source, reason, install, capsys):
     install("broken", source, "[echelon.commands]\nwrong = broken_module\n")
     line = f"'wrong' of broken cannot be used: {reason}"
     assert fail(["wrong"], capsys) == f"echelon: {line}\n"
@@ -113,7 +113,7 @@ def test_an_installed_package_adds_a_kind_of_player(install, capsys):
     )
 
 
-def test_a_broken_kind_of_player_is_one_line_and_the_others_work(install, capsys):
+def test_a_broken_kind_of_player_is_reported_in_one_line_and_the_others_work(install, capsys):
     install("broken", PLAYER, "[echelon.players]\nwrong = broken_module:missing\n")
     message = fail(["evaluate", "wrong:x"], capsys)
     assert message.startswith("echelon: 'wrong' of broken cannot be used: AttributeError: ")

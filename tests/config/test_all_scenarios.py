@@ -1,4 +1,4 @@
-"""The official checkers, and our own, on every scenario that comes with the package."""
+"""The official checkers and Echelon's conformance checks, on every shipped scenario."""
 
 import pytest
 
@@ -20,5 +20,5 @@ def test_official_checkers_in_every_format(scenario, formats):
 
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 @pytest.mark.parametrize("scenario", scenarios())
-def test_our_own_checker(scenario, dead_agents):
+def test_the_conformance_checks(scenario, dead_agents):
     check_parallel_env(lambda: parallel_env(scenario, max_cycles=6, dead_agents=dead_agents))

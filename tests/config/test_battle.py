@@ -10,7 +10,7 @@ from echelon_env import BattleConfig, BattleEngine, ConfigError, make_config
 from echelon_env.config.catalog import DEFAULT_CATALOG, MEDIUM, Catalog
 
 
-def test_a_configuration_is_taken_as_it_is():
+def test_a_configuration_is_accepted_unchanged():
     config = make_config("duel")
     assert make_config(config) is config
     assert make_config(config.to_dict()) == config
@@ -27,7 +27,7 @@ def test_a_configuration_survives_json(size, dt, biomes, zone):
     assert BattleConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
-def test_nested_overrides_change_only_what_they_name():
+def test_nested_overrides_change_only_the_named_fields():
     config = make_config("duel", terrain={"size": np.int64(64)}, max_steps=10)
     assert config.terrain == dataclasses.replace(make_config("duel").terrain, size=64)
     assert config.max_steps == 10
@@ -90,7 +90,7 @@ def test_impossible_catalogues_are_refused(change, message):
         make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(medium,)))
 
 
-def test_catalogues_with_doubles_are_refused():
+def test_catalogues_with_duplicate_names_are_refused():
     medium = dataclasses.replace(MEDIUM, armour=999.0)
     with pytest.raises(ConfigError, match="mech classes of different names"):
         make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(MEDIUM, medium)))
@@ -145,7 +145,7 @@ def test_numpy_numbers_become_plain():
     assert json.loads(json.dumps(config.to_dict()))["max_steps"] == 3
 
 
-def test_scenarios_that_do_not_exist():
+def test_unknown_scenarios_are_refused():
     with pytest.raises(ConfigError, match=r"unknown scenario 'skirmsh'; did you mean 'skirmish'\? \(valid: ambush,"):
         make_config("skirmsh")
     with pytest.raises(ConfigError, match="expected a scenario's name or file, a BattleConfig or its dict, got int"):
@@ -160,7 +160,7 @@ def test_durations_are_whole_ticks():
     assert make_config("battle", dt=0.001).ticks(1.0) == 1000
 
 
-def test_catalogues_of_absurd_extent_are_refused():
+def test_catalogues_that_are_too_large_are_refused():
     many = tuple(dataclasses.replace(MEDIUM, name=f"m{i}") for i in range(200))
     with pytest.raises(ConfigError, match="expected at most 100 mech classes, got 201"):
         make_config("duel", catalog=Catalog(weapons=DEFAULT_CATALOG.weapons, mech_classes=(MEDIUM, *many)))

@@ -11,7 +11,7 @@ from echelon_env.config.curriculum import Curriculum, Move, Progress, make_curri
 
 DUELS = make_curriculum(["duel-open", "duel-cover", "duel"])
 RULES = st.tuples(st.integers(1, 12), st.integers(-1, 12), st.integers(0, 12)).filter(lambda rule: rule[1] < rule[2])
-"""Windows, and thresholds as numbers of won battles; those above the window stand for it."""
+"""Windows, and thresholds as numbers of won battles, limited by the window."""
 
 
 def rule_of(window: int, demote: int, promote: int) -> Curriculum:
@@ -20,8 +20,8 @@ def rule_of(window: int, demote: int, promote: int) -> Curriculum:
 
 
 @given(RULES, st.lists(st.booleans(), max_size=150))
-def test_the_rule_is_what_it_says(rule, outcomes):
-    """Against a model that keeps all outcomes of the stage and judges with integers."""
+def test_the_rule_equals_an_integer_model(rule, outcomes):
+    """The model keeps all outcomes of the stage and compares integers."""
     curriculum = rule_of(*rule)
     window = curriculum.window
     most_to_demote, least_to_promote = round(curriculum.demote * window), round(curriculum.promote * window)
@@ -85,7 +85,7 @@ GOOD_STATE = {"stage": 1, "battles": 2, "won": [True, False]}
         (GOOD_STATE | {"battles": 101, "won": [True] * 101}, "101 outcomes cannot be what a window of 100"),
     ],
 )
-def test_a_foreign_state_changes_nothing(state, message):
+def test_a_state_that_does_not_fit_changes_nothing(state, message):
     progress = Progress(DUELS)
     progress.record(True)
     kept = progress.state_dict()
@@ -97,7 +97,7 @@ def test_a_foreign_state_changes_nothing(state, message):
 
 
 @pytest.mark.parametrize("won", [1, -1, 0.5, None, "yes"])
-def test_an_outcome_is_no_win(won):
+def test_an_outcome_is_not_accepted_as_a_win(won):
     with pytest.raises(TypeError, match="expected a boolean"):
         Progress(DUELS).record(won)
 
@@ -108,7 +108,7 @@ def test_numpy_booleans_are_booleans():
     json.dumps(progress.state_dict())
 
 
-def test_what_stands_for_a_curriculum(tmp_path):
+def test_accepted_formats_of_a_curriculum(tmp_path):
     file = tmp_path / "lesson.toml"
     file.write_text('description = "mine"\nblue = ["light"]\nred = ["light"]\n')
     config = make_config("duel", max_steps=9)

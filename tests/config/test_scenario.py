@@ -52,7 +52,7 @@ def test_every_scenario_can_be_played(name):
     assert engine.alive.any()
 
 
-def test_a_file_stands_wherever_a_name_does(write):
+def test_a_file_is_accepted_wherever_a_name_is(write):
     path = write('description = "x"\nblue = ["heavy"]\nred = ["scout", "light"]\nmax_steps = 3\n[terrain]\nsize = 40\n')
     for where in (path, str(path)):
         config = make_config(where)
@@ -80,7 +80,7 @@ def to_toml(value, path=()):
     return lines + tables
 
 
-def test_a_file_may_hold_a_whole_configuration(write):
+def test_a_file_may_contain_a_complete_configuration(write):
     config = make_config("hunt", banned_weapons=["gauss"])
     lines = to_toml({"description": "x", **config.to_dict()})
     assert make_config(write("\n".join(lines))) == config

@@ -1,4 +1,4 @@
-"""What holds for all environments alike: one trajectory for the same seed and actions, and how episodes end."""
+"""Properties of all environments: the same trajectory for the same seed and actions, and ends of episodes."""
 
 import numpy as np
 import pytest
@@ -37,13 +37,13 @@ def vector_bytes(observation, space):
 
 
 def pick(tree, *index):
-    """One agent's part of a batch of observations."""
+    """The part of one agent in a batch of observations."""
     return {name: array[index] for name, array in tree.items()} if isinstance(tree, dict) else tree[index]
 
 
 @pytest.mark.parametrize("life", LIFE)
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
-def test_the_parallel_env_and_the_cycle_walk_the_engines_trajectory(
+def test_the_parallel_env_and_the_aec_env_have_the_engines_trajectory(
     recordings, action_format, observation_format, life
 ):
     recording = recordings[action_format, life]
@@ -79,7 +79,7 @@ def test_the_parallel_env_and_the_cycle_walk_the_engines_trajectory(
 @pytest.mark.parametrize("copy", [True, False])
 @pytest.mark.parametrize("life", LIFE)
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
-def test_the_batch_walks_the_engines_trajectory(recordings, action_format, observation_format, life, copy):
+def test_the_batch_has_the_engines_trajectory(recordings, action_format, observation_format, life, copy):
     recording = recordings[action_format, life]
     envs = BattleBatchEnv(
         **FIGHT, num_envs=2, observation=observation_format, action=action_format, dead_agents=life, copy=copy
@@ -111,7 +111,7 @@ def team_reward(components):
 
 
 @pytest.mark.parametrize(("action_format", "observation_format"), FORMATS)
-def test_a_team_against_the_recorded_other_walks_the_engines_trajectory(recordings, action_format, observation_format):
+def test_a_team_against_the_recorded_opponent_has_the_engines_trajectory(recordings, action_format, observation_format):
     recording = recordings[action_format, "persist"]
     decisions = recording.decisions
     formats = {"observation": observation_format, "action": action_format}
@@ -148,7 +148,7 @@ def mech_bytes(observation, mech, team):
 
 
 @pytest.mark.parametrize("life", LIFE)
-def test_a_pilot_among_the_recorded_others_walks_the_engines_trajectory(recordings, life):
+def test_a_pilot_among_recorded_mechs_has_the_engines_trajectory(recordings, life):
     recording = recordings["continuous", life]
     pilot = BattleEnv(
         **FIGHT, dead_agents=life, pilot=2, side=1,
@@ -167,7 +167,7 @@ def test_a_pilot_among_the_recorded_others_walks_the_engines_trajectory(recordin
     assert any(flags)
 
 
-# How a battle is brought to its end in the next decision, and what comes of it: terminated, reason, blue's outcome.
+# ways to end a battle in the next decision, and the results: terminated, reason, blue's outcome
 
 
 def win_the_zone(engine):
@@ -219,7 +219,7 @@ def end_batch(arrange, **kwargs):
 
 
 def ending(infos, battle, *mech):
-    """What a batch's infos say about the end of a battle."""
+    """The entries of a batch's infos about the end of a battle."""
     if "outcome" not in infos:
         return {}
     assert infos["_outcome"][battle, *mech]
@@ -251,7 +251,7 @@ END = [
 
 @pytest.mark.parametrize("name", ENDINGS)
 @pytest.mark.parametrize(("end", "kwargs"), END, ids=lambda value: getattr(value, "__name__", str(value)))
-def test_battles_end_in_every_api_as_they_should(end, kwargs, name):
+def test_battles_end_correctly_in_every_api(end, kwargs, name):
     arrange, overrides, (terminated, reason, outcome) = ENDINGS[name]
     ends = end(arrange, **kwargs, **overrides)
     assert ends
@@ -279,7 +279,7 @@ WITH_FORMATS = tuple(make for make in APIS if make is not ControlledBattles)
         ((BattleVectorEnv, BattleBatchEnv), "num_env", "num_envs"),
     ],
 )
-def test_a_mistyped_argument_is_answered_with_the_right_one(makers, wrong, right):
+def test_the_error_about_a_mistyped_argument_names_the_right_one(makers, wrong, right):
     for make in makers:
         with pytest.raises(ConfigError, match=f"^unknown argument '{wrong}'; did you mean '{right}'. .*{right}"):
             make(["duel"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel", **{wrong: 1})

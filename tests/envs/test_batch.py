@@ -41,8 +41,8 @@ def test_arrays_have_a_row_for_every_mech(action_format, observation_format):
     envs.close()
 
 
-def test_the_dead_are_terminated_once_and_then_absent():
-    """In a battle with deaths, up to the beginning of the next one."""
+def test_dead_agents_are_terminated_once_and_then_absent():
+    """In a battle with deaths, up to the start of the next one."""
     recording = record("continuous")
     envs = BattleBatchEnv(**FIGHT, num_envs=1)
     present = envs.reset(seed=SEED)[1]["present"][0]
@@ -68,8 +68,8 @@ def test_the_dead_are_terminated_once_and_then_absent():
 
 @pytest.mark.parametrize("copy", [True, False])
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_autoreset_gives_what_a_hand_driven_twin_gives(mode, copy):
-    """The twin is reset by hand; final observations, rewards and infos are those that it sees at its ends."""
+def test_autoreset_equals_manual_resets(mode, copy):
+    """Final observations, rewards and infos equal those of an environment that is reset manually."""
     envs = BattleBatchEnv(num_envs=2, autoreset_mode=mode, copy=copy, **SHORT)
     twin = BattleBatchEnv(num_envs=2, autoreset_mode="DISABLED", **SHORT)
     np.testing.assert_array_equal(envs.reset(seed=3)[0], twin.reset(seed=3)[0])
@@ -104,12 +104,12 @@ def test_autoreset_gives_what_a_hand_driven_twin_gives(mode, copy):
             assert infos["present"].all()
         np.testing.assert_array_equal(observations, expected)
     for final, seen in kept:
-        np.testing.assert_array_equal(final, seen)  # later steps leave it alone
+        np.testing.assert_array_equal(final, seen)  # later steps do not change it
     assert bool(kept) == (mode == "SAME_STEP")
 
 
 def test_battles_restart_one_by_one():
-    """Each place when it is done, whatever the others do."""
+    """Each sub-environment restarts when it is done, independent of the others."""
     envs = BattleBatchEnv("duel", 2)
     envs.reset(seed=0)
     envs._battles.engine.state.teams["score"][1, 0] = envs.config.zone.score_to_win
@@ -146,7 +146,7 @@ def test_without_autoreset_a_mask_selects_the_battles_to_reset():
 
 
 @pytest.mark.parametrize("observation_format", ["flat", "dict"])
-def test_copies_are_the_callers_and_views_are_the_engines(observation_format):
+def test_copies_are_new_arrays_and_views_are_the_engines(observation_format):
     def arrays(observations):
         return list(observations.values()) if isinstance(observations, dict) else [observations]
 
@@ -163,7 +163,7 @@ def test_copies_are_the_callers_and_views_are_the_engines(observation_format):
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_nothing_else_that_is_returned_changes_later(mode):
+def test_no_other_returned_value_changes_later(mode):
     envs = BattleBatchEnv(num_envs=1, autoreset_mode=mode, events=True, action="multi_discrete", **SHORT)
     noise = np.random.default_rng(0)
     kept = []
@@ -190,11 +190,11 @@ def test_max_cycles_truncate_persistent_agents_too():
         assert not terminated.any()
         assert "outcome" not in infos
         assert infos["episode_statistics"]["l"].tolist() == [[3, 3], [3, 3]]
-        _, rewards, *_ = envs.step(zeros(envs))  # of new battles, not of those that were cut off
+        _, rewards, *_ = envs.step(zeros(envs))  # rewards of new battles, not of truncated ones
         assert not rewards.any()
 
 
-def test_seeds_follow_gymnasiums_habit():
+def test_seeds_follow_gymnasiums_convention():
     envs = BattleBatchEnv(num_envs=3, **SHORT)
     first, _ = envs.reset(seed=5)
     second, _ = envs.reset(seed=[5, 6, 7])

@@ -39,7 +39,7 @@ def test_sides_can_change_with_a_reset():
     assert battles.rows[:, 0].tolist() == [0, 5]
 
 
-def test_who_won():
+def test_the_learners_outcome():
     battles = ControlledBattles("duel", 3, opponent="trivial", side=[0, 1, 0], max_steps=1, time_limit="terminate")
     battles.reset([1, 2, 3])
     battles.engine.state.teams["score"][:, 0] = 5, 5, 0
@@ -71,8 +71,8 @@ def test_bad_input():
         battles.step(np.zeros((1, ACTION_DIM), np.float32))
 
 
-def test_every_mech_can_be_the_learners():
-    """No other mech acts, and the arrays are the engine's, in its order."""
+def test_the_learner_can_control_every_mech():
+    """No policy acts, and the arrays are the engine's, in its order."""
     battles = ControlledBattles("skirmish", 2, control="all", blue=("scout", "heavy"))
     assert battles.num_controlled == 7
     assert battles.rows.tolist() == [list(range(7))] * 2

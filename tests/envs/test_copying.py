@@ -14,7 +14,7 @@ SCENARIO = {"scenario": "skirmish", "terrain": {"size": 60}, "max_steps": 40}
 
 
 def draw(space, noise):
-    """A random action from a generator that can be copied, as the space's own would not be."""
+    """A random action from a generator that is copied with the test, unlike the generator of the space."""
     space.seed(int(noise.integers(2**31)))
     return space.sample()
 

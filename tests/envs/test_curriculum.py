@@ -22,7 +22,7 @@ DUELS = make_curriculum(["duel-open", "duel-cover", "duel"])
 
 
 def hasty(*scenarios: ScenarioLike) -> Curriculum:
-    """A curriculum that moves on after every battle, whatever its outcome."""
+    """A curriculum that changes the stage after every battle, for any outcome."""
     return make_curriculum(scenarios, window=1, promote=0.0, demote=-1.0)
 
 
@@ -58,7 +58,7 @@ def test_official_checkers():
     parallel_seed_test(make)
 
 
-def test_wins_lead_on_and_losses_back():
+def test_wins_promote_and_losses_demote():
     curriculum = make_curriculum(["duel-open", "duel"], window=2, promote=1.0, demote=0.0)
     small = {"zone": {"score_to_win": 2.0}, "terrain": {"size": 32}, "max_steps": 60}
     env = CurriculumEnv(curriculum, opponent="novice", **small)
@@ -100,7 +100,7 @@ def test_a_draw_and_a_dead_pilot_are_no_wins():
     assert env.progress.state_dict()["won"] == [False]
 
 
-def test_an_abandoned_battle_counts_for_nothing():
+def test_an_abandoned_battle_is_not_recorded():
     env = CurriculumEnv(hasty("duel-open", "duel"), max_steps=3)
     parallel = CurriculumParallelEnv(hasty("duel-open", "duel"), max_steps=3)
     for _ in range(3):
@@ -114,7 +114,7 @@ def test_an_abandoned_battle_counts_for_nothing():
 
 
 def test_a_seed_restarts_the_battles_and_not_the_progress():
-    """A stage's battles after a seed are `BattleEnv`'s after that seed, also when others come between."""
+    """The battles of a stage after a seed equal those of `BattleEnv`, also with battles of other stages in between."""
     kwargs = {"max_steps": 2, "maps": 5, "regenerate": 2}
     env = CurriculumEnv(hasty("duel-open", "duel"), **kwargs)
     plain = {name: BattleEnv(name, **kwargs) for name in ("duel-open", "duel")}

@@ -25,7 +25,7 @@ def recording():
 
 
 def play(env, recording):
-    """The infos of every agent in every decision of a recorded battle, beside the decision and the rewards."""
+    """The infos of every agent in every decision of a recorded battle, with the decision and the rewards."""
     _, infos = env.reset(seed=SEED)
     assert all(set(info) - {"events"} == ALWAYS | {"map_seed"} for info in infos.values())
     for decision in recording.decisions:
@@ -35,7 +35,7 @@ def play(env, recording):
         yield decision, rewards, infos, ended
 
 
-def test_what_an_agents_info_holds(recording):
+def test_contents_of_an_agents_info(recording):
     env = parallel_env(**FIGHT)
     returns = dict.fromkeys(env.possible_agents, 0.0)
     engine = env._engine
@@ -90,7 +90,7 @@ def test_events_have_names(recording):
     assert all(event.actor is not None and event.weapon is not None for event in shots)
 
 
-def test_masks_are_as_samplers_take_them():
+def test_masks_have_the_format_of_samplers():
     env = parallel_env("skirmish", action="multi_discrete")
     _, infos = env.reset(seed=0)
     flat = env.action_masks()
@@ -206,7 +206,7 @@ def test_gymnasiums_statistics_agree_with_ours():
         assert final["episode_statistics"]["l"].tolist() == infos["episode"]["l"].tolist() == [4, 4]
 
 
-def test_what_is_written_into_infos_changes_nothing():
+def test_writing_into_infos_changes_nothing():
     envs, twin = BattleBatchEnv("duel", 2, max_steps=4), BattleBatchEnv("duel", 2, max_steps=4)
     infos, others = envs.reset(seed=0)[1], twin.reset(seed=0)[1]
     for _ in range(12):

@@ -90,7 +90,7 @@ def test_actions_are_explained_and_entries_described(env):
         echelon_env.parallel_env("duel").explain_action("blue_0", action)
 
 
-def test_the_cycles_inner_environment_explains_and_describes(env):
+def test_the_unwrapped_aec_env_explains_and_describes(env):
     action = np.zeros(ACTION_DIM, np.float32)
     cycle = echelon_env.env("skirmish", max_steps=60)
     cycle.reset(seed=5)
@@ -102,7 +102,7 @@ def test_the_cycles_inner_environment_explains_and_describes(env):
         np.testing.assert_array_equal(inner.action_masks()[agent], mask)
 
 
-def test_the_callers_actions_are_left_alone(env):
+def test_the_callers_actions_are_not_modified(env):
     actions = {agent: np.full(ACTION_DIM, np.nan, np.float64) for agent in env.agents}
     for action in actions.values():
         action.flags.writeable = False
@@ -129,7 +129,7 @@ def test_a_bad_seed_changes_nothing(env, seed):
     np.testing.assert_array_equal(twin.reset()[0]["blue_0"], following)
 
 
-def test_the_dead_leave_and_the_others_continue():
+def test_dead_agents_leave_and_the_others_continue():
     env = echelon_env.parallel_env("skirmish")
     env.reset(seed=0)
     env._engine.state.mechs["armour"][0, 5] = 1e-9
@@ -212,7 +212,7 @@ def test_render_modes(mode):
     env.close()
 
 
-def test_the_registry_of_pettingzoo_knows_the_scenarios():
+def test_the_scenarios_are_in_pettingzoos_registry():
     if not hasattr(pettingzoo, "make"):
         return  # PettingZoo before 1.27 has no registry
     env = pettingzoo.make("parallel", "echelon/Skirmish-v0")

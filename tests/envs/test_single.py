@@ -42,7 +42,7 @@ def test_the_pilots_death_terminates():
     observation, _reward, terminated, truncated, info = env.step(np.zeros(ACTION_DIM, np.float32))
     assert info["alive"] == 0
     assert (terminated, truncated) == (True, False)
-    assert "outcome" not in info  # the battle goes on without the pilot
+    assert "outcome" not in info  # the battle is not over
     seen = observation.copy()
     seen[STREAMS["objective"].part] = 0
     assert not seen.any()
@@ -51,7 +51,7 @@ def test_the_pilots_death_terminates():
         env.step(env.action_space.sample())
 
 
-def test_a_team_never_ends_with_its_first_death_whatever_the_configuration_said():
+def test_the_episode_of_a_team_never_ends_with_its_first_death():
     env = echelon_env.BattleEnv(make_config("skirmish", max_steps=9), control="team")
     assert env.config.dead_agents == "persist"
     assert env.config.max_steps == 9
@@ -59,7 +59,7 @@ def test_a_team_never_ends_with_its_first_death_whatever_the_configuration_said(
     assert pilot.config.dead_agents == "persist"
 
 
-def test_seeds_name_battles_and_battles_follow_from_them():
+def test_a_seed_determines_the_sequence_of_battles():
     env = gymnasium.make("echelon/Duel-v0")
     first = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
     second = [env.reset(seed=3)[0], env.reset()[0], env.reset()[0]]
@@ -72,7 +72,7 @@ SHARED = opponents.make("novice")
 
 
 class Charge:
-    """A user's own policy: full throttle."""
+    """A custom policy: full throttle."""
 
     def reset(self, mask):
         self.rows = len(mask)
@@ -115,7 +115,7 @@ def test_an_opponent_can_be_a_plain_function_and_each_may_be_shared():
         wrong.step(np.zeros(ACTION_DIM, np.float32))
 
 
-def test_a_mechs_part_of_an_action_is_explained():
+def test_the_action_of_one_mech_of_a_team_is_explained():
     env = echelon_env.BattleEnv("skirmish", control="team", side=1)
     assert env.mechs == tuple(f"red_{i}" for i in range(5))
     env.reset(seed=0)
@@ -141,7 +141,7 @@ def test_a_mechs_part_of_an_action_is_explained():
 
 
 @pytest.mark.parametrize("control", ["pilot", "team"])
-def test_max_cycles_truncate_and_the_battle_is_left(control):
+def test_max_cycles_truncate_and_abandon_the_battle(control):
     env = echelon_env.BattleEnv("skirmish", control=control, max_cycles=2)
     for _ in range(2):
         env.reset(seed=0)

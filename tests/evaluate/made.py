@@ -1,4 +1,4 @@
-"""Matches made by hand."""
+"""Synthetic matches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from echelon_env.evaluate.seeds import evaluation_seed
 def made_match(
     first: str, second: str, outcomes: Iterable[tuple[int, int]], *, scenario: str = "duel", maps: int = 0
 ) -> Match:
-    """A match with the outcomes of both sides of each map; the maps are those from number `maps` on."""
+    """A match with the given outcomes of both sides of each map, on maps from number `maps` on."""
     battles = tuple(
         Battle(
             number=2 * number + side,

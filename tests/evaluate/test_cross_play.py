@@ -44,11 +44,11 @@ def test_cross_play_pools_scenarios_with_equal_weight() -> None:
 def test_scenarios_that_share_seeds_are_one_sample_in_the_pooled_matrix() -> None:
     outcomes = [(WIN, WIN), (WIN, LOSS), (LOSS, LOSS), (WIN, DRAW), (WIN, WIN), (LOSS, WIN)]
     alike = cross_play([made_match("a", "b", outcomes, scenario=name) for name in ("duel", "skirmish")])
-    for field in ("score", "low", "high"):  # a copy says nothing new
+    for field in ("score", "low", "high"):  # a copy adds no information
         np.testing.assert_allclose(getattr(alike.pooled, field), getattr(alike.scenarios["duel"], field))
 
 
-def test_cross_play_takes_matches_of_a_pair_together() -> None:
+def test_cross_play_pools_the_matches_of_a_pair() -> None:
     parts = [made_match("a", "b", [(WIN, WIN), (LOSS, LOSS)]), made_match("b", "a", [(WIN, LOSS)], maps=2)]
     whole = made_match("a", "b", [(WIN, WIN), (LOSS, LOSS), (LOSS, WIN)])
     for field in ("wins", "losses", "score", "low", "high"):

@@ -45,7 +45,7 @@ def test_every_map_is_played_from_both_sides():
 @pytest.mark.parametrize("config", [CONFIG, UNEVEN], ids=["even", "uneven"])
 @pytest.mark.parametrize("side", [0, 1])
 def test_battles_are_those_of_a_learner_against_an_opponent(config, side):
-    """Played another way: the first player as a learner, the second as the opponent inside the environment."""
+    """The same battles with the first player as learner and the second as opponent in `ControlledBattles`."""
     arena = ControlledBattles(config, len(SEEDS), opponent="trivial", side=side)
     player = opponents.make("novice", 0, config)
     observations = arena.reset(SEEDS)
@@ -73,7 +73,7 @@ def test_battles_are_those_of_a_learner_against_an_opponent(config, side):
         ("novice", "random", UNEVEN),
     ],
 )
-def test_a_result_depends_on_nothing_beside_it(first, second, config):
+def test_a_result_does_not_depend_on_other_battles(first, second, config):
     whole = run_match(first, second, config)
     for batch_size, num_threads in ((1, 1), (2, 2), (3, 1)):
         assert run_match(first, second, config, batch_size=batch_size, num_threads=num_threads) == whole
@@ -86,7 +86,7 @@ def test_a_result_depends_on_nothing_beside_it(first, second, config):
 
 
 class Remembering:
-    """Acts on how its observations have changed since its last call, and spoils those that it was given."""
+    """Acts on the change of its observations since the last call, and keeps the array that it was given."""
 
     def __init__(self):
         self.last = None
@@ -103,7 +103,7 @@ class Remembering:
 
 
 @pytest.mark.parametrize("config", [CONFIG, UNEVEN], ids=["even", "uneven"])
-def test_a_player_that_keeps_its_observations_keeps_them_as_they_were(config):
+def test_observations_that_a_player_keeps_do_not_change(config):
     player = Player("me", "scripted", lambda config, noise: Remembering())
     whole = play_match(player, baseline("trivial"), config, SEEDS, scenario="small")
     for batch_size in (1, 2):
@@ -121,7 +121,7 @@ def test_swapping_the_players_swaps_the_sides():
     assert there.classes == back.classes[::-1]
 
 
-def test_what_the_classes_did_is_counted():
+def test_statistics_of_the_classes_are_counted():
     match = run_match("novice", "trivial", UNEVEN, batch_size=2)
     expected = [{}, {}]
     for side in (0, 1):
@@ -154,7 +154,7 @@ def test_a_match_is_plain_data():
 
 
 @pytest.mark.parametrize("time_limit", ["terminate", "truncate"])
-def test_a_battle_at_its_time_limit_has_the_winner_that_the_rules_say(time_limit):
+def test_a_battle_at_its_time_limit_has_the_winner_of_the_rules(time_limit):
     config = make_config("duel", max_steps=3, time_limit=time_limit)
     match = run_match(config=config, seeds=SEEDS[:1])
     assert [battle.reason for battle in match.battles] == ["time_limit"] * 2
@@ -164,7 +164,7 @@ def test_a_battle_at_its_time_limit_has_the_winner_that_the_rules_say(time_limit
 
 
 def test_random_players_draw_their_own_numbers():
-    """Those of both teams, and of both sides of a map, are different."""
+    """The numbers of both teams, and of both sides of a map, are different."""
     drawn = []
 
     def make(config, noise):
@@ -189,7 +189,7 @@ def test_progress_is_reported():
     assert len(counts) > 5
 
 
-def test_play_shows_every_moment_of_the_battles():
+def test_play_yields_every_decision_of_the_battles():
     steps = [arena.engine.state.battles["step_count"].tolist() for arena in
              play(baseline("novice"), baseline("trivial"), CONFIG, SEEDS[:2], side=1)]  # fmt: skip
     assert steps[0] == [0, 0]
@@ -220,7 +220,7 @@ def test_ctrl_c_stops_the_threads():
     assert set(threading.enumerate()) == before
 
 
-def test_play_that_is_left_early_stops_the_threads():
+def test_play_that_is_closed_early_stops_the_threads():
     before = set(threading.enumerate())
     moments = play(baseline("idle"), baseline("idle"), CONFIG, SEEDS, num_threads=2)
     next(moments)
@@ -249,7 +249,7 @@ def test_two_different_players_of_one_name_are_refused():
     assert play_match(copy, pretender, CONFIG, SEEDS[:1], scenario="small").draws == 2
 
 
-def test_a_match_says_what_it_was_played_with():
+def test_a_match_records_configuration_and_identities():
     known = Player("me", "scripted", lambda config, noise: FunctionPolicy(still), identity={"steps": 7})
     match = play_match(baseline("idle"), known, CONFIG, SEEDS[:1], scenario="small")
     assert match.identities == ({}, {"steps": 7})
@@ -275,7 +275,7 @@ def test_bad_seeds_are_refused(seeds, message):
         play(baseline("idle"), baseline("idle"), CONFIG, seeds)
 
 
-def test_impossible_numbers_are_refused():
+def test_invalid_numbers_are_refused():
     with pytest.raises(ConfigError, match="batch_size"):
         run_match(batch_size=0)
     with pytest.raises(ConfigError, match="num_threads"):
@@ -296,7 +296,7 @@ SHARED = FunctionPolicy(still)
         (lambda config, noise: FunctionPolicy(lambda rows: rows[:, :3]), "actions of the player 'me'"),
     ],
 )
-def test_players_that_cannot_play_are_refused(make, message):
+def test_invalid_players_are_refused(make, message):
     player = Player("me", "scripted", make)
     with pytest.raises(ValueError, match=message):
         play_match(player, player, CONFIG, SEEDS, scenario="small")

@@ -32,7 +32,7 @@ def played() -> CrossPlay:
 
 
 def texts(path: Path) -> list[str]:
-    """What is written in an SVG."""
+    """The texts of an SVG."""
     return ["".join(text.itertext()) for text in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
 
 
@@ -57,7 +57,7 @@ def test_matrix_has_every_number(played: CrossPlay, svg: Path) -> None:
     assert f"{low:.0f}–{high:.0f}" in intervals
 
 
-def test_matrix_has_the_rows_that_are_wanted_and_columns_of_their_opponents(played: CrossPlay, svg: Path) -> None:
+def test_matrix_has_the_given_rows_and_columns_of_their_opponents(played: CrossPlay, svg: Path) -> None:
     save_matrix(svg, played, rows=["weak"])
     words = texts(svg)
     assert words.count("weak") == 3  # in one column, as it is wide
@@ -96,14 +96,14 @@ def test_intervals_have_a_row_each_and_a_column_for_every_metric(svg: Path) -> N
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
-def test_ending_is_the_format(tmp_path: Path, ending: str, start: bytes) -> None:
+def test_the_suffix_selects_the_format(tmp_path: Path, ending: str, start: bytes) -> None:
     path = tmp_path / f"picture.{ending}"
     save_intervals(path, {"win rate": {"a": Interval(0.5, 0.4, 0.6)}})
     assert path.read_bytes().startswith(start)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
-def test_what_cannot_be_drawn_is_refused_and_nothing_is_written(played: CrossPlay, tmp_path: Path) -> None:
+def test_invalid_input_is_refused_and_nothing_is_written(played: CrossPlay, tmp_path: Path) -> None:
     for rows, got in ((["weak", "strong"], "strong"), ([], "none")):
         with pytest.raises(ValueError, match=f"rows: expected some of .*{got}"):
             save_matrix(tmp_path / "matrix.png", played, rows=rows)
@@ -115,7 +115,7 @@ def test_what_cannot_be_drawn_is_refused_and_nothing_is_written(played: CrossPla
     assert not list(tmp_path.iterdir())
 
 
-def test_needs_no_pyplot_and_says_when_matplotlib_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_needs_no_pyplot_and_raises_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     intervals = {"win rate": {"a": Interval(0.5, 0.4, 0.6)}}
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     save_intervals(tmp_path / "picture.png", intervals)

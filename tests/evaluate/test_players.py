@@ -16,7 +16,7 @@ def noise(seeds=(5, 6), stream=(0, 0), team_size=3):
     return BattleNoise(seeds, stream, team_size)
 
 
-def test_playing_waits_for_no_statistics():
+def test_importing_evaluate_does_not_import_scipys_statistics():
     code = "import sys, echelon_env.evaluate; assert 'scipy.stats' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -56,7 +56,7 @@ def test_unknown_players_are_refused():
         baseline("novice", -1)
 
 
-def test_a_battles_numbers_are_its_own():
+def test_every_battle_has_its_own_random_numbers():
     both, alone = noise((5, 6)), noise((6,))
     for draw in ("normal", "uniform", "normal"):
         np.testing.assert_array_equal(getattr(both, draw)()[3:], getattr(alone, draw)())
@@ -65,7 +65,7 @@ def test_a_battles_numbers_are_its_own():
     np.testing.assert_array_equal(noise().normal(), noise().normal())
 
 
-def test_the_numbers_are_distributed_as_they_say():
+def test_the_random_numbers_have_their_distributions():
     source = noise(range(200), team_size=20)
     normal, uniform = source.normal(), source.uniform()
     assert normal.shape == uniform.shape == (4000, 27)

@@ -25,7 +25,7 @@ def player(name: str, **fields: object) -> Player:
 
 
 def match(first: str, second: str, strength: float = 0.7, scenario: str = "duel", maps: int = 12) -> Match:
-    """A made-up match in which each battle of the first player is won with a probability, and some are drawn."""
+    """A synthetic match in which the first player wins each battle with a probability, and some are drawn."""
     rng = np.random.default_rng([maps, *first.encode(), *second.encode(), *scenario.encode()])
     seeds = [evaluation_seed(0, index) for index in range(maps)]
     outcomes = np.where(rng.random(2 * maps) < 0.1, 0, np.where(rng.random(2 * maps) < strength, 1, -1)).tolist()
@@ -52,7 +52,7 @@ def score(m: Match) -> np.ndarray:
     return (1 + np.array([battle.outcome for battle in m.battles]).reshape(-1, 2).mean(axis=1)) / 2
 
 
-def test_a_report_says_what_was_played():
+def test_a_report_records_what_was_played():
     made = match("a", "b")
     report = document([made], ["a"], configs={"duel": make_config("duel")})
     assert report["stamp"] == STAMP
@@ -83,10 +83,11 @@ def test_the_aggregates_are_over_all_maps_that_a_player_played():
     assert report["aggregate"]["b"]["maps"] == 24  # two scenarios
 
 
-def test_another_opponent_that_is_as_the_first_says_nothing_new():
+def test_a_duplicate_opponent_adds_no_information():
     first, other = match("a", "b", 0.5, maps=40), match("a", "c", 0.5, maps=40)
     alike = dataclasses.replace(first, second="c")
-    once, twice, apart = (document(met, ["a"])["aggregate"]["a"] for met in ([first], [first, alike], [first, other]))
+    played = ([first], [first, alike], [first, other])
+    once, twice, apart = (document(matches, ["a"])["aggregate"]["a"] for matches in played)
     assert {**twice, "opponents": ["b"]} == once
     assert apart["mean"]["high"] - apart["mean"]["low"] < once["mean"]["high"] - once["mean"]["low"]
 
@@ -162,12 +163,12 @@ def test_marl_eval_gets_the_tasks_that_all_players_have():
     assert last[:24] == lost
 
 
-def test_tasks_whose_names_run_together_are_kept_apart():
+def test_tasks_with_equal_joined_names_are_kept_separate():
     matches = [match("a", "y", scenario="x-v-x"), match("a", "x-v-y", scenario="x")]
     report = document(matches, ["a"])
     assert len(report["marl_eval"]["echelon"]) == 2
-    met = [replaced for m in matches for replaced in (m, dataclasses.replace(m, first="b"))]
-    (pair,) = document(met, ["a", "b"])["probability_of_improvement"]
+    played = [replaced for m in matches for replaced in (m, dataclasses.replace(m, first="b"))]
+    (pair,) = document(played, ["a", "b"])["probability_of_improvement"]
     assert pair["tasks"] == [["x-v-x", "y"], ["x", "x-v-y"]]
 
 
@@ -193,7 +194,7 @@ def test_actions_that_were_not_finite_are_reported():
 
 
 @pytest.mark.parametrize("known", [ENOUGH_MAPS - 1, ENOUGH_MAPS, None])
-def test_a_report_says_which_maps_were_trained_on(known):
+def test_a_report_states_which_maps_were_trained_on(known):
     hashes = None if known is None else frozenset(map(str, range(known)))
     report = document([match("a", "b")], [], players=[player("a", trained_maps=hashes)])
     text = format_report(report)
@@ -238,7 +239,7 @@ def test_a_suite_is_complete_when_everything_of_it_was_played(monkeypatch):
     assert not document(short, names, suite=suite)["suite"]["complete"]
 
 
-def test_a_suite_vouches_for_no_other_maps():
+def test_a_suite_refuses_other_maps():
     suite = Suite("s", (SuiteScenario("duel", "", "", (evaluation_seed(1, 0),)),), ("b",))
     with pytest.raises(SuiteError, match="not the first"):
         document([match("a", "b")], ["a"], suite=suite)
@@ -283,7 +284,7 @@ def test_names_are_cut_in_the_middle():
     assert shorten("abcdefghij", 6) == "abc…ij"
 
 
-def test_a_report_is_written_whole(tmp_path):
+def test_a_report_is_written_completely(tmp_path):
     made = document(round_robin(["a", "b", "c"]), ["a", "b", "c"])
     assert write_report(tmp_path / "x" / "report", made)
     assert {path.name for path in (tmp_path / "x" / "report").iterdir()} == {REPORT_FILE, MATRIX_FILE, INTERVALS_FILE}
@@ -313,7 +314,7 @@ def test_the_matrix_is_drawn_as_it_was_computed(tmp_path, monkeypatch):
     assert set(drawn[-1]["win rate"]) == {"duel: a v b", "skirmish: a v c"}
 
 
-def test_without_pictures_there_is_the_document(tmp_path, monkeypatch):
+def test_without_pictures_only_the_document_is_written(tmp_path, monkeypatch):
     made = document([match("a", "b")], ["a"])
     assert not write_report(tmp_path / "plain", made, pictures=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # importing it raises ModuleNotFoundError

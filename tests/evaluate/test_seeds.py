@@ -12,12 +12,12 @@ from echelon_env.evaluate import (
 )
 
 
-def test_the_ranges_share_no_seed():
+def test_the_ranges_are_disjoint():
     assert TRAINING_SEEDS.stop <= EVALUATION_SEEDS.start
     assert EVALUATION_SEEDS.stop <= 2**64
 
 
-def test_every_seed_lies_in_its_range():
+def test_every_seed_is_in_its_range():
     for seed in (0, 1, 2**31, 2**63, 2**70):
         for index in range(20):
             assert training_seed(seed, index, index) in TRAINING_SEEDS
@@ -25,7 +25,7 @@ def test_every_seed_lies_in_its_range():
             assert evaluation_seed(seed, index) in EVALUATION_SEEDS
 
 
-def test_a_run_is_not_watched_on_the_maps_of_any_evaluation_with_a_near_seed():
+def test_validation_maps_are_in_no_evaluation_with_a_similar_seed():
     seeds = [*range(200), 1_000_000]
     watched = {evaluation_seed(validation_seed(seed), index) for seed in seeds for index in range(50)}
     judged = {evaluation_seed(seed, index) for seed in seeds for index in range(50)}
@@ -53,7 +53,7 @@ def test_seeds_of_the_other_range_are_refused():
 
 
 @pytest.mark.parametrize("seed", [-1, 0.5, True, 2**64, "1"])
-def test_what_is_no_seed_is_refused(seed):
+def test_invalid_seeds_are_refused(seed):
     with pytest.raises(ValueError, match="expected an integer"):
         check_seeds([seed], TRAINING_SEEDS)
 

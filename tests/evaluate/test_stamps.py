@@ -36,8 +36,8 @@ def test_torch_is_named_where_it_is_installed(monkeypatch, installed):
     assert stamp().get("torch") == ("1.2.3" if installed else None)
 
 
-def test_the_package_does_what_its_digests_say():
-    """Where this fails after a change of the rules or of a player that you want: python tests/support/behaviour.py."""
+def test_the_behaviour_equals_the_stored_digests():
+    """After a deliberate change of a rule or a player run python tests/support/behaviour.py."""
     assert behaviour() == json.loads(json.dumps(measure()))
 
 
@@ -60,7 +60,7 @@ class LaterZone(ZoneConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedZone(ZoneConfig):
-    """A zone with a field that does not say so."""
+    """A zone with a later field that does not declare `since`."""
 
     drift: float = quantity(0.0, "m/s")
 
@@ -73,7 +73,7 @@ def test_a_later_field_at_its_default_leaves_the_hash_equal():
     assert battle_hash(replace(config, zone=ChangedZone(**zone))) != battle_hash(config)
 
 
-def test_only_the_rewards_are_left_out_of_the_hash():
+def test_the_hash_excludes_only_the_rewards():
     config = make_config("duel")
     assert battle_hash(replace(config, rewards=RewardConfig(kill=1.0))) == battle_hash(config)
     assert battle_hash(replace(config, max_steps=7)) != battle_hash(config)

@@ -52,7 +52,7 @@ def test_wilson_refuses_impossible_counts(count: int, total: int) -> None:
         wilson(count, total)
 
 
-def test_interquartile_mean_leaves_out_a_quarter_at_either_end() -> None:
+def test_interquartile_mean_discards_a_quarter_at_each_end() -> None:
     assert interquartile_mean([5.0]) == 5
     assert interquartile_mean([9, 0, 1, 3]) == 2
     assert interquartile_mean([100, 1, 2, 3, -50]) == 2
@@ -68,7 +68,7 @@ def test_map_scores_are_means_of_both_sides() -> None:
     assert map_scores(match).tolist() == [1, 0.5, 0.25, 0.75, 0]
 
 
-def test_map_scores_want_both_battles_of_every_map() -> None:
+def test_map_scores_need_both_battles_of_every_map() -> None:
     match = made_match("a", "b", [(WIN, LOSS), (WIN, WIN)])
     one, other, third, fourth = match.battles
     for battles in [(), (one,), (one, other, third), (one, third, other, fourth), (other, one), (one, fourth)]:
@@ -135,7 +135,7 @@ def test_strata_on_the_same_maps_are_drawn_together() -> None:
 
 
 @pytest.mark.parametrize("maps", [{"a": [0, 1]}, {"a": [0], "b": [0, 1]}, {"a": [0, 1], "b": [1, 1]}])
-def test_every_score_wants_a_map(maps: dict[str, list[int]]) -> None:
+def test_every_score_needs_a_map(maps: dict[str, list[int]]) -> None:
     scores = {"a": np.ones(2), "b": np.ones(2)}
     with pytest.raises(ValueError, match="a different map for each of 2 scores"):
         score_interval(scores, maps=maps)
@@ -149,7 +149,7 @@ def test_score_interval_of_single_maps_is_wide() -> None:
 
 
 @given(strata)
-def test_intervals_hold_their_estimates_and_do_not_care_whose_they_are(scores: dict[str, Array]) -> None:
+def test_intervals_contain_their_estimates_and_are_symmetric(scores: dict[str, Array]) -> None:
     mirrored = {name: 1 - each for name, each in scores.items()}
     for ours, theirs in [
         (score_interval(scores), score_interval(mirrored)),
@@ -184,7 +184,7 @@ def test_bootstrap_agrees_with_scipy(statistic: Callable[..., Array]) -> None:
         assert close(interval, statistic(np.concatenate(samples)), expected.low, expected.high)
 
 
-def test_bootstrap_depends_on_its_seed_alone() -> None:
+def test_bootstrap_depends_on_its_seed_only() -> None:
     scores = {"a": np.random.default_rng(6).random(20)}
     first, again, other = (stratified_bootstrap(scores, interquartile_mean, seed=seed) for seed in (1, 1, 2))
     assert first == again
@@ -219,7 +219,7 @@ def test_improvement_of_a_player_that_always_scores_more() -> None:
     assert close(single, 1, wilson(1, 1).low, 1)
 
 
-def test_strata_that_are_none_are_refused() -> None:
+def test_invalid_strata_are_refused() -> None:
     good = {"a": np.array([0.5, 1])}
 
     def bootstrap(scores: dict[str, Array]) -> Interval:

@@ -1,7 +1,7 @@
-"""How often the intervals hold the truth, for map scores of which the truth is known.
+"""Coverage of the intervals, for map scores with a known distribution.
 
-With one stratum of a few dozen maps and no draws there are so few results that the coverage is summed up exactly;
-elsewhere it is simulated.
+With one stratum of a few dozen maps and no draws the coverage is computed exactly by enumeration. Otherwise it is
+simulated.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ EDGES = (0.001, 0.005, 0.01, 0.02, 0.98, 0.99, 0.995, 0.999)
 def chances(win: float, coupling: float, draw: float = 0.0) -> Array:
     """The probability (5,) of every score of a map.
 
-    In a share `coupling` of the maps both battles end alike; below 0, the luckier one is the unluckier the other is; in
-    the others they are independent. Draws have the share `draw` and are taken from both sides of `win`.
+    In a share `coupling` of the maps both battles have the same outcome (opposite outcomes for negative values). In the
+    other maps they are independent. Draws have the share `draw`, half of it taken from wins and half from losses.
     """
     ends = np.cumsum([1 - win - draw / 2, draw, win - draw / 2])
     each = np.diff(ends, prepend=0)
@@ -53,7 +53,7 @@ def chances(win: float, coupling: float, draw: float = 0.0) -> Array:
 
 
 def true_iqm(probabilities: Sequence[Array]) -> float:
-    """Of strata of equal size."""
+    """The interquartile mean of the distribution of strata of equal size."""
     ends = np.clip(np.cumsum(np.mean(probabilities, axis=0)), 0.25, 0.75)
     return float(np.diff(ends, prepend=0.25) @ SCORES / 0.5)
 
@@ -63,7 +63,7 @@ def holds(interval: Interval, truth: float) -> bool:
 
 
 class Exact:
-    """Intervals of everything that can come of so many maps without draws, and how often they hold the truth."""
+    """The intervals of all possible results of so many maps without draws, and their exact coverage."""
 
     def __init__(self, maps: int, interval: Callable[[Array], Interval]) -> None:
         self.maps = maps
@@ -78,7 +78,7 @@ class Exact:
 def coverage(
     strata: Sequence[Array], maps: int, truth: float, interval: Callable[[dict[int, Array]], Interval], trials: int
 ) -> float:
-    """Simulated, for strata with these probabilities of the scores."""
+    """Simulated coverage, for strata with these score probabilities."""
     rng = np.random.default_rng(0)
     counts = np.stack([rng.multinomial(maps, each, trials) for each in strata], axis=1)
     return float(np.mean([holds(interval(drawn(each)), truth) for each in counts]))
@@ -91,7 +91,7 @@ def drawn(counts: NDArray[np.int64]) -> dict[int, Array]:
 wilson_of_battles = functools.cache(wilson)
 
 
-def test_chances_have_the_moments_that_they_should() -> None:
+def test_score_probabilities_have_the_right_moments() -> None:
     for coupling in COUPLINGS:
         probabilities = chances(0.5, coupling)
         assert probabilities @ SCORES == pytest.approx(0.5)
@@ -104,14 +104,14 @@ def test_chances_have_the_moments_that_they_should() -> None:
 @pytest.mark.parametrize(
     ("coupling", "least", "most"), [(0, 0.93, 0.97), (0.4, 0.88, 0.93), (1, 0.80, 0.88), (-0.4, 0.975, 0.99)]
 )
-def test_wilson_covers_as_its_description_says(coupling: float, least: float, most: float) -> None:
+def test_wilson_has_the_documented_coverage(coupling: float, least: float, most: float) -> None:
     exact = Exact(100, lambda scores: wilson_of_battles(round(2 * scores.sum()), 2 * len(scores)))
     found = [exact.coverage(chances(win, coupling), win) for win in (0.4, 0.45, 0.5, 0.55, 0.6)]
     assert least < min(found) and max(found) < most
 
 
 @pytest.mark.parametrize("maps", [20, 100])
-def test_score_interval_covers_whatever_the_correlation(maps: int) -> None:
+def test_score_interval_covers_at_any_correlation(maps: int) -> None:
     exact = Exact(maps, lambda scores: score_interval({"": scores}))
     for coupling in COUPLINGS:
         found = [exact.coverage(chances(win, coupling), win) for win in MIDDLE]
@@ -154,7 +154,7 @@ def test_score_interval_covers_the_mean_of_strata(
 
 
 def on_the_same_maps(correlation: float) -> Array:
-    """Scores (opponents, maps): in a share of the maps all are the same, so that any two correlate by as much."""
+    """Scores (opponents, maps): equal for all opponents in a share of the maps, which is their pairwise correlation."""
     rng = np.random.default_rng(0)
     scores = chances(0.6, 0.4)
     trials, opponents, maps = 400, 5, 100
@@ -214,7 +214,7 @@ def test_probability_of_improvement_is_covered(ours: float, theirs: float, least
 @pytest.mark.parametrize("draw", [0, 0.1])
 @pytest.mark.parametrize("maps", [20, 100])
 def test_sweep_of_strata(coupling: float, draw: float, maps: int) -> None:
-    """The bounds are those of the descriptions, and three standard errors of the simulation."""
+    """The bounds are the documented ones plus three standard errors of the simulation."""
     for win in (0.05, 0.2, 0.5, 0.8, 0.95):
         wins = np.clip(win + np.array([-0.08, 0, 0.08]) * 4 * win * (1 - win), 0.002, 0.998)
         strata = [chances(each, coupling, draw=min(draw, each, 1 - each)) for each in wins]

@@ -1,4 +1,4 @@
-"""The shipped suites are what they were frozen as; `python tests/evaluate/test_suite.py` freezes them again."""
+"""The shipped suites equal newly frozen ones; `python tests/evaluate/test_suite.py` freezes them again."""
 
 import dataclasses
 import hashlib
@@ -39,7 +39,7 @@ def match(small):
     return play_match(baseline("idle"), baseline("idle"), small.config("duel-open"), seeds, scenario="duel-open")
 
 
-def test_the_shipped_suite_is_frozen_as_the_package_is_now():
+def test_the_shipped_suite_equals_a_newly_frozen_one():
     """On a change of battles or maps freeze it again (see above), only while no results are published with it."""
     shipped = load_suite(V1)
     assert shipped == freeze_suite(V1, SCENARIOS, OPPONENTS, MAPS)
@@ -52,7 +52,7 @@ def test_hashes_are_of_canonical_documents(small, match):
         return hashlib.sha256(text.encode()).hexdigest()
 
     document = make_config("duel-open").to_dict()
-    del document["rewards"]  # no battle goes another way for them
+    del document["rewards"]  # they do not affect battles
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     assert small.scenario("duel-open").config_hash == sha(text)
     assert small.scenario("duel-open").map_hashes == tuple(battle.map_hash for battle in match.battles[::2])
@@ -64,7 +64,7 @@ def test_a_suite_survives_json(small):
     assert suite.suite_from_dict(json.loads(json.dumps(asdict(small)))) == small
 
 
-def test_seeds_of_training_are_no_suites(small):
+def test_training_seeds_are_refused_in_a_suite(small):
     document = asdict(small)
     document["scenarios"][0]["seeds"] = [1, 2]
     with pytest.raises(ValueError, match="outside the allowed range"):
@@ -141,7 +141,7 @@ def test_a_custom_suite_is_loaded_from_its_file(small, tmp_path):
         ({"extra": 1}, "unknown config key 'extra'"),
     ],
 )
-def test_a_file_that_holds_no_suite_is_refused(small, tmp_path, change, message):
+def test_an_invalid_suite_file_is_refused(small, tmp_path, change, message):
     write_json(tmp_path / "mine.json", asdict(small) | change)
     with pytest.raises(SuiteError, match=f"mine.json: .*{message}"):
         load_suite(tmp_path / "mine.json")

@@ -1,4 +1,4 @@
-"""RLlib's ParallelPettingZooEnv under PPO (the new API stack), and what it makes of mechs that die."""
+"""RLlib's ParallelPettingZooEnv with PPO (the new API stack), and with mechs that die."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ from ray.tune.registry import register_env
 import echelon_env
 from echelon_env.layout.actions import ACTION_DIM
 
-pytestmark = pytest.mark.filterwarnings("default")  # ray and its dependencies warn of their own ways
+pytestmark = pytest.mark.filterwarnings("default")  # ray and its dependencies cause warnings
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "rllib_ppo.py"
 
@@ -90,7 +90,7 @@ def test_ppo_trains_while_mechs_die(local_ray, deadly, action):
     assert min(steps.values()) < max(steps.values())  # the dead take no further part
 
 
-def test_what_rllib_does_not_support_it_says(local_ray):
+def test_rllib_reports_what_it_does_not_support(local_ray):
     with pytest.raises(ValueError, match="No default encoder config"):
         build({"scenario": "duel-open", "observation": "dict"})
     with pytest.raises(NotImplementedError, match="Unsupported action space"):

@@ -39,7 +39,7 @@ def sb3_rows(env, battles=2):
 
 
 def learn(algorithm, policy, env, steps=64, **options):
-    """Train a little and see that the parameters moved."""
+    """Train briefly and check that the parameters have changed."""
     model = algorithm(policy, env, **SHORT, **options)
     before = [parameter.clone() for parameter in model.policy.parameters()]
     model.learn(steps)
@@ -80,7 +80,7 @@ def test_maskable_ppo_acts_within_the_masks(control):
         observations, *_ = envs.step(actions)
 
 
-def test_what_sb3_does_not_support_it_says():
+def test_sb3_reports_what_it_does_not_support():
     with pytest.raises(AssertionError, match="only supports"):
         PPO("MlpPolicy", gymnasium.make("echelon/Duel-v0", action="dict"))
     nested = gymnasium.make("echelon/Duel-v0", action="multi_discrete", mask_in_observation=True)
@@ -124,7 +124,7 @@ def test_supersuit_gives_the_last_observation_of_a_battle():
     assert not np.array_equal(last[:OBSERVATION_DIM], last[OBSERVATION_DIM:])
 
 
-def test_our_black_death_serves_supersuit(deadly):
+def test_black_death_works_with_supersuit(deadly):
     env = wrappers.BlackDeath(echelon_env.parallel_env(deadly, max_steps=80))
     envs = sb3_rows(env)
     envs.venv.reset(seed=0)
@@ -170,7 +170,7 @@ def test_fault_black_death_never_ends(dead_agents):
         env.step(actions)
 
 
-def test_fault_a_seed_of_the_algorithm_does_not_arrive():
+def test_fault_a_seed_of_the_algorithm_is_not_passed_on():
     with pytest.raises(AttributeError, match="seed"):
         PPO("MlpPolicy", sb3_rows(battle()), **SHORT, seed=0)
     envs = sb3_rows(battle())
@@ -209,7 +209,7 @@ def test_fault_truncations_look_like_terminations_and_final_infos_are_mixed_with
     assert "map_seed" in infos[0] and not any(infos[0]["reward_components"].values())
 
 
-def test_fault_masks_do_not_pass():
+def test_fault_masks_are_not_passed_on():
     with pytest.raises(AttributeError, match="has_attr"):
         MaskablePPO("MlpPolicy", sb3_rows(battle(action="multi_discrete")), **SHORT).learn(1)
 
@@ -220,7 +220,7 @@ def test_fault_monitor_asks_for_a_render_mode():
 
 
 @pytest.mark.parametrize("stack", [supersuit.frame_stack_v1, supersuit.frame_stack_v2])
-def test_fault_stacked_observations_change_under_their_owner(stack):
+def test_fault_stacked_observations_change_later(stack):
     env = stack(battle(), 2)
     observations, _ = env.reset(seed=1)
     kept = observations["blue_0"].copy()
@@ -229,7 +229,7 @@ def test_fault_stacked_observations_change_under_their_owner(stack):
     assert not np.array_equal(kept, observations["blue_0"])
 
 
-def test_our_stack_gives_fresh_observations():
+def test_stack_observations_returns_new_arrays():
     env = wrappers.StackObservations(battle(), 2)
     observations, _ = env.reset(seed=1)
     kept = observations["blue_0"].copy()

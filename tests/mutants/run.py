@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def is_killed(sources: Path, mutant: Mutant) -> bool:
-    """Apply a mutant to a copy of src/, run its tests, undo it and print what came out."""
+    """Apply a mutant to a copy of src/, run its tests, undo it and print the result."""
     path, start = sources / mutant.file, time.monotonic()
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")

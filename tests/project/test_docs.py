@@ -1,4 +1,4 @@
-"""What the documentation shows is run, and what it lists is current."""
+"""Code blocks and commands of the documentation are run, and generated pages are current."""
 
 import doctest
 import importlib
@@ -42,7 +42,7 @@ def test_code_blocks_of_the_readme_run_by_themselves(code, tmp_path):
 
 @pytest.mark.parametrize("code", [*python_blocks(*PAGES[1:])])
 def test_code_blocks_run(code, tmp_path, monkeypatch):
-    """In this process, for starting one takes longer than most of them."""
+    """In this process, because starting a process takes longer than most blocks."""
     monkeypatch.chdir(tmp_path)
     with mock.patch.dict(BIOMES):  # a page registers a biome
         exec(compile(code, "block", "exec"), {"__name__": "__main__"})
@@ -60,7 +60,7 @@ def command_lines():
 
 @pytest.mark.parametrize("words", [*command_lines()])
 def test_commands_take_what_the_pages_give_them(words, monkeypatch):
-    """They are run by other tests, or take hours."""
+    """The arguments are parsed only: other tests run the commands, or they take hours."""
     command = plugins.declared(plugins.COMMANDS)[words[0]].load()
     monkeypatch.setattr(command, "run", lambda args: 0)
     assert main(words) == 0

@@ -24,7 +24,7 @@ SHORT = {
 """Arguments with which each example is short."""
 
 OTHERS = {"torchrl_rollout.py", "rllib_ppo.py"}
-"""Examples that need libraries of their own: tests/interop runs them."""
+"""Examples that need further libraries: tests/interop runs them."""
 
 
 def run(name, arguments, folder):

@@ -1,4 +1,4 @@
-"""A battle put together by hand: flat ground with one wall, no engine."""
+"""A handmade battle without an engine: flat ground with one wall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of pictures look at."""
+"""Measurements on pictures."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,12 @@ def window(picture: NDArray[np.uint8], x: float, y: float, metres: float) -> NDA
 
 
 def count(picture: NDArray[np.uint8], colour: RGB, tolerance: int = 12) -> int:
-    """Pixels of about a colour."""
+    """Number of pixels with approximately a colour."""
     return int((np.abs(picture.astype(int) - colour).max(axis=-1) <= tolerance).sum())
 
 
 def changes(before: NDArray[np.uint8], after: NDArray[np.uint8]) -> tuple[float, float, float]:
-    """How far the pixels that differ, in a picture of 50 m, reach: least and greatest x, and their share."""
+    """Extent of the pixels that differ, in a picture of 50 m: minimum and maximum x, and their share."""
     differ = (before != after).any(axis=-1)
     columns = np.flatnonzero(differ.any(axis=0)) * 50 / len(before)
     return columns.min(), columns.max(), differ.mean()

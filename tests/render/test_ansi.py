@@ -46,7 +46,7 @@ def test_fallen_mech_has_no_arrow(config: BattleConfig, state: State) -> None:
     assert re.findall(r"[A-Z].", line) == ["H_", "M→", "M→", "L→", "S→"]
 
 
-def test_smoke_is_a_disc_of_pale_ground(config: BattleConfig, state: State) -> None:
+def test_smoke_is_a_disc_of_light_ground(config: BattleConfig, state: State) -> None:
     add_cloud(state, 25, 12)
     map_rows = visible(render_ansi(config, state))[HEADER_LINES : HEADER_LINES + 40]
     smoky = [(row, line.count("░")) for row, line in enumerate(map_rows) if "░" in line]

@@ -161,7 +161,7 @@ def test_cloud_is_a_grey_disc_of_its_radius(config: BattleConfig, state: State) 
     assert np.ptp(middle.mean(axis=0)) < 25
 
 
-def test_mech_in_smoke_can_be_read(config: BattleConfig, state: State) -> None:
+def test_mech_in_smoke_is_legible(config: BattleConfig, state: State) -> None:
     mech = state.mechs[0, 0]
     plain = window(map_of(config, state), mech["x"], mech["y"], 1.5)
     add_cloud(state, mech["x"], mech["y"])

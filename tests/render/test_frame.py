@@ -28,7 +28,7 @@ def test_frame_is_an_rgb_picture_with_a_square_map(config: BattleConfig, state: 
     assert frame.dtype == np.uint8
 
 
-def test_frame_is_deterministic_and_leaves_the_state_alone(config: BattleConfig, state: State) -> None:
+def test_frame_is_deterministic_and_does_not_change_the_state(config: BattleConfig, state: State) -> None:
     before = [array.tobytes() for array in state]
     first, second = render_frame(config, state), render_frame(config, state)
     assert np.array_equal(first, second)

@@ -32,7 +32,7 @@ def read(path: Path) -> tuple[list[NDArray[np.uint8]], list[int]]:
     return pictures, durations
 
 
-def test_film_comes_back(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
+def test_the_gif_has_the_given_frames(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
     path = tmp_path / "battle.gif"
     save_gif(frames, path, fps=10)
     pictures, durations = read(path)
@@ -42,7 +42,7 @@ def test_film_comes_back(frames: list[NDArray[np.uint8]], tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == ["battle.gif"]
 
 
-def test_speed_holds_over_the_film_where_a_frame_takes_no_whole_hundredths(
+def test_the_total_duration_is_right_with_fractional_hundredths(
     frames: list[NDArray[np.uint8]], tmp_path: Path
 ) -> None:
     path = tmp_path / "battle.gif"
@@ -74,7 +74,7 @@ def test_frames_of_many_colours_are_written(tmp_path: Path) -> None:
     assert np.abs(np.stack(pictures).astype(int) - noise).mean() < 40
 
 
-def test_existing_film_is_replaced(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
+def test_an_existing_file_is_replaced(frames: list[NDArray[np.uint8]], tmp_path: Path) -> None:
     path = tmp_path / "battle.gif"
     path.write_bytes(b"old")
     save_gif(frames, str(path))
@@ -88,7 +88,7 @@ def test_missing_folder_is_named(frames: list[NDArray[np.uint8]], tmp_path: Path
     assert str(path) in str(caught.value)
 
 
-def test_failure_leaves_the_old_film_and_nothing_else(
+def test_a_failure_leaves_only_the_old_file(
     frames: list[NDArray[np.uint8]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(source: Path, target: Path) -> None:

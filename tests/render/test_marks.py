@@ -67,9 +67,7 @@ def test_ecm_and_eccm_differ(config: BattleConfig, state: State, heavy: np.void)
     assert not np.array_equal(map_of(config, state), ecm)
 
 
-def test_fallen_mech_lies_tilted_with_its_letter_on_its_side(
-    config: BattleConfig, state: State, heavy: np.void
-) -> None:
+def test_fallen_mech_is_tilted_with_its_letter_rotated(config: BattleConfig, state: State, heavy: np.void) -> None:
     plain = map_of(config, state)
     heavy["fallen"] = 20
     picture = map_of(config, state)

@@ -24,7 +24,7 @@ from echelon_env.spaces.actions import (
 )
 from oracles.configs import small_config
 from oracles.situations import set_voxels
-from support.fights import CONFIGS, fight, traces_removed
+from support.fights import CONFIGS, fight, without_commands
 
 FORMATS = ("continuous", "dict", "multi_discrete")
 NAMES = [part.name for part in PARTS]
@@ -205,10 +205,10 @@ def test_masked_choices_have_no_effect(name, seed):
         forbidden += (~allowed).sum(axis=(0, 1))
         start = engine.snapshot()
         engine.step(read_rows(wanted))
-        after = traces_removed(engine)
+        after = without_commands(engine)
         engine.restore(start)
         engine.step(read_rows(np.where(allowed, wanted, NEUTRAL_CHOICES)))
-        assert traces_removed(engine) == after
+        assert without_commands(engine) == after
         engine.restore(start)
     assert (forbidden > 0).all()
 
@@ -242,7 +242,7 @@ def test_every_choice_that_masks_allow_has_an_effect_in_some_state():
                         actions = base.copy()
                         actions[0, mech, part] = option
                         engine.step(read_rows(actions))
-                        outcomes.append(traces_removed(engine))
+                        outcomes.append(without_commands(engine))
                         engine.restore(start)
                     if outcomes[0] != outcomes[1]:
                         missing.remove((name, choice))

@@ -11,7 +11,7 @@ from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, PARTS, action_masks
 from echelon_env.spaces.explain import ActionPart, explain_action
 from oracles.configs import small_config
 from oracles.situations import set_voxels
-from support.fights import CONFIGS, fight, traces_removed
+from support.fights import CONFIGS, fight, without_commands
 
 HEAVY, MEDIUM, SCOUT, ENEMY, OTHER = 0, 1, 4, 6, 7
 NAMES = [f"{team}_{i}" for team in ("blue", "red") for i in range(5)]
@@ -277,7 +277,7 @@ def test_refused_parts_have_no_effect(name, seed):
         outcomes = []
         for actions in (wanted, possible):
             engine.step(actions[None])
-            outcomes.append(traces_removed(engine, "message"))
+            outcomes.append(without_commands(engine, "message"))
             engine.restore(start)
         assert outcomes[0] == outcomes[1]
 

@@ -1,7 +1,7 @@
-"""Digests of what the engine and the shipped players do; `python tests/support/behaviour.py` writes their file.
+"""Digests of the behaviour of the engine and the shipped players; `python tests/support/behaviour.py` writes them.
 
-They are made of outputs only (observations, rewards, events, statistics, maps, actions), never of how these are
-computed or stored. Write them after a rule or a player was changed on purpose.
+They depend on outputs only (observations, rewards, events, statistics, maps, actions), not on how these are computed or
+stored. Write them again after a deliberate change of a rule or a player.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ HANDICAPS = {"reaction_delay": 0.5, "aim_error": 0.1, "fire_rate": 0.5}
 
 
 def digest(arrays: Iterable[np.ndarray]) -> str:
-    """16 hexadecimal digits of the SHA-256 of arrays' shapes and values.
+    """16 hexadecimal digits of the SHA-256 of the shapes and values of arrays.
 
-    Records count by their fields' names, integers of any width and booleans alike.
+    Records are hashed by field name. Integers of all widths and booleans are hashed as int64.
     """
     hashed = hashlib.sha256()
     for array in arrays:
@@ -69,7 +69,7 @@ def golden_battles(scenario: str) -> tuple[str, list[np.ndarray]]:
 
 
 def acted(policy: opponents.Policy, seen: list[np.ndarray]) -> str:
-    """The digest of what a player of team blue does in golden battles."""
+    """The digest of the actions of a player for team blue in golden battles."""
     blue = [decision[:, : decision.shape[1] // 2].reshape(-1, decision.shape[2]) for decision in seen[:DECISIONS]]
     policy.reset(np.ones(len(blue[0]), bool))
     return digest(np.array(policy.act(np.ascontiguousarray(rows))) for rows in blue)
@@ -82,7 +82,7 @@ def maps(**terrain: Any) -> str:
 
 
 def measure() -> dict[str, Any]:
-    """All digests of the package as it is now."""
+    """All digests of the present package."""
     battles = {scenario: golden_battles(scenario) for scenario in BATTLES}
     seen, config = battles[WATCHED][1], make_config(WATCHED)
     noise = BattleNoise(SEEDS, (0,), len(config.blue))

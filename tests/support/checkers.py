@@ -1,4 +1,4 @@
-"""The official checkers of PettingZoo, Gymnasium and Stable-Baselines3, without the advice that is not for us."""
+"""The official checkers of PettingZoo, Gymnasium and Stable-Baselines3, without advice that does not apply."""
 
 import warnings
 
@@ -10,7 +10,7 @@ import echelon_env
 
 
 def check_pettingzoo(num_cycles=50, **kwargs):
-    """Check the parallel environment and the cycle that these arguments make."""
+    """Check the parallel and the AEC environment with these arguments."""
 
     def make():
         return echelon_env.parallel_env(**kwargs)
@@ -24,7 +24,7 @@ def check_pettingzoo(num_cycles=50, **kwargs):
 
 
 def check_gymnasium(env, observation="flat", action="continuous", mask_in_observation=False):
-    """Check an environment with some formats; its ways of rendering only if it comes from the registry."""
+    """Check an environment with its formats. Render modes are checked only for environments from the registry."""
     check_env(env, skip_render_check=env.spec is None)
     nested = observation == "dict" and mask_in_observation
     if action == "dict" or nested:

@@ -27,8 +27,8 @@ class Decision(NamedTuple):
     """A decision of a recorded battle with M mechs."""
 
     actions: list  # (M) in the recorded format
-    vectors: np.ndarray  # (M, A) that they stand for
-    observations: np.ndarray  # (M, D) that came of it
+    vectors: np.ndarray  # (M, A) the same actions as vectors
+    observations: np.ndarray  # (M, D) after the decision
     rewards: np.ndarray  # (M,)
     components: np.ndarray  # (M, K)
     terminated: np.ndarray  # (M,)
@@ -36,7 +36,7 @@ class Decision(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """A battle from its beginning to its end."""
+    """A complete battle."""
 
     start: np.ndarray  # (M, D)
     decisions: list[Decision]
@@ -44,7 +44,7 @@ class Recording(NamedTuple):
 
 
 def in_format(action_format: str, vector: np.ndarray) -> object:
-    """An action in a format that is close to a vector (A,)."""
+    """A vector (A,) converted approximately to an action format."""
     if action_format == "continuous":
         return vector
     if action_format == "dict":
@@ -61,7 +61,7 @@ def in_format(action_format: str, vector: np.ndarray) -> object:
 
 
 def _nearest(values: np.ndarray, wanted: np.ndarray) -> int:
-    """The choice whose values come nearest to what is wanted, as far as the part can express it."""
+    """The choice whose values are nearest to the wanted ones, within the range of the part."""
     return int(np.abs(values - np.clip(wanted, values.min(axis=0), values.max(axis=0))).sum(axis=1).argmin())
 
 

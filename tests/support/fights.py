@@ -1,4 +1,4 @@
-"""Moments of fights in which mechs are hot, down, empty or dead, for what depends on the state of mechs."""
+"""Fights in which mechs are hot, fallen, without charges or dead, for tests that depend on the state of mechs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,7 +28,7 @@ CONFIGS = {
 """The last decision of a fight is one of a battle that is over. In "lame" some mechs cannot walk or turn."""
 
 COMMANDS = ("throttle", "strafe", "jet", "turn", "trigger", "vent", "target", "radiates", "display")
-"""Fields of MECH that hold the command itself, whatever comes of it."""
+"""Fields of MECH that store the command itself, whether it has an effect or not."""
 
 ECHOES = [STREAMS["self"].start + feature for feature in Self if feature.name.startswith(("BY_", "HAS_TARGET"))]
 ECHOES += list(range(STREAMS["contacts"].start + Contact.IS_TARGET, STREAMS["contacts"].stop, len(Contact)))
@@ -36,7 +36,7 @@ ECHOES += list(range(STREAMS["contacts"].start + Contact.IS_TARGET, STREAMS["con
 
 
 def fight(engine: BattleEngine, seed: int, decisions: int = 7) -> Iterator[np.random.Generator]:
-    """Play battles from random conditions, all mechs close together; yields a generator before every decision."""
+    """Play battles from random states with all mechs close together. Yields a generator before every decision."""
     rng = np.random.default_rng(seed)
     config, state = engine.config, engine.state
     engine.reset(rng.integers(0, 2**63, engine.num_battles))
@@ -53,11 +53,11 @@ def fight(engine: BattleEngine, seed: int, decisions: int = 7) -> Iterator[np.ra
         yield rng
         engine.step(np.stack([brawling_actions(load(state, b, config), rng) for b in range(engine.num_battles)]))
         if decision < decisions - 2:
-            weary(engine, rng)
+            disable_some(engine, rng)
 
 
-def weary(engine: BattleEngine, rng: np.random.Generator) -> None:
-    """Make mechs shut down, fall, cool down and run empty for about as long as a decision takes."""
+def disable_some(engine: BattleEngine, rng: np.random.Generator) -> None:
+    """Set heat, shutdowns, falls, cooldowns and charges at random, for durations of about a decision."""
     mechs, ticks = engine.state.mechs, engine.config.decision_repeat
     classes = engine.tables.classes[mechs["mech_class"]]
     living, any_mech = mechs["alive"] != 0, mechs["alive"].shape
@@ -73,7 +73,7 @@ def weary(engine: BattleEngine, rng: np.random.Generator) -> None:
     mechs["charges"] = rng.integers(0, 3, some.shape)
 
 
-def traces_removed(engine: BattleEngine, *more: str) -> dict[str, bytes]:
+def without_commands(engine: BattleEngine, *more: str) -> dict[str, bytes]:
     """All arrays of an engine by name, without the commands, their echoes and other fields of MECH."""
     arrays = engine.snapshot()
     for name in (*COMMANDS, *more):

@@ -1,7 +1,7 @@
 """The player of the golden battles, and the battles: `python tests/support/golden_player.py` writes their hashes again.
 
-Its choices are comparisons, sums, products and integers only, so that they are the same on every processor; it cares
-for action, not for winning.
+It uses comparisons, sums, products and integers only, so its actions are the same on every processor. It is designed to
+exercise many rules, not to win.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OBJECTIVE = STREAMS["objective"].start
 
 
 def noise(seed: int, decision: int, rows: np.ndarray, what: int) -> np.ndarray:
-    """Integers of 0 to 255, one a row."""
+    """Integers from 0 to 255, one per row."""
     h = rows.astype(np.uint32) * np.uint32(0x9E3779B1)
     h ^= np.uint32((seed * 0x85EBCA6B + decision * 0xC2B2AE35 + what * 0x27D4EB2F) & 0xFFFFFFFF)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
@@ -35,7 +35,7 @@ def noise(seed: int, decision: int, rows: np.ndarray, what: int) -> np.ndarray:
 
 
 class GoldenPlayer:
-    """Walks to the zone with detours, turns to a contact, fires everything, and does all else now and then."""
+    """Walks to the zone with detours, turns to a contact, fires all weapons, and sometimes uses everything else."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -81,7 +81,7 @@ class GoldenPlayer:
 
 
 def digest(engine: BattleEngine, b: int, hashed: Any) -> None:
-    """Hash everything that a battle is and says."""
+    """Hash the state and the outputs of a battle."""
     lasting = (array for name, array in engine.state._asdict().items() if name not in SCRATCH)
     for array in (*lasting, *engine.out):
         hashed.update(array[b : b + 1].view(np.uint8).reshape(-1).data)

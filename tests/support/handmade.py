@@ -1,4 +1,4 @@
-"""Maps put together by hand."""
+"""Handmade maps."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from echelon_env.terrain import Terrain
 
 SIZE = 48
 WIDTH = 2.5
-"""m, of the mechs that the map is for."""
+"""m, width of the mechs of the map."""
 
 
 def flat_map() -> Terrain:

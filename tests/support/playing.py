@@ -1,4 +1,4 @@
-"""Whole battles between scripted teams, for tests that need something to happen."""
+"""Complete battles between scripted teams, for tests that need eventful battles."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def scripted_actions(engine: BattleEngine, players: tuple[opponents.Policy, oppo
 def record_battle(engine: BattleEngine, seed: int) -> list[np.ndarray]:
     """Play one battle (B = 1) of novices against experts and return the actions (M, A) of every decision.
 
-    Novices overheat and experts smoke: between them they do whatever can be done.
+    Novices overheat and experts use smoke, so the battles cover most actions.
     """
     players = (opponents.make("novice", 0), opponents.make("expert", 1))
     engine.reset([seed])

@@ -1,4 +1,4 @@
-"""Plots of land that a biome has painted."""
+"""Plots painted by a biome."""
 
 import numpy as np
 from scipy import sparse
@@ -19,27 +19,27 @@ def paint(biome, shape=(50, 50), seed=0, max_height=15, open_ground=None):
 
 
 def lane(shape, seed):
-    """A strip of 8 m across the plot, in a drawn direction."""
+    """A strip of 8 m across the plot, in a random direction."""
     y, x = np.indices(shape)
     slope, start = np.random.default_rng(seed).random(2)
     return np.abs(y - shape[0] * start - (slope - 0.5) * x) < 4
 
 
 def surface(voxels):
-    """Height (H, W) of what stands on the ground, whatever hangs above it."""
+    """Height (H, W) of the solid columns on the ground, without overhanging voxels."""
     return SOLID[voxels].argmin(axis=0)
 
 
 def worst(columns, width):
-    """Greatest value (H', W') under a mech of `width` columns, by the place of its first column."""
+    """Maximum value (H', W') under a mech of `width` columns, by the position of its first column."""
     return np.lib.stride_tricks.sliding_window_view(columns, (width, width)).max(axis=(2, 3))
 
 
 def walks(heights, width, allowed=True):
-    """The largest part of the plot in which a mech of `width` columns gets from everywhere to everywhere, and traps.
+    """The largest strongly connected part of the plot for a mech of `width` columns, and the number of traps.
 
-    It steps up 1 m and drops down any height. Returns the places (H', W') of that part, and how many others it can walk
-    into without a way back.
+    The mech steps up 1 m and drops any height. Returns a mask (H', W') of the part, and the number of positions that it
+    can walk into without a way back.
     """
     feet = worst(heights, width)
     allowed = np.broadcast_to(allowed, feet.shape)

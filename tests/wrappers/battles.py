@@ -1,4 +1,4 @@
-"""A real battle with deaths, recorded once, to be fought again through wrappers."""
+"""A battle with deaths, recorded once and replayed through wrappers."""
 
 import functools
 
@@ -16,7 +16,7 @@ def make(dead_agents, **kwargs):
 
 @functools.cache
 def record(dead_agents):
-    """Scripted teams' actions and what the environment itself answered: a reset, then (actions, step) to the end."""
+    """Actions of scripted teams and results of the environment: a reset, then (actions, step) to the end."""
     env = make(dead_agents)
     policy = opponents.make("novice", 0, env.config)
     results, decisions = [env.reset(seed=SEED)], []

@@ -1,4 +1,4 @@
-"""A parallel environment in which everything happens as written down beforehand."""
+"""A parallel environment with predefined observations, rewards and deaths."""
 
 import numpy as np
 import pettingzoo
@@ -69,7 +69,7 @@ class ScriptedEnv(pettingzoo.ParallelEnv):
         return death is not None and self.time >= death
 
     def observe(self, agents):
-        """Views of the script, so that whoever writes into an observation changes the script."""
+        """Views of the script, so that writing into an observation changes the script."""
         rows = {agent: self.script[self.time, self.possible_agents.index(agent)] for agent in agents}
         if isinstance(self.space, Box):
             return rows

@@ -10,7 +10,7 @@ def counting(**kwargs):
     return ScriptedEnv(np.arange(5 * 3 * 2).reshape(5, 3, 2), **kwargs)
 
 
-def test_which_agent_it_is():
+def test_the_one_hot_of_the_agent():
     inner = counting(deaths=[2, None, None])
     env = AgentOneHot(inner)
     assert env.observation_space("blue_0").shape == (5,)
@@ -22,7 +22,7 @@ def test_which_agent_it_is():
                 assert env.observation_space(agent).contains(result[0][agent])
 
 
-def test_how_much_of_the_time_has_passed():
+def test_the_elapsed_share_of_the_time():
     inner = counting()
     env = TimeAwareObservation(inner, 3)
     for _ in range(2):
@@ -39,7 +39,7 @@ def test_the_clock_restarts_when_the_episode_is_abandoned():
     assert env.reset()[0]["blue_0"][-1] == 0
 
 
-def test_the_bounds_of_what_was_there_stay():
+def test_the_bounds_of_the_observation_are_kept():
     class Bounded(ScriptedEnv):
         def observation_space(self, agent):
             return Box(np.array([-1.0, 2]), np.array([5.0, 7]), dtype=np.float64)

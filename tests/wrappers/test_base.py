@@ -1,4 +1,4 @@
-"""What holds for every wrapper, and for several around each other."""
+"""Properties of every wrapper, and of nested wrappers."""
 
 import copy
 import pickle
@@ -48,8 +48,8 @@ every_wrapper = pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
 every_mode = pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 
 
-def lived(env, steps, seed=None):
-    """Results of a stretch of the recorded battle: of a reset, if a seed is given, and of steps by those present."""
+def play_part(env, steps, seed=None):
+    """Results of a part of the recorded battle: a reset, if a seed is given, and steps of the present agents."""
     results = [] if seed is None else [env.reset(seed=seed)]
     decisions = battles.record("persist")[0]
     while env.agents and len(results) < steps:
@@ -90,10 +90,10 @@ def test_a_battle_with_deaths_is_finite_and_within_the_spaces(wrap, dead_agents)
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"])
 def test_copies_in_the_middle_of_a_battle_continue_equally(wrap, copier):
     env = wrap(battles.make("terminate"))
-    lived(env, 65, battles.SEED)
+    play_part(env, 65, battles.SEED)
     twin = copier(env)
     assert twin.agents == env.agents
-    np.testing.assert_equal(lived(twin, 20), lived(env, 20))
+    np.testing.assert_equal(play_part(twin, 20), play_part(env, 20))
 
 
 class Guarded(ScriptedEnv):
@@ -132,7 +132,7 @@ class TestWrappedEnvironments:
 
 
 @every_wrapper
-def test_what_is_no_parallel_environment(wrap):
+def test_other_environments_are_refused(wrap):
     class Box:
         config = echelon_env.load_scenario("duel").config
 
@@ -141,7 +141,7 @@ def test_what_is_no_parallel_environment(wrap):
 
 
 @every_wrapper
-def test_agents_must_be_known_beforehand(wrap):
+def test_possible_agents_are_required(wrap):
     inner = Guarded()
     inner.possible_agents = []
     with pytest.raises(ValueError, match="expected at least one agent in possible_agents, scripted_v0 has none"):
@@ -149,7 +149,7 @@ def test_agents_must_be_known_beforehand(wrap):
 
 
 def test_normalising_dead_rows_behind_black_death():
-    """What `BlackDeath` says of the dead is understood by those around it."""
+    """Outer wrappers use the infos of `BlackDeath` about dead agents."""
     inner = ScriptedEnv(5 + np.random.default_rng(0).random((7, 3, 2)), np.ones((6, 3)), [3, None, None])
     env = NormalizeRewards(NormalizeObservations(BlackDeath(inner)))
     *_, last = play(env)

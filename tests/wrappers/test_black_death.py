@@ -16,7 +16,7 @@ def scripted(**kwargs):
     return ScriptedEnv(1 + noise.random((steps + 1, 3, 2)), 1 + noise.random((steps, 3)), **kwargs)
 
 
-def test_the_dead_stay_with_zeros_to_the_end():
+def test_dead_agents_observe_zeros_until_the_end():
     inner = scripted(deaths=[2, None, 4])
     env = BlackDeath(inner)
     for _ in range(2):
@@ -97,7 +97,7 @@ def test_a_battle_with_deaths():
     assert env.agents == []
 
 
-def test_supersuits_vectors_of_it_go_from_battle_to_battle():
+def test_supersuits_vector_environments_restart_battles():
     deaths = [2, None, 3]
     env = BlackDeath(scripted(deaths=deaths))
     rows = supersuit.concat_vec_envs_v1(supersuit.pettingzoo_env_to_vec_env_v1(env), 2)

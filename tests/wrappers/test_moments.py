@@ -26,7 +26,7 @@ def values(moments):
 
 
 @given(batches)
-def test_equal_to_numpy_on_all_rows_that_count(batches):
+def test_equal_to_numpy_on_all_unmasked_rows(batches):
     moments = RunningMoments((3,))
     for rows, mask in batches:
         moments.update(np.where(mask[:, None], rows, np.nan), mask)
@@ -60,7 +60,7 @@ def test_standardize():
     np.testing.assert_array_equal(moments.standardize([6.0, 5.1], 1e-8, clip=1.5), [1.5, 1.5])
 
 
-def test_what_is_handed_out_does_not_change_the_statistics():
+def test_writing_into_returned_arrays_does_not_change_the_statistics():
     moments = RunningMoments((2,))
     moments.update([[1.0, 2.0], [3.0, 5.0]])
     before = values(moments)
@@ -104,7 +104,7 @@ def test_saved_and_loaded_is_the_same_bit_for_bit(tmp_path_factory, batches):
 
 
 @pytest.mark.parametrize("copier", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_copies_go_their_own_way(copier):
+def test_copies_are_independent(copier):
     moments = RunningMoments(())
     moments.update([1.0, 2.0])
     twin = copier(moments)

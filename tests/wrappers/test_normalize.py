@@ -82,7 +82,7 @@ def test_rewards_equal_the_oracle(script, episodes, gamma):
 
 
 @given(scripts(), st.data())
-def test_nothing_of_the_dead_changes_the_statistics(script, data):
+def test_dead_agents_do_not_change_the_statistics(script, data):
     twin = copy.deepcopy(script)
     steps, agents = script["rewards"].shape
     for i in range(agents):
@@ -106,7 +106,7 @@ def plain(env):
 
 
 def test_a_single_agent_is_scaled_as_gymnasium_does():
-    """But for its prior, the weight of which is gone after many steps."""
+    """Except for Gymnasium's prior, whose weight vanishes after many steps."""
     rewards = np.random.default_rng(1).normal(size=(3000, 1))
 
     class Single(gymnasium.Env):
@@ -143,7 +143,7 @@ def test_the_reward_of_dying_counts_and_late_ones_are_only_scaled():
     assert last[1]["blue_0"] == pytest.approx(100 / np.std([1, 3, -5, 4, 2]))
 
 
-def test_an_agent_that_is_dead_from_the_start_never_enters():
+def test_an_agent_that_is_dead_from_the_start_never_counts():
     for wrapper in (NormalizeObservations, NormalizeRewards):
         env = wrapper(script_of(agents=2, deaths=[0, None], persist=True))
         list(play(env))
@@ -151,7 +151,7 @@ def test_an_agent_that_is_dead_from_the_start_never_enters():
         assert moments.count == 6
 
 
-def test_zeros_of_the_dead_stay_zeros():
+def test_zeros_of_dead_agents_stay_zeros():
     env = script_of(deaths=[2, None, None, None], persist=True)
     env.script[2:, 0] = [0, 4]
     *_, last = play(NormalizeObservations(env))
@@ -192,7 +192,7 @@ def test_saved_and_loaded_is_the_same_bit_for_bit(tmp_path, wrapper, space):
     np.testing.assert_equal(list(play(loaded)), list(play(env)))
 
 
-def test_files_of_others_change_nothing(tmp_path):
+def test_files_of_other_wrappers_change_nothing(tmp_path):
     env = NormalizeObservations(script_of(space="dict"))
     list(play(env))
     before = plain(env)
@@ -214,7 +214,7 @@ def test_files_of_others_change_nothing(tmp_path):
         assert plain(env) == before
 
 
-def test_dicts_are_normalised_by_key_and_masks_left_alone():
+def test_dicts_are_normalised_by_key_and_masks_are_unchanged():
     env = NormalizeObservations(script_of(space="dict"), clip=3)
     flat = NormalizeObservations(script_of(), clip=3)
     for result, expected in zip(play(env), play(flat), strict=True):
@@ -282,7 +282,7 @@ def test_bad_arguments(wrapper, arguments, message):
         wrapper(script_of(), **arguments)
 
 
-def test_what_is_not_finite_is_refused():
+def test_non_finite_values_are_refused():
     env = script_of()
     env.script[2, 1, 0] = np.nan
     with pytest.raises(ValueError, match="rows: expected finite"):

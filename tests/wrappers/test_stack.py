@@ -29,13 +29,13 @@ def test_the_last_observations_the_oldest_first(padding, expected):
         assert stacks[0].dtype == np.float32
 
 
-def test_an_abandoned_episode_is_forgotten():
+def test_a_reset_clears_the_stacks_of_an_abandoned_episode():
     env = StackObservations(numbered(), 2)
     list(play(env, 3))
     np.testing.assert_array_equal(env.reset()[0]["blue_0"][:, 0], [0, 0])
 
 
-def test_the_dead_leave_with_a_full_stack():
+def test_dead_agents_leave_with_a_full_stack():
     env = StackObservations(numbered(deaths=[2, None]), 2)
     results = list(play(env))
     np.testing.assert_array_equal(results[2][0]["blue_0"][:, 0], [1, 2])

@@ -15,7 +15,7 @@ def scripted(**kwargs):
 
 
 class Recorder:
-    """Plays 2 and 3, and keeps what it is given."""
+    """Plays 2 and 3, and keeps its observations."""
 
     def __init__(self):
         self.calls = []
@@ -55,7 +55,7 @@ def test_the_policy_plays_the_others():
         np.testing.assert_array_equal(seen, inner.script[:4, [1, 3]])
 
 
-def test_rows_of_the_dead_are_zeros_and_they_do_not_act():
+def test_rows_of_dead_agents_are_zeros_and_they_do_not_act():
     inner, policy = scripted(deaths=[None, 2, None, None]), Recorder()
     env = TeamVersusPolicy(inner, policy)
     env.reset()
@@ -155,7 +155,7 @@ def test_bad_actions():
         env.step({"blue_0": 0, "blue_1": 0, "red_0": 0})
 
 
-def test_actions_of_the_policy_come_in_the_type_of_the_space():
+def test_actions_of_the_policy_are_cast_to_the_dtype_of_the_space():
     inner = scripted()
     env = TeamVersusPolicy(inner, lambda observations: np.array([2, 3], np.int8))
     env.reset()
@@ -164,7 +164,7 @@ def test_actions_of_the_policy_come_in_the_type_of_the_space():
 
 
 class Odd(ScriptedEnv):
-    """The last agent acts in a space of its own."""
+    """The last agent has a different action space."""
 
     def action_space(self, agent):
         return Discrete(7) if agent == self.possible_agents[-1] else self.discrete
@@ -183,7 +183,7 @@ class Structured(ScriptedEnv):
         (Structured(np.zeros((2, 4, 2))), "action space of 'red_0': expected arrays or numbers as actions, got Dict"),
     ],
 )
-def test_spaces_that_cannot_be_served(env, message):
+def test_unsupported_spaces_are_refused(env, message):
     with pytest.raises(ValueError, match=message):
         TeamVersusPolicy(env, Recorder())
 
