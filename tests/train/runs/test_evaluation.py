@@ -38,7 +38,7 @@ def test_unknown_opponents_are_refused():
 
 
 @pytest.mark.parametrize(("number", "message"), [(0, "at least 2"), (3, "even number"), (2.0, "expected an integer")])
-def test_numbers_of_battles_that_cannot_be(number, message):
+def test_invalid_numbers_of_battles_are_refused(number, message):
     with pytest.raises(ConfigError, match=f"battles: .*{message}"):
         check_battles(number)
     with pytest.raises(ConfigError, match=f"battles: .*{message}"):

@@ -100,7 +100,7 @@ def test_too_few_maps_are_called_so(maps):
 
 
 @pytest.mark.parametrize("maps", [-1, True, 20_001])
-def test_numbers_of_maps_that_cannot_be(maps):
+def test_invalid_numbers_of_maps_are_refused(maps):
     with pytest.raises(ConfigError, match="maps: expected 0 to 20000, or a directory of recipes"):
         small_run(maps=maps)
 

@@ -121,7 +121,7 @@ def test_a_sweep_continues_and_another_one_is_refused(config, tmp_path):
         ({}, (Search.parse("ppo.chunk=5:8"),), "expected a divisor"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_written(overrides, searches, problem, config, tmp_path):
+def test_invalid_requests_are_refused_before_anything_is_written(overrides, searches, problem, config, tmp_path):
     with pytest.raises(ConfigError, match=problem):
         sweep(config, overrides, searches, tmp_path / "sweep", console=QUIET)
     assert not (tmp_path / "sweep").exists()

@@ -153,7 +153,7 @@ def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, poli
     assert [league.member(name).parent for name in ("main-3", "main-4")] == [None, "main-3"]
 
 
-def test_a_new_beginning_has_no_past(league, policy, tmp_path):
+def test_a_reset_clears_the_win_rates_and_the_parent(league, policy, tmp_path):
     learner = join(league, policy, LeagueConfig(role="main_exploiter", snapshot_every=100))
     learner.record("main-2", 1)
     learner.announce(100)
@@ -193,7 +193,7 @@ def test_a_learner_continues_from_its_state(league, policy):
         ({"more": 1}, "expected a mapping with the keys"),
     ],
 )
-def test_a_state_that_cannot_be_is_refused_and_nothing_is_changed(league, policy, changes, reason):
+def test_an_invalid_state_is_refused_and_nothing_is_changed(league, policy, changes, reason):
     learner = join(league, policy)
     learner.record("novice", 1)
     before = learner.state_dict()

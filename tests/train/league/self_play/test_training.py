@@ -115,7 +115,7 @@ def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     )
     late = Counter(opponents)
     resume(tmp_path / "run", steps=800, console=QUIET)
-    assert set(opponents - late) <= {"novice", "trivial"}, "opponents of earlier battles"
+    assert set(opponents - late) <= {"novice", "trivial"}, "battles against earlier opponents are over"
     assert set(opponents - late)
 
 
@@ -128,9 +128,8 @@ def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league,
     )
     opponents = watch_opponents(monkeypatch)
     config = run_in(league, role="main_exploiter", patience=1)
-    config = dataclasses.replace(
-        config, checkpoint_every=1000
-    )  # otherwise each rollout begins with a checkpoint anyway
+    # otherwise each rollout begins with a checkpoint anyway
+    config = dataclasses.replace(config, checkpoint_every=1000)
     train(config, tmp_path / "exploiter", console=QUIET)
     assert set(opponents) == {"main-2"}
     exploiters = {name: parent for name, parent in left(league).items() if "exploiter" in name}
@@ -138,7 +137,9 @@ def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league,
     assert len(built) == 2
     for name in exploiters:
         kept = weights_of(load_checkpoint(league.member_policy(name)).policy)["action_net.weight"]
-        assert not any(kept.equal(weights_of(each)["action_net.weight"]) for each in built), "left before, not after"
+        assert not any(kept.equal(weights_of(each)["action_net.weight"]) for each in built), (
+            "snapshots are from before the reset"
+        )
     first = weights_of(built[0])
     assert not first["action_net.weight"].equal(weights_of(built[1])["action_net.weight"])
 

@@ -1,4 +1,4 @@
-"""Processes that are gone from one moment to the next while they write to a league."""
+"""Processes that are killed while they write to a league."""
 
 import os
 import signal
@@ -105,7 +105,7 @@ def test_recording(league, killed):
     assert not league.record(again)
 
 
-def test_recording_whose_answer_is_lost(league, killed):
+def test_a_recorded_match_whose_confirmation_is_lost(league, killed):
     """It is delivered again, and counted once."""
     killed(RECORD, before_commit="pass")
     assert uuids(league)[-1] == number_uuid(77)
@@ -136,7 +136,7 @@ def test_closing_a_period(league, killed, before_commit, closed):
     ],
 )
 def test_adding_a_member(league, killed, tmp_path, moment, left):
-    """What is left of it is found, and is not in the way."""
+    """The files that it leaves are found, and do not prevent adding the member again."""
     checkpoint = saved(tmp_path / "a")
     killed(ADD, checkpoint, **moment)
     assert [member.name for member in league.members()] == ["novice", "trivial", "expert"]
@@ -146,7 +146,7 @@ def test_adding_a_member(league, killed, tmp_path, moment, left):
     assert fsck(league.path) == []
 
 
-def test_adding_a_member_whose_answer_is_lost(league, killed, tmp_path):
+def test_an_added_member_whose_confirmation_is_lost(league, killed, tmp_path):
     killed(ADD, saved(tmp_path / "a"), before_commit="pass")
     assert load_checkpoint(league.member_policy("new")).steps == 100
     assert fsck(league.path) == []

@@ -186,7 +186,7 @@ def test_every_reign_has_a_separate_validation(reigned):
     assert fsck(reigned.path) == []
 
 
-def test_the_champion_again(reigned):
+def test_promoting_the_champion_again_returns_its_decision(reigned):
     decision = promote(reigned, "better", play=plays(outcomes(6, 4)))
     reigned.record(played("better", "worse", outcomes(0, 9), 60))
     reigned.close_period()
@@ -238,7 +238,7 @@ def test_a_candidate_that_retires_while_it_plays(reigned):
     assert reigned.champion().name == "worse" and len(reigned.matches()) == 3
 
 
-def test_another_that_is_promoted_meanwhile(reigned):
+def test_another_candidate_is_promoted_during_the_validation_match(reigned):
     reigned.record(played("unplayed", "novice", outcomes(60, 0), 3))
     opponents = []
 
@@ -254,7 +254,7 @@ def test_another_that_is_promoted_meanwhile(reigned):
     assert [each.member for each in reigned.promotions()] == ["worse", "unplayed"] and fsck(reigned.path) == []
 
 
-def test_another_that_is_the_first_meanwhile(league, monkeypatch):
+def test_another_candidate_becomes_the_first_champion_meanwhile(league, monkeypatch):
     reigns = iter([[]])
     promote(league, "worse", play=never)
     monkeypatch.setattr(league, "promotions", lambda: next(reigns, League.open(league.path).promotions()))

@@ -1,4 +1,4 @@
-"""Several processes that write to one league at once."""
+"""Several processes that write to one league at the same time."""
 
 import json
 import os
@@ -26,7 +26,7 @@ start = os.pipe()
 
 def write(writer):
     os.close(start[1])
-    os.read(start[0], 1)  # all begin together
+    os.read(start[0], 1)  # all start together
     league = League.open(folder / "league")
     reported = {"new": [], "periods": [], "added": 0, "refused": 0}
     for n in range(own + shared):

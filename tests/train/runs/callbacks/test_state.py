@@ -89,7 +89,7 @@ def test_statistics_are_restored():
         ({"outcomes": [1]}, "as many outcomes as returns and lengths"),
     ],
 )
-def test_statistics_that_cannot_be_change_nothing(change, message):
+def test_invalid_statistics_change_nothing(change, message):
     statistics = BattleStatistics()
     Model(statistics).play([1, -1, 0])
     before = statistics.state_dict()
@@ -156,7 +156,7 @@ MOVE = {"stage": 2, "win_rate": 1.0, "battles": 3}
         ({"move": 2}, "move: expected None or a move"),
     ],
 )
-def test_a_curriculum_that_cannot_be_changes_nothing(change, message):
+def test_an_invalid_curriculum_changes_nothing(change, message):
     callback, _, _ = followed()
     before = callback.state_dict()
     with pytest.raises(ConfigError, match=message):
@@ -165,7 +165,7 @@ def test_a_curriculum_that_cannot_be_changes_nothing(change, message):
 
 
 @pytest.mark.parametrize("change", [{"win_rate": 1.5}, {"win_rate": 1}, {"battles": 0}])
-def test_a_pending_move_that_cannot_be(change):
+def test_an_invalid_pending_move_is_refused(change):
     callback, _, _ = followed()
     state = callback.state_dict() | {"progress": {"stage": 2, "battles": 0, "won": []}, "move": MOVE}
     callback.load_state_dict(state)
