@@ -82,7 +82,6 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
     for name, tensor in weights_of(model.policy).items():
         if name in initial:  # the return normaliser belongs to the algorithm
             tensor.copy_(initial[name])
-    distributed.broadcast_tensors(
-        weights_of(model.policy).values()
-    )  # the last bits of initial weights depend on the processor
+    # the last bits of initial weights depend on the processor
+    distributed.broadcast_tensors(weights_of(model.policy).values())
     return model

@@ -157,9 +157,8 @@ class PolicyBatch:
                 battles.setdefault(policy, []).append(battle)
         length = slot_length([len(own) for own in battles.values()])
         slots = [(each, own[i : i + length]) for each, own in battles.items() for i in range(0, len(own), length)]
-        places = np.full(
-            (len(slots), length), self._rows // self._team
-        )  # an empty place has an index past the last battle
+        # an empty place has an index past the last battle
+        places = np.full((len(slots), length), self._rows // self._team)
         for place, (_, own) in zip(places, slots, strict=True):
             place[: len(own)] = own
         rows = places[:, :, None] * self._team + np.arange(self._team)
