@@ -344,7 +344,7 @@ def _timed(model: Any) -> Iterator[_Stopwatch]:
         (model.env, "step", watch.around(model.env.step, rest, f"{COLLECT}: battles")),
         (policy, "forward", watch.around(policy.forward, rest, f"{COLLECT}: policy")),
         (policy, "predict_values", watch.around(policy.predict_values, rest, f"{COLLECT}: bootstrap values")),
-        (model, "_estimate", watch.around(model._estimate, rest, f"{COLLECT}: advantages")),
+        (model, "_compute_advantages", watch.around(model._compute_advantages, rest, f"{COLLECT}: advantages")),
         (model.rollout_buffer, "batch", watch.around(model.rollout_buffer.batch, update, f"{TRAIN}: minibatch")),
         (policy, "_process_sequence", lstm),
         (algorithm, "losses", losses),
