@@ -44,7 +44,7 @@ for agent, m in (("blue_0", 0), ("red_0", 1)):
 FLIGHT = {
     "config/flights.py": {
         '"straight", "ballistic", "homing"]': '"rocket", ',
-        '}\n"""The flights': '    "rocket": FlightRules(),\n',
+        '}\n"""The rules of every flight': '    "rocket": FlightRules(),\n',
     },
     "engine/guidance.py": {
         "@kernel\ndef next_step": (
