@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
-from echelon_train.policy.distributions import RAW_DIM, environment_actions
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 
 
 class Agent(BattlePolicy):

@@ -9,7 +9,7 @@ from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 
 from echelon_train.policy import BattlePolicy, action_space
-from echelon_train.policy.distributions import RAW_DIM, environment_actions
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 
 
 def stock_version(policy: type) -> type:

@@ -27,8 +27,8 @@ from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, find_checkpoint, 
 from echelon_train.config.train import NetworkConfig
 from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy
-from echelon_train.policy.distributions import RAW_DIM, environment_actions
 from echelon_train.policy.encoders import SetEncoder
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.tensor_files import weights_of
 from echelon_train.threads import torch_threads
 

@@ -57,6 +57,27 @@ class PPOConfig:
     )
     ent_coef: Schedule = schedule("linear:0.001:0.0001", 0, 10, help="weight of the entropy bonus in the loss")
     vf_coef: float = quantity(0.25, "", 0, 10, help="weight of the critic's loss")
+    inactive_vf_scale: float = quantity(
+        1.0, "", 0, 1, help="weight of dead mechs' decisions in the critic's loss, as a share of the living's"
+    )
+    policy_coef: float = quantity(1.0, "", 0, 10, help="weight of the policy's loss; 0: imitation only")
+    ratio: str = field(
+        default="joint",
+        metadata={
+            "choices": ("joint", "blocks"),
+            "help": "probability ratios that are clipped: one for the whole action, or one for each of its blocks",
+        },
+    )
+    motion_ent_scale: float = quantity(1.0, "x ent_coef", 0, 1e3, help="factor for the entropy of motion")
+    kickstart_coef: Schedule = schedule(
+        0.0, 0, 1e3, help="weight of the cross-entropy to the teacher's actions, see --teacher"
+    )
+    learner_share: Schedule = schedule(
+        1.0, 0, 1, help="share of the battles that the learner plays; the teacher plays the others"
+    )
+    critic_warmup: int = quantity(
+        0, "rollouts", 0, 10**6, help="first rollouts that train the critic but not the policy"
+    )
     auxiliary_coef: float = quantity(
         0.0, "", 0, 1e3, help="weight of the loss of predicting the next observation, see --network.auxiliary"
     )
@@ -93,6 +114,11 @@ class PPOConfig:
             ("chunk", self.n_steps % self.chunk == 0, f"a divisor of ppo.n_steps {self.n_steps}"),
             ("batch_size", self.batch_size % self.chunk == 0, f"a multiple of ppo.chunk {self.chunk}"),
             ("burn_in", self.burn_in < self.chunk, f"less than ppo.chunk {self.chunk}"),
+            (
+                "learner_share",
+                self.policy_coef == 0 or self.learner_share.start == self.learner_share.end == 1,
+                "1, as ppo.policy_coef is not 0: the policy's loss needs its own actions",
+            ),
         ):
             if not valid:
                 raise ConfigError(f"ppo.{name}: expected {expected}, got {getattr(self, name)}", f"ppo.{name}")

@@ -43,6 +43,9 @@ class NetworkConfig:
     normalize_observations: bool = field(
         default=False, metadata={"help": "normalise observations by running moments over living mechs"}
     )
+    communicate: bool = field(
+        default=False, metadata={"help": "send messages, and choose the order of the contact table"}
+    )
     initial_std: float = quantity(0.6, "before tanh", 1e-3, 10, help="initial standard deviation of continuous actions")
     min_std: float = quantity(0.05, "before tanh", 1e-3, 10, help="lower bound of the standard deviation")
     max_std: float = quantity(2.0, "before tanh", 1e-3, 10, help="upper bound of the standard deviation")
@@ -55,6 +58,11 @@ class NetworkConfig:
                 f"{self.min_std}, {self.initial_std}, {self.max_std}",
                 "network.initial_std",
             )
+
+    def shape(self) -> dict[str, Any]:
+        """The settings that the shapes of the weights follow from, by name."""
+        others = ("communicate", "initial_std", "min_std", "max_std")
+        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in others}
 
 
 _MIXTURE = "league.mixture."
@@ -76,6 +84,12 @@ class TrainConfig:
     battle: BattleConfig  # with a curriculum the battle of its first stage
     curriculum: Curriculum | None = None
     opponent: str = field(default="novice", metadata={"help": "scripted level to train against"})
+    init: str = field(
+        default="", metadata={"help": "checkpoint, run or LEAGUE/MEMBER whose weights the run starts from"}
+    )
+    teacher: str = field(
+        default="", metadata={"help": "scripted level whose actions are imitated, see --ppo.kickstart-coef"}
+    )
     steps: int = quantity(1_000_000, "samples", 1, 10**15, help="decisions of the learner's mechs to train on")
     seed: int = quantity(
         0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"
@@ -128,9 +142,11 @@ class TrainConfig:
             raise ConfigError("maps: the stages of a curriculum have different maps; expected a number of maps", "maps")
         if self.eval_battles % 2:
             raise ConfigError(f"eval_battles: expected an even number, got {self.eval_battles}", "eval_battles")
-        if self.opponent not in opponents.LEVELS:
+        if ":" not in self.opponent and self.opponent not in opponents.LEVELS:
             hint = nearest_name(self.opponent, opponents.LEVELS)
             raise ConfigError(f"unknown opponent {self.opponent!r}{hint}", "opponent")
+        if bool(self.teacher) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
+            raise ConfigError("teacher: expected one exactly if ppo.kickstart_coef is above 0", "teacher")
         if self.ppo.auxiliary_coef and not self.network.auxiliary:
             raise ConfigError("ppo.auxiliary_coef: needs network.auxiliary", "ppo.auxiliary_coef")
         for remaining in (1.0, 0.0):

@@ -1,9 +1,4 @@
-"""The distribution over a mech's hybrid action: tanh-squashed Gaussian, Bernoulli and categorical parts.
-
-The rollout buffer stores raw actions: continuous entries ("numbers") before tanh, switches as 0 or 1, and one option
-index for each choice. Option 0 is "none" in blocks that have it. Raw actions are needed for log-probabilities: float32
-tanh saturates at -1 and 1 and cannot be inverted there.
-"""
+"""The distribution over a mech's hybrid action: squashed Gaussian numbers, Bernoulli switches, categorical choices."""
 
 from __future__ import annotations
 
@@ -17,44 +12,39 @@ from torch import Tensor
 from torch.nn import functional
 
 from echelon_env.layout.actions import TARGET_CHOICES, Action
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.spaces.actions import BLOCKS
+from echelon_train.policy.action_masks import MASKS
+from echelon_train.policy.raw_actions import (
+    BY_KIND,
+    NUMBERS,
+    RAW_COLUMNS,
+    SIZES,
+    SWITCHES,
+    raw_tables,
+)
 
-_BY_KIND = {kind: [block for block in BLOCKS if block.kind == kind] for kind in ("numbers", "switches", "choice")}
-_CHOICES = _BY_KIND["choice"]
-_SIZES = [block.choices for block in _CHOICES]
-_NUMBERS = sum(len(block.entries) for block in _BY_KIND["numbers"])
-_SWITCHES = sum(len(block.entries) for block in _BY_KIND["switches"])
-
-_RAW_WIDTHS = [1 if block.kind == "choice" else len(block.entries) for block in BLOCKS]
-_RAW_COLUMNS = {
-    block.name: range(stop - width, stop)
-    for block, width, stop in zip(BLOCKS, _RAW_WIDTHS, accumulate(_RAW_WIDTHS), strict=True)
+_CHOICES = BY_KIND["choice"]
+_OPTIONS = sum(SIZES)
+_OPTION_STARTS = {
+    block.name: SWITCHES + stop - size for block, size, stop in zip(_CHOICES, SIZES, accumulate(SIZES), strict=True)
 }
 
-_MASK_STARTS = {
-    block.name: _SWITCHES + stop - size for block, size, stop in zip(_CHOICES, _SIZES, accumulate(_SIZES), strict=True)
-}
+PARAMETERS = 2 * NUMBERS + SWITCHES + _OPTIONS
+"""Width of the policy's output: means, offsets of the log-std, and the logits of switches and options."""
 
-RAW_DIM = sum(_RAW_WIDTHS)
-"""Width of a raw action: the blocks in the order of `BLOCKS`; a choice takes one column."""
-
-MASKS = _SWITCHES + sum(_SIZES)
-"""Width of an action mask: one entry for each switch, then one for each option of each choice."""
-
-PARAMETERS = 2 * _NUMBERS + MASKS
-"""Width of the policy's output: means and log-std offsets of the numbers, then one logit for each entry of a mask."""
-
-_FIRST_TARGET = 2 * _NUMBERS + _MASK_STARTS["target"] + 1
+_FIRST_TARGET = 2 * NUMBERS + _OPTION_STARTS["target"] + 1
 
 TARGET_LOGITS = slice(_FIRST_TARGET, _FIRST_TARGET + TARGET_CHOICES)
-"""Columns of the policy's output with the target logits of the contact rows; the logit of "no target" is outside."""
+"""Part of the policy's output: the logits of the contact rows as targets, without that of none."""
 
-_MIN_LOG_PROB = -80.0
-"""Lower bound of log-probabilities before exp: exp(-80) is 2e-35, above float32's subnormal numbers, which are slow."""
+_LEAST_LOG_PROB = -80.0
+"""The exponential of which is 2e-35: no float32 near it is subnormal."""
 
-_MIN_PROBABILITY = 1e-34
-"""Options below this probability are never sampled: the noise does not resolve such small probabilities."""
+_LEAST_PROBABILITY = 1e-34
+"""Of options that are sampled; there are no uniform numbers so small."""
+
+_OUTLIER = 3.0
+"""Standard deviations from which a label's loss grows linearly."""
 
 _LOGISTIC_WEIGHTS = (0.3236655506, 0.5658859831, 0.1104484663)
 _LOGISTIC_SCALES = (0.57648302605, 0.92086289193, 1.45848703912)
@@ -62,75 +52,33 @@ _LOGISTIC_SCALES = (0.57648302605, 0.92086289193, 1.45848703912)
 
 @dataclass(frozen=True)
 class _Tables:
-    """Index tensors on one device that map between raw actions, logits, masks and action vectors."""
+    """Index tables on one device."""
 
-    by_kind: Tensor  # (RAW_DIM,) raw columns sorted by kind: numbers, switches, choices
-    by_block: Tensor  # (RAW_DIM,) the inverse permutation
-    options: Tensor  # (max options * choices,) column of each option's logit; MASKS where a choice has fewer options
-    features: Tensor  # (MASKS,) observation feature that allows each entry of a mask
-    always: Tensor  # (MASKS,) bool: entries that are allowed in every observation
-    column: Tensor  # (ACTION_DIM,) raw column of each entry of the action vector
-    value: Tensor  # (ACTION_DIM,) value of that column at which a switch's or an option's entry is 1
-    is_number: Tensor  # (ACTION_DIM,) bool: continuous entries
+    options: Tensor  # (largest choice * choices,) columns of the options' logits; the last where a choice has fewer
+    blocks: Tensor  # (RAW_DIM, len(BLOCKS)) float32: 1 where a column, ordered by kind, belongs to a block
 
 
 @functools.cache
 def _tables(device: torch.device) -> _Tables:
-    by_kind = [column for blocks in _BY_KIND.values() for block in blocks for column in _RAW_COLUMNS[block.name]]
     options = [
-        _MASK_STARTS[block.name] + option if option < block.choices else MASKS
-        for option in range(max(_SIZES))
+        _OPTION_STARTS[block.name] + option if option < block.choices else SWITCHES + _OPTIONS
+        for option in range(max(SIZES))
         for block in _CHOICES
     ]
-    column, value, is_number = [], [], []
-    for block in BLOCKS:
-        for i in range(len(block.entries)):
-            column.append(_RAW_COLUMNS[block.name][0 if block.kind == "choice" else i])
-            value.append(float(i + block.optional if block.kind == "choice" else 1))
-            is_number.append(block.kind == "numbers")
-    features, always = _mask_features()
-    with torch.inference_mode(False):  # autograd cannot save tensors that were created in inference mode
-        columns = torch.tensor(by_kind, device=device)
+    names = [block.name for blocks in BY_KIND.values() for block in blocks for _ in RAW_COLUMNS[block.name]]
+    with torch.inference_mode(False):  # tables made in inference mode could not be used in training
         return _Tables(
-            by_kind=columns,
-            by_block=columns.argsort(),
             options=torch.tensor(options, device=device),
-            features=torch.tensor(features, device=device),
-            always=torch.tensor(always, device=device),
-            column=torch.tensor(column, device=device),
-            value=torch.tensor(value, device=device),
-            is_number=torch.tensor(is_number, device=device),
+            blocks=torch.tensor([[float(name == block.name) for block in BLOCKS] for name in names], device=device),
         )
 
 
-def _mask_features() -> tuple[list[int], list[bool]]:
-    """For each entry of a mask: the observation feature that allows it, and whether it is always allowed."""
-    own, contacts = STREAMS["self"].start, STREAMS["contacts_mask"].start
-    alive = own + Self.ALIVE
-    needs = {
-        Action.PRIMARY: own + Self.HAS_PRIMARY,
-        Action.SECONDARY: own + Self.HAS_SECONDARY,
-        Action.TERTIARY: own + Self.HAS_TERTIARY,
-        Action.SPECIAL: own + Self.HAS_SPECIAL,
-        Action.ECM: own + Self.HAS_ELECTRONICS,
-        Action.ECCM: own + Self.HAS_ELECTRONICS,
-        **{entry: contacts + entry - Action.TARGET_0 for entry in tuple(Action)[Action.TARGET_0 : Action.TARGET_4 + 1]},
-    }
-    features: list[int] = []
-    always: list[bool] = []
-    for block in (*_BY_KIND["switches"], *_CHOICES):
-        options = [alive] * block.optional + [needs.get(entry, alive) for entry in block.entries]
-        features += options
-        always += [block.kind == "choice" and option == 0 for option in range(len(options))]
-    return features, always
-
-
 def parameter_bias(initial_std: float, min_std: float, max_std: float) -> Tensor:
-    """Initial bias of the policy's output layer; with small weights it determines the initial distribution.
+    """Bias of the policy's output layer with which a policy of small weights starts.
 
-    Numbers have mean 0 and standard deviation `initial_std` before tanh. A trigger is pulled with probability 1/2.
-    Venting has probability 0.1, because it stops a mech's fire. Electronics stay silent with probability 0.8. All other
-    choices are uniform over the allowed options.
+    Numbers have mean 0 and standard deviation `initial_std` before tanh. Triggers are pulled with probability 1/2;
+    venting holds fire and has 0.1, electronics stay silent with 0.8; the other choices are uniform among what is
+    possible.
 
     Returns
     -------
@@ -149,77 +97,32 @@ def parameter_bias(initial_std: float, min_std: float, max_std: float) -> Tensor
         )
     share = math.log(initial_std / min_std) / math.log(max_std / min_std)
     logits: list[float] = []
-    for block in (*_BY_KIND["switches"], *_CHOICES):
+    for block in (*BY_KIND["switches"], *_CHOICES):
         if block.kind == "switches":
             logits += [_logit(0.1) if entry is Action.VENT else 0.0 for entry in block.entries]
         else:
             silent = math.log(0.8 / 0.1) if block.name == "electronics" else 0.0
             logits += [silent] + [0.0] * (block.choices - 1)
-    return torch.tensor([0.0] * _NUMBERS + [_logit(share)] * _NUMBERS + logits)
+    return torch.tensor([0.0] * NUMBERS + [_logit(share)] * NUMBERS + logits)
 
 
 def _logit(probability: float) -> float:
     return math.log(probability / (1.0 - probability))
 
 
-def action_masks(observations: Tensor) -> Tensor:
-    """Masks of the allowed switches and options, derived from observations.
-
-    A trigger needs a weapon with shots left. A target needs a filled contact row. ECM and ECCM need a mech class that
-    carries them. The first option of a choice ("none" or the default) is always allowed. A dead mech may do nothing
-    else.
-
-    Parameters
-    ----------
-    observations
-        (R, OBSERVATION_DIM), as the environment returns them: not normalised.
-
-    Returns
-    -------
-    torch.Tensor
-        (R, MASKS) bool, True where allowed.
-
-    Raises
-    ------
-    ValueError
-        For observations of another width.
-    """
-    if observations.ndim != 2 or observations.shape[1] != OBSERVATION_DIM:
-        raise ValueError(f"expected observations (R, {OBSERVATION_DIM}), got {tuple(observations.shape)}")
-    tables = _tables(observations.device)
-    return (observations.index_select(1, tables.features) > 0.5) | tables.always
-
-
-def environment_actions(raw: Tensor) -> Tensor:
-    """Convert raw actions to the environment's action vectors: numbers after tanh, switches and options as 0 or 1.
-
-    Parameters
-    ----------
-    raw
-        (R, RAW_DIM).
-
-    Returns
-    -------
-    torch.Tensor
-        (R, ACTION_DIM) float32 in [-1, 1], in the order of `Action`.
-    """
-    tables = _tables(raw.device)
-    columns = raw.index_select(1, tables.column).float()
-    return torch.where(tables.is_number, columns.tanh(), columns == tables.value)
-
-
 class HybridDistribution:
-    """Action distribution of R rows; the entries of an action are independent.
+    """Independent distributions of the entries of an action, for each of R rows.
 
-    Numbers are Gaussian before tanh, with a standard deviation between `min_std` and `max_std`. Switches are Bernoulli
-    and choices categorical, both restricted by the mask. Computes in the dtype of the parameters, float32 or float64.
+    Numbers are Gaussian before tanh, with a log-std between those of `min_std` and `max_std`; switches are Bernoulli,
+    choices categorical. An entry that the mask rules out is constant: a number or a switch is 0, an option is never
+    chosen. Works in the dtype of the parameters, float32 or float64.
 
     Parameters
     ----------
     parameters
         (R, PARAMETERS), the policy's output.
     masks
-        (R, MASKS) bool, from `action_masks`; the first option of every choice must be allowed.
+        (R, MASKS) bool, as `action_masks` makes them; the first option of every choice is possible.
     min_std, max_std
         Bounds of the standard deviation before tanh.
 
@@ -236,98 +139,130 @@ class HybridDistribution:
                 f"expected parameters (R, {PARAMETERS}) and masks (R, {MASKS}), got {tuple(parameters.shape)} and "
                 f"{tuple(masks.shape)}"
             )
-        self._mean, offsets, logits = torch.split(parameters, [_NUMBERS, _NUMBERS, MASKS], 1)
+        mean, offsets, logits = torch.split(parameters, [NUMBERS, NUMBERS, SWITCHES + _OPTIONS], 1)
+        self._free, possible = torch.split(masks, [NUMBERS, SWITCHES + _OPTIONS], 1)
+        self._possible = possible
+        self._mean = torch.where(self._free, mean, 0.0)
         self._log_std = math.log(min_std) + math.log(max_std / min_std) * torch.sigmoid(offsets)
-        # A finite value: minus infinity times a probability of 0, in the entropy and in gradients, would be NaN.
+        # Not minus infinity: its product with a probability of 0, in the entropy and in gradients, would be NaN.
         impossible = torch.finfo(parameters.dtype).min
-        logits = torch.where(masks, logits, impossible)
-        self._switches = logits[:, :_SWITCHES]
+        logits = torch.where(possible, logits, impossible)
+        self._switches = logits[:, :SWITCHES]
         self._tables = _tables(parameters.device)
-        options = functional.pad(logits, (0, 1), value=impossible).index_select(1, self._tables.options)
-        # (rows, options, choices): a softmax over a short last axis is slow.
-        self._choices = functional.log_softmax(options.view(rows, max(_SIZES), len(_SIZES)), 1)
+        self._order = raw_tables(parameters.device)
+        # Options before choices: a softmax over a short last axis is slow.
+        self._choices = functional.log_softmax(self._by_option(logits, impossible), 1)
 
     @torch.no_grad()
     def sample(self, noise: Tensor) -> Tensor:
-        """Sample raw actions (R, RAW_DIM) from standard normal `noise` (R, RAW_DIM), the only source of randomness.
+        """Raw actions (R, RAW_DIM) from standard normal numbers (R, RAW_DIM), the only source of randomness.
 
-        Discrete columns are sampled by inverse transform: the normal CDF of their noise is the uniform number.
+        Discrete columns are sampled by inverting their distribution function at the normal one of their noise.
         """
         normal, *rest = self._by_kind(noise)
         below_one = 1.0 - torch.finfo(noise.dtype).eps
         on, chosen = (torch.special.ndtr(each).clamp(max=below_one) for each in rest)
-        numbers = torch.addcmul(self._mean, self._log_std.exp(), normal)
-        cumulative = functional.threshold(self._choice_log_probs().exp(), _MIN_PROBABILITY, 0.0).cumsum(1)
+        numbers = torch.where(self._free, torch.addcmul(self._mean, self._log_std.exp(), normal), 0.0)
+        cumulative = functional.threshold(self._likely().exp(), _LEAST_PROBABILITY, 0.0).cumsum(1)
         passed = cumulative <= (chosen * cumulative[:, -1]).unsqueeze(1)
-        return self._by_block(numbers, on < torch.sigmoid(self._switches), passed.sum(1))
+        return self._in_order(numbers, on < torch.sigmoid(self._switches), passed.sum(1))
 
     @torch.no_grad()
     def mode(self) -> Tensor:
-        """The mode before tanh (R, RAW_DIM). After tanh the numbers are the median of their distribution."""
-        return self._by_block(self._mean, self._switches > 0.0, self._choices.argmax(1))
+        """The most probable raw actions (R, RAW_DIM): most probable before tanh; after it, the numbers' medians."""
+        return self._in_order(self._mean, self._switches > 0.0, self._choices.argmax(1))
 
     def log_prob(self, raw: Tensor) -> Tensor:
-        """Log-probabilities (R,) of raw actions (R, RAW_DIM); numbers contribute their density after tanh.
+        """Log-probabilities (R,) of raw actions (R, RAW_DIM): the sum of `block_log_probs`."""
+        return self.block_log_probs(raw).sum(1)
 
-        log(d tanh(u) / du) is computed as 2 (log 2 - u - softplus(-2 u)), which has no cancellation at any u. Masked
-        options have a finite log-probability near the dtype's lowest number.
+    def block_log_probs(self, raw: Tensor) -> Tensor:
+        """Log-probabilities (R, len(BLOCKS)) of the blocks of raw actions (R, RAW_DIM).
+
+        Those of numbers are densities after tanh. The logarithm of the derivative of tanh is
+        2 (log 2 - u - softplus(-2 u)), which has no cancellation at any u. A number that the mask rules out counts 0; a
+        switch or an option that it rules out is about as improbable as the dtype can represent.
         """
         numbers, switches, choices = self._by_kind(raw)
         deviation = (numbers - self._mean) * (-self._log_std).exp()
         slope = 2.0 * (math.log(2.0) - numbers - functional.softplus(-2.0 * numbers))
         densities = -0.5 * deviation.square() - self._log_std - 0.5 * math.log(2.0 * math.pi) - slope
+        densities = torch.where(self._free, densities, 0.0)
         switched = -functional.softplus((1.0 - 2.0 * switches) * self._switches)
         chosen = self._choices.gather(1, choices.long().unsqueeze(1)).squeeze(1)
-        return torch.cat((densities, switched, chosen), 1).sum(1)
+        return self._by_block(densities, switched, chosen)
+
+    def label_losses(self, labels: Tensor) -> Tensor:
+        """Cross-entropies (R, len(BLOCKS)) in nats of a teacher's raw actions (R, RAW_DIM), by block.
+
+        Numbers have the Gaussian's negative log-density before tanh, but beyond `_OUTLIER` standard deviations it grows
+        linearly, as Huber's loss does. Labels that the mask rules out have no loss.
+        """
+        numbers, switches, choices = self._by_kind(labels)
+        deviation = (numbers - self._mean) * (-self._log_std).exp()
+        misses = functional.huber_loss(deviation, torch.zeros_like(deviation), reduction="none", delta=_OUTLIER)
+        misses = torch.where(self._free, misses + self._log_std, 0.0)
+        # not a product: the logits of what is ruled out are the lowest numbers of the dtype
+        possible = self._possible[:, :SWITCHES]
+        switched = functional.softplus((1.0 - 2.0 * switches) * torch.where(possible, self._switches, 0.0))
+        index = choices.long().unsqueeze(1)
+        chosen = self._choices.gather(1, index).squeeze(1)
+        option_possible = self._by_option(self._possible, False).gather(1, index).squeeze(1)
+        return self._by_block(misses, torch.where(possible, switched, 0.0), torch.where(option_possible, -chosen, 0.0))
 
     def entropy(self) -> Tensor:
-        """Entropies (R,) in nats; numbers contribute their entropy after tanh.
+        """Entropies (R,) in nats: the sum of `block_entropies`."""
+        return self.block_entropies().sum(1)
 
-        Exact, except that the expected log-derivative of tanh has an error of up to 1e-4 for each number, at any mean
-        and standard deviation.
+    def block_entropies(self) -> Tensor:
+        """Entropies (R, len(BLOCKS)) of the blocks in nats, of numbers after tanh.
+
+        Exact but for the numbers' mean logarithm of the derivative of tanh, which is right to 1e-4 for every mean and
+        standard deviation.
         """
-        return torch.cat(self._entropies(), 1).sum(1)
-
-    def block_entropies(self) -> dict[str, Tensor]:
-        """Entropies (R,) of each block by name; their sum is `entropy`."""
-        entropies = torch.split(self._by_block(*self._entropies()), _RAW_WIDTHS, 1)
-        return {block.name: each.sum(1) for block, each in zip(BLOCKS, entropies, strict=True)}
-
-    def _entropies(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Entropies of the numbers, switches and choices, (R, columns) each."""
         gaussian = self._log_std + 0.5 * math.log(2.0 * math.pi * math.e)
-        numbers = gaussian + _expected_log_slope(self._mean, self._log_std.exp())
+        numbers = gaussian + _mean_log_slope(self._mean, self._log_std.exp())
         distance = self._switches.abs()
         switches = functional.softplus(-distance) + distance * torch.sigmoid(-distance)
-        choices = self._choice_log_probs()
-        return numbers, switches, -(choices.exp() * choices).sum(1)
+        choices = self._likely()
+        return self._by_block(torch.where(self._free, numbers, 0.0), switches, -(choices.exp() * choices).sum(1))
 
-    def _choice_log_probs(self) -> Tensor:
-        """Log-probabilities of the options, clamped: exp is a hundred times slower where its result is subnormal."""
-        return self._choices.clamp_min(_MIN_LOG_PROB)
+    def _likely(self) -> Tensor:
+        """Log-probabilities of the choices' options, none so low that its exponential takes a hundred times as long."""
+        return self._choices.clamp_min(_LEAST_LOG_PROB)
+
+    def _by_option(self, entries: Tensor, missing: float | bool) -> Tensor:
+        """Entries (R, SWITCHES + options) as (R, largest choice, choices), `missing` where there are fewer."""
+        padded = functional.pad(entries, (0, 1), value=missing)
+        return padded.index_select(1, self._tables.options).view(len(entries), max(SIZES), len(SIZES))
 
     def _by_kind(self, raw: Tensor) -> tuple[Tensor, ...]:
-        """Split raw columns into numbers, switches and choices, (R, columns) each."""
-        return torch.split(raw.index_select(1, self._tables.by_kind), [_NUMBERS, _SWITCHES, len(_SIZES)], 1)
+        """The columns of the numbers, the switches and the choices."""
+        return torch.split(raw.index_select(1, self._order.by_kind), [NUMBERS, SWITCHES, len(SIZES)], 1)
+
+    def _in_order(self, numbers: Tensor, switches: Tensor, choices: Tensor) -> Tensor:
+        """The inverse of `_by_kind`."""
+        return torch.cat((numbers, switches, choices), 1).index_select(1, self._order.in_order)
 
     def _by_block(self, numbers: Tensor, switches: Tensor, choices: Tensor) -> Tensor:
-        """The inverse of `_by_kind`: raw columns (R, RAW_DIM) in the order of `BLOCKS`."""
-        return torch.cat((numbers, switches, choices), 1).index_select(1, self._tables.by_block)
+        """The columns of a raw action, given by kind, summed by block: (R, len(BLOCKS))."""
+        columns = torch.cat((numbers, switches, choices), 1)
+        return columns @ self._tables.blocks.to(columns.dtype)
 
 
-def _expected_log_slope(mean: Tensor, std: Tensor) -> Tensor:
+def _mean_log_slope(mean: Tensor, std: Tensor) -> Tensor:
     """E[log(1 - tanh(u)^2)] for u ~ N(mean, std^2), elementwise.
 
-    Up to a factor, 1 - tanh^2 is a logistic density, which a mixture of three centred Gaussians approximates well.
-    Integrating the mixture twice gives the formula. The expectation over u only widens the Gaussians, so the error is
-    largest at std = 0, where it is 7.6e-5. Gauss-Hermite quadrature needs 22 nodes for 1e-3.
+    1 - tanh^2 is, but for a factor, the density of a logistic variable, which is close to a mixture of three centred
+    Gaussians; the formula follows by integrating that mixture twice. Averaging it over u only widens the Gaussians, so
+    the error is nowhere above its maximum at std = 0, 7.6e-5. Gauss-Hermite quadrature needs 22 nodes for 1e-3.
 
-    The approximation follows Monahan & Stefanski, "Normal scale mixture approximations to F*(z) and computation of the
-    logistic-normal integral" (1992). The weights and scales are a minimax fit to this function.
+    The idea is that of Monahan & Stefanski, "Normal scale mixture approximations to F*(z) and computation of the
+    logistic-normal integral" (1992); the weights and scales are a minimax fit to this function itself.
     """
     weights = mean.new_tensor(_LOGISTIC_WEIGHTS).view(-1, 1, 1)
     variances = mean.new_tensor(_LOGISTIC_SCALES).view(-1, 1, 1).square()
-    # sqrt(2) times the standard deviations of the widened Gaussians, then E|x| of each
+    # sqrt(2) times the standard deviations of the widened Gaussians; then E|x| for each of them, x ~ N(mean, .).
     widths = torch.sqrt(2.0 * std.square() + 2.0 * variances)
     ratio = mean / widths
     absolute = torch.add(mean * torch.erf(ratio), widths * torch.exp(-ratio.square()), alpha=1.0 / math.sqrt(math.pi))

@@ -37,33 +37,50 @@ class SetEncoder(nn.Module):
         Features of a row.
     set_width
         Width of a row's embedding.
+    context_width
+        Features of a set's owner, which the embeddings of its rows also depend on; 0: none.
+    hidden_width
+        Width of the hidden layer; `set_width` by default.
     """
 
-    def __init__(self, row_width: int, set_width: int) -> None:
+    def __init__(self, row_width: int, set_width: int, context_width: int = 0, hidden_width: int | None = None) -> None:
         super().__init__()
         self.features_dim = 2 * set_width + 1
         self.dense = False
         """Embed empty rows too: then not even the last bits of an encoding depend on the other sets in a batch."""
-        self.layers = nn.Sequential(
-            nn.Linear(row_width, set_width), nn.ReLU(), nn.Linear(set_width, set_width), nn.ReLU()
-        )
+        hidden = hidden_width or set_width
+        self.context = nn.Linear(context_width, hidden, bias=False) if context_width else None
+        self.first = nn.Linear(row_width, hidden)
+        self.layers = nn.Sequential(nn.ReLU(), nn.Linear(hidden, set_width), nn.ReLU())
 
-    def forward(self, table: Tensor, filled: Tensor) -> Tensor:
-        """Encode sets (R, rows, row_width) with the mask `filled` (R, rows) bool as (R, features_dim)."""
+    def forward(self, table: Tensor, filled: Tensor, context: Tensor | None = None) -> Tensor:
+        """Encode sets (R, rows, row_width) with the mask `filled` (R, rows) bool as (R, features_dim).
+
+        `context` is (R, context_width), or None if `context_width` is 0.
+        """
         if self.dense:
-            return self.forward_rows(table, filled)[0]
+            return self.forward_rows(table, filled, context)[0]
         owner, number = filled.nonzero(as_tuple=True)
-        return self._pool(self.layers(table[owner, number]), owner, filled)
+        return self._pool(self._embed(table[owner, number], context, owner), owner, filled)
 
-    def forward_rows(self, table: Tensor, filled: Tensor) -> tuple[Tensor, Tensor]:
+    def _embed(self, rows: Tensor, context: Tensor | None, owner: Tensor) -> Tensor:
+        hidden = self.first(rows)
+        if self.context is not None:
+            assert context is not None
+            hidden = hidden + self.context(context)[owner]
+        embedded: Tensor = self.layers(hidden)
+        return embedded
+
+    def forward_rows(self, table: Tensor, filled: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Like `forward`, and also return the embeddings (R, rows, set_width), non-negative, zero for empty rows."""
         if self.dense:
-            rows = torch.where(filled.unsqueeze(2), self.layers(table), 0.0)
+            every = torch.arange(len(table), device=table.device)[:, None].expand(filled.shape)
+            rows = torch.where(filled.unsqueeze(2), self._embed(table, context, every), 0.0)
             count = filled.sum(1, keepdim=True)
             mean = rows.sum(1) / count.clamp_min(1)
             return torch.cat([rows.amax(1), mean, count.to(rows.dtype).log1p()], 1), rows
         owner, number = filled.nonzero(as_tuple=True)
-        embedded = self.layers(table[owner, number])
+        embedded = self._embed(table[owner, number], context, owner)
         rows = embedded.new_zeros(*filled.shape, embedded.shape[1]).index_put((owner, number), embedded)
         return self._pool(embedded, owner, filled), rows
 
@@ -139,8 +156,9 @@ class FlatEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
 class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
     """Encoder of a mech's flat observation: vectors unchanged, tables by `SetEncoder`, maps by `MapEncoder`.
 
-    The features do not depend on the order of a table's rows. An action names its target by the number of a contact
-    row, so the target head needs the embeddings of these rows as well: see `forward_rows`.
+    The embedding of a contact also depends on the mech itself: whether a contact is a good target depends on the own
+    weapons, cooldowns and heat. The features do not depend on the order of a table's rows. An action names its target
+    by the number of a contact row, so the target head needs the embeddings of these rows as well: see `forward_rows`.
 
     Parameters
     ----------
@@ -168,11 +186,13 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
                 f"got {observation_space}"
             )
         super().__init__(observation_space, features_dim)
-        sets = {name: SetEncoder(STREAMS[name].row_width, set_width) for name in TABLES}
+        sets = {name: SetEncoder(STREAMS[name].row_width, set_width) for name in TABLES if name != "contacts"}
         maps = {name: MapEncoder(STREAMS[name], map_channels) for name in MAPS}
         width = sum(STREAMS[name].row_width for name in VECTORS)
-        width += sum(each.features_dim for each in sets.values()) + sum(each.features_dim for each in maps.values())
-        self.contacts = sets.pop("contacts")
+        own = STREAMS["self"].row_width
+        self.contacts = SetEncoder(STREAMS["contacts"].row_width, set_width, own, 2 * set_width)
+        encoders: list[Any] = [self.contacts, *sets.values(), *maps.values()]
+        width += sum(each.features_dim for each in encoders)
         self.others = nn.ModuleDict(sets)
         self.maps = nn.ModuleDict(maps)
         self.fusion = fusion(width, features_dim)
@@ -225,7 +245,8 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
 
     def _fuse(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """The fusion layer's output before LayerNorm, and the contacts' embeddings."""
-        contacts, rows = self.contacts.forward_rows(*table_and_mask(observations, "contacts"))
+        own = observations[:, STREAMS["self"].part]
+        contacts, rows = self.contacts.forward_rows(*table_and_mask(observations, "contacts"), own)
         encoded = [stream_view(observations, STREAMS[name]) for name in VECTORS]
         encoded.append(contacts)
         encoded += [encoder(*table_and_mask(observations, name)) for name, encoder in self.others.items()]

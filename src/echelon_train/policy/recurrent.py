@@ -12,21 +12,17 @@ from gymnasium import spaces
 from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from torch import Tensor, nn
 
+from echelon_env.config.battle import BattleConfig
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import STREAMS, Self, class_columns, state_streams
+from echelon_env.spaces.actions import BLOCKS
 from echelon_train.config.train import NetworkConfig
-from echelon_train.policy.distributions import (
-    PARAMETERS,
-    RAW_DIM,
-    TARGET_LOGITS,
-    HybridDistribution,
-    action_masks,
-    environment_actions,
-    parameter_bias,
-)
+from echelon_train.policy.action_masks import action_limits, action_masks
+from echelon_train.policy.distributions import PARAMETERS, TARGET_LOGITS, HybridDistribution, parameter_bias
 from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder, select_rows
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import ActionEvaluation, LstmState, Observations, SequencePolicy, Sequences
 from echelon_train.policy.spaces import action_space, flat_space, observation_space
 from echelon_train.threads import torch_threads
@@ -62,6 +58,8 @@ class BattlePolicy(SequencePolicy):
     use_sde
         Must be False; stable-baselines3 passes it to every policy.
     """
+
+    action_limits: Tensor
 
     def __init__(
         self,
@@ -108,6 +106,7 @@ class BattlePolicy(SequencePolicy):
         self.value_net = nn.Linear(network.head, 1)
         self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
         self.observation_normalizer = ObservationNormalizer() if network.normalize_observations else None
+        self.register_buffer("action_limits", action_limits(BattleConfig()))
         self.critic_encoder = self.make_features_extractor() if network.critic != "shared" else None
         self.battle_encoder = (
             BattleEncoder(network.width, network.set_width, network.map_channels)
@@ -130,7 +129,7 @@ class BattlePolicy(SequencePolicy):
     def forward(
         self, obs: Observations, lstm_states: RNNStates, episode_starts: Tensor, deterministic: bool = False
     ) -> tuple[Tensor, Tensor, Tensor, RNNStates]:
-        """Raw actions (rows, RAW_DIM), values (rows, 1), log-probabilities (rows,) and the next recurrent states.
+        """Raw actions (rows, RAW_DIM), values (rows, 1), log-probabilities (rows, blocks) and next recurrent states.
 
         Actions and log-probabilities of dead mechs are zero.
         """
@@ -145,10 +144,10 @@ class BattlePolicy(SequencePolicy):
         else:
             noise = torch.randn(len(latent), RAW_DIM, device=latent.device)  # a death must not shift other rows' noise
             actions = distribution.sample(select_rows(noise, active))
-        log_probs = distribution.log_prob(actions)
+        log_probs = distribution.block_log_probs(actions)
         if active is not None:
             actions = actions.new_zeros(len(latent), RAW_DIM).index_copy(0, active, actions)
-            log_probs = log_probs.new_zeros(len(latent)).index_copy(0, active, log_probs)
+            log_probs = log_probs.new_zeros(len(latent), len(BLOCKS)).index_copy(0, active, log_probs)
         return actions, values, log_probs, RNNStates(actor_states, critic_states or actor_states)
 
     def evaluate(
@@ -158,20 +157,23 @@ class BattlePolicy(SequencePolicy):
         states: RNNStates,
         sequences: Tensor | Sequences,
         active: Tensor | None = None,
+        labels: Tensor | None = None,
     ) -> ActionEvaluation:
         """Evaluate samples as `SequencePolicy.evaluate` does; `sequences` may also be the tensor of episode starts."""
         latent, contacts, _ = self._trunk(observations, states.pi, sequences, active)
         values, _ = self._critic(observations, latent, states.vf, sequences)
         distribution = self._distribution(observations, latent, contacts, active)
-        log_probs = distribution.log_prob(select_rows(actions, active))
-        return ActionEvaluation(values, log_probs, distribution.entropy(), latent)
+        log_probs = distribution.block_log_probs(select_rows(actions, active))
+        losses = None if labels is None else distribution.label_losses(select_rows(labels, active))
+        return ActionEvaluation(values, log_probs, distribution.block_entropies(), latent, losses)
 
     def evaluate_actions(
         self, obs: Observations, actions: Tensor, lstm_states: RNNStates, episode_starts: Tensor | Sequences
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Values, log-probabilities and entropies, with the signature of stable-baselines3."""
-        values, log_probs, entropy, _ = self.evaluate(obs, actions, lstm_states, episode_starts)
-        return values, log_probs, entropy
+        evaluation = self.evaluate(obs, actions, lstm_states, episode_starts)
+        assert evaluation.entropy is not None
+        return evaluation.values, evaluation.log_probs.sum(1), evaluation.entropy.sum(1)
 
     def predict_values(self, obs: Observations, lstm_states: LstmState, episode_starts: Tensor) -> Tensor:
         """Values (rows, 1), given the critic's recurrent states (the actor's if the critic has no LSTM)."""
@@ -225,6 +227,11 @@ class BattlePolicy(SequencePolicy):
         return _flat_part(observations)[:, _CLASSES].argmax(1)
 
     num_groups = _CLASSES.stop - _CLASSES.start
+    blocks = tuple(block.name for block in BLOCKS)
+
+    def set_battle(self, config: BattleConfig) -> None:
+        """Rule out the actions that can have no effect in the battles of a configuration, see `action_masks`."""
+        self.action_limits.copy_(action_limits(config))
 
     def observe(self, observations: Observations, actor_mask: Tensor) -> None:
         """Update the observation normaliser, if there is one, with the active rows, `actor_mask` (rows,) bool."""
@@ -237,9 +244,8 @@ class BattlePolicy(SequencePolicy):
         if not len(living):
             return {}
         latent, contacts, _ = self._trunk(observations, states.pi, sequences, living)
-        blocks = self._distribution(observations, latent, contacts, living).block_entropies()
-        means = torch.stack(list(blocks.values())).mean(1).tolist()
-        return {f"entropy_{name}": mean for name, mean in zip(blocks, means, strict=True)}
+        means = self._distribution(observations, latent, contacts, living).block_entropies().mean(0).tolist()
+        return {f"entropy_{name}": mean for name, mean in zip(self.blocks, means, strict=True)}
 
     def obs_to_tensor(self, observation: Any) -> tuple[Any, bool]:
         """Like stable-baselines3's, but a policy with a central critic also acts on flat observations alone."""
@@ -313,7 +319,8 @@ class BattlePolicy(SequencePolicy):
             scores = products.sum(2) / math.sqrt(contacts.shape[-1])
             before, after = _split_at_targets(parameters)
             parameters = torch.cat([before, scores, after], 1)
-        masks = select_rows(action_masks(_flat_part(observations)), active)
+        flat = select_rows(_flat_part(observations), active)
+        masks = action_masks(flat, self.action_limits, communicate=self.network.communicate)
         return HybridDistribution(parameters, masks, self.network.min_std, self.network.max_std)
 
     def _critic(

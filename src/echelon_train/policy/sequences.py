@@ -58,9 +58,10 @@ class ActionEvaluation(NamedTuple):
     """A policy's evaluation of S samples; n of them are of active rows."""
 
     values: Tensor  # (S, 1), in the units of the return normaliser if there is one
-    log_probs: Tensor  # (n,) of the raw actions
-    entropy: Tensor | None  # (n,), None if the distribution has no closed form
+    log_probs: Tensor  # (n, blocks) of the blocks of the raw actions
+    entropy: Tensor | None  # (n, blocks), None if the distribution has no closed form
     latent: Tensor | None = None  # (S, F), the input of the actor's head
+    label_losses: Tensor | None = None  # (n, blocks), cross-entropies of the teacher's raw actions, if there are any
 
 
 class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
@@ -72,6 +73,9 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
 
     num_groups = 1
     """Number of groups that `groups` distinguishes."""
+
+    blocks: tuple[str, ...] = ("action",)
+    """Names of the blocks of an action, which have separate log-probabilities and entropies."""
 
     encoding_dtype: torch.dtype | None = None
     """Autocast dtype of the encoders, for policies that support it. None: float32, as the LSTM and heads always use."""
@@ -140,15 +144,19 @@ class SequencePolicy(stock.RecurrentActorCriticPolicy):  # type: ignore[misc]
         states: RNNStates,
         sequences: Sequences,
         active: Tensor | None = None,
+        labels: Tensor | None = None,
     ) -> ActionEvaluation:
         """Evaluate S samples, given the recurrent states (layers, n, units) before the sequences' first steps.
 
-        Log-probabilities and entropies are those of the samples `active`, int64 indices; None: all.
+        Log-probabilities, entropies and the losses of a teacher's raw actions, `labels` (S, ...), are those of the
+        samples `active`, int64 indices; None: all. Raises NotImplementedError for labels if the policy cannot imitate.
         """
+        if labels is not None:
+            raise NotImplementedError(f"{type(self).__name__} does not learn from a teacher")
         values, log_probs, entropy = self.evaluate_actions(observations, actions, states, sequences)
-        if active is None:
-            return ActionEvaluation(values, log_probs, entropy)
-        return ActionEvaluation(values, log_probs[active], None if entropy is None else entropy[active])
+        chosen = slice(None) if active is None else active
+        entropy = None if entropy is None else entropy[chosen].unsqueeze(1)
+        return ActionEvaluation(values, log_probs[chosen].unsqueeze(1), entropy)
 
     def auxiliary_errors(
         self, evaluation: ActionEvaluation, actions: Tensor, observations: Observations, sequences: Sequences

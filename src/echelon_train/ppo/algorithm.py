@@ -33,6 +33,7 @@ from echelon_train.ppo.losses import Coefficients, Losses, losses, recurrent_sta
 from echelon_train.ppo.normalize import ReturnNormalizer, normalize_advantages
 from echelon_train.ppo.observations import flat, index
 from echelon_train.ppo.saving import SafetensorsSaving, unwrap_schedule
+from echelon_train.ppo.teacher import Teacher
 from echelon_train.ppo.update_log import UpdateLog, explained_variance
 from echelon_train.tensor_files import weights_of
 
@@ -126,6 +127,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Number of minibatches so far whose gradient was not finite."""
         self.skipped_in_a_row = 0
         """Number of such minibatches since the last one whose gradient was finite."""
+        self.teacher: Teacher | None = None
+        """Source of the labels of the kickstart loss, see `set_teacher`."""
         self.before_rollout: Callable[[], object] = lambda: None
         """Called before every rollout; any previous rollout has then been trained on."""
         if _init_setup_model:
@@ -208,6 +211,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         for group in self.policy.optimizer.param_groups[1:]:
             group["lr"] *= self.critic_lr_scale
         coefficients = Coefficients(*map(self._current, Coefficients._fields))
+        if self._n_updates < self.critic_warmup * self.n_epochs:
+            coefficients = coefficients._replace(policy_coef=0.0, ent_coef=0.0)
         buffer = self.rollout_buffer
         loss_mask = buffer.loss_mask()
         self._normalize_returns(loss_mask)
@@ -245,7 +250,9 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Compute a minibatch's gradient, summed over all processes. Returns the losses over all processes."""
         buffer = self.rollout_buffer
         counts = distributed.all_reduce_sum(buffer.sample_counts(chunks, loss_mask))
-        num_actor, num_loss = counts.clamp_min(1.0).unbind()
+        num_actor, num_loss = counts.unbind()
+        num_loss = (num_actor + coefficients.inactive_vf_scale * (num_loss - num_actor)).clamp_min(1.0)
+        num_actor = num_actor.clamp_min(1.0)
         self.policy.optimizer.zero_grad()
         results = []
         for part in chunks.tensor_split(min(self.accumulate, len(chunks))):

@@ -23,13 +23,14 @@ class Batch(NamedTuple):
     observations: Observations  # (S, ...)
     actions: Tensor  # (S, ...) raw actions
     old_values: Tensor  # (S,)
-    old_log_probs: Tensor  # (S,)
+    old_log_probs: Tensor  # (S, blocks)
     advantages: Tensor  # (S,) normalised
     returns: Tensor  # (S,)
     actor_mask: Tensor  # (S,) bool: samples of the policy's loss
     loss_mask: Tensor  # (S,) bool: samples of the critic's loss
     states: tuple[Tensor, ...]  # (layers, n, units) each
     sequences: Sequences
+    labels: Tensor | None  # (S, ...) a teacher's raw actions, if there is one
 
 
 class ChunkBuffer:
@@ -51,6 +52,10 @@ class ChunkBuffer:
         Shape and dtype of a row's raw action.
     states
         The recurrent state's tensors (layers, N, units), for their shapes and dtypes.
+    blocks
+        Number of blocks of an action, which have separate log-probabilities.
+    labelled
+        Whether the buffer also holds a teacher's raw actions.
     device
         Device of the tensors.
     """
@@ -65,6 +70,8 @@ class ChunkBuffer:
         action_shape: tuple[int, ...],
         action_dtype: torch.dtype,
         states: tuple[Tensor, ...],
+        blocks: int,
+        labelled: bool,
         device: torch.device,
     ) -> None:
         self.num_steps, self.num_rows, self.chunk, self.burn_in = num_steps, num_rows, chunk, burn_in
@@ -76,7 +83,9 @@ class ChunkBuffer:
 
         self.observations = observations.allocate(observation_space, shape, device)
         self.actions = allocate(*action_shape, dtype=action_dtype)
-        self.rewards, self.values, self.log_probs = allocate(), allocate(), allocate()
+        self.labels = allocate(*action_shape, dtype=action_dtype) if labelled else None
+        self.log_probs = allocate(blocks)
+        self.rewards, self.values = allocate(), allocate()
         self.advantages, self.returns, self.bootstraps = allocate(), allocate(), allocate()
         self.episode_starts, self.dones, self.actor_mask = (allocate(dtype=torch.bool) for _ in range(3))
         self.states = tuple(
@@ -149,6 +158,7 @@ class ChunkBuffer:
             in_loss,
             tuple(state[chunk_index, :, row_index].transpose(0, 1)[:, sources].contiguous() for state in self.states),
             sequences,
+            None if self.labels is None else take(self.labels),
         )
 
     def _cut(self, episode_starts: Tensor) -> tuple[Sequences, Tensor]:

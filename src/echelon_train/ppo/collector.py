@@ -15,12 +15,14 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.policy.sequences import Observations
 from echelon_train.ppo import distributed
 from echelon_train.ppo.buffer import ChunkBuffer
 from echelon_train.ppo.gae import advantages_and_returns
 from echelon_train.ppo.losses import recurrent_states, state_tensors
 from echelon_train.ppo.observations import index, store, tensors_of, to_device
+from echelon_train.ppo.teacher import Teacher
 
 
 class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
@@ -33,8 +35,12 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     _last_lstm_states: RNNStates
     _critic_lstm: bool
     before_rollout: Callable[[], object]
+    teacher: Teacher | None
 
     def _check_settings(self, num_rows: int) -> None:
+        raise NotImplementedError
+
+    def _current(self, name: str) -> Any:
         raise NotImplementedError
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
@@ -42,6 +48,11 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         super().set_env(env, force_reset)
         if not hasattr(self, "rollout_buffer"):
             self._allocate()
+
+    def set_teacher(self, teacher: Teacher) -> None:
+        """Label the observations of later rollouts with a teacher's actions, for the kickstart loss."""
+        self.teacher = teacher
+        self._allocate()
 
     def replace_env(self, env: VecEnv) -> None:
         """Reset another environment and continue training in it; weights, optimizer state and counters are kept.
@@ -87,6 +98,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """Fill the buffer. Returns False if a callback stops training."""
         env, buffer, policy = self.env, self.rollout_buffer, self.policy
         buffer.bootstraps.zero_()
+        teacher = self.teacher if self._current("kickstart_coef") else None
         for n_steps in range(buffer.num_steps):
             buffer.store_states(n_steps, state_tensors(self._last_lstm_states, self._critic_lstm))
             observations, starts = self._on_device(self._last_obs), self._starts()
@@ -94,6 +106,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
                 actions, values, log_probs, lstm_states = policy(observations, self._last_lstm_states, starts)
                 active = policy.actor_mask(observations)
                 clipped_actions = policy.environment_actions(actions).cpu().numpy()
+            if teacher is not None:
+                clipped_actions = self._label(teacher, n_steps, clipped_actions)
             store(buffer.observations, n_steps, observations)  # the environment may overwrite them in its step
             new_obs, rewards, dones, infos = env.step(clipped_actions)
             num_active = env.num_envs if active is None else int(active.sum())
@@ -104,7 +118,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             buffer.actions[n_steps] = actions.view(buffer.actions[n_steps].shape)
             buffer.rewards[n_steps] = torch.as_tensor(rewards)
             buffer.values[n_steps] = self._denormalized(values.flatten())
-            buffer.log_probs[n_steps] = log_probs
+            buffer.log_probs[n_steps] = log_probs.view(env.num_envs, -1)
             buffer.actor_mask[n_steps] = True if active is None else active
             buffer.episode_starts[n_steps] = starts > 0
             buffer.dones[n_steps] = torch.as_tensor(dones)
@@ -114,6 +128,15 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
                 self._update_info_buffer([infos[row] for row in ended], dones[ended])
                 self._bootstrap(n_steps, ended, infos)
         return True
+
+    def _label(self, teacher: Teacher, step: int, actions: Any) -> Any:
+        """Store the teacher's actions; returns the actions to play."""
+        assert self.rollout_buffer.labels is not None
+        teacher.begin(np.asarray(self._last_episode_starts, np.bool_), 1.0 - self._current("learner_share"))
+        last = self._last_obs
+        labels = teacher.act(last["observation"] if isinstance(last, dict) else last)
+        self.rollout_buffer.labels[step] = raw_actions(torch.from_numpy(labels)).to(self.device)
+        return teacher.replace(actions, labels)
 
     def _bootstrap(self, step: int, ended: np.ndarray[Any, Any], infos: list[dict[str, Any]]) -> None:
         """Store the values of the final observations of episodes that were truncated at a step."""
@@ -189,5 +212,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
             shape,
             dtype,
             state_tensors(self._last_lstm_states, self._critic_lstm),
+            len(self.policy.blocks),
+            self.teacher is not None,
             self.device,
         )

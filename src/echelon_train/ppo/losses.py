@@ -21,6 +21,11 @@ class Coefficients(NamedTuple):
     vf_coef: float
     auxiliary_coef: float = 0.0
     clip_range_vf: float | None = None
+    policy_coef: float = 1.0
+    kickstart_coef: float = 0.0
+    ratio: str = "joint"
+    inactive_vf_scale: float = 1.0
+    motion_ent_scale: float = 1.0
 
 
 class Losses(NamedTuple):
@@ -31,6 +36,7 @@ class Losses(NamedTuple):
     value: Tensor
     entropy: Tensor
     auxiliary: Tensor
+    kickstart: Tensor
     approx_kl: Tensor
     clip_fraction: Tensor
 
@@ -59,36 +65,54 @@ def losses(
     coefficients
         Settings of the losses. `clip_range_vf` and `vf_coef` are in the normaliser's units, if there is one.
     num_actor, num_loss
-        () float: numbers of samples in the policy's and the critic's loss, over all parts of the minibatch.
+        () float: numbers of samples in the policy's and the critic's loss, over all parts of the minibatch. In the
+        critic's, samples of inactive rows count `inactive_vf_scale`.
     """
     active = batch.actor_mask.nonzero().flatten()
     states = recurrent_states(batch.states)
-    evaluation = policy.evaluate(batch.observations, batch.actions, states, batch.sequences, active)
-    values = evaluation.values.flatten()
+    labels = batch.labels if coefficients.kickstart_coef else None
+    evaluation = policy.evaluate(batch.observations, batch.actions, states, batch.sequences, active, labels)
     log_ratio = evaluation.log_probs - batch.old_log_probs[active]
+    if coefficients.ratio == "joint":
+        log_ratio = log_ratio.sum(1, keepdim=True)
     ratio = log_ratio.exp()
-    advantages = batch.advantages[active]
+    advantages = batch.advantages[active].unsqueeze(1)
     low, high = 1.0 - coefficients.clip_range, 1.0 + coefficients.clip_range
     policy_loss = -torch.minimum(advantages * ratio, advantages * ratio.clamp(low, high)).sum() / num_actor
+    value_loss = _value_loss(evaluation.values.flatten(), batch, normalizer, coefficients) / num_loss
+    # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
+    entropies = -evaluation.log_probs if evaluation.entropy is None else evaluation.entropy
+    entropy = entropies.sum() / num_actor
+    bonus = entropy
+    if coefficients.motion_ent_scale != 1.0 and "motion" in policy.blocks:
+        motion = entropies[:, policy.blocks.index("motion")].sum() / num_actor
+        bonus = entropy + (coefficients.motion_ent_scale - 1.0) * motion
+    auxiliary = kickstart = entropy.new_zeros(())
+    if coefficients.auxiliary_coef:
+        errors = policy.auxiliary_errors(evaluation, batch.actions, batch.observations, batch.sequences)
+        auxiliary = errors[active].sum() / num_actor
+    if evaluation.label_losses is not None:
+        kickstart = evaluation.label_losses.sum() / num_actor
+    total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * bonus
+    total = total + coefficients.auxiliary_coef * auxiliary + coefficients.kickstart_coef * kickstart
+    with torch.no_grad():
+        approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
+        clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).float().mean(1).sum() / num_actor
+    return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction)
+
+
+def _value_loss(
+    values: Tensor, batch: Batch, normalizer: ReturnNormalizer | None, coefficients: Coefficients
+) -> Tensor:
+    """Sum of the squared errors of values (S,), those of inactive rows scaled."""
     returns, old_values = batch.returns, batch.old_values
     if normalizer is not None:
         returns, old_values = normalizer.normalize(returns), normalizer.normalize(old_values)
     if coefficients.clip_range_vf is not None:
         limit = coefficients.clip_range_vf
         values = old_values + (values - old_values).clamp(-limit, limit)
-    value_loss = torch.where(batch.loss_mask, (returns - values) ** 2, 0.0).sum() / num_loss
-    # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
-    entropy = (-evaluation.log_probs if evaluation.entropy is None else evaluation.entropy).sum() / num_actor
-    auxiliary = values.new_zeros(())
-    if coefficients.auxiliary_coef:
-        errors = policy.auxiliary_errors(evaluation, batch.actions, batch.observations, batch.sequences)
-        auxiliary = errors[active].sum() / num_actor
-    total = policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * entropy
-    total = total + coefficients.auxiliary_coef * auxiliary
-    with torch.no_grad():
-        approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
-        clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).sum() / num_actor
-    return Losses(total, policy_loss, value_loss, entropy, auxiliary, approx_kl, clip_fraction)
+    weights = torch.where(batch.actor_mask, 1.0, coefficients.inactive_vf_scale)
+    return torch.where(batch.loss_mask, weights * (returns - values) ** 2, 0.0).sum()
 
 
 def recurrent_states(states: tuple[Any, ...]) -> RNNStates:

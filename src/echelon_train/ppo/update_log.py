@@ -7,7 +7,10 @@ from torch import Tensor
 
 from echelon_train.ppo.losses import Losses
 
-_NAMES = ("loss", "policy_gradient_loss", "value_loss", "entropy", "auxiliary_loss", "approx_kl", "clip_fraction")
+_NAMES = (
+    "loss", "policy_gradient_loss", "value_loss", "entropy", "auxiliary_loss", "kickstart_loss", "approx_kl",
+    "clip_fraction",
+)  # fmt: skip
 """stable-baselines3's names of the fields of `Losses`."""
 
 

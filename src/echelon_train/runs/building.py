@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from echelon_env import ConfigError, MapPool
+from pathlib import Path
+
+from echelon_env import ConfigError, MapPool, opponents
 from echelon_env.opponents import PolicyLike
-from echelon_train.checkpoints.checkpoint import weights_of
+from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.train import MAX_MAPS, TrainConfig
+from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import EchelonRecurrentPPO, distributed
+from echelon_train.ppo.teacher import Teacher
 from echelon_train.vec_env import BattleVecEnv, training_pool
 
 
@@ -23,6 +27,13 @@ def training_maps(config: TrainConfig) -> MapPool | None:
         for number in range(len(pool)):
             _ = pool[number]  # a recipe that cannot be used fails here, not in the middle of the run
     return pool
+
+
+def _mixture(text: str) -> PolicyLike:
+    """WORK IN PROGRESS: replaced by the grammar of opponents."""
+    if ":" not in text:
+        return text
+    return {name: float(weight) for name, weight in (part.split(":") for part in text.split(","))}
 
 
 def make_env(
@@ -45,7 +56,7 @@ def make_env(
     return BattleVecEnv(
         config.battle,
         config.battles,
-        opponent=config.opponent if opponent is None else opponent,
+        opponent=_mixture(config.opponent) if opponent is None else opponent,
         seed=distributed.rank_seed(config.seed) + moves * 2**32,  # beyond any run's seed
         num_threads=config.threads,
         maps=training_maps(config),
@@ -56,8 +67,20 @@ def make_env(
 
 
 def initial_policy(config: TrainConfig) -> BattlePolicy:
-    """The policy at the start of a run: random weights that follow from the run's seed."""
-    return build_policy(config.network, config.seed)
+    """The policy at the start of a run: that of `TrainConfig.init`, or random weights that follow from the run's seed.
+
+    Raises CheckpointError for a checkpoint that cannot be loaded, or whose network differs from the run's.
+    """
+    if not config.init:
+        return build_policy(config.network, config.seed)
+    checkpoint = load_checkpoint(Path(config.init))
+    if checkpoint.network.shape() != config.network.shape():
+        theirs, ours = checkpoint.network.shape(), config.network.shape()
+        found = ", ".join(
+            f"{name} {theirs[name]} instead of {ours[name]}" for name in ours if theirs[name] != ours[name]
+        )
+        raise CheckpointError(f"{config.init}: expected the run's network, got {found}")
+    return checkpoint.policy
 
 
 def _fewest_rows(config: TrainConfig) -> int:
@@ -78,10 +101,14 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
         seed=config.seed,
         device=device,
     )
+    if config.teacher:
+        policy = opponents.make(config.teacher, config.seed, config.battle)
+        model.set_teacher(Teacher(policy, env.num_envs, env.team_size, distributed.rank_seed(config.seed)))
     initial = weights_of(initial_policy(config))
     for name, tensor in weights_of(model.policy).items():
-        if name in initial:  # the return normaliser belongs to the algorithm
+        if name in initial:  # random weights have no return normaliser
             tensor.copy_(initial[name])
+    model.policy.set_battle(config.battle)
     # the last bits of initial weights depend on the processor
     distributed.broadcast_tensors(weights_of(model.policy).values())
     return model

@@ -12,7 +12,7 @@ from echelon_env.spaces.actions import BLOCKS
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import build_policy
-from echelon_train.policy.distributions import RAW_DIM
+from echelon_train.policy.raw_actions import RAW_DIM
 from echelon_train.policy.sequences import Sequences
 from train.policy.battle_data import battle_data
 

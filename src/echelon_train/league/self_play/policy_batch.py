@@ -16,8 +16,8 @@ from torch.nn import functional
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, build_policy
-from echelon_train.policy.distributions import RAW_DIM, environment_actions
 from echelon_train.policy.encoders import SetEncoder
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.policy.sequences import LstmState
 from echelon_train.threads import torch_threads
 

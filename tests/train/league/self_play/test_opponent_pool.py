@@ -15,7 +15,7 @@ from echelon_train.config.train import NetworkConfig, battle_config
 from echelon_train.league.self_play.opponent_pool import OpponentPool
 from echelon_train.league.self_play.policy_batch import SLOT_COST, slot_length
 from echelon_train.policy import build_policy
-from echelon_train.policy.distributions import RAW_DIM, environment_actions
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.vec_env import BattleVecEnv
 
 SMALL = {"width": 12, "head": 8, "set_width": 4, "map_channels": 2}

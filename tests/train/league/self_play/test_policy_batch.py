@@ -9,7 +9,7 @@ from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_train.config.train import NetworkConfig
 from echelon_train.league.self_play.policy_batch import StackedPolicies
 from echelon_train.policy import build_policy
-from echelon_train.policy.distributions import RAW_DIM, environment_actions
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 
 SMALL = {"width": 12, "head": 8, "set_width": 4, "map_channels": 2}
 ROWS = 6
