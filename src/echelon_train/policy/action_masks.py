@@ -38,8 +38,8 @@ _NEEDS = {
 }
 """Columns of the conditions in `action_masks` that entries of an action need; the others need `_AWAKE`."""
 
-MASKS = NUMBERS + SWITCHES + sum(SIZES)
-"""Width of a mask: an entry for each number, then for each switch, then for each option of each choice."""
+MASKS = SWITCHES + sum(SIZES) + NUMBERS
+"""Width of a mask: an entry for each switch, then for each option of each choice, then for each number."""
 
 
 class Limit(IntEnum):
@@ -95,7 +95,7 @@ class _Entries(NamedTuple):
 @functools.cache
 def _entries(device: torch.device) -> _Entries:
     needs, always, communication = [], [], []
-    for block in (each for blocks in BY_KIND.values() for each in blocks):
+    for block in (*BY_KIND["switches"], *BY_KIND["choice"], *BY_KIND["numbers"]):
         actions = (None, *block.entries) if block.kind == "choice" and block.optional else block.entries
         for option, action in enumerate(actions):
             first = block.kind == "choice" and option == 0

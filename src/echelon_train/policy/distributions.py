@@ -140,13 +140,12 @@ class HybridDistribution:
                 f"{tuple(masks.shape)}"
             )
         mean, offsets, logits = torch.split(parameters, [NUMBERS, NUMBERS, SWITCHES + _OPTIONS], 1)
-        self._free, possible = torch.split(masks, [NUMBERS, SWITCHES + _OPTIONS], 1)
-        self._possible = possible
+        self._possible, self._free = torch.split(masks, [SWITCHES + _OPTIONS, NUMBERS], 1)
         self._mean = torch.where(self._free, mean, 0.0)
         self._log_std = math.log(min_std) + math.log(max_std / min_std) * torch.sigmoid(offsets)
         # Not minus infinity: its product with a probability of 0, in the entropy and in gradients, would be NaN.
         impossible = torch.finfo(parameters.dtype).min
-        logits = torch.where(possible, logits, impossible)
+        logits = torch.where(self._possible, logits, impossible)
         self._switches = logits[:, :SWITCHES]
         self._tables = _tables(parameters.device)
         self._order = raw_tables(parameters.device)

@@ -5,19 +5,18 @@ import math
 import torch
 from torch import Tensor
 
+from echelon_env import BattleConfig
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.spaces.actions import BLOCKS
-from echelon_train.policy.distributions import (
-    PARAMETERS,
-    RAW_DIM,
-    HybridDistribution,
-    action_masks,
-)
+from echelon_train.policy.action_masks import action_limits, action_masks
+from echelon_train.policy.distributions import PARAMETERS, HybridDistribution
+from echelon_train.policy.raw_actions import RAW_DIM
 
 MIN_STD, MAX_STD = 0.05, 2.0
 NAMES = [block.name for block in BLOCKS]
 NUMBERS = sum(len(block.entries) for block in BLOCKS if block.kind == "numbers")
 FIRST_LOGIT = 2 * NUMBERS
+LIMITS = action_limits(BattleConfig())
 
 
 def raw_slices() -> dict[str, slice]:
@@ -29,7 +28,10 @@ def raw_slices() -> dict[str, slice]:
 
 
 def kind_slices() -> dict[str, slice]:
-    """Columns of each block among the blocks of its kind: means for numbers, entries of a mask for the others."""
+    """Columns of each block among the blocks of its kind: means for numbers, entries of a mask for the others.
+
+    The entries of numbers follow those of the others in a mask.
+    """
     slices, starts = {}, {"numbers": 0, "discrete": 0}
     for kind in ("numbers", "switches", "choice"):
         for block in (each for each in BLOCKS if each.kind == kind):
@@ -54,7 +56,7 @@ def shifted(part: slice, by: int) -> slice:
 def random_masks(rows: int, generator: torch.Generator) -> Tensor:
     observations = torch.randint(0, 2, (rows, OBSERVATION_DIM), generator=generator).float()
     observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0
-    return action_masks(observations)
+    return action_masks(observations, LIMITS)
 
 
 def random_batch(rows: int = 64, scale: float = 1.5, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,16 +9,11 @@ from scipy import stats
 from torch import Tensor, distributions
 
 from echelon_env.layout.actions import ACTION_DIM, Action
-from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_env.spaces.actions import BLOCKS
 from echelon_train.policy import distributions as distributions_module
-from echelon_train.policy.distributions import (
-    MASKS,
-    PARAMETERS,
-    RAW_DIM,
-    action_masks,
-    environment_actions,
-)
+from echelon_train.policy.action_masks import MASKS
+from echelon_train.policy.distributions import PARAMETERS
+from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from train.policy.hybrid import (
     FIRST_LOGIT,
     KIND_SLICES,
@@ -34,6 +29,9 @@ from train.policy.hybrid import (
     shifted,
 )
 
+LOGITS = MASKS - NUMBERS
+"""Entries of a mask before those of numbers, which are as many as logits."""
+
 
 def parameters_of(block: str) -> list[int]:
     """Columns of the parameters that the block depends on."""
@@ -44,14 +42,15 @@ def parameters_of(block: str) -> list[int]:
 
 def torch_log_probs(parameters: Tensor, masks: Tensor, raw: Tensor) -> dict[str, Tensor]:
     """Log-probabilities (R,) of each block by torch's own distributions."""
-    logits = parameters[:, FIRST_LOGIT:].masked_fill(~masks, -math.inf)
+    logits = parameters[:, FIRST_LOGIT:].masked_fill(~masks[:, :LOGITS], -math.inf)
     result = {}
     for block in BLOCKS:
         columns, part = raw[:, RAW_SLICES[block.name]], KIND_SLICES[block.name]
         if block.kind == "numbers":
             gauss = distributions.Normal(parameters[:, part], log_std(parameters)[:, part].exp())
             tanh = distributions.TanhTransform(cache_size=1)
-            result[block.name] = distributions.TransformedDistribution(gauss, [tanh]).log_prob(tanh(columns)).sum(1)
+            densities = distributions.TransformedDistribution(gauss, [tanh]).log_prob(tanh(columns))
+            result[block.name] = densities.where(masks[:, shifted(part, LOGITS)], 0.0).sum(1)
         elif block.kind == "switches":
             probabilities = torch.sigmoid(logits[:, part])
             result[block.name] = distributions.Bernoulli(probs=probabilities).log_prob(columns).sum(1)
@@ -62,8 +61,10 @@ def torch_log_probs(parameters: Tensor, masks: Tensor, raw: Tensor) -> dict[str,
 
 def test_log_probabilities_equal_those_of_torch():
     parameters, masks, raw = random_batch(500)
-    expected = sum(torch_log_probs(parameters, masks, raw).values())
-    torch.testing.assert_close(distribution_of(parameters, masks).log_prob(raw), expected, rtol=1e-9, atol=1e-7)
+    expected = torch.stack(list(torch_log_probs(parameters, masks, raw).values()), 1)
+    distribution = distribution_of(parameters, masks)
+    torch.testing.assert_close(distribution.block_log_probs(raw), expected, rtol=1e-9, atol=1e-7)
+    torch.testing.assert_close(distribution.log_prob(raw), expected.sum(1), rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("block", NAMES)
@@ -90,12 +91,15 @@ def test_samples_follow_the_distribution():
     generator = torch.Generator().manual_seed(11)
     noise = torch.randn(samples, RAW_DIM, generator=generator)
     raw = distribution_of(parameters.float().expand(samples, -1), masks.expand(samples, -1)).sample(noise).numpy()
-    logits = parameters[0, FIRST_LOGIT:].masked_fill(~masks[0], -math.inf)
-    assert len(masks[0].unique()) == 2  # otherwise this would not test masks
+    logits = parameters[0, FIRST_LOGIT:].masked_fill(~masks[0, :LOGITS], -math.inf)
+    assert len(masks[0, :LOGITS].unique()) == len(masks[0, LOGITS:].unique()) == 2  # otherwise masks were not tested
     for block in BLOCKS:
         columns, part = raw[:, RAW_SLICES[block.name]], KIND_SLICES[block.name]
         if block.kind == "numbers":
             for i, place in enumerate(range(part.start, part.stop)):
+                if not masks[0, LOGITS + place]:
+                    assert not columns[:, i].any()
+                    continue
                 spread = float(log_std(parameters)[0, place].exp())
                 assert stats.kstest(columns[:, i], "norm", (float(parameters[0, place]), spread)).pvalue > 1e-4
         elif block.kind == "switches":
@@ -119,11 +123,11 @@ def test_entropies_equal_monte_carlo_estimates():
         noise = torch.randn(samples, RAW_DIM, generator=generator, dtype=torch.float64)
         one = parameters[row, None], masks[row, None]
         raw = distribution_of(one[0].expand(samples, -1), one[1].expand(samples, -1)).sample(noise)
-        entropies = distribution_of(*one).block_entropies()
-        for name, log_prob in torch_log_probs(*one, raw).items():
+        entropies = distribution_of(*one).block_entropies()[0]
+        for entropy, (name, log_prob) in zip(entropies, torch_log_probs(*one, raw).items(), strict=True):
             error = float(log_prob.std()) / math.sqrt(samples)
-            assert abs(float(entropies[name]) + float(log_prob.mean())) < 4 * error + 8e-4, name
-        torch.testing.assert_close(sum(entropies.values()), distribution_of(*one).entropy())
+            assert abs(float(entropy) + float(log_prob.mean())) < 4 * error + 8e-4, name
+        torch.testing.assert_close(entropies.sum(), distribution_of(*one).entropy()[0])
 
 
 def expected_log_slope(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
@@ -141,7 +145,7 @@ def entropy_of_numbers(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
 def number_parameters(mean: Tensor, std: Tensor) -> Tensor:
     """Parameters of rows whose numbers all have the same mean and standard deviation, (R,) each."""
     share = torch.log(std / MIN_STD) / math.log(MAX_STD / MIN_STD)
-    rest = torch.zeros(len(mean), MASKS, dtype=mean.dtype)
+    rest = torch.zeros(len(mean), LOGITS, dtype=mean.dtype)
     columns = [mean[:, None].expand(-1, NUMBERS), torch.logit(share)[:, None].expand(-1, NUMBERS), rest]
     return torch.cat(columns, 1)
 
@@ -153,7 +157,7 @@ def test_the_entropy_of_squashed_numbers_has_an_error_below_1e_4():
     entropies = distribution_of(parameters, torch.ones(len(mean), MASKS, dtype=torch.bool)).block_entropies()
     expected = entropy_of_numbers(mean, std)
     for name, size in (("motion", 4), ("comm", 8)):
-        error = np.abs(entropies[name].numpy() / size - expected)
+        error = np.abs(entropies[:, NAMES.index(name)].numpy() / size - expected)
         assert error.max() < 1e-4
 
 
@@ -163,6 +167,7 @@ def test_the_log_probability_of_a_saturated_number_is_exact():
     masks = torch.zeros(1, MASKS, dtype=torch.bool)
     first_options = [KIND_SLICES[block.name].start for block in BLOCKS if block.kind == "choice"]
     masks[:, first_options] = True  # everything but the numbers is certain
+    masks[:, LOGITS:] = True
     raw = torch.zeros(1, RAW_DIM)
     raw[:, NUMBER_COLUMNS] = 12.0
     assert environment_actions(raw)[0, Action.THROTTLE] == 1.0
@@ -177,7 +182,7 @@ extreme = st.sampled_from([-1e4, -50.0, -1.0, 0.0, 1.0, 50.0, 1e4])
 @given(
     mean=st.sampled_from([-50.0, 0.0, 12.0, 50.0]),
     offset=extreme,
-    logits=st.lists(extreme, min_size=MASKS, max_size=MASKS),
+    logits=st.lists(extreme, min_size=LOGITS, max_size=LOGITS),
     possible=st.lists(st.booleans(), min_size=MASKS, max_size=MASKS),
     noise=st.lists(st.sampled_from([-40.0, -6.0, 0.0, 0.7, 6.0, 40.0]), min_size=RAW_DIM, max_size=RAW_DIM),
     numbers=st.lists(st.floats(-50, 50, width=32), min_size=NUMBERS, max_size=NUMBERS),
@@ -210,7 +215,8 @@ def test_extreme_inputs_give_finite_values_and_allowed_actions(mean, offset, log
         assert all(torch.isfinite(each).all() for each in values)
         (gradient,) = torch.autograd.grad(sum(values).sum(), parameters, retain_graph=True)
         assert torch.isfinite(gradient).all()
-        assert not gradient[0, FIRST_LOGIT:][~masks[0]].any()
+        assert not gradient[0, FIRST_LOGIT:][~masks[0, :LOGITS]].any()
+        assert not gradient[0, :NUMBERS][~masks[0, LOGITS:]].any()
 
 
 @pytest.mark.parametrize("noise", [-40.0, 40.0])
@@ -239,7 +245,7 @@ def test_entropies_are_within_their_bounds(scale, seed):
     parameters, masks, _ = random_batch(16, scale, seed)
     entropies = distribution_of(parameters, masks).block_entropies()
     for block in BLOCKS:
-        entropy = entropies[block.name]
+        entropy = entropies[:, NAMES.index(block.name)]
         if block.kind == "numbers":
             assert (entropy <= len(block.entries) * (math.log(2) + 1e-4)).all()  # uniform on [-1, 1]
             continue
@@ -268,7 +274,7 @@ def test_the_mode_has_the_highest_probability():
     parameters, masks, raw = random_batch(400, seed=6)
     distribution = distribution_of(parameters, masks)
     mode = distribution.mode()
-    torch.testing.assert_close(mode[:, NUMBER_COLUMNS], parameters[:, :NUMBERS])
+    torch.testing.assert_close(mode[:, NUMBER_COLUMNS], parameters[:, :NUMBERS].where(masks[:, LOGITS:], 0.0))
     for block in BLOCKS:
         if block.kind == "numbers":
             continue
@@ -295,8 +301,6 @@ def test_wrong_shapes_are_rejected():
         distribution_of(parameters[:, 1:], masks)
     with pytest.raises(ValueError, match=message):
         distribution_of(parameters, masks[:2])
-    with pytest.raises(ValueError, match=rf"expected observations \(R, {OBSERVATION_DIM}\), got \(3, 5\)"):
-        action_masks(torch.zeros(3, 5))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

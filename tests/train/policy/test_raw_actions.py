@@ -9,21 +9,16 @@ import torch
 from echelon_env import BattleEngine, opponents
 from echelon_env.config.scenario import make_config
 from echelon_env.layout.actions import ACTION_DIM, TARGET_CHOICES, Action
-from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
-from echelon_env.spaces.actions import BLOCKS, possibilities, read_action
-from echelon_train.policy.distributions import (
-    MASKS,
-    PARAMETERS,
-    RAW_DIM,
-    TARGET_LOGITS,
-    action_masks,
-    environment_actions,
-    parameter_bias,
-)
+from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_env.spaces.actions import BLOCKS, read_action
+from echelon_train.policy.action_masks import MASKS, action_masks
+from echelon_train.policy.distributions import PARAMETERS, TARGET_LOGITS, parameter_bias
+from echelon_train.policy.raw_actions import LABEL_BOUND, RAW_DIM, environment_actions, raw_actions
 from support.playing import scripted_actions
 from train.policy.hybrid import (
     FIRST_LOGIT,
     KIND_SLICES,
+    LIMITS,
     MAX_STD,
     MIN_STD,
     NUMBERS,
@@ -32,7 +27,6 @@ from train.policy.hybrid import (
     living_observations,
     log_std,
     random_batch,
-    shifted,
 )
 
 
@@ -50,8 +44,8 @@ def test_the_initial_distribution_is_as_documented():
     assert parameters.dtype == torch.float32
     torch.testing.assert_close(parameters[:, :NUMBERS], torch.zeros(1, NUMBERS))
     torch.testing.assert_close(log_std(parameters).exp(), torch.full((1, NUMBERS), 0.6))
-    for possible in (torch.ones(1, MASKS, dtype=torch.bool), action_masks(living_observations(1))):
-        logits = parameters[0, FIRST_LOGIT:].masked_fill(~possible[0], -math.inf)
+    for possible in (torch.ones(1, MASKS, dtype=torch.bool), action_masks(living_observations(1), LIMITS)):
+        logits = parameters[0, FIRST_LOGIT:].masked_fill(~possible[0, :-NUMBERS], -math.inf)
         *weapons, vent = torch.sigmoid(logits[KIND_SLICES["triggers"]]).tolist()
         assert weapons == [0.5 if possible.all() else 0.0] * 4
         assert vent == pytest.approx(0.1)
@@ -74,42 +68,6 @@ def test_invalid_standard_deviations_are_rejected(stds):
         parameter_bias(initial, least, most)
 
 
-@pytest.mark.parametrize(
-    ("feature", "block", "entries"),
-    [
-        (Self.HAS_PRIMARY, "triggers", [0]),
-        (Self.HAS_SECONDARY, "triggers", [1]),
-        (Self.HAS_TERTIARY, "triggers", [2]),
-        (Self.HAS_SPECIAL, "triggers", [3]),
-        (Self.HAS_ELECTRONICS, "electronics", [1, 2]),
-    ],
-)
-def test_a_feature_of_the_observation_allows_an_entry(feature, block, entries):
-    observations = living_observations(1)
-    before = action_masks(observations)
-    observations[:, STREAMS["self"].start + feature] = 1.0
-    new = (action_masks(observations) & ~before)[0].nonzero()[:, 0].tolist()
-    assert new == [KIND_SLICES[block].start + entry for entry in entries]
-
-
-@pytest.mark.parametrize("row", range(STREAMS["contacts_mask"].rows))
-def test_a_filled_contact_row_allows_a_target(row):
-    observations = living_observations(1)
-    before = action_masks(observations)
-    observations[:, STREAMS["contacts_mask"].start + row] = 1.0
-    new = (action_masks(observations) & ~before)[0].nonzero()[:, 0].tolist()
-    assert new == ([KIND_SLICES["target"].start + 1 + row] if row < TARGET_CHOICES else [])
-
-
-def test_only_living_mechs_can_vent_and_choose_a_display():
-    for observations, alive in ((living_observations(1), True), (torch.zeros(1, OBSERVATION_DIM), False)):
-        mask = action_masks(observations)[0]
-        assert mask[KIND_SLICES["triggers"]].tolist() == [False] * 4 + [alive]
-        assert mask[KIND_SLICES["target"]].tolist() == [True] + [False] * TARGET_CHOICES
-        assert mask[KIND_SLICES["electronics"]].tolist() == [True, False, False]
-        assert mask[KIND_SLICES["display"]].tolist() == [True, alive, alive]
-
-
 @pytest.fixture(scope="module")
 def battle_states() -> list[tuple[BattleEngine, dict[str, np.ndarray]]]:
     """An engine, and snapshots of it in the course of two battles, also after deaths."""
@@ -126,23 +84,6 @@ def battle_states() -> list[tuple[BattleEngine, dict[str, np.ndarray]]]:
     return states
 
 
-def test_masks_agree_with_the_engine(battle_states):
-    dead = 0
-    for engine, state in battle_states:
-        engine.restore(state)
-        can = possibilities(engine)
-        masks = action_masks(torch.from_numpy(engine.out.observations.reshape(-1, OBSERVATION_DIM)))
-        alive = can.present.ravel()
-        expected = np.concatenate((can.mounted & can.loaded, can.present[..., None]), -1).reshape(len(alive), -1)
-        np.testing.assert_array_equal(masks[:, KIND_SLICES["triggers"]].numpy(), expected & alive[:, None])
-        contacts = can.contacts.reshape(len(alive), -1) & alive[:, None]
-        np.testing.assert_array_equal(masks[:, shifted(KIND_SLICES["target"], 1)][:, :TARGET_CHOICES].numpy(), contacts)
-        electronics = can.electronics.ravel() & alive
-        np.testing.assert_array_equal(masks[:, KIND_SLICES["electronics"].start + 1].numpy(), electronics)
-        dead += int((~alive).sum())
-    assert dead
-
-
 def test_the_engine_ignores_actions_of_dead_mechs(battle_states):
     engine, state = battle_states[-1]
     engine.restore(state)
@@ -150,7 +91,7 @@ def test_the_engine_ignores_actions_of_dead_mechs(battle_states):
     observations = torch.from_numpy(engine.out.observations.reshape(-1, OBSERVATION_DIM))
     noise = torch.randn(len(observations), RAW_DIM, generator=torch.Generator().manual_seed(0))
     bias = parameter_bias(0.6, MIN_STD, MAX_STD).expand(len(observations), -1)
-    actions = environment_actions(distribution_of(bias, action_masks(observations)).sample(noise)).numpy()
+    actions = environment_actions(distribution_of(bias, action_masks(observations, LIMITS)).sample(noise)).numpy()
     actions = actions.reshape(*engine.alive.shape, ACTION_DIM)
     expected = np.zeros(Action.COMM_0 - Action.PRIMARY)
     expected[Action.DISPLAY_NEAREST - Action.PRIMARY] = 1.0  # the engine takes the first of equal numbers
@@ -183,3 +124,16 @@ def test_actions_equal_those_of_the_dict_format():
         if block.kind == "choice":
             assert set(as_dict[block.name]) == set(range(block.choices))
     np.testing.assert_array_equal(environment_actions(raw).numpy(), read_action("dict", as_dict, batch=len(raw)))
+
+
+def test_actions_become_the_raw_actions_that_they_came_from():
+    _, _, raw = random_batch(300, seed=8)
+    raw = raw.float()
+    actions = environment_actions(raw)
+    expected = raw.clone()
+    bound = math.atanh(LABEL_BOUND)
+    for name in ("motion", "comm"):
+        expected[:, RAW_SLICES[name]] = raw[:, RAW_SLICES[name]].clamp(-bound, bound)
+    torch.testing.assert_close(raw_actions(actions), expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(ValueError, match=rf"expected actions \(R, {ACTION_DIM}\), got \(2, 3\)"):
+        raw_actions(torch.zeros(2, 3))

@@ -1,0 +1,143 @@
+"""Masks from observations against the engine's own masks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from echelon_env import BattleEngine, opponents
+from echelon_env.config.scenario import make_config
+from echelon_env.layout.actions import TARGET_CHOICES
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, class_columns
+from echelon_env.spaces.actions import MASK_SLICES, possibilities
+from echelon_env.spaces.actions import action_masks as engine_masks
+from echelon_train.policy.action_masks import MASKS, action_limits, action_masks
+from support.playing import scripted_actions
+from train.policy.hybrid import KIND_SLICES, LIMITS, NUMBERS, living_observations
+
+OWN = STREAMS["self"].start
+ENTRIES = [
+    *("primary", "secondary", "tertiary", "special", "vent"),
+    *(f"target {option}" for option in range(1 + TARGET_CHOICES)),
+    *("no electronics", "ecm", "eccm"),
+    *(f"display {option}" for option in range(3)),
+    *("throttle", "strafe", "jet", "turn"),
+    *(f"message {number}" for number in range(8)),
+]
+
+
+def allowed(observations: torch.Tensor, **options: bool) -> set[str]:
+    (mask,) = action_masks(observations, LIMITS, **options)
+    return {name for name, possible in zip(ENTRIES, mask.tolist(), strict=True) if possible}
+
+
+def mech(**features: float) -> torch.Tensor:
+    """The observation of a living medium mech with the primary weapon and the given features."""
+    observations = living_observations(1)
+    observations[:, OWN + class_columns(Self).start + 2] = 1.0
+    for name, value in {"HAS_PRIMARY": 1.0, "LEGS": 1.0, **features}.items():
+        observations[:, OWN + Self[name]] = value
+    return observations
+
+
+def test_the_layout_of_masks():
+    assert len(ENTRIES) == MASKS
+    assert ENTRIES[KIND_SLICES["triggers"]][0] == "primary"
+    assert ENTRIES[KIND_SLICES["electronics"]][1] == "ecm"
+    assert ENTRIES[MASKS - NUMBERS] == "throttle"
+
+
+MOTION = {"throttle", "strafe", "turn"}  # a medium has no jump jets
+
+
+@pytest.mark.parametrize(
+    ("features", "forbidden"),
+    [
+        ({}, set()),
+        ({"HAS_PRIMARY": 0.0}, {"primary"}),
+        ({"COOLDOWN_PRIMARY": 1.0}, {"primary"}),
+        ({"COOLDOWN_PRIMARY": 0.01}, set()),
+        ({"FALLEN": 1.0}, {"primary", *MOTION}),
+        ({"FALLEN": 0.01}, set()),
+        ({"SHUTDOWN": 1.0, "HEAT": 1.5}, {"primary", *MOTION, "display 1", "display 2"}),
+        ({"SHUTDOWN": 1.0, "HEAT": 0.5}, set()),
+        ({"LEGS": 0.0}, set()),
+    ],
+)
+def test_the_reasons_of_a_refusal(features, forbidden):
+    possible = allowed(mech(**features))
+    everything = allowed(mech()) | {"primary"}
+    messages = {f"message {number}" for number in range(8)}
+    assert everything - possible - messages == forbidden
+    assert messages <= possible or "SHUTDOWN" in features
+
+
+def test_targets_need_a_filled_row_and_a_weapon_that_fires():
+    observations = mech()
+    observations[:, STREAMS["contacts_mask"].start + 1] = 1.0
+    assert "target 2" in allowed(observations)
+    assert "target 1" not in allowed(observations)
+    observations[:, OWN + Self.COOLDOWN_PRIMARY] = 1.0
+    assert "target 2" not in allowed(observations)
+
+
+def test_the_dead_have_the_first_options_only():
+    assert allowed(torch.zeros(1, OBSERVATION_DIM)) == {"target 0", "no electronics", "display 0"}
+
+
+def test_without_communication_there_are_no_messages_and_only_the_default_display():
+    silent, talking = allowed(mech(), communicate=False), allowed(mech())
+    assert talking - silent == {"display 1", "display 2", *(f"message {number}" for number in range(8))}
+
+
+def test_rules_of_the_battle_set_the_limits():
+    """A class without a column may be anything; slower decisions and longer cooldowns move the bounds."""
+    config = make_config("skirmish")
+    slow = replace(config, decision_repeat=2 * config.decision_repeat)
+    known = slice(0, 4)
+    before, after = action_limits(config), action_limits(slow)
+    assert (after[known, :5] >= before[known, :5]).all()
+    assert (after[known, :5] > before[known, :5]).any()
+    strange = mech()
+    strange[:, OWN + class_columns(Self).start : OWN + class_columns(Self).stop] = 0.0
+    strange[:, OWN + Self.COOLDOWN_PRIMARY] = 1.0
+    assert "primary" in allowed(strange)
+
+
+def test_observations_of_another_width_are_rejected():
+    with pytest.raises(ValueError, match=rf"expected observations \(R, {OBSERVATION_DIM}\), got \(3, 5\)"):
+        action_masks(torch.zeros(3, 5), LIMITS)
+
+
+def engine_entries(engine: BattleEngine) -> np.ndarray:
+    """(R, MASKS) bool: whether the engine's masks allow more than the neutral choice of an entry."""
+    masks = engine_masks(engine).reshape(-1, sum(each.stop - each.start for each in MASK_SLICES.values())) != 0
+    part = {name: masks[:, columns] for name, columns in MASK_SLICES.items()}
+    single = [part[name][:, 1:] for name in ("primary", "secondary", "tertiary", "special", "vent")]
+    choices = [part[name] for name in ("target", "electronics", "display")]
+    motion = [part[name].sum(1, keepdims=True) > 1 for name in ("throttle", "strafe", "jet", "turn")]
+    messages = np.repeat(possibilities(engine).awake.reshape(-1, 1), 8, axis=1)
+    return np.concatenate([*single, *choices, *motion, messages], axis=1)
+
+
+@pytest.mark.parametrize("scenario", ["skirmish", "duel"])
+def test_masks_never_forbid_what_the_engine_allows(scenario):
+    """And of what the engine's masks forbid, they forbid all but a hundredth."""
+    engine = BattleEngine(make_config(scenario), num_battles=8)
+    engine.reset(np.arange(8))
+    players = (opponents.make("novice", 0, scenario), opponents.make("expert", 1, scenario))
+    limits = action_limits(engine.config)
+    caught, refused = np.zeros(MASKS), np.zeros(MASKS)
+    for _ in range(240):
+        living = engine.alive.ravel() & ~np.repeat(engine.battle_over, engine.num_mechs)
+        observations = torch.from_numpy(engine.out.observations.reshape(-1, OBSERVATION_DIM))
+        ours, theirs = action_masks(observations, limits).numpy()[living], engine_entries(engine)[living]
+        wrong = theirs & ~ours
+        assert not wrong.any(), {ENTRIES[entry] for entry in wrong.any(0).nonzero()[0]}
+        caught += (~theirs & ~ours).sum(0)
+        refused += (~theirs).sum(0)
+        engine.step(scripted_actions(engine, players))
+    shares = {name: caught[i] / refused[i] for i, name in enumerate(ENTRIES) if refused[i]}
+    assert min(shares.values()) > 0.99, shares
+    assert {"primary", "throttle", "target 1"} <= shares.keys()
