@@ -152,12 +152,11 @@ def reward_components(world: World, alive_before: list[bool]) -> NDArray[np.floa
             kept = config.rewards.gamma * after if continues else config.rewards.approach_kept * mech.potential
             values["approach"] = kept - mech.potential
             mech.potential = after
-            if is_inside_zone(world, mech):
-                own, enemy = world.teams[mech.team].share, world.teams[1 - mech.team].share
-                values["zone"] = (own - enemy) * config.decision_seconds
             values["death"] = mech.loss
             values["overheat"] = mech.shutdown_ticks * config.dt
         if was_alive or persists:
+            own, enemy = world.teams[mech.team].share, world.teams[1 - mech.team].share
+            values["zone"] = (own - enemy) * config.decision_seconds
             values["damage"] = mech.damage_dealt - mech.friendly_damage
             values["kill"] = mech.kills
             values["assist"] = mech.assists

@@ -11,7 +11,7 @@ from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.outcome import is_terminal
 from echelon_env.engine.state import DRAW, State
 from echelon_env.engine.tables import Tables
-from echelon_env.engine.zone import distance_to_centre, is_inside
+from echelon_env.engine.zone import distance_to_centre
 
 NUM_COMPONENTS = len(REWARD_COMPONENTS)
 
@@ -39,10 +39,12 @@ def approach(rules: Row, battle: Row, mech: Row) -> float:
 
 
 @kernel
-def zone_control(rules: Row, battle: Row, mech: Row, own_share: float, enemy_share: float) -> float:
-    """The team's share of the zone minus the enemy's, times the decision's seconds, for a mech inside the zone."""
-    if not is_inside(rules, battle, mech):
-        return 0.0
+def zone_control(rules: Row, own_share: float, enemy_share: float) -> float:
+    """The seconds of the zone that its team won in this decision, less those that the enemy won.
+
+    Every mech of a team earns it, inside or not: so it is zero-sum between teams of equal size, and to contest a zone
+    that the enemy holds is worth the same as what it takes from the enemy.
+    """
     return float((own_share - enemy_share) * rules.decision_seconds)
 
 
@@ -96,7 +98,7 @@ def write_components(rules: Row, battle: Row, teams: Any, mech: Row, row: Any) -
     own, enemy = teams[mech.team], teams[1 - mech.team]
     components = (
         rules.weight_approach * approach(rules, battle, mech),
-        rules.weight_zone * zone_control(rules, battle, mech, own.share, enemy.share),
+        rules.weight_zone * zone_control(rules, own.share, enemy.share),
         rules.weight_damage * damage(mech),
         rules.weight_kill * kill(mech),
         rules.weight_assist * assist(mech),
