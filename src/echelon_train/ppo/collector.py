@@ -49,8 +49,11 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         if not hasattr(self, "rollout_buffer"):
             self._allocate()
 
-    def set_teacher(self, teacher: Teacher) -> None:
-        """Label the observations of later rollouts with a teacher's actions, for the kickstart loss."""
+    def set_teacher(self, teacher: Teacher | None) -> None:
+        """Label the observations of later rollouts with a teacher's actions, for the kickstart loss; None: no longer.
+
+        The recurrent states are reset.
+        """
         self.teacher = teacher
         self._allocate()
 

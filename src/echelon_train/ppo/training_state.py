@@ -1,8 +1,8 @@
 """The complete training state, as tensors and JSON values, from which a run resumes exactly.
 
 It is saved between two iterations. Besides the weights, an update or a rollout depends on the optimizer, the recurrent
-states, the last observations, all random number generators, and the environment. The environment must have
-`state_arrays` and `restore_arrays` for all rows at once, as `BattleVecEnv` has.
+states, the last observations, all random number generators, the environment, and the teacher if there is one. The
+environment must have `state_arrays` and `restore_arrays` for all rows at once, as `BattleVecEnv` has.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INFO_BUFFERS = ("ep_info_buffer", "ep_success_buffer")
 def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The model's training state except its weights: CPU tensors, and JSON values.
 
-    Raises CheckpointError, with the reason, if the environment cannot save its state.
+    Raises CheckpointError, with the reason, if the environment or the teacher cannot save its state.
     """
     tensors = {f"optimizer.{name}": tensor for name, tensor in optimizer_tensors(model.policy).items()}
     states = state_tensors(model._last_lstm_states, model._critic_lstm)
@@ -39,12 +39,12 @@ def training_state(model: ChunkCollector) -> tuple[dict[str, Tensor], dict[str, 
     tensors |= {f"last.{name}": torch.as_tensor(array) for name, array in last.items()}
     tensors["episode_starts"] = torch.as_tensor(np.asarray(model._last_episode_starts, np.uint8))
     tensors |= {f"random.{name}": stream for name, stream in _random_tensors(model.device).items()}
-    env = _stateful(model.env)
-    try:
-        arrays = env.state_arrays()
-    except ValueError as error:
-        raise CheckpointError(f"the environment cannot save its state: {error}") from error
-    tensors |= {f"env.{name}": torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+    for prefix, (what, part) in _parts(model).items():
+        try:
+            arrays = part.state_arrays()
+        except ValueError as error:
+            raise CheckpointError(f"{what} cannot save its state: {error}") from error
+        tensors |= {f"{prefix}{name}": torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     numpy_state: Any = np.random.get_state(legacy=True)  # noqa: NPY002
     values = {name: getattr(model, name) for name in _COUNTERS}
     values |= {name: [_plain(each) for each in getattr(model, name) or ()] for name in _INFO_BUFFERS}
@@ -58,9 +58,8 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
 
     Raises CheckpointError if it does not fit the model. The model is then unusable.
     """
-    env = _stateful(model.env)
-    env_arrays = {name: tensor.numpy() for name, tensor in part_of(tensors, "env.").items()}
-    own = {name: tensor for name, tensor in tensors.items() if not name.startswith("env.")}
+    parts = _parts(model)
+    own = {name: tensor for name, tensor in tensors.items() if not name.startswith(tuple(parts))}
     if model._last_obs is None:
         model._last_obs = model.env.reset()
         model._last_episode_starts = np.ones(model.n_envs, np.bool_)
@@ -68,10 +67,11 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
     optimizer = part_of(own, "optimizer.")
     check_optimizer(model.policy, optimizer)
     _check_values(values)
-    try:
-        env.restore_arrays(env_arrays)
-    except ValueError as error:
-        raise CheckpointError(f"the environment cannot restore its state: {error}") from error
+    for prefix, (what, part) in parts.items():
+        try:
+            part.restore_arrays({name: tensor.numpy() for name, tensor in part_of(tensors, prefix).items()})
+        except ValueError as error:
+            raise CheckpointError(f"{what} cannot restore its state: {error}") from error
     restore_optimizer(model.policy, optimizer)
     count = len(state_tensors(model._last_lstm_states, model._critic_lstm))
     model._last_lstm_states = recurrent_states(
@@ -88,6 +88,14 @@ def restore_training_state(model: ChunkCollector, tensors: Mapping[str, Tensor],
         _restore_random(model.device, own, values)
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         raise CheckpointError(f"training state: random number generators: {error}") from error
+
+
+def _parts(model: ChunkCollector) -> dict[str, tuple[str, Any]]:
+    """The parts of a model that have state arrays, with what messages call them, by the prefix of the arrays' names."""
+    parts: dict[str, tuple[str, Any]] = {"env.": ("the environment", _stateful(model.env))}
+    if model.teacher is not None:
+        parts["teacher."] = ("the teacher", model.teacher)
+    return parts
 
 
 def _stateful(env: Any) -> Any:

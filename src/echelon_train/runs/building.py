@@ -83,6 +83,17 @@ def initial_policy(config: TrainConfig) -> BattlePolicy:
     return checkpoint.policy
 
 
+def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teacher | None:
+    """The teacher of a run, at the start of the battles of `env`; None without `TrainConfig.teacher`.
+
+    `moves` is as for `make_env`.
+    """
+    if not config.teacher:
+        return None
+    policy = opponents.make(config.teacher, config.seed, config.battle)
+    return Teacher(policy, env.num_envs, env.team_size, distributed.rank_seed(config.seed) + moves * 2**32)
+
+
 def _fewest_rows(config: TrainConfig) -> int:
     """Learner mechs of the stage with the fewest, because all stages have the same batch size."""
     stages = 1 if config.curriculum is None else len(config.curriculum.scenarios)
@@ -101,9 +112,7 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
         seed=config.seed,
         device=device,
     )
-    if config.teacher:
-        policy = opponents.make(config.teacher, config.seed, config.battle)
-        model.set_teacher(Teacher(policy, env.num_envs, env.team_size, distributed.rank_seed(config.seed)))
+    model.set_teacher(make_teacher(config, env))
     initial = weights_of(initial_policy(config))
     for name, tensor in weights_of(model.policy).items():
         if name in initial:  # random weights have no return normaliser

@@ -28,7 +28,7 @@ from echelon_train.errors import CheckpointError, RunFolderError
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.training_state import restore_training_state, training_state
-from echelon_train.runs.building import build_model, make_env
+from echelon_train.runs.building import build_model, make_env, make_teacher
 from echelon_train.runs.callbacks import (
     BattleStatistics,
     CheckpointCallback,
@@ -264,8 +264,12 @@ class Run:
         self.model.get_env().env_method("set_rewards", rewards)
 
     def _change_env(self) -> None:
+        config, moves = self._curriculum.config, self._curriculum.moves
         self.model.get_env().close()
-        self.model.replace_env(make_env(self._curriculum.config, self._curriculum.moves, self._state_mechs))
+        env = make_env(config, moves, self._state_mechs)
+        self.model.replace_env(env)
+        self.model.set_teacher(make_teacher(config, env, moves))
+        self.model.policy.set_battle(config.battle)
 
     def _trained_maps(self) -> frozenset[str] | None:
         pool = self.model.get_env().get_attr("battles", 0)[0].engine.maps

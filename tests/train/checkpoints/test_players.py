@@ -10,6 +10,7 @@ import torch
 
 from echelon_env import make_config, opponents
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, play_match
+from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.spaces.actions import BLOCKS
 from echelon_env.storage.atomic import write_json
@@ -28,6 +29,14 @@ DUEL = small_battle(max_steps=8)
 TEAMS = small_battle("skirmish", max_steps=4)
 UNEVEN = make_config(DUEL, blue=("medium", "scout", "medium"), red=("light",))
 SEEDS = [evaluation_seed(5, index) for index in range(2 * BLOCK + 3)]
+
+
+def living(rows: int, seed: int = 0) -> np.ndarray:
+    """Random observations (R, D) of living mechs that can move, without equipment."""
+    observations = 0.1 * np.random.default_rng(seed).random((rows, OBSERVATION_DIM), np.float32)
+    observations[:, STREAMS["self"].part] = 0.0
+    observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0
+    return observations
 
 
 def example_player(deterministic: bool = False) -> Player:
@@ -92,7 +101,7 @@ def test_battles_in_a_block_are_independent(battles, team_size):
     subject = NetworkPlayer(policy, BattleNoise(seeds, (0,), team_size), deterministic=True)
     subject.reset(np.ones(battles * team_size, np.bool_))
     singles = [NetworkPlayer(policy, BattleNoise([7], (0,), team_size), deterministic=True) for _ in seeds]
-    observations = np.random.default_rng(0).random((2, battles * team_size, OBSERVATION_DIM), np.float32) * 0.1
+    observations = np.stack([living(battles * team_size, seed) for seed in range(2)])
     for single in singles:
         single.reset(np.ones(team_size, np.bool_))
     for rows in observations:
@@ -105,8 +114,7 @@ def two_battle_player(deterministic: bool = True) -> NetworkPlayer:
 
 
 def test_reset_clears_the_recurrent_states_of_its_rows():
-    observations = np.random.default_rng(0).random((2, OBSERVATION_DIM)).astype(np.float32)
-    observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0  # dead mechs have no memory
+    observations = living(2)  # dead mechs have no memory
     subject = two_battle_player()
     subject.reset(np.ones(2, np.bool_))
     first, second = subject.act(observations), subject.act(observations)
@@ -122,7 +130,6 @@ def test_reset_clears_the_recurrent_states_of_its_rows():
 
 
 def test_samples_scatter_around_the_mode():
-    observations = np.zeros((2, OBSERVATION_DIM), np.float32)
     policy = sensitive_policy()
     policy.action_net.weight.data.zero_()
     policy.action_net.bias.data.zero_()
@@ -131,9 +138,10 @@ def test_samples_scatter_around_the_mode():
     policy.action_net.bias.data[len(numbers) : 2 * len(numbers)] = -50.0  # the minimum standard deviation
     subject = NetworkPlayer(policy, BattleNoise([4, 5], (0,), 1))
     subject.reset(np.ones(2, np.bool_))
-    actions = np.array([subject.act(observations) for _ in range(200)])[..., numbers]
-    before_tanh = np.arctanh(actions)
-    assert abs(before_tanh.mean() - 0.25) < 4 * NETWORK.min_std / np.sqrt(actions.size)
+    actions = np.array([subject.act(living(2)) for _ in range(400)])
+    before_tanh = np.arctanh(actions[..., Action.THROTTLE : Action.TURN + 1])
+    assert not actions[..., Action.COMM_0 :].any()  # the policy does not communicate
+    assert abs(before_tanh.mean() - 0.25) < 4 * NETWORK.min_std / np.sqrt(before_tanh.size)
     assert before_tanh.std() == pytest.approx(NETWORK.min_std, rel=0.05)
 
 
@@ -141,12 +149,11 @@ def test_a_player_is_a_copy_of_the_policy():
     policy = sensitive_policy()
     policy.set_training_mode(True)
     player = network_player("x", policy, NETWORK, deterministic=True)
-    observation = np.zeros((1, OBSERVATION_DIM), np.float32)
 
     def first_action():
         made = player.make(DUEL, BattleNoise([4], (0,), 1))
         made.reset(np.ones(1, np.bool_))
-        return made.act(observation)
+        return made.act(living(1))
 
     before = first_action()
     assert policy.training
@@ -169,12 +176,11 @@ def test_a_seed_determines_an_untrained_player():
     player = untrained_player(3)
     assert (player.name, player.action_mode, player.battle) == ("untrained", "sampled", None)
     assert untrained_player(deterministic=True).action_mode == "deterministic"
-    observation = np.random.default_rng(0).random((1, OBSERVATION_DIM), np.float32)
     actions = []
     for same in (player, untrained_player(3), untrained_player(4)):
         made = same.make(DUEL, BattleNoise([4], (0,), 1))
         made.reset(np.ones(1, np.bool_))
-        actions.append(made.act(observation))
+        actions.append(made.act(living(1)))
     np.testing.assert_array_equal(actions[0], actions[1])
     assert not np.array_equal(actions[0], actions[2])
 

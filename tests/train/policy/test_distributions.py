@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor, distributions
+from torch.nn import functional
 
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.spaces.actions import BLOCKS
@@ -282,6 +283,103 @@ def test_the_mode_has_the_highest_probability():
         other[:, RAW_SLICES[block.name]] = raw[:, RAW_SLICES[block.name]]
         assert (distribution.log_prob(mode) >= distribution.log_prob(other) - 1e-9).all()
         assert (mode != other).any()
+
+
+# Label losses
+
+
+def huber(deviation: Tensor) -> Tensor:
+    """Half the square up to 3, and its tangent beyond."""
+    return torch.where(deviation.abs() <= 3.0, 0.5 * deviation**2, 3.0 * deviation.abs() - 4.5)
+
+
+def naive_label_losses(parameters: Tensor, masks: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropies (R, blocks) by torch's own functions; what the mask rules out counts 0."""
+    logits = parameters[:, FIRST_LOGIT:]
+    result = []
+    for block in BLOCKS:
+        columns, part = labels[:, RAW_SLICES[block.name]], KIND_SLICES[block.name]
+        if block.kind == "numbers":
+            deviation = (columns - parameters[:, part]) / log_std(parameters)[:, part].exp()
+            losses = huber(deviation) + log_std(parameters)[:, part]
+            result.append(losses.where(masks[:, shifted(part, LOGITS)], 0.0).sum(1))
+        elif block.kind == "switches":
+            losses = functional.binary_cross_entropy_with_logits(logits[:, part], columns, reduction="none")
+            result.append(losses.where(masks[:, part], 0.0).sum(1))
+        else:
+            possible, index = masks[:, part], columns[:, 0].long()
+            losses = functional.cross_entropy(logits[:, part].masked_fill(~possible, -1e300), index, reduction="none")
+            result.append(losses.where(possible.gather(1, index[:, None])[:, 0], 0.0))
+    return torch.stack(result, 1)
+
+
+def random_labels(rows: int, seed: int) -> Tensor:
+    """Raw actions (R, RAW_DIM) whatever the masks are; many numbers are outliers."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = 2.0 * torch.randn(rows, RAW_DIM, generator=generator, dtype=torch.float64)
+    for block in BLOCKS:
+        part = RAW_SLICES[block.name]
+        if block.kind != "numbers":
+            options = block.choices if block.kind == "choice" else 2
+            size = (rows, part.stop - part.start)
+            labels[:, part] = torch.randint(options, size, generator=generator).double()
+    return labels
+
+
+def test_label_losses_equal_torchs_cross_entropies():
+    parameters, masks, _ = random_batch(500)
+    labels = random_labels(500, 1)
+    deviation = (labels[:, NUMBER_COLUMNS] - parameters[:, :NUMBERS]) / log_std(parameters).exp()
+    assert 0.2 < float((deviation.abs() > 3.0).double().mean()) < 0.8  # both branches of Huber's loss
+    found = distribution_of(parameters, masks).label_losses(labels)
+    torch.testing.assert_close(found, naive_label_losses(parameters, masks, labels), rtol=1e-9, atol=1e-9)
+
+
+def test_label_losses_of_near_numbers_are_log_densities_before_tanh():
+    parameters, masks, raw = random_batch(50, seed=2)
+    deviation = (raw[:, NUMBER_COLUMNS] - parameters[:, :NUMBERS]) / log_std(parameters).exp()
+    near = ((deviation.abs() < 3.0) | ~masks[:, LOGITS:]).all(1)
+    assert near.sum() > 25
+    found = distribution_of(parameters, masks).label_losses(raw)
+    for name in ("motion", "comm"):
+        part = KIND_SLICES[name]
+        densities = distributions.Normal(parameters[:, part], log_std(parameters)[:, part].exp()).log_prob(
+            raw[:, RAW_SLICES[name]]
+        )
+        expected = (-densities - 0.5 * math.log(2 * math.pi)).where(masks[:, shifted(part, LOGITS)], 0.0).sum(1)
+        torch.testing.assert_close(found[near, NAMES.index(name)], expected[near])
+
+
+@pytest.mark.parametrize("block", NAMES)
+def test_gradients_of_label_losses_equal_finite_differences(block):
+    parameters, masks, _ = random_batch(6)
+    labels, columns = random_labels(6, 3), parameters_of(block)
+
+    def losses(own: Tensor) -> Tensor:
+        full = parameters.clone()
+        full[:, columns] = own
+        return distribution_of(full, masks).label_losses(labels)[:, NAMES.index(block)]
+
+    own = parameters[:, columns].clone().requires_grad_()
+    assert torch.autograd.gradcheck(losses, own)
+    (gradient,) = torch.autograd.grad(losses(own).sum(), own)
+    assert gradient.abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_labels_that_the_mask_rules_out_have_no_loss_and_no_gradient(dtype):
+    """The first options of choices are possible; all labels are others, and all switches are on."""
+    parameters, masks, _ = random_batch(20)
+    masks = torch.zeros_like(masks)
+    labels = torch.ones(20, RAW_DIM, dtype=dtype)
+    for block in BLOCKS:
+        if block.kind == "choice":
+            masks[:, KIND_SLICES[block.name].start] = True
+    parameters = parameters.to(dtype).requires_grad_()
+    losses = distribution_of(parameters, masks).label_losses(labels)
+    assert not losses.any()
+    (gradient,) = torch.autograd.grad(losses.sum(), parameters)
+    assert not gradient.any()
 
 
 def test_tables_created_in_inference_mode_support_training():

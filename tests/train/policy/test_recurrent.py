@@ -155,7 +155,7 @@ def test_values_are_evaluated_without_living_mechs(network):
     none = torch.zeros(0, dtype=torch.int64)
     evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, none)
     assert evaluation.values.shape == (len(living), 1)
-    assert evaluation.log_probs.shape == evaluation.entropy.shape == (0,)
+    assert evaluation.log_probs.shape == evaluation.entropy.shape == (0, len(BLOCKS))
     evaluation.values.sum().backward()
     assert bool(policy.value_net.weight.grad.any())
     assert policy.diagnostics(seen, states, SEQUENCES) == {}
@@ -173,7 +173,7 @@ def test_diagnostics_sum_to_the_entropy_of_living_mechs():
     found = policy.diagnostics(seen, states, SEQUENCES)
     evaluation = policy.evaluate(seen, torch.zeros(len(living), RAW_DIM), states, SEQUENCES, living.nonzero().flatten())
     assert found.keys() == {f"entropy_{block.name}" for block in BLOCKS}
-    assert sum(found.values()) == pytest.approx(evaluation.entropy.mean().item(), rel=1e-5)
+    assert sum(found.values()) == pytest.approx(evaluation.entropy.sum(1).mean().item(), rel=1e-5)
 
 
 def test_groups_are_the_classes():

@@ -11,7 +11,7 @@ from train.policy.battle_data import battle_data
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 
 STEPS, ROWS = 16, 12
-SMALL = {"width": 8, "head": 8, "set_width": 4, "map_channels": 2}
+SMALL = {"width": 8, "head": 8, "set_width": 4, "map_channels": 2, "communicate": True}  # so that all outputs count
 
 
 class RecordedBattles(RandomVecEnv):

@@ -13,6 +13,7 @@ from echelon_env.layout.observations import CONTACT_ROWS, STREAMS, Self
 from echelon_env.spaces.actions import BLOCKS
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.action_masks import Limit
 from echelon_train.policy.encoders import TABLES
 from echelon_train.ppo.losses import Coefficients, Losses, recurrent_states
 from train.ppo.random_env import RandomVecEnv, collect, make_model
@@ -217,11 +218,12 @@ def test_updates_are_finite_with_saturated_actions(end):
     assert torch.isfinite(before.entropy).all()
     for chunk in range(buffer.num_chunks):  # as if these actions had been sampled
         part = buffer.batch(torch.tensor([chunk]), buffer.advantages, buffer.loss_mask())
+        first, row = chunk // ROWS * 4, chunk % ROWS
+        order = buffer.actor_mask[first : first + 4, row].argsort(descending=True, stable=True)  # that of the batch
         own = type(states)(part.states[:2], part.states[:2])
         with torch.no_grad():
             log_probs = model.policy.evaluate(part.observations, part.actions, own, part.sequences).log_probs
-        first, row = chunk // ROWS * 4, chunk % ROWS
-        buffer.log_probs[first : first + 4, row] = log_probs
+        buffer.log_probs[first + order, row] = log_probs
     model.train()
     assert model.skipped_minibatches == 0
     assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
@@ -291,6 +293,8 @@ def test_all_outputs_use_normalised_observations(critic):
     model = model_with_rollout(NetworkConfig(critic=critic, auxiliary=True, normalize_observations=True, **SMALL))
     set_heads(model)
     policy, batch = model.policy, whole_batch(model)
+    policy.action_limits.fill_(1e9)  # masks are those of raw observations; here they must not depend on scaled features
+    policy.action_limits[:, Limit.LEGS] = -1e9
     policy.observe(batch.observations, batch.actor_mask)
 
     def outputs_of(observations):

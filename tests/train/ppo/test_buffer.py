@@ -17,10 +17,10 @@ VECTOR = spaces.Box(-1.0, 1.0, (2,), np.float32)
 def numbered_buffer(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VECTOR, action=((), torch.int64)):
     """A buffer whose entries are step * 100 + row, and these numbers (T, N)."""
     states = (torch.zeros(2, rows, 1), torch.zeros(2, rows, 1))
-    buffer = ChunkBuffer(steps, rows, chunk, burn_in, space, *action, states, CPU)
+    buffer = ChunkBuffer(steps, rows, chunk, burn_in, space, *action, states, 2, True, CPU)
     number = torch.arange(steps)[:, None] * 100 + torch.arange(rows)
     parts = buffer.observations.values() if isinstance(buffer.observations, dict) else [buffer.observations]
-    for tensor in (*parts, buffer.actions, buffer.values, buffer.log_probs, buffer.returns):
+    for tensor in (*parts, buffer.actions, buffer.labels, buffer.values, buffer.log_probs, buffer.returns):
         tensor.copy_(number.view(steps, rows, *[1] * (tensor.ndim - 2)).expand_as(tensor))
     buffer.actor_mask[:] = True
     for step, row in starts:
@@ -80,8 +80,10 @@ def test_batches_equal_those_of_a_naive_implementation(data):
     assert found == expected
     # padding comes at the end of a sequence
     assert all((grid[1:][grid[:-1] < 0] < 0).tolist())
-    for field in (batch.old_values, batch.old_log_probs, batch.returns, batch.advantages / 2, batch.observations[:, 1]):
+    fields = (batch.old_values, *batch.old_log_probs.T, batch.returns, batch.advantages / 2, batch.observations[:, 1])
+    for field in fields:
         torch.testing.assert_close(field, batch.actions.float())
+    assert torch.equal(batch.labels, batch.actions)
     assert len(set(batch.actions.tolist())) == len(batch.actions) == len(chunks) * length
     actor_mask = buffer.actor_mask[batch.actions // 100, batch.actions % 100]
     assert torch.equal(batch.actor_mask, actor_mask)

@@ -58,7 +58,7 @@ def test_the_logged_gradient_norm_is_before_clipping():
 
 
 def battle_model(**settings):
-    network = NetworkConfig(width=8, head=8, encoder="flat")
+    network = NetworkConfig(width=8, head=8, encoder="flat", communicate=True)
     env = RandomVecEnv(6, 0, observation_space(), action_space())
     model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network}, n_epochs=1, **settings)
     collect(model)

@@ -9,7 +9,7 @@ from echelon_train.ppo.normalize import ReturnNormalizer
 from train.ppo.random_env import model_with_rollout
 
 COEFFICIENTS = Coefficients(clip_range=0.1, ent_coef=0.03, vf_coef=0.7)
-FIELDS = ("total", "policy", "value", "entropy", "auxiliary", "approx_kl", "clip_fraction")
+FIELDS = ("total", "policy", "value", "entropy", "auxiliary", "kickstart", "approx_kl", "clip_fraction")
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
     means = [sum(numbers) / len(numbers) for numbers in (gains, errors, bonus, kls, clipped)]
     policy, value, entropy = -means[0], means[1], means[2]
     total = policy + coefficients.vf_coef * value - coefficients.ent_coef * entropy
-    return dict(zip(FIELDS, (total, policy, value, entropy, 0.0, means[3], means[4]), strict=True))
+    return dict(zip(FIELDS, (total, policy, value, entropy, 0.0, 0.0, means[3], means[4]), strict=True))
 
 
 @pytest.mark.parametrize("clip_range_vf", [None, 0.05])
@@ -93,7 +93,7 @@ def gradient(model, result):
 
 def test_non_finite_numbers_of_inactive_samples_are_ignored(model):
     batch = batch_of(model, dead=[(2, 1)])
-    infinite = torch.where(batch.actor_mask, batch.old_log_probs, torch.tensor(float("-inf")))
+    infinite = torch.where(batch.actor_mask[:, None], batch.old_log_probs, torch.tensor(float("-inf")))
     result = losses_of(
         model, batch._replace(old_log_probs=infinite, advantages=batch.advantages.masked_fill(~batch.actor_mask, 1e38))
     )

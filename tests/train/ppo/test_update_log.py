@@ -8,7 +8,7 @@ from echelon_train.ppo.update_log import UpdateLog, explained_variance
 
 
 def losses_of(start):
-    return Losses(*(torch.tensor(start + number) for number in range(7)))
+    return Losses(*(torch.tensor(start + number) for number in range(8)))
 
 
 def test_means_over_minibatches():
@@ -22,8 +22,9 @@ def test_means_over_minibatches():
         "entropy": 4.0,
         "entropy_loss": -4.0,
         "auxiliary_loss": 5.0,
-        "approx_kl": 6.0,
-        "clip_fraction": 7.0,
+        "kickstart_loss": 6.0,
+        "approx_kl": 7.0,
+        "clip_fraction": 8.0,
         "grad_norm": 15.0,
         "minibatches": 2.0,
     }
