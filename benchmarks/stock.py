@@ -22,7 +22,11 @@ def stock_version(policy: type) -> type:
             policy.__init__(self, observations, action_space(), *args, **kwargs)  # type: ignore[misc]
             self.action_space = actions
 
-        members["__init__"] = begin
+        def forward(self: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+            actions, values, log_probs, states = policy.forward(self, *args, **kwargs)  # type: ignore[attr-defined]
+            return actions, values, log_probs.sum(1), states  # the stock buffer has no blocks of an action
+
+        members |= {"__init__": begin, "forward": forward}
     return type("Stock" + policy.__name__, (policy,), members)
 
 

@@ -30,7 +30,7 @@ class Batch(NamedTuple):
     loss_mask: Tensor  # (S,) bool: samples of the critic's loss
     states: tuple[Tensor, ...]  # (layers, n, units) each
     sequences: Sequences
-    labels: Tensor | None  # (S, ...) a teacher's raw actions, if there is one
+    labels: Tensor | None  # (S, ...) a teacher's raw actions, if it labelled the rollout
 
 
 class ChunkBuffer:
@@ -84,6 +84,8 @@ class ChunkBuffer:
         self.observations = observations.allocate(observation_space, shape, device)
         self.actions = allocate(*action_shape, dtype=action_dtype)
         self.labels = allocate(*action_shape, dtype=action_dtype) if labelled else None
+        self.has_labels = False
+        """Whether `labels` are those of the present rollout."""
         self.log_probs = allocate(blocks)
         self.rewards, self.values = allocate(), allocate()
         self.advantages, self.returns, self.bootstraps = allocate(), allocate(), allocate()
@@ -158,7 +160,7 @@ class ChunkBuffer:
             in_loss,
             tuple(state[chunk_index, :, row_index].transpose(0, 1)[:, sources].contiguous() for state in self.states),
             sequences,
-            None if self.labels is None else take(self.labels),
+            take(self.labels) if self.labels is not None and self.has_labels else None,
         )
 
     def _cut(self, episode_starts: Tensor) -> tuple[Sequences, Tensor]:

@@ -82,6 +82,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """
         self.before_rollout()
         self.policy.set_training_mode(False)
+        # stable-baselines3 does so only after a rollout: a resumed run would begin with the start of its schedules
+        self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
         started = self.num_timesteps
         callback.on_rollout_start()
         complete = self._collect(callback)
@@ -102,6 +104,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         env, buffer, policy = self.env, self.rollout_buffer, self.policy
         buffer.bootstraps.zero_()
         teacher = self.teacher if self._current("kickstart_coef") else None
+        buffer.has_labels = teacher is not None  # a schedule may begin to rise between this and the update
         for n_steps in range(buffer.num_steps):
             buffer.store_states(n_steps, state_tensors(self._last_lstm_states, self._critic_lstm))
             observations, starts = self._on_device(self._last_obs), self._starts()

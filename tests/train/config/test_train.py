@@ -6,6 +6,13 @@ from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import NetworkConfig, battle_config
 from train.small import small_run
 
+RISING = Schedule(0.0, 1.0, "linear")
+
+
+def test_imitation_has_a_teacher_that_may_play():
+    ppo = PPOConfig(n_steps=16, batch_size=16, policy_coef=0.0, kickstart_coef=RISING, learner_share=RISING)
+    assert small_run(teacher="expert", ppo=ppo).ppo.learner_share == RISING
+
 
 def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
     config = battle_config("skirmish")
@@ -23,6 +30,11 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         (lambda: small_run(seed=2**32), "seed"),
         (lambda: small_run(opponent="novic"), "did you mean 'novice'"),
         (lambda: small_run(ppo=PPOConfig(n_steps=16, batch_size=16, auxiliary_coef=0.1)), "auxiliary"),
+        (lambda: small_run(teacher="expert"), "teacher: expected one exactly if ppo.kickstart_coef is above 0"),
+        (lambda: small_run(ppo=PPOConfig(kickstart_coef=RISING)), "teacher: expected one exactly if"),
+        (lambda: PPOConfig(learner_share=RISING), "ppo.learner_share: expected 1, as ppo.policy_coef is not 0"),
+        (lambda: PPOConfig(learner_share=Schedule.constant(0.5)), "ppo.learner_share: expected 1"),
+        (lambda: PPOConfig(ratio="block"), "ppo.ratio"),
         (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),
         (lambda: PPOConfig(learning_rate=Schedule(2.0, 0.0, "linear")), "ppo.learning_rate"),
         (lambda: NetworkConfig(width=10**9), "network.width"),

@@ -172,9 +172,8 @@ def test_gradients_are_clipped_to_max_grad_norm():
 
 @pytest.mark.parametrize("parts", [2, 5])
 def test_gradient_accumulation_equals_one_batch(parts):
-    whole, split = (
-        model_with_rollout(rows=5, n_epochs=1, learning_rate=1.0, accumulate=number) for number in (1, parts)
-    )
+    settings = {"n_epochs": 1, "learning_rate": 1.0, "inactive_vf_scale": 0.25}
+    whole, split = (model_with_rollout(rows=5, accumulate=number, **settings) for number in (1, parts))
     for model in (whole, split):
         model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), lr=1.0)
         model.rollout_buffer.actor_mask[3:9, 1] = False
@@ -184,6 +183,33 @@ def test_gradient_accumulation_equals_one_batch(parts):
         assert split.logger.name_to_value[f"train/{name}"] == pytest.approx(
             whole.logger.name_to_value[f"train/{name}"], rel=1e-4, abs=1e-6
         )
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_inactive_rows_have_their_weight_in_the_critics_loss(parts):
+    model = model_with_rollout(n_epochs=1, inactive_vf_scale=0.25, normalize_returns=False, accumulate=parts)
+    buffer = model.rollout_buffer
+    buffer.actor_mask[3:9, 1] = False
+    buffer.returns[3:9, 1] += 2.0
+    errors, weights = (buffer.returns - buffer.values) ** 2, torch.where(buffer.actor_mask, 1.0, 0.25)
+    expected = float((weights * errors).sum() / weights.sum())
+    model.train()
+    assert model.logger.name_to_value["train/value_loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_first_rollouts_train_the_critic_only():
+    model = model_with_rollout(critic_warmup=2, n_epochs=3, ent_coef=0.01)
+    critic = {
+        name
+        for name, _ in model.policy.named_parameters()
+        if name.startswith(("value_net", "mlp_extractor.value_net", "lstm_critic"))
+    }
+    for rollout in range(3):
+        before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+        model.train()
+        moved = {name for name, each in model.policy.named_parameters() if not torch.equal(each, before[name])}
+        assert moved >= critic
+        assert moved - critic == (set() if rollout < 2 else before.keys() - critic)
 
 
 def test_burn_in_samples_enter_no_loss():

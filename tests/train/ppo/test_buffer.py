@@ -22,7 +22,7 @@ def numbered_buffer(steps=8, rows=3, chunk=4, burn_in=0, *, starts=(), space=VEC
     parts = buffer.observations.values() if isinstance(buffer.observations, dict) else [buffer.observations]
     for tensor in (*parts, buffer.actions, buffer.labels, buffer.values, buffer.log_probs, buffer.returns):
         tensor.copy_(number.view(steps, rows, *[1] * (tensor.ndim - 2)).expand_as(tensor))
-    buffer.actor_mask[:] = True
+    buffer.actor_mask[:] = buffer.has_labels = True
     for step, row in starts:
         buffer.episode_starts[step, row] = True
     for step in range(steps):
@@ -107,11 +107,12 @@ def test_burn_in_steps_are_masked_unless_an_episode_starts():
         [[0, 1, 0], [0, 1, 1], [1, 1, 1], [1, 1, 1], [0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 1]]
     ).bool()
     assert torch.equal(buffer.loss_mask(), expected)
-    buffer.actor_mask[2, 0] = False
+    buffer.actor_mask[2, 0] = buffer.has_labels = False
     batch = buffer.batch(torch.tensor([0]), buffer.advantages, buffer.loss_mask())
     assert batch.actions.tolist() == [0, 100, 300, 200]
     assert batch.loss_mask.tolist() == [False, False, True, True]
     assert batch.actor_mask.tolist() == [False, False, True, False]
+    assert batch.labels is None
 
 
 def test_sample_counts_equal_those_of_the_batch():

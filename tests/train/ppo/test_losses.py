@@ -4,22 +4,42 @@ import pytest
 import torch
 from gymnasium import spaces
 
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import BattlePolicy, action_space, observation_space
+from echelon_train.policy.action_masks import Limit
+from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo.losses import Coefficients, losses, recurrent_states
 from echelon_train.ppo.normalize import ReturnNormalizer
-from train.ppo.random_env import model_with_rollout
+from train.ppo.random_env import RandomVecEnv, collect, make_model, model_with_rollout
 
 COEFFICIENTS = Coefficients(clip_range=0.1, ent_coef=0.03, vf_coef=0.7)
-FIELDS = ("total", "policy", "value", "entropy", "auxiliary", "kickstart", "approx_kl", "clip_fraction")
 
 
 @pytest.fixture
 def model():
     """A model with a rollout in its buffer, and weights that have changed since."""
-    model = model_with_rollout(rows=4, steps=16, chunk=4)
+    return changed(model_with_rollout(rows=4, steps=16, chunk=4))
+
+
+def changed(model, scale=0.2):
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.policy.parameters():
-            parameter.add_(0.2 * torch.randn(parameter.shape, generator=generator))
+            parameter.add_(scale * torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def battle_model():
+    """A model of `BattlePolicy` with a rollout in its buffer, in which mechs die, and random labels."""
+    network = NetworkConfig(width=8, head=8, set_width=4, map_channels=2)
+    env = RandomVecEnv(4, 0, observation_space(), action_space())
+    model = make_model(env, policy=BattlePolicy, policy_kwargs={"network": network})
+    model.policy.action_limits.fill_(1e9)  # random observations would rule out most motion
+    model.policy.action_limits[:, Limit.LEGS] = -1e9
+    collect(model)
+    buffer = model.rollout_buffer
+    others = model.policy.environment_actions(buffer.actions.flatten(0, 1).roll(1, 0))
+    buffer.labels, buffer.has_labels = raw_actions(others).view_as(buffer.actions), True
     return model
 
 
@@ -35,16 +55,16 @@ def batch_of(model, *, dead=(), burn_in=()):
 
 def losses_of(model, batch, coefficients=COEFFICIENTS, normalizer=None):
     num_actor, num_loss = batch.actor_mask.sum().float(), batch.loss_mask.sum().float()
+    num_loss = num_actor + coefficients.inactive_vf_scale * (num_loss - num_actor)
     return losses(model.policy, batch, normalizer, coefficients, num_actor, num_loss)
 
 
 @torch.no_grad()
 def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
-    """The losses by loops over samples, written as in the paper."""
-    values, log_probs, entropies = model.policy.evaluate_actions(
-        batch.observations, batch.actions, recurrent_states(batch.states), batch.sequences
-    )
-    gains, errors, bonus, kls, clipped = [], [], [], [], []
+    """The losses by loops over samples and blocks, written as in the papers."""
+    values, log_probs, entropies, _, label_losses = model.policy.evaluate(*batch_arguments(batch), None, batch.labels)
+    motion = model.policy.blocks.index("motion") if "motion" in model.policy.blocks else None
+    gains, errors, weights, entropy, bonus, kls, clipped, missed = [], [], [], [], [], [], [], []
     for sample in range(len(batch.actions)):
         if batch.loss_mask[sample]:
             target = (float(batch.returns[sample]) - mean) / std
@@ -52,20 +72,40 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
             if coefficients.clip_range_vf is not None:
                 old = (float(batch.old_values[sample]) - mean) / std
                 value = old + max(-coefficients.clip_range_vf, min(coefficients.clip_range_vf, value - old))
-            errors.append((target - value) ** 2)
+            weights.append(1.0 if batch.actor_mask[sample] else coefficients.inactive_vf_scale)
+            errors.append(weights[-1] * (target - value) ** 2)
         if batch.actor_mask[sample]:
-            difference = float(log_probs[sample]) - float(batch.old_log_probs[sample])
-            ratio = math.exp(difference)
-            bounded = max(1 - coefficients.clip_range, min(1 + coefficients.clip_range, ratio))
+            differences = (log_probs[sample] - batch.old_log_probs[sample]).tolist()
+            if coefficients.ratio == "joint":
+                differences = [sum(differences)]
+            ratios = [math.exp(difference) for difference in differences]
+            bounded = [max(1 - coefficients.clip_range, min(1 + coefficients.clip_range, each)) for each in ratios]
             advantage = float(batch.advantages[sample])
-            gains.append(min(advantage * ratio, advantage * bounded))
-            bonus.append(float(entropies[sample]))
-            kls.append(ratio - 1 - difference)
-            clipped.append(abs(ratio - 1) > coefficients.clip_range)
-    means = [sum(numbers) / len(numbers) for numbers in (gains, errors, bonus, kls, clipped)]
-    policy, value, entropy = -means[0], means[1], means[2]
-    total = policy + coefficients.vf_coef * value - coefficients.ent_coef * entropy
-    return dict(zip(FIELDS, (total, policy, value, entropy, 0.0, 0.0, means[3], means[4]), strict=True))
+            gains.append(sum(min(advantage * one, advantage * two) for one, two in zip(ratios, bounded, strict=True)))
+            by_block = entropies[sample].tolist()
+            entropy.append(sum(by_block))
+            if motion is not None:
+                by_block[motion] *= coefficients.motion_ent_scale
+            bonus.append(sum(by_block))
+            kls.append(sum(one - 1 - other for one, other in zip(ratios, differences, strict=True)))
+            clipped.append(sum(abs(each - 1) > coefficients.clip_range for each in ratios) / len(ratios))
+            missed.append(0.0 if label_losses is None else float(label_losses[sample].sum()))
+    found = {
+        "policy": -sum(gains) / len(gains),
+        "value": sum(errors) / sum(weights),
+        "entropy": sum(entropy) / len(entropy),
+        "auxiliary": 0.0,
+        "kickstart": sum(missed) / len(missed),
+        "approx_kl": sum(kls) / len(kls),
+        "clip_fraction": sum(clipped) / len(clipped),
+    }
+    found["total"] = (
+        coefficients.policy_coef * found["policy"]
+        + coefficients.vf_coef * found["value"]
+        - coefficients.ent_coef * sum(bonus) / len(bonus)
+        + coefficients.kickstart_coef * found["kickstart"]
+    )
+    return found
 
 
 @pytest.mark.parametrize("clip_range_vf", [None, 0.05])
@@ -85,10 +125,94 @@ def test_losses_equal_a_naive_implementation(model, clip_range_vf, normalizer):
         assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-6), name
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ratio": "joint"},
+        {"ratio": "blocks"},
+        {"motion_ent_scale": 4.0},
+        {"inactive_vf_scale": 0.25},
+        {"inactive_vf_scale": 0.0},
+        {"kickstart_coef": 0.5},
+        {"policy_coef": 0.0, "kickstart_coef": 1.0, "ratio": "blocks", "motion_ent_scale": 0.0},
+    ],
+    ids=str,
+)
+def test_losses_by_block_equal_a_naive_implementation(settings):
+    model = changed(battle_model(), 0.05)
+    batch = batch_of(model, burn_in=[(0, 0), (1, 2)])
+    dead = int((batch.loss_mask & ~batch.actor_mask).sum())
+    assert 5 < dead < 50
+    coefficients = COEFFICIENTS._replace(**settings)
+    if not coefficients.kickstart_coef:
+        batch = batch._replace(labels=None)
+    expected = naive_losses(model, batch, coefficients)
+    assert 0.02 < expected["clip_fraction"] < 0.95
+    found = losses_of(model, batch, coefficients)
+    for name, number in expected.items():
+        assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-5), name
+
+
+def test_at_a_ratio_of_1_blocks_have_the_gradient_of_the_joint_ratio():
+    model = battle_model()
+    batch = batch_of(model)
+    only = Coefficients(clip_range=0.1, ent_coef=0.0, vf_coef=0.0)
+
+    def both():
+        return [gradient(model, losses_of(model, batch, only._replace(ratio=name))) for name in ("joint", "blocks")]
+
+    joint, blocks = both()
+    assert joint.abs().max() > 1e-3
+    torch.testing.assert_close(blocks, joint, rtol=1e-3, atol=1e-6)
+    changed(model, 0.05)
+    joint, blocks = both()
+    assert not torch.allclose(blocks, joint, rtol=0.1, atol=1e-3)
+
+
+def test_without_kickstarting_labels_are_ignored():
+    model = battle_model()
+    batch = batch_of(model)
+    found, expected = losses_of(model, batch), losses_of(model, batch._replace(labels=None))
+    assert torch.equal(torch.stack(found), torch.stack(expected))
+    assert found.kickstart.item() == 0.0
+
+
+def test_the_kickstart_loss_pulls_the_policy_towards_the_teacher():
+    model = battle_model()
+    batch = batch_of(model)
+    labels = torch.zeros_like(batch.labels)
+    labels[:, 0] = math.atanh(0.9)  # full throttle
+    batch = batch._replace(labels=labels)
+    coefficients = Coefficients(0.1, 0.0, 0.0, policy_coef=0.0, kickstart_coef=1.0)
+    optimizer = torch.optim.Adam(model.policy.parameters(), lr=0.02)
+    found = []
+    for _ in range(60):
+        result = losses_of(model, batch, coefficients)
+        optimizer.zero_grad()
+        result.total.backward()
+        optimizer.step()
+        found.append(result.kickstart.item())
+    assert found[-1] < found[0] - 1.0
+    states, starts = recurrent_states(batch.states), batch.sequences
+    with torch.no_grad():
+        trunk, contacts, _ = model.policy._trunk(batch.observations, states.pi, starts)
+        mode = model.policy._distribution(batch.observations, trunk, contacts).mode()
+    throttle = mode[batch.actor_mask, 0]
+    free = throttle != 0.0  # the observation shows no reason why it cannot move
+    assert free.sum() > 5
+    assert (throttle[free] - labels[0, 0]).abs().mean() < 0.3
+
+
+def test_kickstarting_needs_a_policy_that_learns_from_a_teacher(model):
+    batch = batch_of(model)
+    with pytest.raises(NotImplementedError, match="does not learn from a teacher"):
+        losses_of(model, batch._replace(labels=batch.actions), COEFFICIENTS._replace(kickstart_coef=0.1))
+
+
 def gradient(model, result):
     model.policy.zero_grad()
     result.total.backward()
-    return torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
+    return torch.cat([each.grad.flatten() for each in model.policy.parameters() if each.grad is not None])
 
 
 def test_non_finite_numbers_of_inactive_samples_are_ignored(model):

@@ -1,4 +1,4 @@
-"""Environments in the training state; test_resume.py tests that a run resumes exactly."""
+"""Environments and teachers in the training state; test_resume.py tests that a run resumes exactly."""
 
 import json
 import random
@@ -66,6 +66,34 @@ def test_the_state_of_all_rows_is_restored():
     bad = {name: tensor for name, tensor in tensors.items() if name != "env.counts"}
     with pytest.raises(CheckpointError, match="the environment cannot restore its state: expected counts"):
         restore_training_state(other, bad, values)
+
+
+class FixedTeacher:
+    """A teacher with a number for a state."""
+
+    number = 3
+
+    def state_arrays(self):
+        return {"number": np.array([self.number])}
+
+    def restore_arrays(self, arrays):
+        if arrays.keys() != {"number"}:
+            raise ValueError("expected a number")
+        self.number = int(arrays["number"][0])
+
+
+def test_the_state_of_a_teacher_is_restored():
+    model, other, without = (model_with_rollout_in(StatefulVecEnv([CountingEnv] * 3)) for _ in range(3))
+    model.teacher, other.teacher = FixedTeacher(), FixedTeacher()
+    model.teacher.number = 8
+    tensors, values = training_state(model)
+    assert tensors["teacher.number"].tolist() == [8]
+    restore_training_state(other, tensors, values)
+    assert other.teacher.number == 8
+    with pytest.raises(CheckpointError, match=r"missing or unknown tensors: teacher\.number"):
+        restore_training_state(without, tensors, values)
+    with pytest.raises(CheckpointError, match="the teacher cannot restore its state: expected a number"):
+        restore_training_state(other, *training_state(without))
 
 
 def random_numbers():

@@ -63,12 +63,13 @@ NETWORK = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, critic="se
 
 def union_model(kind: str, rows: int) -> Any:
     """A model whose update is the gradient of the whole rollout, clipped for vectors only."""
-    settings: dict[str, Any] = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2}
+    settings: dict[str, Any] = {"learning_rate": 1.0, "ent_coef": 0.02, "accumulate": 2, "inactive_vf_scale": 0.25}
     if kind == "vectors":
         model = make_model(RandomVecEnv(rows, 4), n_epochs=1, max_grad_norm=MAX_GRAD_NORM, **settings)
     else:
         env = RandomVecEnv(rows, 4, observation_space(), action_space())
         settings |= {"policy_kwargs": {"network": NETWORK}, "normalize_advantage": "by_class", "auxiliary_coef": 0.1}
+        settings |= {"ratio": "blocks", "motion_ent_scale": 3.0}
         model = make_model(env, n_epochs=1, policy=BattlePolicy, max_grad_norm=1e9, **settings)
         generator = torch.Generator().manual_seed(2)
         with torch.no_grad():

@@ -1,13 +1,42 @@
-"""The trainer learns: longer than the other tests, run by ``make test-slow``; `.ci/run` runs the open duel."""
+"""The trainer learns. The slow tests are run by ``make test-slow``; `.ci/run` runs the open duel."""
 
 import pytest
 
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
-from echelon_train.config.train import TrainConfig, battle_config
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
 from echelon_train.runs.building import initial_policy
 from echelon_train.runs.evaluation import evaluate
+from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
+
+
+def test_imitation_lowers_the_loss_of_the_teachers_labels(tmp_path, quiet):
+    ppo = PPOConfig(
+        n_steps=64,
+        batch_size=256,
+        n_epochs=2,
+        policy_coef=0.0,
+        kickstart_coef=Schedule.constant(1.0),
+        learner_share=Schedule.parse("linear:0:1", "learner_share"),
+    )
+    config = TrainConfig(
+        battle=battle_config("duel-open"),
+        teacher="expert",
+        steps=6144,
+        battles=8,
+        device="cpu",
+        eval_every=0,
+        network=NetworkConfig(width=32, head=32, set_width=8),
+        ppo=ppo,
+    )
+    train(config, tmp_path / "run", console=quiet)
+    found = [line["train/kickstart_loss"] for line in read_metrics(tmp_path / "run") if "train/kickstart_loss" in line]
+    assert len(found) == 12
+    print(found)
+    assert sum(found[-3:]) / 3 < found[0] - 1.0
 
 
 @pytest.mark.slow

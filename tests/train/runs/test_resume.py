@@ -64,6 +64,10 @@ CASES = {
     "a curriculum, and a critic that sees all": lambda: staged(
         network={"critic": "central", "normalize_observations": True}, eval_every=100
     ),
+    "a teacher that plays less and less, through a curriculum": lambda: staged(
+        teacher="novice",
+        ppo={"policy_coef": 0.0, "kickstart_coef": course("linear:1:0.5"), "learner_share": course("linear:0:1")},
+    ),
     "updates that stop early, evaluations": lambda: resumable_run(
         {"normalize_observations": True}, {"target_kl": 1e-4, "n_epochs": 4, "normalize_returns": False}, eval_every=40
     ),

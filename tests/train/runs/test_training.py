@@ -13,11 +13,13 @@ from echelon_env.evaluate import validation_seed
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.files import load_run_config
+from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
-from echelon_train.config.train import TrainConfig
+from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.errors import DeviceError
+from echelon_train.policy.action_masks import action_limits
 from echelon_train.ppo import EchelonRecurrentPPO
-from echelon_train.runs.building import build_model, initial_policy
+from echelon_train.runs.building import build_model, initial_policy, make_teacher
 from echelon_train.runs.callbacks import StopCallback
 from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.folder import read_metrics
@@ -46,6 +48,22 @@ def test_the_policy_starts_at_the_seeds_weights_and_moves(finished_run):
     last = weights_of(load_checkpoint(finished_run).policy)
     assert all(torch.equal(start[name], first[name]) for name in start)
     assert not torch.equal(first["action_net.weight"], last["action_net.weight"])
+
+
+def test_a_change_of_stage_reaches_the_teacher_and_the_masks(tmp_path, quiet, monkeypatch):
+    first = small_battle()
+    second = small_battle("skirmish", decision_repeat=2 * first.decision_repeat)
+    curriculum = training_curriculum([first, second], window=1, promote=0.0, demote=-1.0)
+    ppo = PPOConfig(n_steps=16, batch_size=16, n_epochs=1, kickstart_coef=Schedule.constant(1.0))
+    config = small_run(battle=first, curriculum=curriculum, teacher="novice", ppo=ppo, steps=200)
+    made = []
+    monkeypatch.setattr(
+        "echelon_train.runs.run.make_teacher", lambda *args: made.append(make_teacher(*args)) or made[-1]
+    )
+    policy = load_checkpoint(train(config, tmp_path / "run", console=quiet).checkpoint).policy
+    assert [len(teacher.plays) for teacher in made] == [config.battles * len(second.blue)]
+    assert torch.equal(policy.action_limits, action_limits(second))
+    assert not torch.equal(policy.action_limits, action_limits(first))
 
 
 def test_a_run_is_not_watched_on_the_maps_of_the_evaluation_with_its_seed(tmp_path, quiet, monkeypatch):

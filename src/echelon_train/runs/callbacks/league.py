@@ -118,4 +118,6 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
             self._learner.reset()
             # new weights follow from the run's seed and its samples
             seed = training_seed(self._config.seed, 0, self.model.num_timesteps)
-            self.model.reinitialize(weights_of(build_policy(self._config.network, seed)))
+            policy = build_policy(self._config.network, seed)
+            policy.set_battle(self._config.battle)
+            self.model.reinitialize(weights_of(policy))

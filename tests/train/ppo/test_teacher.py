@@ -1,0 +1,203 @@
+"""The teacher: labels, battles that it plays, and its state."""
+
+import numpy as np
+import pytest
+import torch
+
+from echelon_env import ConfigError, opponents
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.schedules import Schedule
+from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.ppo.teacher import Teacher
+from echelon_train.runs.building import build_model, make_env
+from train.ppo.random_env import collect
+from train.small import small_battle, small_run
+
+GROUP = 3
+
+
+class Counting:
+    """A policy whose actions are the decisions since a row's reset."""
+
+    def __init__(self, rows=4 * GROUP):
+        self.decisions = np.zeros(rows, np.float32)
+
+    def reset(self, mask):
+        self.decisions[mask] = 0.0
+
+    def act(self, observations):
+        self.decisions += 1.0
+        return np.repeat(self.decisions[:, None], 2, axis=1)
+
+    def state_arrays(self):
+        return {"decisions": self.decisions.copy()}
+
+    def restore_arrays(self, arrays, rows):
+        if arrays.keys() != {"decisions"} or arrays["decisions"].shape != (rows,):
+            raise ValueError("expected decisions")
+        self.decisions = arrays["decisions"].copy()
+
+
+def teacher_of(battles=4, seed=7):
+    return Teacher(Counting(battles * GROUP), battles * GROUP, GROUP, seed)
+
+
+def starts_of(*battles, of=4):
+    return np.repeat(np.isin(np.arange(of), battles), GROUP)
+
+
+EVERYWHERE = starts_of(*range(4))
+
+
+# Labels
+
+
+def imitation(share: Schedule, teacher: str = "expert"):
+    ppo = PPOConfig(
+        n_steps=32,
+        batch_size=32,
+        n_epochs=1,
+        policy_coef=0.0,
+        kickstart_coef=Schedule.constant(1.0),
+        learner_share=share,
+    )
+    config = small_run(battle=small_battle("skirmish", max_steps=12), teacher=teacher, ppo=ppo, battles=3)
+    return config, build_model(config, make_env(config), "cpu")
+
+
+def played_actions(model):
+    """The actions of a rollout (T, N, A) as the environment gets them, and the observations before them (T, N, D)."""
+    actions, stock = [], model.env.step
+    model.env.step = lambda each: actions.append(each.copy()) or stock(each)
+    collect(model)
+    return np.array(actions), model.rollout_buffer.observations.numpy()
+
+
+def test_labels_are_the_levels_own_actions_in_all_rows_and_battles():
+    config, model = imitation(Schedule.constant(1.0))
+    _, observations = played_actions(model)
+    buffer = model.rollout_buffer
+    assert int(buffer.episode_starts[1:].sum(0).min()) >= 2
+    expert = opponents.make("expert", config.seed, config.battle)
+    for step, seen in enumerate(observations):
+        expert.reset(buffer.episode_starts[step].numpy())
+        expected = raw_actions(torch.from_numpy(expert.act(seen)))
+        torch.testing.assert_close(buffer.labels[step], expected, rtol=0, atol=0, msg=f"step {step}")
+    assert len(buffer.labels.flatten(0, 1).unique(dim=0)) > 100
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_teacher_plays_the_rest_of_the_battles(share):
+    _, model = imitation(Schedule.constant(share))
+    actions, _ = played_actions(model)
+    buffer = model.rollout_buffer
+    starts = buffer.episode_starts.numpy()
+    labels = model.policy.environment_actions(buffer.labels.flatten(0, 1)).view(actions.shape).numpy()
+    sampled = model.policy.environment_actions(buffer.actions.flatten(0, 1)).view(actions.shape).numpy()
+    by_teacher, by_learner = (
+        np.isclose(actions, each, atol=0.021).all(2)
+        for each in (labels, sampled)  # labels are bounded
+    )
+    assert (by_teacher | by_learner).all()
+    decided = by_teacher != by_learner  # they differ
+    assert decided.any(1).all()
+    battle = starts.cumsum(0) + 1000 * (np.arange(starts.shape[1]) // model.teacher._group)
+    players = {each: set(by_teacher[decided & (battle == each)].tolist()) for each in np.unique(battle)}
+    assert all(len(each) <= 1 for each in players.values()), "one of them plays a battle"
+    found = [each.pop() for each in players.values() if each]
+    assert np.mean(found) == (1.0 - share if share in (0.0, 1.0) else pytest.approx(0.5, abs=0.4))
+
+
+def test_a_rollout_without_the_kickstart_loss_is_not_labelled():
+    """A weight that rises from 0 labels from the first rollout on that begins above it."""
+    _, model = imitation(Schedule.constant(1.0))
+    model.kickstart_coef = lambda remaining: 1.0 - remaining
+    collect(model)
+    assert not model.rollout_buffer.has_labels
+    model._current_progress_remaining = 0.5
+    model.train()
+    assert model.logger.name_to_value["train/kickstart_loss"] == 0.0
+
+
+# Battles
+
+
+def test_a_share_of_the_battles_is_the_teachers():
+    teachers = [teacher_of(2000, seed) for seed in (1, 1, 2)]
+    for teacher in teachers:
+        teacher.begin(np.ones(2000 * GROUP, np.bool_), 0.25)
+    plays = [teacher.plays.reshape(2000, GROUP) for teacher in teachers]
+    assert all((each == each[:, :1]).all() for each in plays)  # a battle has one player
+    assert [0.2 < each.mean() < 0.3 for each in plays] == [True] * 3
+    assert (plays[0] == plays[1]).all()
+    assert (plays[0] != plays[2]).any()
+    for share in (0.0, 1.0):
+        teachers[0].begin(np.ones(2000 * GROUP, np.bool_), share)
+        assert (teachers[0].plays == bool(share)).all()
+
+
+def test_battles_start_again_where_episodes_do():
+    teacher = teacher_of()
+    teacher.begin(EVERYWHERE, 1.0)
+    for _ in range(3):
+        labels = teacher.act(np.zeros((4 * GROUP, 5), np.float32))
+    assert (labels == 3.0).all()
+    teacher.begin(starts_of(2), 0.0)
+    assert teacher.plays.tolist() == (~starts_of(2)).tolist()
+    labels = teacher.act(np.zeros((4 * GROUP, 5), np.float32))
+    assert labels[:, 0].tolist() == np.where(starts_of(2), 1.0, 4.0).tolist()
+    teacher.begin(starts_of(), 0.0)
+    assert teacher.plays.tolist() == (~starts_of(2)).tolist()
+    replaced = teacher.replace(np.full_like(labels, -1.0), labels)
+    assert replaced[:, 1].tolist() == np.where(starts_of(2), -1.0, 4.0).tolist()
+
+
+# State
+
+
+def test_a_restored_teacher_continues_the_same():
+    ours, theirs = teacher_of(), teacher_of()
+    ours.begin(EVERYWHERE, 0.5)
+    ours.act(np.zeros((4 * GROUP, 5), np.float32))
+    arrays = ours.state_arrays()
+    theirs.restore_arrays({name: array.copy() for name, array in arrays.items()})
+    for number in range(20):
+        starts = starts_of(number % 4, (number + 1) % 4)
+        for teacher in (ours, theirs):
+            teacher.begin(starts, 0.5)
+        assert (ours.plays == theirs.plays).all()
+        labels = [teacher.act(np.zeros((4 * GROUP, 5), np.float32)) for teacher in (ours, theirs)]
+        np.testing.assert_array_equal(*labels)
+    assert not (arrays["plays"] == ours.state_arrays()["plays"]).all()
+    assert arrays["drawn"] == [4]
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("plays", None),
+        ("drawn", None),
+        ("policy.decisions", None),
+        ("plays", np.zeros(5, np.bool_)),
+        ("plays", np.zeros(4, np.int64)),
+        ("drawn", np.array([-1])),
+        ("drawn", np.array([1.0])),
+        ("policy.decisions", np.zeros(5, np.float32)),
+        ("further", np.zeros(1)),
+    ],
+)
+def test_the_state_of_another_teacher_is_rejected(name, array):
+    teacher = teacher_of()
+    teacher.begin(EVERYWHERE, 0.5)
+    before = teacher.state_arrays()
+    wrong = {**before, "plays": ~before["plays"], name: array}
+    with pytest.raises(ValueError, match=r"teacher|expected decisions"):
+        teacher.restore_arrays({name: each for name, each in wrong.items() if each is not None})
+    for name, each in teacher.state_arrays().items():
+        np.testing.assert_array_equal(each, before[name])
+
+
+def test_a_policy_without_a_state_cannot_be_saved():
+    teacher = Teacher(opponents.FunctionPolicy(lambda seen: np.zeros((len(seen), 27))), 4, 2, 0)
+    with pytest.raises(ConfigError, match=r"teacher: .* cannot be resumed"):
+        teacher.state_arrays()
