@@ -65,7 +65,7 @@ class RecurrentPPO:
         for step in range(self.ppo.n_steps):
             self.observations[step], self.dones[step] = self.next_observation, self.next_done
             action, value, log_prob, self.state = self.agent(self.next_observation, self.state, self.next_done)
-            self.actions[step], self.values[step], self.log_probs[step] = action, value.flatten(), log_prob
+            self.actions[step], self.values[step], self.log_probs[step] = action, value.flatten(), log_prob.sum(1)
             observation, reward, done, _ = self.env.step(environment_actions(action).numpy())
             self.rewards[step] = torch.as_tensor(reward)
             self.next_observation, self.next_done = torch.as_tensor(observation), torch.as_tensor(done).float()

@@ -61,7 +61,7 @@ def test_a_change_of_stage_reaches_the_teacher_and_the_masks(tmp_path, quiet, mo
         "echelon_train.runs.run.make_teacher", lambda *args: made.append(make_teacher(*args)) or made[-1]
     )
     policy = load_checkpoint(train(config, tmp_path / "run", console=quiet).checkpoint).policy
-    assert [len(teacher.plays) for teacher in made] == [config.battles * len(second.blue)]
+    assert [len(teacher.plays) for teacher in made] == [config.stage(1).battles * len(second.blue)]
     assert torch.equal(policy.action_limits, action_limits(second))
     assert not torch.equal(policy.action_limits, action_limits(first))
 
