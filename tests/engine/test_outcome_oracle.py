@@ -191,9 +191,8 @@ def test_zone_shares(inside, shares):
     np.testing.assert_allclose(engine.state.teams["share"][0], shares, atol=1e-12)
     np.testing.assert_allclose(engine.state.teams["score"][0], np.array(shares) * 0.25, atol=1e-12)
     components = dict(zip(REWARD_COMPONENTS, engine.reward_components[0].T.tolist(), strict=True))
-    lead = 3 * 0.25 * (shares[0] - shares[1])
-    expected = [value * (mech in inside) for mech, value in enumerate((lead, lead, -lead, -lead))]
-    assert components["zone"] == pytest.approx(expected)
+    lead = 0.25 * 0.25 * (shares[0] - shares[1])
+    assert components["zone"] == pytest.approx([lead, lead, -lead, -lead])
 
 
 @pytest.mark.parametrize("persist", [False, True])

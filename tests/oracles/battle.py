@@ -32,7 +32,7 @@ from oracles.rng import movement_order
 from oracles.sensing import look_around
 from oracles.settlement import settle
 from oracles.world import Mech, World
-from oracles.zone import is_inside_zone, score_zone
+from oracles.zone import score_zone
 
 
 @dataclass

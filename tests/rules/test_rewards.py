@@ -66,16 +66,17 @@ def test_with_a_kept_share_of_1_nothing_is_lost_at_the_end():
     assert [arena.earned(name)["approach"] for name in arena.names] == [0, 0, 0, 0]
 
 
-def test_zone_pays_mechs_inside_3_a_second_times_the_lead_in_shares():
+def test_zone_pays_every_mech_a_quarter_a_second_times_its_teams_lead_in_shares():
     arena = duel(zone=(20, 30))
     arena.run()
-    assert arena.earned("medium")["zone"] == pytest.approx(3 * DT)
-    assert arena.earned("scout")["zone"] == 0  # outside
-    arena.put("red scout", 22, 34)
+    for name, sign in (("medium", 1), ("scout", 1), ("red medium", -1), ("red scout", -1)):  # inside or not
+        assert arena.earned(name)["zone"] == pytest.approx(sign * 0.25 * DT)
+    arena.put("red scout", 22, 34)  # it contests, which costs its team less than standing outside
     arena.run()
     lead = 0.75 * (MEDIUM.tonnage - SCOUT.tonnage) / (MEDIUM.tonnage + SCOUT.tonnage)
-    assert arena.earned("medium")["zone"] == pytest.approx(3 * DT * lead)
-    assert arena.earned("red scout")["zone"] == pytest.approx(-3 * DT * lead)
+    assert lead < 1
+    for name, sign in (("medium", 1), ("scout", 1), ("red medium", -1), ("red scout", -1)):
+        assert arena.earned(name)["zone"] == pytest.approx(sign * 0.25 * DT * lead)
 
 
 def test_damage_pays_by_the_hit_point_that_a_body_lost():

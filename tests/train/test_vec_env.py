@@ -116,7 +116,9 @@ def test_dead_mechs_observe_only_the_objective():
     catalog = make_config("skirmish").to_dict()["catalog"]
     for mech_class in catalog["mech_classes"]:
         mech_class["armour"] = 5.0  # one hit kills
-    config = make_config(small_battle("skirmish", max_steps=480), terrain={"size": 56}, catalog=catalog)
+    config = make_config(
+        small_battle("skirmish", max_steps=480), terrain={"size": 56}, catalog=catalog, rewards={"zone": 0.0}
+    )
     env = BattleVecEnv(config, 2, opponent="novice", seed=1)
     objective = STREAMS["objective"].part
     walker = opponents.make("novice", 9)  # it walks to the zone, so that mechs die before the battle ends

@@ -107,7 +107,7 @@ class RewardConfig:
     """
 
     approach: float = _weight(1.5, "per map size", "approaching the zone")
-    zone: float = _weight(3.0, "per second", "holding the zone")
+    zone: float = _weight(0.25, "per second", "holding the zone")
     damage: float = _weight(0.05, "per hit point", "damage")
     kill: float = _weight(10.0, "per kill", "kills")
     assist: float = _weight(5.0, "per assist", "assists")
