@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from echelon_env import ConfigError, MapPool, opponents
 from echelon_env.opponents import PolicyLike
-from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
+from echelon_train.checkpoints.checkpoint import weights_of
 from echelon_train.config.train import MAX_MAPS, TrainConfig
-from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import EchelonRecurrentPPO, distributed
 from echelon_train.ppo.teacher import Teacher
@@ -66,23 +63,6 @@ def make_env(
     )
 
 
-def initial_policy(config: TrainConfig) -> BattlePolicy:
-    """The policy at the start of a run: that of `TrainConfig.init`, or random weights that follow from the run's seed.
-
-    Raises CheckpointError for a checkpoint that cannot be loaded, or whose network differs from the run's.
-    """
-    if not config.init:
-        return build_policy(config.network, config.seed)
-    checkpoint = load_checkpoint(Path(config.init))
-    if checkpoint.network.shape() != config.network.shape():
-        theirs, ours = checkpoint.network.shape(), config.network.shape()
-        found = ", ".join(
-            f"{name} {theirs[name]} instead of {ours[name]}" for name in ours if theirs[name] != ours[name]
-        )
-        raise CheckpointError(f"{config.init}: expected the run's network, got {found}")
-    return checkpoint.policy
-
-
 def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teacher | None:
     """The teacher of a run, at the start of the battles of `env`; None without `TrainConfig.teacher`.
 
@@ -100,8 +80,13 @@ def _fewest_rows(config: TrainConfig) -> int:
     return min(stage.battles * len(stage.battle.blue) for stage in map(config.stage, range(stages)))
 
 
-def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonRecurrentPPO:
-    """The algorithm of a run, with `initial_policy`'s weights."""
+def build_model(
+    config: TrainConfig, env: BattleVecEnv, device: str, initial: BattlePolicy | None = None
+) -> EchelonRecurrentPPO:
+    """The algorithm of a run, with the weights and normalizers of a policy of the same shapes.
+
+    `initial` is by default a policy of random weights that follow from the run's seed.
+    """
     ppo = config.ppo
     model = EchelonRecurrentPPO(
         BattlePolicy,
@@ -113,10 +98,10 @@ def build_model(config: TrainConfig, env: BattleVecEnv, device: str) -> EchelonR
         device=device,
     )
     model.set_teacher(make_teacher(config, env))
-    initial = weights_of(initial_policy(config))
+    start = weights_of(build_policy(config.network, config.seed) if initial is None else initial)
     for name, tensor in weights_of(model.policy).items():
-        if name in initial:  # random weights have no return normaliser
-            tensor.copy_(initial[name])
+        if name in start:  # a policy without a return normaliser leaves the run's as it is
+            tensor.copy_(start[name])
     model.policy.set_battle(config.battle)
     # the last bits of initial weights depend on the processor
     distributed.broadcast_tensors(weights_of(model.policy).values())

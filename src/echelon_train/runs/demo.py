@@ -13,7 +13,7 @@ from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import TrainConfig
-from echelon_train.runs.building import initial_policy
+from echelon_train.policy import build_policy
 from echelon_train.runs.evaluation import Evaluation, check_battles, evaluate
 from echelon_train.runs.folder import claim_folder, read_metrics
 from echelon_train.runs.plots import save_learning_curve
@@ -75,7 +75,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
             num_threads=config.threads,
         )
 
-    before = evaluate_policy(network_player("untrained", initial_policy(config), config.network))
+    before = evaluate_policy(network_player("untrained", build_policy(config.network, config.seed), config.network))
     console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions, at most {max_seconds:.0f} s ...")
     training = train(config, out, console=console, max_seconds=max_seconds)
     console.print(f"Checkpoint: {training.checkpoint}")

@@ -2,7 +2,7 @@
 
 ::
 
-    run.json        the resolved configuration, seeds, versions, machine and commands
+    run.json        the resolved configuration, seeds, ancestry, versions, machine and commands
     lock            empty; held by the process that trains
     diff.patch      uncommitted changes of the checkout, if any
     metrics.jsonl   one line of metrics per update
@@ -21,7 +21,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,19 +82,22 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def run_folder(path: Path, config: TrainConfig, wandb: str | None = None) -> Iterator[None]:
+def run_folder(
+    path: Path, config: TrainConfig, wandb: str | None = None, ancestry: Sequence[Mapping[str, Any]] = ()
+) -> Iterator[None]:
     """Claim and lock a run's folder for the block, and write the run's configuration and provenance into it.
 
     A run that fails before its first checkpoint leaves no folder, so that it can be started again. `wandb` is the
-    project of Weights & Biases that the run is logged to. Raises as `claim_folder` and `locked`.
+    project of Weights & Biases that the run is logged to, `ancestry` that of `Start`. Raises as `claim_folder` and
+    `locked`.
     """
     claim_folder(path)
     with locked(path):
         claim_folder(path)  # again: another process may have used it before this one held the lock
         try:
             seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-            facts = {"config": config.to_dict(), "seeds": seeds, "wandb": wandb, **_provenance(path), "resumed": []}
-            write_json(path / RUN_FILE, facts)
+            facts = {"config": config.to_dict(), "seeds": seeds, "ancestry": [*ancestry], "wandb": wandb}
+            write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
             yield
         except BaseException:
             if not (path / LAST_FILE).exists():
@@ -120,14 +123,31 @@ def read_wandb(path: Path) -> str | None:
     return project
 
 
-def record_resume(path: Path, config: TrainConfig, steps: int, wandb: str | None = None) -> None:
+def read_ancestry(path: Path) -> list[Mapping[str, Any]]:
+    """The checkpoints that the run in a folder descends from, see `Start`; empty for none. Raises RunFolderError."""
+    ancestry = _read_document(path).get("ancestry", [])
+    if not isinstance(ancestry, list) or not all(isinstance(each, dict) for each in ancestry):
+        raise RunFolderError(f"{path / RUN_FILE}: ancestry: expected a list of objects, got {ancestry!r}")
+    return ancestry
+
+
+def record_resume(
+    path: Path,
+    config: TrainConfig,
+    steps: int,
+    wandb: str | None = None,
+    ancestry: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
     """Record in a run's folder that the run is resumed from `steps` samples, with the time, the machine and versions.
 
-    The configuration and the project `wandb` replace the old ones. Raises RunFolderError, OSError.
+    The configuration and the project `wandb` replace the old ones, and so does an `ancestry`. Raises RunFolderError,
+    OSError.
     """
     document = _read_document(path)
     document["config"] = config.to_dict()
     document["wandb"] = wandb
+    if ancestry is not None:
+        document["ancestry"] = [*ancestry]
     document["resumed"] = [*document.get("resumed", []), {"steps": steps, **_provenance(path)}]
     write_json(path / RUN_FILE, document)
 

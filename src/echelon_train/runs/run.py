@@ -25,6 +25,7 @@ from echelon_train.checkpoints.checkpoint import (
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import CheckpointError, RunFolderError
+from echelon_train.policy import BattlePolicy
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
 from echelon_train.ppo.training_state import restore_training_state, training_state
@@ -75,6 +76,8 @@ class Run:
         Time after which it stops; None for no limit.
     should_continue
         Called after every evaluation with the samples so far and the evaluation; false ends the run. None: always true.
+    initial
+        The policy whose weights it starts with, see `build_model`.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class Run:
         console: Console,
         max_seconds: float | None,
         should_continue: Callable[[int, Evaluation], bool] | None = None,
+        initial: BattlePolicy | None = None,
     ) -> None:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
@@ -98,7 +102,7 @@ class Run:
             self._league = LeagueCallback(config, device, self.save, lambda: find_checkpoint(out), console)
         opponents = None if self._league is None else self._league.opponents
         env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents)
-        self.model = build_model(config, env, device)
+        self.model = build_model(config, env, device, initial)
         if self._league is not None:
             self._league.refresh(self.model.policy)
         self.model.before_rollout = self._prepare_rollout

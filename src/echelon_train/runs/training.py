@@ -21,6 +21,7 @@ from echelon_train.checkpoints.checkpoint import (
 )
 from echelon_train.config.train import TrainConfig
 from echelon_train.ppo import distributed
+from echelon_train.runs.ancestry import Start, load_start
 from echelon_train.runs.device import resolve_device
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import (
@@ -72,15 +73,19 @@ def train(
         For a device that this machine does not have.
     TrainError
         If Weights & Biases is requested and not installed.
+    CheckpointError
+        If the run cannot start from the checkpoint of `TrainConfig.init`, with the reason.
     RunFolderError, OSError
         If the folder cannot be used. All of these are raised before training starts.
     """
     device = resolve_device(config.device)
     if wandb is not None:
         check_wandb()
+    start = load_start(config)
     first = distributed.rank() == 0
-    with run_folder(out, config, wandb) if first else contextlib.nullcontext(), torch_threads(config.torch_threads):
-        run = Run(config, out, str(device), console or Console(), max_seconds, should_continue)
+    folder = run_folder(out, config, wandb, start.ancestry) if first else contextlib.nullcontext()
+    with folder, torch_threads(config.torch_threads):
+        run = Run(config, out, str(device), console or Console(), max_seconds, should_continue, start.policy)
         return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
 
 
@@ -115,7 +120,8 @@ def resume(
     RunFolderError
         If the folder holds no run, or another process trains in it.
     CheckpointError
-        If its last checkpoint cannot be resumed from, with the reason.
+        If its last checkpoint cannot be resumed from, with the reason. A run without one needs that of
+        `TrainConfig.init` again.
     ConfigError
         For an impossible setting.
     DeviceError, TrainError, OSError
@@ -135,6 +141,7 @@ def _resume(
     if wandb is not None:
         check_wandb()
     last = _last_state(run)
+    start = Start() if last else load_start(config)  # the ancestor of a run with checkpoints may be gone
     if last and distributed.rank() == 0:
         for difference in differences_from(run, config):
             print(f"changed since the run was started: {difference}; the result may differ", file=sys.stderr)
@@ -148,14 +155,14 @@ def _resume(
         steps = last[0].steps if last else 0
         logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
         try:
-            record_resume(run, config, steps, wandb)
+            record_resume(run, config, steps, wandb, None if last else start.ancestry)
         except OSError:
             logger.close()
             raise
         return logger
 
     with torch_threads(config.torch_threads):
-        restored = Run(config, run, str(device), console, max_seconds)
+        restored = Run(config, run, str(device), console, max_seconds, initial=start.policy)
         return _learn(restored, begin)
 
 

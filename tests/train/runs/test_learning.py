@@ -7,7 +7,7 @@ from echelon_train.checkpoints.players import network_player
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
-from echelon_train.runs.building import initial_policy
+from echelon_train.policy import build_policy
 from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
@@ -50,7 +50,7 @@ def test_a_duellist_beats_its_untrained_self_on_maps_that_it_never_saw(tmp_path,
             network_player(name, policy, config.network),
             "trivial", config.battle, num_battles=100, seed=3,
         )
-        for name, policy in (("untrained", initial_policy(config)), ("trained", trained))
+        for name, policy in (("untrained", build_policy(config.network, config.seed)), ("trained", trained))
     )  # fmt: skip
     assert before.wins.high < 0.2
     assert after.wins.low > 0.6

@@ -17,9 +17,10 @@ from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.errors import DeviceError
+from echelon_train.policy import build_policy
 from echelon_train.policy.action_masks import action_limits
 from echelon_train.ppo import EchelonRecurrentPPO
-from echelon_train.runs.building import build_model, initial_policy, make_teacher
+from echelon_train.runs.building import build_model, make_teacher
 from echelon_train.runs.callbacks import StopCallback
 from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.folder import read_metrics
@@ -43,7 +44,7 @@ def test_a_run_leaves_all_its_files(finished_run):
 
 
 def test_the_policy_starts_at_the_seeds_weights_and_moves(finished_run):
-    start = weights_of(initial_policy(small_run()))
+    start = weights_of(build_policy(small_run().network, 0))
     first = weights_of(load_checkpoint(finished_run / "checkpoints" / "0000000000").policy)
     last = weights_of(load_checkpoint(finished_run).policy)
     assert all(torch.equal(start[name], first[name]) for name in start)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate import BASELINES
 from echelon_train.cli.league.output import plural, print_result
 from echelon_train.league.store.members import Member
+from echelon_train.league.store.policies import find_policy
 from echelon_train.league.store.registry import League
 
 _KIND = "past"
@@ -34,10 +36,10 @@ def run_add(args: argparse.Namespace) -> int:
 
 def _join(league: League, args: argparse.Namespace) -> Member:
     if args.player not in BASELINES:
-        if not Path(args.player).exists():
+        if not Path(args.player).exists() and not os.path.dirname(args.player):
             near = nearest_name(args.player, BASELINES)
             raise ConfigError(f"{args.player}: no such file or folder, and no scripted player of that name{near}")
-        return league.add_checkpoint(Path(args.player), args.kind or _KIND, args.name, args.parent)
+        return league.add_checkpoint(find_policy(args.player), args.kind or _KIND, args.name, args.parent)
     for option in ("kind", "name", "parent"):
         if getattr(args, option) is not None:
             raise ConfigError(f"--{option}: goes with the policy of a run or a checkpoint, {args.player} is scripted")

@@ -61,7 +61,7 @@ def _add_setup(commands: _Commands) -> None:
         help="first members besides the anchor: scripted players, or all for the five levels (default: all)",
     )
     add = commands.add("add", "Add a policy or a scripted player as a member.").add_argument
-    add("player", metavar="PLAYER", help="run or checkpoint folder, or scripted player")
+    add("player", metavar="PLAYER", help="run or checkpoint folder, LEAGUE/MEMBER, or scripted player")
     add("--kind", help="main, main_exploiter or league_exploiter if it is still training (default: past)")
     add("--name", help="its name in the league (default: its kind and a number)")
     add("--parent", metavar="NAME", help="member that it was trained from")

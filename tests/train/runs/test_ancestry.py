@@ -1,0 +1,129 @@
+"""Runs that start from the weights of a checkpoint."""
+
+import dataclasses
+import hashlib
+import json
+import shutil
+
+import pytest
+import torch
+
+from echelon_env.cli import main
+from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint, weights_of
+from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.train import NetworkConfig
+from echelon_train.errors import CheckpointError
+from echelon_train.league.store.registry import League
+from echelon_train.runs.ancestry import Start, load_start
+from echelon_train.runs.folder import read_ancestry
+from echelon_train.runs.training import resume, train
+from train.resuming import QUIET, at_step, differences, resumable_run
+from train.small import small_battle, small_run
+
+NORMALIZED = NetworkConfig(width=8, head=8, set_width=4, map_channels=2, normalize_observations=True)
+NORMALIZERS = {"network": {"normalize_observations": True}, "ppo": {"normalize_returns": True}}
+
+
+@pytest.fixture(scope="module")
+def ancestor(tmp_path_factory):
+    """A finished run with both normalizers; only read it."""
+    out = tmp_path_factory.mktemp("runs") / "ancestor"
+    train(resumable_run(steps=64, **NORMALIZERS), out, console=QUIET)
+    return out
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def fact(init, folder, steps):
+    digest = hashlib.sha256((folder / WEIGHTS_FILE).read_bytes()).hexdigest()
+    return {"init": str(init), "checkpoint": str(folder.resolve()), "steps": steps, "weights_sha256": digest}
+
+
+def test_a_run_starts_from_exactly_these_weights_with_every_other_setting_free(ancestor, tmp_path):
+    network = dataclasses.replace(NORMALIZED, communicate=True, initial_std=0.4, min_std=0.1, max_std=1.0)
+    config = small_run(
+        battle=small_battle("skirmish"), opponent="novice", seed=5, steps=128, network=network, init=str(ancestor),
+        ppo=PPOConfig(n_steps=8, chunk=8, batch_size=24, n_epochs=2, normalize_returns=True, gamma=0.9),
+    )  # fmt: skip
+    train(config, tmp_path / "run", console=QUIET)
+    first = weights_of(load_checkpoint(tmp_path / "run" / "checkpoints" / "0000000000").policy)
+    before = weights_of(load_checkpoint(ancestor).policy)
+    last = weights_of(load_checkpoint(tmp_path / "run").policy)
+    assert first.keys() == before.keys() == last.keys()
+    assert {"return_normalizer", "observation_normalizer"} <= {name.partition(".")[0] for name in first}
+    changed = [name for name in first if not torch.equal(first[name], before[name])]
+    assert changed in ([], ["action_limits"]), "the limits are those of the battle"
+    assert not torch.equal(first["action_net.weight"], last["action_net.weight"])
+
+
+def test_a_run_records_all_checkpoints_that_it_descends_from(ancestor, tmp_path):
+    assert read_ancestry(ancestor) == []
+    second, third = tmp_path / "second", tmp_path / "third"
+    train(small_run(init=f"{ancestor}/last", network=NORMALIZED), second, console=QUIET)
+    expected = [fact(ancestor / "last", find_checkpoint(ancestor), 64)]
+    assert read_ancestry(second) == expected
+    league = League.create(tmp_path / "league")
+    league.add_checkpoint(second, "past", "otter")
+    train(small_run(init=f"{league.path}/otter", network=NORMALIZED), third, console=QUIET)
+    member = fact(league.path / "otter", league.member_policy("otter"), 64)
+    assert read_ancestry(third) == [member, *expected]
+    (find_checkpoint(second) / WEIGHTS_FILE).write_bytes(b"of another policy")
+    start = load_start(small_run(init=f"{league.path}/otter", network=NORMALIZED))
+    assert start.ancestry == (member,), "the run is not the one that the member comes from"
+    shutil.rmtree(second)
+    assert load_start(small_run(init=f"{league.path}/otter", network=NORMALIZED)).ancestry == (member,)
+    assert load_start(small_run()) == Start(None, ())
+
+
+def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
+    start = shutil.copytree(ancestor, tmp_path / "start")
+    config = resumable_run(init=str(start), **NORMALIZERS)
+    train(config, tmp_path / "whole", console=QUIET)
+    with monkeypatch.context() as patch:
+        at_step(patch, 70, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(config, tmp_path / "stopped", console=QUIET)
+    ancestry = read_ancestry(tmp_path / "stopped")
+    shutil.rmtree(start)
+    resume(tmp_path / "stopped", console=QUIET)
+    assert differences(tmp_path / "whole", tmp_path / "stopped") == []
+    assert read_ancestry(tmp_path / "stopped") == ancestry != []
+
+
+def test_a_run_that_stopped_before_its_first_checkpoint_starts_from_its_ancestor_again(ancestor, tmp_path):
+    start, run = shutil.copytree(ancestor, tmp_path / "start"), tmp_path / "run"
+    config = small_run(init=str(start), network=NORMALIZED)
+    train(config, tmp_path / "whole", console=QUIET)
+    run.mkdir()
+    document = json.loads((tmp_path / "whole" / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**document, "ancestry": []}))
+    moved = start.rename(tmp_path / "elsewhere")
+    before = (run / "run.json").read_bytes()
+    with pytest.raises(CheckpointError, match=r"init: .*/start: no such file or folder"):
+        resume(run, console=QUIET)
+    assert (run / "run.json").read_bytes() == before
+    moved.rename(start)
+    resume(run, console=QUIET)
+    first, second = (weights_of(load_checkpoint(each).policy) for each in (run, tmp_path / "whole"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert read_ancestry(run) == document["ancestry"] != []
+
+
+def test_a_checkpoint_that_cannot_be_used_is_one_line_and_leaves_nothing(ancestor, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def refusal(init, *options):
+        assert main(["train", "quickstart", "--init", str(init), "--out", "out", "--device", "cpu", *options]) == 2
+        assert not (tmp_path / "out").exists()
+        return capsys.readouterr().err
+
+    assert refusal("nowhere") == "echelon: init: nowhere: no such file or folder\n"
+    message = refusal(ancestor, "--network.width", "16", "--network.head", "8", "--network.set-width", "4")
+    assert "has another network than this run: " in message
+    assert "network.map_channels 2 instead of 8, network.width 8 instead of 16, " in message
+    assert message.endswith("use --network.map-channels 2 --network.width 8 --network.normalize-observations true\n")
+    damaged = shutil.copytree(find_checkpoint(ancestor), tmp_path / "damaged")
+    (damaged / WEIGHTS_FILE).write_bytes(b"")
+    assert "init: " in (message := refusal("damaged")) and "truncated or foreign" in message
