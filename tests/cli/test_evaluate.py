@@ -2,15 +2,18 @@ import contextlib
 import errno
 import json
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from cli.test_dispatch import fail, run_without_train
 from echelon_env import make_config
 from echelon_env.cli import evaluate as cli_evaluate
-from echelon_env.cli import ladder, main, tournament
-from echelon_env.evaluate import Player, baseline, evaluation_seed, load_suite, report
+from echelon_env.cli import films, ladder, main, tournament
+from echelon_env.evaluate import Battle, Match, Player, baseline, evaluation_seed, load_suite, play_match, report
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
 from echelon_env.evaluate.tables import format_share, shorten
 from echelon_env.layout.actions import ACTION_DIM
@@ -54,6 +57,10 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
         (["evaluate", "random", "--battles", "5"], "expected an even number"),
         (["evaluate", "random", "random"], "random is named twice"),
         (["evaluate", "random", "novice", "--opponent", "trivial"], "--opponent"),
+        (["evaluate", "random", "--opponent", "trivial", "idle", "trivial"], "--opponent: trivial is named twice"),
+        (["evaluate", "random", "novice", "--film", "films"], "--film: takes one player"),
+        (["evaluate", "random", "--film", "films", "--out", "films/report"], "--film: expected another folder"),
+        (["evaluate", "random", "--deterministic"], "'--deterministic': it is now --actions deterministic"),
         (["evaluate", "random", "--scenario", "duel", "duel"], "expected different names"),
         (["evaluate", "random", "--seed", str(2**63)], "expected an integer below 2**63"),
         (["evaluate", "random", "--suite", "echelon-eval-v1", "--scenario", "duel", "duel"], "got duel twice"),
@@ -123,7 +130,7 @@ def test_a_policy_with_actions_that_are_not_finite_is_reported(tiny, monkeypatch
     monkeypatch.setattr(
         cli_evaluate,
         "make_player",
-        lambda name, seed, deterministic=False: baseline(name) if name == "idle" else broken,
+        lambda name, seed, action_mode: baseline(name) if name == "idle" else broken,
     )
     assert main(["evaluate", "idle", "--opponent", "broken", "--scenario", tiny, "--battles", "2"]) == 0
     printed = capsys.readouterr()
@@ -153,6 +160,75 @@ def test_one_player_plays_the_opponent(tiny, capsys):
     for line in lines[3:]:
         name, share = line.split(maxsplit=1)
         assert share == format_share(match[name])
+
+
+def test_one_player_plays_several_opponents(tiny, capsys):
+    opponents = ["trivial", "random", "idle"]
+    arguments = ["evaluate", "idle", "--opponent", *opponents, "--scenario", tiny, "--battles", "2"]
+    report = printed_json(arguments, capsys)
+    assert [(match["first"], match["second"]) for match in report["matches"]] == [("idle", each) for each in opponents]
+    lines = printed(arguments, capsys).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("v ")] == opponents
+    assert max(map(len, lines)) <= 80
+    assert not any("row against column" in line for line in lines), "the rows of opponents have the scores"
+
+
+def test_a_battle_won_and_one_lost_against_each_opponent_are_filmed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("very short.toml").write_text(TINY)
+    filmed = {}
+
+    def film(path, first, second, config, *, seed, side):
+        filmed[path.name] = (first.name, second.name, seed, side)
+        path.write_bytes(b"")
+
+    monkeypatch.setattr(films, "film_battle", film)
+    outcomes = {"trivial": (1, -1, -1, 1), "idle": (1, 0, 1, 1), "random": (0, 0, 0, 0)}
+
+    def match(first, second, config, seeds, *, scenario, num_threads, on_battles):
+        played = play_match(first, second, config, seeds, scenario=scenario)
+        battles = zip(played.battles, outcomes[second.name], strict=True)
+        return replace(played, battles=tuple(replace(battle, outcome=outcome) for battle, outcome in battles))
+
+    monkeypatch.setattr(tournament, "play_match", match)
+    arguments = ["evaluate", "novice", "--opponent", *outcomes, "--battles", "4", "--scenario"]
+    text = printed([*arguments, "duel-open", "very short.toml", "--film", "films"], capsys)
+    seeds = [evaluation_seed(0, index) for index in range(2)]
+    expected = {"won-trivial": (seeds[0], 0), "lost-trivial": (seeds[0], 1), "won-idle": (seeds[0], 0)}
+    assert filmed == {
+        f"{name}-{scenario}.gif": ("novice", name.partition("-")[2], *battle)
+        for scenario in ("duel-open", "very-short") for name, battle in expected.items()
+    }  # fmt: skip
+    assert {path.name for path in Path("films").iterdir()} == {*filmed}
+    lines = text.splitlines()
+    assert "films/lost-trivial-duel-open.gif: battle 1, novice is red" in lines
+    assert "No battle lost against idle in duel-open" in lines
+    assert sum("against random in very short.toml" in line for line in lines) == 2
+    filmed.clear()
+    assert "is not an empty folder" in fail([*arguments, "duel-open", "--film", "films"], capsys)
+    printed_json([*arguments, "duel-open", "--film", "others"], capsys)
+    assert {*filmed} == {f"{name}.gif" for name in expected}
+
+
+def test_players_with_names_that_files_cannot_have_are_filmed_apart(tmp_path, monkeypatch):
+    names = ["runs/a", "runs:a", "../..", "x" * 99]
+    battle = Battle(0, 1, "", 0, 1, "elimination", 1.0, (0.0, 0.0), (1, 1))
+    pairings = [(baseline("novice"), replace(baseline("idle"), name=name)) for name in names]
+    matches = [Match("duel", "novice", name, ("", ""), (battle,), ({}, {})) for name in names]
+    monkeypatch.setattr(films, "film_battle", lambda path, *players, **battle: path.write_bytes(b""))
+    films.write_films(tmp_path / "films", matches, pairings, [tournament.Field("duel", make_config("duel"), (1,))])
+    labels = ["runs-a", "runs-a-2", "player", "x" * 60]
+    assert {path.name for path in (tmp_path / "films").iterdir()} == {f"won-{label}.gif" for label in labels}
+
+
+def test_a_film_is_a_picture_that_moves(tiny, tmp_path, capsys):
+    arguments = ["evaluate", "trivial", "--opponent", "idle", "--scenario", tiny, "--battles", "2"]
+    folder = tmp_path / "films"
+    lines = printed([*arguments, "--film", str(folder)], capsys).splitlines()[-2:]
+    for path in folder.iterdir():
+        with Image.open(path) as picture:
+            assert picture.n_frames > 1
+    assert len(list(folder.iterdir())) == sum(str(folder) in line for line in lines)
 
 
 def test_the_defaults_are_a_duel_with_a_novice(capsys):

@@ -24,10 +24,10 @@ def run(args):
 PLAYER = """
 from echelon_env.evaluate import Player, baseline
 
-def make(argument, seed, *, deterministic):
-    return Player(f"third {argument} {seed} {deterministic}", "scripted", baseline("idle").make)
+def make(argument, seed, *, action_mode):
+    return Player(f"third {argument} {seed} {action_mode}", "scripted", baseline("idle").make)
 
-def make_nothing(argument, seed, *, deterministic):
+def make_nothing(argument, seed, *, action_mode):
     return None
 """
 
@@ -104,9 +104,9 @@ def test_no_package_replaces_a_command_of_another(install, capsys):
 def test_an_installed_package_adds_a_kind_of_player(install, capsys):
     install("third", PLAYER, "[echelon.players]\nthird = third_module:make\nnothing = third_module:make_nothing\n")
     arguments = ["evaluate", "third", "third:a:b", "--scenario", "duel-open", "--battles", "2", "--seed", "7", "--json"]
-    assert main([*arguments, "--deterministic"]) == 0
+    assert main([*arguments, "--actions", "mixed"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert [player["name"] for player in report["players"]] == ["third  7 True", "third a:b 7 True"]
+    assert [player["name"] for player in report["players"]] == ["third  7 mixed", "third a:b 7 mixed"]
     assert "did you mean 'third'" in fail(["evaluate", "thrid"], capsys)
     assert fail(["evaluate", "nothing"], capsys) == (
         "echelon: 'nothing' of third cannot be used: expected a Player, got NoneType\n"

@@ -7,14 +7,16 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import tournament
+from echelon_env.cli.films import check_films, write_films
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.config.schema import ConfigError
-from echelon_env.evaluate.players import Player
+from echelon_env.evaluate.players import ACTION_MODES, Player
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.suite import Suite, load_suite
 from echelon_env.evaluate.tables import (
@@ -30,6 +32,9 @@ from echelon_env.evaluate.tables import (
 _OPPONENT, _ALONE, _TOGETHER = "novice", "duel", "skirmish"
 _BATTLES = 200
 
+RENAMED_OPTIONS = {"--deterministic": "--actions deterministic"}
+"""Options of earlier releases -> the present ones, for error messages."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
@@ -38,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "players",
         nargs="+",
         metavar="PLAYER",
-        help=f"run or checkpoint folder, or: {', '.join(tournament.player_names())}; several players play each other",
+        help=f"run, checkpoint, LEAGUE/MEMBER, {', '.join(tournament.player_names())}; several play each other",
     )
-    add("--opponent", metavar="PLAYER", help=f"opponent of a single player (default: {_OPPONENT})")
+    add("--opponent", nargs="+", metavar="PLAYER", help=f"opponents of a single player (default: {_OPPONENT})")
     add("--suite", help="name or JSON file of a frozen suite, which has its own opponents and maps")
     add(
         "--scenario",
@@ -55,16 +60,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"battles per pairing and scenario (default: {_BATTLES}, or the suite's)",
     )
     add("--seed", type=tournament.seed, help="seed of the maps and of the players' random choices (default: 0)")
-    add("--deterministic", action="store_true", help="networks play the mode of their action distribution, unsampled")
+    add(
+        "--actions",
+        choices=ACTION_MODES,
+        default=ACTION_MODES[0],
+        help="how networks act: samples of their distribution, its mode, or mixed: means for motion and messages, "
+        "samples for the rest (default: %(default)s)",
+    )
     tournament.add_arguments(parser)
+    add(
+        "--film",
+        type=Path,
+        metavar="DIR",
+        help="new folder for films of a single player: a battle won and one lost against each opponent",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
     _check(args)
     tournament.check_free(args.out)
+    check_films(args.film, args.out)
     seed = args.seed or 0
-    players = [make_player(name, seed, deterministic=args.deterministic) for name in args.players]
+    players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
     names = [player.name for player in players]
     for name in names:
         if names.count(name) > 1:
@@ -73,7 +91,11 @@ def run(args: argparse.Namespace) -> int:
     pairings, fields = _plan(args, players, suite, seed)
     single = suite is None and len(pairings) == len(fields) == 1
     format_text = functools.partial(format_match, seed=seed) if single else format_report
-    tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text)
+    matches = tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text)
+    if args.film:
+        lines = write_films(args.film, matches, pairings, fields)
+        if not args.json:
+            print("", *lines, sep="\n")
     return 0
 
 
@@ -103,10 +125,15 @@ def _check(args: argparse.Namespace) -> None:
             raise ConfigError(
                 f"{name} is named twice; to play it against itself: echelon evaluate {name} --opponent {name}"
             )
+    for name in args.opponent or []:
+        if args.opponent.count(name) > 1:
+            raise ConfigError(f"--opponent: {name} is named twice")
     if args.opponent and args.suite:
         raise ConfigError("--opponent: not allowed with --suite, which has its own opponents")
     if args.opponent and len(args.players) > 1:
         raise ConfigError("--opponent: takes one player; several players play each other")
+    if args.film and len(args.players) > 1:
+        raise ConfigError("--film: takes one player, and films it against each opponent")
     if args.seed is not None and args.suite:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
 
@@ -120,9 +147,9 @@ def _plan(
         return _against(players, opponents), tournament.suite_fields(suite, args.scenario, args.battles)
     if len(players) > 1:
         return [*itertools.combinations(players, 2)], _fields(args, players, _TOGETHER, seed)
-    opponent = make_player(args.opponent or _OPPONENT, seed, deterministic=args.deterministic)
-    trained = players if players[0].battle is not None else [opponent]
-    return [(players[0], opponent)], _fields(args, trained, _ALONE, seed)
+    opponents = [make_player(name, seed, action_mode=args.actions) for name in args.opponent or [_OPPONENT]]
+    trained = players if players[0].battle is not None else opponents
+    return [(players[0], opponent) for opponent in opponents], _fields(args, trained, _ALONE, seed)
 
 
 def _against(players: Sequence[Player], opponents: Sequence[Player]) -> list[Pairing]:

@@ -18,7 +18,7 @@ from echelon_env.cli.arguments import non_negative, positive
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match, play_match
-from echelon_env.evaluate.players import BASELINES, Player, baseline
+from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_bad_actions, format_report
@@ -63,16 +63,16 @@ def seed(text: str) -> int:
 
 
 def check_free(out: Path | None) -> None:
-    """Raise OSError if a report cannot be written to `out`. Call it before any battle is played."""
+    """Raise OSError if a new folder cannot be written at `out`. Call it before any battle is played."""
     if out is None:
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FileExistsError(errno.EEXIST, "is not an empty folder, choose another name", str(out))
     folder = next(parent for parent in out.absolute().parents if parent.exists())  # missing folders are created
     if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "is not a folder, the report cannot be written into it", str(folder))
+        raise NotADirectoryError(errno.ENOTDIR, "is not a folder, nothing can be written into it", str(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "is not writable, the report cannot be written into it", str(folder))
+        raise PermissionError(errno.EACCES, "is not writable, nothing can be written into it", str(folder))
 
 
 def check_different(names: Sequence[str]) -> None:
@@ -87,12 +87,13 @@ def player_names() -> list[str]:
     return [*BASELINES, *(kind for kind in plugins.declared(plugins.PLAYERS) if kind != CHECKPOINT)]
 
 
-def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
+def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") -> Player:
     """Make a player from its name, or from a folder of a run or a checkpoint.
 
     A kind of player is an entry point of the group `plugins.PLAYERS`: a function
-    ``(argument, seed, deterministic=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
-    ``KIND:ARGUMENT`` with the argument. An existing path calls the kind `CHECKPOINT` with the path.
+    ``(argument, seed, action_mode=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
+    ``KIND:ARGUMENT`` with the argument. A path that exists, or whose folder exists, calls the kind `CHECKPOINT` with
+    the path: a member of a league is not a file of that path.
 
     Parameters
     ----------
@@ -100,8 +101,8 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
         One of `BASELINES`, ``KIND``, ``KIND:ARGUMENT``, or a path.
     seed
         Seed of the scripted levels' choices and of the weights of untrained networks.
-    deterministic
-        Whether networks play the mode of their action distribution instead of a sample.
+    action_mode
+        How networks act.
 
     Raises
     ------
@@ -116,12 +117,13 @@ def make_player(name: str, seed: int, *, deterministic: bool = False) -> Player:
     kind, _, argument = name.partition(":")
     if kind not in kinds or kind == CHECKPOINT:
         kind, argument = CHECKPOINT, name
-        if not Path(name).exists():
+        folder = os.path.dirname(name)
+        if not Path(name).exists() and not (folder and Path(folder).is_dir()):
             hint = nearest_name(name, player_names())
             raise ConfigError(f"{name}: no such file or folder, and no player of that name{hint}")
         if kind not in kinds:
             raise ConfigError(f"{name}: no installed package plays checkpoints")
-    player = plugins.load(kinds[kind])(argument, seed, deterministic=deterministic)
+    player = plugins.load(kinds[kind])(argument, seed, action_mode=action_mode)
     if not isinstance(player, Player):
         raise plugins.broken(kinds[kind], f"expected a Player, got {type(player).__name__}")
     return player
@@ -144,7 +146,7 @@ def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None)
 
 
 def play_all(pairings: Sequence[Pairing], fields: Sequence[Field], num_threads: int) -> list[Match]:
-    """Play every pairing on every field, and show progress on a terminal."""
+    """Play every pairing on every field, field by field, and show progress on a terminal."""
     progress = _Progress(sum(2 * len(field.seeds) for field in fields) * len(pairings))
     matches = []
     try:
@@ -174,10 +176,10 @@ def play_and_report(
     seed: int,
     args: argparse.Namespace,
     format_text: Callable[[Mapping[str, Any]], str] = format_report,
-) -> None:
+) -> list[Match]:
     """Play all pairings, print the report of `players` as text or JSON, and write it to ``--out`` if given.
 
-    `seed` is the seed of the players' random choices. Raises OSError.
+    `seed` is the seed of the players' random choices. Returns the matches as `play_all` does. Raises OSError.
     """
     from echelon_env.evaluate.report import make_report, write_report  # imports scipy.stats, which is slow
 
@@ -197,15 +199,21 @@ def play_and_report(
         print(f"\nReport: {args.out}")
     if not drawn:
         print('echelon: no pictures without matplotlib: pip install "echelon-env[train]"', file=sys.stderr)
+    return matches
+
+
+def show_status(line: str) -> None:
+    """Show a line on stderr, if that is a terminal, in the place of the last one."""
+    if sys.stderr.isatty():
+        print(f"\r{line[:79]:<79}\r", end="", file=sys.stderr, flush=True)
 
 
 class _Progress:
-    """A line on stderr, if stderr is a terminal: the number of finished battles and the estimated time left."""
+    """The status line of matches: the number of finished battles and the estimated time left."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._finished = 0  # battles of finished matches
-        self._shown = sys.stderr.isatty()
         self._started = time.monotonic()
 
     def match(self, title: str) -> Callable[[int], None]:
@@ -214,7 +222,7 @@ class _Progress:
         def show(finished: int) -> None:
             finished += self._finished
             left = (time.monotonic() - self._started) / finished * (self._total - finished)
-            self._show(f"{finished:,} of {self._total:,} battles, {_duration(left)} left: {title}")
+            show_status(f"{finished:,} of {self._total:,} battles, {_duration(left)} left: {title}")
 
         return show
 
@@ -224,11 +232,7 @@ class _Progress:
 
     def clear(self) -> None:
         """Erase the line."""
-        self._show("")
-
-    def _show(self, line: str) -> None:
-        if self._shown:
-            print(f"\r{line[:79]:<79}\r", end="", file=sys.stderr, flush=True)
+        show_status("")
 
 
 def _duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ statistics, which take longer to import than the rest of the package.
 """
 
 from echelon_env.evaluate.matches import Battle, Match, play, play_match
-from echelon_env.evaluate.players import BASELINES, BattleNoise, Player, baseline
+from echelon_env.evaluate.players import BASELINES, ActionMode, BattleNoise, Player, baseline
 from echelon_env.evaluate.seeds import (
     EVALUATION_SEEDS,
     TRAINING_SEEDS,
@@ -24,6 +24,7 @@ __all__ = [
     "EVALUATION_SEEDS",
     "SUITES",
     "TRAINING_SEEDS",
+    "ActionMode",
     "Battle",
     "BattleNoise",
     "Match",

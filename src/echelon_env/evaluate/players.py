@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,12 @@ from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.opponents import Policy
 
 Floats = NDArray[np.float32]
+
+ActionMode = Literal["sampled", "deterministic", "mixed"]
+"""How a network acts: samples of its action distribution, its mode, or means of the continuous entries (motion,
+messages) and samples of switches and choices."""
+
+ACTION_MODES: tuple[ActionMode, ...] = get_args(ActionMode)
 
 IDLE, RANDOM = "idle", "random"
 BASELINES = (IDLE, RANDOM, *opponents.LEVELS)
@@ -69,12 +76,19 @@ class Player:
     """
 
     name: str
-    action_mode: str  # "scripted", "uniform", "none", or "sampled" or "deterministic" for networks
+    action_mode: str  # "scripted", "uniform", "none", or one of `ACTION_MODES` for networks
     make: Callable[[BattleConfig, BattleNoise], Policy]  # makes a new policy for the rows of the noise's battles
     battle: BattleConfig | None = None  # training configuration, None if it was not trained
     trained_maps: frozenset[str] | None = None  # content hashes of the training maps, None if unknown
     identity: Mapping[str, str | int] = field(default_factory=dict, hash=False)
     """Plain values that distinguish players with the same name: folder, steps and weights hash of a checkpoint."""
+
+
+def check_action_mode(mode: str) -> ActionMode:
+    """Return the action mode of a network. Raises ConfigError for another, with the nearest valid one."""
+    if mode not in ACTION_MODES:
+        raise ConfigError(f"unknown action mode {mode!r}{nearest_name(mode, ACTION_MODES)}")
+    return mode
 
 
 def baseline(name: str, seed: int = 0) -> Player:

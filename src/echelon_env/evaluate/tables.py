@@ -140,8 +140,8 @@ def _matrices(report: Mapping[str, Any]) -> Iterator[list[str]]:
     if len(report["matches"]) == len(cross_play["scenarios"]):
         return  # one pairing: the aggregates show its score
     players = cross_play["players"]
-    panels = dict(cross_play["scenarios"])
-    if len(panels) > 1:
+    panels = dict(cross_play["scenarios"]) if len(report["players"]) > 1 else {}  # one player's scores are in its rows
+    if len(cross_play["scenarios"]) > 1:
         panels["all scenarios"] = cross_play["pooled"]
     for name, panel in panels.items():
         rows = [i for i, player in enumerate(players) if player in {p["name"] for p in report["players"]}]

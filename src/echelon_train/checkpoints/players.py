@@ -20,7 +20,8 @@ import torch
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.evaluate import BASELINES, BattleNoise, Player
+from echelon_env.evaluate import BASELINES, ActionMode, BattleNoise, Player
+from echelon_env.evaluate.players import check_action_mode
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint
@@ -49,13 +50,14 @@ class NetworkPlayer:
         A policy in evaluation mode on the CPU; it is not modified.
     noise
         The battles, and the noise that actions are sampled with.
-    deterministic
-        Play the mode of the action distribution instead of sampling.
+    action_mode
+        How it acts.
     """
 
-    def __init__(self, policy: BattlePolicy, noise: BattleNoise, *, deterministic: bool = False) -> None:
+    def __init__(self, policy: BattlePolicy, noise: BattleNoise, *, action_mode: ActionMode = "sampled") -> None:
         self._policy = policy
-        self._noise = None if deterministic else noise
+        self._noise = noise
+        self._action_mode = action_mode
         self._rows = _rows_in_blocks(noise)
         block_rows = BLOCK * noise.team_size
         blocks = int(self._rows.max()) // block_rows + 1
@@ -74,7 +76,7 @@ class NetworkPlayer:
     def act(self, observations: Floats) -> Floats:
         """Actions (R, A) float32 in [-1, 1] for observations (R, D) float32."""
         self._observations.view(-1, OBSERVATION_DIM).numpy()[self._rows] = observations
-        if self._noise is not None:
+        if self._action_mode != "deterministic":
             self._draws.view(-1, ACTION_DIM).numpy()[self._rows] = self._noise.normal()
         with torch_threads(1), torch.inference_mode():  # one thread: results must not depend on the number of cores
             raw = torch.cat([self._act_in_block(block) for block in range(len(self._states))])
@@ -86,7 +88,10 @@ class NetworkPlayer:
         distribution, self._states[block] = self._policy.get_distribution(
             self._observations[block], self._states[block], self._starts[block]
         )
-        return distribution.mode() if self._noise is None else distribution.sample(self._draws[block, :, :RAW_DIM])
+        if self._action_mode == "deterministic":
+            return distribution.mode()
+        act = distribution.mixed if self._action_mode == "mixed" else distribution.sample
+        return act(self._draws[block, :, :RAW_DIM])
 
 
 def _rows_in_blocks(noise: BattleNoise) -> NDArray[np.intp]:
@@ -107,10 +112,10 @@ class _PlayerFactory:
 
     policy: BattlePolicy = field(compare=False)
     weights_sha256: str  # of all parameters and buffers
-    deterministic: bool
+    action_mode: ActionMode
 
     def __call__(self, config: BattleConfig, noise: BattleNoise) -> NetworkPlayer:
-        return NetworkPlayer(self.policy, noise, deterministic=self.deterministic)
+        return NetworkPlayer(self.policy, noise, action_mode=self.action_mode)
 
 
 def network_player(
@@ -118,7 +123,7 @@ def network_player(
     policy: BattlePolicy,
     network: NetworkConfig,
     *,
-    deterministic: bool = False,
+    action_mode: ActionMode = "sampled",
     battle: BattleConfig | None = None,
     trained_maps: frozenset[str] | None = None,
     identity: Mapping[str, str | int] | None = None,
@@ -133,15 +138,21 @@ def network_player(
         Any `BattlePolicy`; it may be in training.
     network
         Its network configuration.
-    deterministic
-        True: play the mode of the action distribution. False: sample, as in training.
+    action_mode
+        How it acts; in training it samples.
     battle
         The battle that it was trained on, if any.
     trained_maps
         Content hashes of the maps that it was trained on, if known.
     identity
         Distinguishes players of the same name, see `Player.identity`.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown action mode.
     """
+    check_action_mode(action_mode)
     frozen = build_policy(network)
     current = weights_of(policy)
     for weight, tensor in weights_of(frozen).items():
@@ -154,31 +165,31 @@ def network_player(
     digest = hashlib.sha256(safetensors.torch.save(weights)).hexdigest()
     return Player(
         name,
-        "deterministic" if deterministic else "sampled",
-        _PlayerFactory(frozen, digest, deterministic),
+        action_mode,
+        _PlayerFactory(frozen, digest, action_mode),
         battle,
         trained_maps,
         identity or {},
     )
 
 
-def untrained_player(seed: int = 0, *, deterministic: bool = False) -> Player:
+def untrained_player(seed: int = 0, *, action_mode: ActionMode = "sampled") -> Player:
     """A player with random weights, which the seed determines."""
     network = NetworkConfig()
-    return network_player(UNTRAINED, build_policy(network, seed), network, deterministic=deterministic)
+    return network_player(UNTRAINED, build_policy(network, seed), network, action_mode=action_mode)
 
 
-def checkpoint_player(path: str | Path, *, deterministic: bool = False) -> Player:
+def checkpoint_player(path: str | Path, *, name: str | None = None, action_mode: ActionMode = "sampled") -> Player:
     """A player with the policy of a checkpoint.
 
     `path` is the folder of a checkpoint or of a run, for its last checkpoint, or ``runs/x/best`` for its best one. The
-    player's name is the path as given. Its identity has the name of the checkpoint's folder ("checkpoint"), "steps",
-    and the SHA-256 of the weights' file ("weights_sha256").
+    player's name is `name`, by default the path as given. Its identity has the name of the checkpoint's folder
+    ("checkpoint"), "steps", and the SHA-256 of the weights' file ("weights_sha256").
 
-    Raises CheckpointError, with the reason, for a missing or damaged checkpoint, and for a path that is the name of
+    Raises CheckpointError, with the reason, for a missing or damaged checkpoint, and for a name that is that of
     another player. Pass a folder with such a name as ``"./novice"``, not as a `Path`, which drops the dot.
     """
-    name = os.fspath(path)
+    name = os.fspath(path) if name is None else name
     if name in (*BASELINES, UNTRAINED):
         raise CheckpointError(f"{name}: is the name of another player; for the folder write './{name}'")
     folder = find_checkpoint(Path(path))
@@ -188,7 +199,7 @@ def checkpoint_player(path: str | Path, *, deterministic: bool = False) -> Playe
         name,
         checkpoint.policy,
         checkpoint.network,
-        deterministic=deterministic,
+        action_mode=action_mode,
         battle=checkpoint.battle,
         trained_maps=checkpoint.trained_maps,
         identity={"checkpoint": folder.resolve().name, "steps": checkpoint.steps, "weights_sha256": weights},

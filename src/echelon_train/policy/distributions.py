@@ -171,6 +171,12 @@ class HybridDistribution:
         """The most probable raw actions (R, RAW_DIM): most probable before tanh; after it, the numbers' medians."""
         return self._in_order(self._mean, self._switches > 0.0, self._choices.argmax(1))
 
+    @torch.no_grad()
+    def mixed(self, noise: Tensor) -> Tensor:
+        """Raw actions (R, RAW_DIM) with numbers as in `mode`, and switches and choices as in `sample`."""
+        _, switches, choices = self._by_kind(self.sample(noise))
+        return self._in_order(self._mean, switches, choices)
+
     def log_prob(self, raw: Tensor) -> Tensor:
         """Log-probabilities (R,) of raw actions (R, RAW_DIM): the sum of `block_log_probs`."""
         return self.block_log_probs(raw).sum(1)

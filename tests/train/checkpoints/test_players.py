@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from echelon_env import make_config, opponents
+from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, play_match
-from echelon_env.layout.actions import Action
+from echelon_env.evaluate.players import ACTION_MODES, ActionMode
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.spaces.actions import BLOCKS
 from echelon_env.storage.atomic import write_json
@@ -23,24 +24,27 @@ from echelon_train.checkpoints.players import (
     untrained_player,
 )
 from echelon_train.errors import CheckpointError
+from echelon_train.policy.raw_actions import NUMBERS
+from train.policy.hybrid import living_observations
 from train.small import NETWORK, sensitive_policy, small_battle
 
 DUEL = small_battle(max_steps=8)
 TEAMS = small_battle("skirmish", max_steps=4)
 UNEVEN = make_config(DUEL, blue=("medium", "scout", "medium"), red=("light",))
+(MOTION,) = ([*block.entries] for block in BLOCKS if block.name == "motion")
 SEEDS = [evaluation_seed(5, index) for index in range(2 * BLOCK + 3)]
 
 
-def living(rows: int, seed: int = 0) -> np.ndarray:
-    """Random observations (R, D) of living mechs that can move, without equipment."""
-    observations = 0.1 * np.random.default_rng(seed).random((rows, OBSERVATION_DIM), np.float32)
-    observations[:, STREAMS["self"].part] = 0.0
-    observations[:, STREAMS["self"].start + Self.ALIVE] = 1.0
+def example_player(action_mode: ActionMode = "sampled") -> Player:
+    return network_player("example_player", sensitive_policy(), NETWORK, action_mode=action_mode)
+
+
+def awake(rows: int, seed: int = 0) -> np.ndarray:
+    """Random observations (rows, D) float32 of mechs that can act."""
+    observations = np.random.default_rng(seed).random((rows, OBSERVATION_DIM), np.float32)
+    own = observations[:, STREAMS["self"].part]
+    own[:, Self.ALIVE], own[:, [Self.SHUTDOWN, Self.FALLEN]] = 1.0, 0.0
     return observations
-
-
-def example_player(deterministic: bool = False) -> Player:
-    return network_player("example_player", sensitive_policy(), NETWORK, deterministic=deterministic)
 
 
 def recording_player(player: Player, seen: dict[tuple[int, int], list[np.ndarray]]) -> Player:
@@ -62,16 +66,16 @@ def recording_player(player: Player, seen: dict[tuple[int, int], list[np.ndarray
     return dataclasses.replace(player, make=make)
 
 
-@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("action_mode", ACTION_MODES)
 @pytest.mark.parametrize("config", [DUEL, TEAMS, UNEVEN], ids=["duel", "teams", "uneven"])
-def test_a_result_does_not_depend_on_other_battles(deterministic, config):
+def test_a_result_does_not_depend_on_other_battles(action_mode, config):
     """Actions are bitwise equal for other batches, orders of battles and numbers of threads."""
     match_of, actions_of = [], []
     for seeds, batch_size, num_threads in (
         (SEEDS, 64, 1), (SEEDS[::-1], 7, 2), (SEEDS[3:5], 64, 1), (SEEDS[-1:], 1, 1), (SEEDS[1:20], 19, 1),
     ):  # fmt: skip
         seen = {}
-        player = recording_player(example_player(deterministic), seen)
+        player = recording_player(example_player(action_mode), seen)
         match_of.append(
             play_match(player, baseline("novice"), config, seeds, scenario="x", batch_size=batch_size,
                        num_threads=num_threads)
@@ -98,10 +102,10 @@ def test_battles_in_a_block_are_independent(battles, team_size):
     seeds = [evaluation_seed(1, index) for index in range(battles)]
     policy = sensitive_policy()
     policy.set_training_mode(False)
-    subject = NetworkPlayer(policy, BattleNoise(seeds, (0,), team_size), deterministic=True)
+    subject = NetworkPlayer(policy, BattleNoise(seeds, (0,), team_size), action_mode="deterministic")
     subject.reset(np.ones(battles * team_size, np.bool_))
-    singles = [NetworkPlayer(policy, BattleNoise([7], (0,), team_size), deterministic=True) for _ in seeds]
-    observations = np.stack([living(battles * team_size, seed) for seed in range(2)])
+    singles = [NetworkPlayer(policy, BattleNoise([7], (0,), team_size), action_mode="deterministic") for _ in seeds]
+    observations = np.random.default_rng(0).random((2, battles * team_size, OBSERVATION_DIM), np.float32) * 0.1
     for single in singles:
         single.reset(np.ones(team_size, np.bool_))
     for rows in observations:
@@ -109,13 +113,12 @@ def test_battles_in_a_block_are_independent(battles, team_size):
         np.testing.assert_allclose(subject.act(rows), np.concatenate(apart), atol=1e-2)
 
 
-def two_battle_player(deterministic: bool = True) -> NetworkPlayer:
-    return NetworkPlayer(sensitive_policy(), BattleNoise([4, 5], (0,), 1), deterministic=deterministic)
+def two_battle_player(action_mode: ActionMode = "deterministic") -> NetworkPlayer:
+    return NetworkPlayer(sensitive_policy(), BattleNoise([4, 5], (0,), 1), action_mode=action_mode)
 
 
 def test_reset_clears_the_recurrent_states_of_its_rows():
-    observations = living(2)  # dead mechs have no memory
-    subject = two_battle_player()
+    observations, subject = awake(2), two_battle_player()
     subject.reset(np.ones(2, np.bool_))
     first, second = subject.act(observations), subject.act(observations)
     assert not np.array_equal(first, second)
@@ -130,30 +133,30 @@ def test_reset_clears_the_recurrent_states_of_its_rows():
 
 
 def test_samples_scatter_around_the_mode():
+    observations = living_observations(2).numpy()
     policy = sensitive_policy()
     policy.action_net.weight.data.zero_()
     policy.action_net.bias.data.zero_()
-    numbers = [entry for block in BLOCKS if block.kind == "numbers" for entry in block.entries]
-    policy.action_net.bias.data[: len(numbers)] = 0.25  # the means
-    policy.action_net.bias.data[len(numbers) : 2 * len(numbers)] = -50.0  # the minimum standard deviation
+    policy.action_net.bias.data[:NUMBERS] = 0.25  # the means
+    policy.action_net.bias.data[NUMBERS : 2 * NUMBERS] = -50.0  # the minimum standard deviation
     subject = NetworkPlayer(policy, BattleNoise([4, 5], (0,), 1))
     subject.reset(np.ones(2, np.bool_))
-    actions = np.array([subject.act(living(2)) for _ in range(400)])
-    before_tanh = np.arctanh(actions[..., Action.THROTTLE : Action.TURN + 1])
-    assert not actions[..., Action.COMM_0 :].any()  # the policy does not communicate
-    assert abs(before_tanh.mean() - 0.25) < 4 * NETWORK.min_std / np.sqrt(before_tanh.size)
+    actions = np.array([subject.act(observations) for _ in range(200)])[..., MOTION]
+    before_tanh = np.arctanh(actions)
+    assert abs(before_tanh.mean() - 0.25) < 4 * NETWORK.min_std / np.sqrt(actions.size)
     assert before_tanh.std() == pytest.approx(NETWORK.min_std, rel=0.05)
 
 
 def test_a_player_is_a_copy_of_the_policy():
     policy = sensitive_policy()
     policy.set_training_mode(True)
-    player = network_player("x", policy, NETWORK, deterministic=True)
+    player = network_player("x", policy, NETWORK, action_mode="deterministic")
+    observation = np.zeros((1, OBSERVATION_DIM), np.float32)
 
     def first_action():
         made = player.make(DUEL, BattleNoise([4], (0,), 1))
         made.reset(np.ones(1, np.bool_))
-        return made.act(living(1))
+        return made.act(observation)
 
     before = first_action()
     assert policy.training
@@ -172,25 +175,39 @@ def test_sampling_does_not_use_global_generators():
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
 
+def test_a_mixed_player_moves_by_its_means_and_samples_the_rest():
+    seen = awake(2)
+    numbers = [entry for block in BLOCKS if block.kind == "numbers" for entry in block.entries]
+    acted = {mode: [two_battle_player(mode).act(seen) for _ in range(2)] for mode in ACTION_MODES}
+    assert all(np.array_equal(*each) for each in acted.values()), "samples follow from the battles' seeds"
+    sampled, mode, mixed = (acted[each][0] for each in ACTION_MODES)
+    np.testing.assert_array_equal(mixed[:, numbers], mode[:, numbers])
+    others = np.setdiff1d(np.arange(mixed.shape[1]), numbers)
+    np.testing.assert_array_equal(mixed[:, others], sampled[:, others])
+    assert (sampled[:, numbers] != mode[:, numbers]).any() and (sampled[:, others] != mode[:, others]).any()
+    with pytest.raises(ConfigError, match="unknown action mode 'mixd'; did you mean 'mixed'"):
+        example_player("mixd")
+
+
 def test_a_seed_determines_an_untrained_player():
     player = untrained_player(3)
     assert (player.name, player.action_mode, player.battle) == ("untrained", "sampled", None)
-    assert untrained_player(deterministic=True).action_mode == "deterministic"
-    actions = []
+    assert untrained_player(action_mode="deterministic").action_mode == "deterministic"
+    observation, actions = awake(1), []
     for same in (player, untrained_player(3), untrained_player(4)):
         made = same.make(DUEL, BattleNoise([4], (0,), 1))
         made.reset(np.ones(1, np.bool_))
-        actions.append(made.act(living(1)))
+        actions.append(made.act(observation))
     np.testing.assert_array_equal(actions[0], actions[1])
     assert not np.array_equal(actions[0], actions[2])
 
 
 def test_a_checkpoint_player_is_named_after_its_folder(finished_run, tmp_path):
-    player = checkpoint_player(str(finished_run), deterministic=True)
+    player = checkpoint_player(str(finished_run), action_mode="deterministic")
     checkpoint = load_checkpoint(finished_run)
     assert (player.name, player.action_mode) == (str(finished_run), "deterministic")
     assert (player.battle, player.trained_maps) == (checkpoint.battle, checkpoint.trained_maps)
-    same = network_player(player.name, checkpoint.policy, checkpoint.network, deterministic=True)
+    same = network_player(player.name, checkpoint.policy, checkpoint.network, action_mode="deterministic")
     results = [play_match(each, baseline("trivial"), DUEL, SEEDS[:2], scenario="x") for each in (player, same)]
     assert dataclasses.replace(results[0], identities=results[1].identities) == results[1]
     with pytest.raises(CheckpointError, match="neither a checkpoint"):
@@ -222,7 +239,7 @@ def test_players_of_equal_weights_are_equal(finished_run):
     player = checkpoint_player(finished_run)
     assert checkpoint_player(finished_run) == player
     assert play_match(player, checkpoint_player(finished_run), DUEL, SEEDS[:1], scenario="x").first == player.name
-    assert checkpoint_player(finished_run, deterministic=True) != player
+    assert checkpoint_player(finished_run, action_mode="deterministic") != player
     assert untrained_player(3) == untrained_player(3) != untrained_player(4)
     with pytest.raises(ValueError, match="two different players are called 'untrained'"):
         play_match(untrained_player(3), untrained_player(4), DUEL, SEEDS[:1], scenario="x")

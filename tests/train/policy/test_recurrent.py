@@ -211,6 +211,6 @@ def test_a_policy_with_a_central_critic_is_a_player():
     plain = random_observations(network, torch.tensor([True] * 4))["observation"].numpy()
     config = make_config("duel")
     noise = BattleNoise([1, 2, 3, 4], (0,), 1)
-    player = network_player("central", policy, network, deterministic=True).make(config, noise)
+    player = network_player("central", policy, network, action_mode="deterministic").make(config, noise)
     player.reset(np.ones(4, np.bool_))
     np.testing.assert_allclose(player.act(plain), policy.predict(plain, deterministic=True)[0], rtol=1e-4, atol=1e-5)

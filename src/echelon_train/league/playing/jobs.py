@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.evaluate import Player, baseline, play_match
+from echelon_env.evaluate import ActionMode, Player, baseline, play_match
 from echelon_env.evaluate.stamps import battle_hash, document_hash
 from echelon_train.checkpoints.players import checkpoint_player
 from echelon_train.league.errors import LeagueError
@@ -62,7 +62,7 @@ class _Pin:
     league: Path = field(compare=False)
     weights_sha256: str
     document_sha256: str
-    deterministic: bool
+    action_mode: ActionMode
 
 
 def run_job(path: Path, job: Job, worker: str) -> PlayedMatch:
@@ -98,8 +98,8 @@ def play_job(job: Job, first: Player, second: Player, worker: str) -> PlayedMatc
     return PlayedMatch(job.uuid, match, job.config, worker=worker)
 
 
-def member_player(league: Path, member: Member, *, deterministic: bool = False) -> Player:
-    """The player of a member, by its name. It samples its actions, or plays the mode if `deterministic`.
+def member_player(league: Path, member: Member, *, action_mode: ActionMode = "sampled") -> Player:
+    """The player of a member, by its name. `action_mode` is that of a network.
 
     A policy's files are checked against the hashes in the database when they are loaded. The last `LOADED` policies
     stay loaded. Raises LeagueError if files are missing or altered, and CheckpointError if this release cannot use
@@ -107,7 +107,7 @@ def member_player(league: Path, member: Member, *, deterministic: bool = False) 
     """
     if member.weights_sha256 is None or member.document_sha256 is None:
         return baseline(member.origin["level"])
-    pin = _Pin(member.name, league, member.weights_sha256, member.document_sha256, deterministic)
+    pin = _Pin(member.name, league, member.weights_sha256, member.document_sha256, action_mode)
     return as_member(_load(pin), member.name)
 
 
@@ -127,4 +127,4 @@ def _load(pin: _Pin) -> Player:
     problems = check_files(pin.league, pin.weights_sha256, pin.document_sha256)
     if problems:
         raise LeagueError(f"{pin.name!r} cannot be used: {'; '.join(problems)}")
-    return checkpoint_player(member_folder(pin.league, pin.weights_sha256), deterministic=pin.deterministic)
+    return checkpoint_player(member_folder(pin.league, pin.weights_sha256), action_mode=pin.action_mode)

@@ -8,6 +8,7 @@ from typing import Final
 
 from echelon_env.evaluate import Match, Player, play_match, stamp
 from echelon_env.evaluate.film import film_battle
+from echelon_env.evaluate.players import check_action_mode
 from echelon_train.checkpoints.players import checkpoint_player
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import as_member, member_player
@@ -113,7 +114,7 @@ def _prepare(league: League, uuid: str, force: bool) -> tuple[PlayedMatch, tuple
         if played.stamp.get(key) != present.get(key)
     ]
     first, second = (
-        _player(league, member, mode == "deterministic", checked=not altered[member.name])
+        _player(league, member, mode, checked=not altered[member.name])
         for member, mode in zip(members, played.match.action_modes, strict=True)
     )
     return played, (first, second), (*reasons, *versions)
@@ -125,8 +126,11 @@ def _problems(league: League, member: Member) -> list[str]:
     return check_files(league.path, member.weights_sha256, member.document_sha256)
 
 
-def _player(league: League, member: Member, deterministic: bool, *, checked: bool) -> Player:
-    if checked or member.weights_sha256 is None:
-        return member_player(league.path, member, deterministic=deterministic)
-    player = checkpoint_player(member_folder(league.path, member.weights_sha256), deterministic=deterministic)
+def _player(league: League, member: Member, mode: str, *, checked: bool) -> Player:
+    if member.weights_sha256 is None:
+        return member_player(league.path, member)
+    action_mode = check_action_mode(mode)
+    if checked:
+        return member_player(league.path, member, action_mode=action_mode)
+    player = checkpoint_player(member_folder(league.path, member.weights_sha256), action_mode=action_mode)
     return as_member(player, member.name)

@@ -1,9 +1,14 @@
 """``echelon league init``, ``add``, ``promote`` and ``retire``."""
 
+import json
+import shutil
+
 import pytest
 
+from echelon_env.cli import main
 from echelon_env.evaluate import evaluation_seed
 from echelon_env.opponents.skill import LEVELS
+from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
@@ -70,6 +75,26 @@ def test_add(commands, league, tmp_path):
     assert (league.member("rogue").kind, league.member("rogue").parent) == ("main_exploiter", member.name)
     assert commands.lines("add", league.path, "idle")[0] == "idle has joined (scripted)."
     assert league.member("idle").kind == "scripted"
+
+
+def test_a_member_is_named_after_its_league(commands, league, tmp_path, capsys):
+    commands.lines("add", league.path, saved(tmp_path / "one", 1), "--name", "one")
+    other = League.create(tmp_path / "other")
+    weights, name = league.member("one").weights_sha256, f"{league.path}/one"
+    assert commands.json("add", other.path, name)["weights_sha256"] == weights
+    assert main(["evaluate", name, "--opponent", "idle", "--battles", "2", "--actions", "mixed", "--json"]) == 0
+    (player,) = json.loads(capsys.readouterr().out)["players"]
+    assert (player["name"], player["action_mode"]) == (name, "mixed")
+    assert player["identity"]["weights_sha256"] == weights
+    assert main(["evaluate", f"{league.path}/ones"]) == 2
+    assert "no member 'ones'; did you mean 'one'" in capsys.readouterr().err
+
+
+def test_the_best_checkpoint_of_a_run_is_a_player(finished_run, tmp_path, capsys):
+    run = shutil.copytree(finished_run, tmp_path / "run")
+    write_json(run / "best.json", {"checkpoint": "0000000032", "steps": 32})
+    assert main(["evaluate", f"{run}/best", "--opponent", "idle", "--battles", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["players"][0]["identity"]["steps"] == 32
 
 
 def test_add_refuses_what_is_impossible(commands, league, tmp_path):

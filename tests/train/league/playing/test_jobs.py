@@ -68,7 +68,7 @@ def test_players_have_the_names_of_their_league_wherever_their_files_are(league,
 
 def test_the_mode_is_played_on_demand(league):
     member = league.member("otter")
-    sampled, mode = member_player(league.path, member), member_player(league.path, member, deterministic=True)
+    sampled, mode = member_player(league.path, member), member_player(league.path, member, action_mode="deterministic")
     assert (sampled.action_mode, mode.action_mode) == ("sampled", "deterministic")
     order = job("otter", "novice")
     assert play_job(order, sampled, baseline("novice"), "").match != play_job(order, mode, baseline("novice"), "").match

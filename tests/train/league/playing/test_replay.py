@@ -35,12 +35,13 @@ def test_every_battle_ends_as_it_was_recorded(league, recorded):
     assert found.match == recorded.match == found.played.match
 
 
-def test_a_policy_that_played_the_mode_plays_the_mode(league, recorded):
+@pytest.mark.parametrize("action_mode", ["deterministic", "mixed"])
+def test_a_policy_is_played_again_in_its_action_mode(league, recorded, action_mode):
     order = job("otter", "novice", maps=2, seed=1)
-    otter = member_player(league.path, league.member("otter"), deterministic=True)
+    otter = member_player(league.path, league.member("otter"), action_mode=action_mode)
     league.record(play_job(order, otter, baseline("novice"), ""))
     found = replay(league, order.uuid)
-    assert found.same and found.match.action_modes == ("deterministic", "scripted")
+    assert found.same and found.match.action_modes == (action_mode, "scripted")
 
 
 def test_battles_that_end_differently_are_named(league, recorded):
