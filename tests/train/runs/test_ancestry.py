@@ -126,4 +126,4 @@ def test_a_checkpoint_that_cannot_be_used_is_one_line_and_leaves_nothing(ancesto
     assert message.endswith("use --network.map-channels 2 --network.width 8 --network.normalize-observations true\n")
     damaged = shutil.copytree(find_checkpoint(ancestor), tmp_path / "damaged")
     (damaged / WEIGHTS_FILE).write_bytes(b"")
-    assert "init: " in (message := refusal("damaged")) and "truncated or foreign" in message
+    assert "init: " in (message := refusal("damaged")) and "truncated or replaced" in message
