@@ -75,12 +75,16 @@ def _state(run: Path) -> dict[str, object]:
 
 
 def _without_times(values: Any) -> Any:
-    """The values of a state, in all processes, without the times at which episodes ended."""
+    """The values of a state, in all processes, without times: of the run, and at which episodes ended."""
     if isinstance(values, list):
         return [_without_times(each) for each in values]
     if not isinstance(values, Mapping):
         return values
-    return {key: _without_times(value) for key, value in values.items() if not (key == "t" and "r" in values)}
+    return {
+        key: _without_times(value)
+        for key, value in values.items()
+        if key != "clock" and not (key == "t" and "r" in values)
+    }
 
 
 def _metrics_differences(first: Path, second: Path) -> list[str]:

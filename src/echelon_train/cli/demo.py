@@ -35,7 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the demonstration and print its results."""
     config = TrainConfig(
-        battle=battle_config("duel"), opponent=args.opponent, steps=args.steps, seed=args.seed, eval_every=0
+        battle=battle_config("duel"),
+        opponent=args.opponent,
+        steps=args.steps,
+        max_minutes=args.minutes,
+        seed=args.seed,
+        eval_every=0,
     )
     from rich.console import Console
 
@@ -43,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
     out = args.out or free_path(_DEFAULT_OUT)
     console = Console(highlight=False)
-    result = run_demo(config, out, console, max_seconds=60 * args.minutes, num_battles=args.battles)
+    result = run_demo(config, out, console, num_battles=args.battles)
     print(format_demo(result, out))
     return 0
 

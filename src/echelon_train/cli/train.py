@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from echelon_env.cli.arguments import positive_number
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
 from echelon_env.storage.atomic import free_path
@@ -82,8 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help=f"new folder for the run (default: {_RUNS}/CONFIG, or the next free name)",
     )
-    add("--resume", type=Path, metavar="RUN", help="continue the run in this folder, to --steps if given")
-    add("--max-minutes", type=positive_number, metavar="X", help="stop and save after this time")
+    add(
+        "--resume",
+        type=Path,
+        metavar="RUN",
+        help="continue the run in this folder, to --steps and --max-minutes if given",
+    )
     add(
         "--wandb",
         nargs="?",
@@ -108,7 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Train and print the path of the checkpoint. Returns 130 after Ctrl-C, and 0 also if the time limit is reached."""
+    """Train and print the path of the checkpoint. Returns 130 after Ctrl-C."""
     overrides = _overrides(args)
     if args.resume is not None:
         return _resume(args, overrides)
@@ -122,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
 
     name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
     out = args.out or free_path(_RUNS / Path(name).stem)
-    return _report(train(config, out, max_seconds=_seconds(args), wandb=args.wandb), out)
+    return _report(train(config, out, wandb=args.wandb), out)
 
 
 def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
@@ -136,11 +139,11 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
     changes = {key: parse_value(text) for key, text in overrides.items()}
     from echelon_train.runs.training import resume
 
-    return _report(resume(args.resume, **changes, max_seconds=_seconds(args), wandb=args.wandb), args.resume)
+    return _report(resume(args.resume, **changes, wandb=args.wandb), args.resume)
 
 
 def _report(result: TrainResult, out: Path) -> int:
-    how = "Interrupted after" if result.interrupted else "Trained on" if result.done else "Time limit reached after"
+    how = "Interrupted after" if result.interrupted else "Trained on" if result.done else "Stopped after"
     print(f"{how} {result.steps:,} decisions.")
     print(f"Checkpoint: {result.checkpoint}")
     print(f"Evaluate:   echelon evaluate {out}")
@@ -219,7 +222,3 @@ def parse_settings(texts: Sequence[str]) -> dict[str, str]:
             raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
         found[key] = value
     return found
-
-
-def _seconds(args: argparse.Namespace) -> float | None:
-    return None if args.max_minutes is None else 60 * args.max_minutes

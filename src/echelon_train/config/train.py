@@ -67,7 +67,7 @@ class NetworkConfig:
 
 _MIXTURE = "league.mixture."
 CHANGEABLE = (
-    "steps", "device", "threads", "torch_threads", "maps", "league.path",
+    "steps", "max_minutes", "device", "threads", "torch_threads", "maps", "league.path",
     *(f"{_MIXTURE}{each.name}" for each in dataclasses.fields(OpponentMixture)),
 )  # fmt: skip
 """Settings that may change when a run is resumed: its length, settings of the machine, and the opponent mixture.
@@ -91,6 +91,13 @@ class TrainConfig:
         default="", metadata={"help": "scripted level whose actions are imitated, see --ppo.kickstart-coef"}
     )
     steps: int = quantity(1_000_000, "samples", 1, 10**15, help="decisions of the learner's mechs to train on")
+    max_minutes: float = quantity(
+        0.0,
+        "minutes",
+        0,
+        10**9,
+        help="time after which the run ends, all its parts together; 0: when its steps are done",
+    )
     seed: int = quantity(
         0, "", 0, 2**32 - 1, help="seed of the weights, the maps and all random numbers"
     )  # the largest seed of NumPy's global generator, which SB3 seeds

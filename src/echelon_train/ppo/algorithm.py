@@ -131,6 +131,10 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         """Source of the labels of the kickstart loss, see `set_teacher`."""
         self.before_rollout: Callable[[], object] = lambda: None
         """Called before every rollout; any previous rollout has then been trained on."""
+        self.time_remaining: Callable[[], float] = lambda: 1.0
+        """Share of the run's time that is left. Schedules follow the smaller of this and the share of the samples."""
+        self.stopping = False
+        """Whether training ends before the next rollout."""
         if _init_setup_model:
             self._setup_model()
 
@@ -240,6 +244,10 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         self.policy.optimizer.zero_grad()
         self._observe()
         self._record(log, coefficients, explained)
+
+    def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
+        super()._update_current_progress_remaining(num_timesteps, total_timesteps)
+        self._current_progress_remaining = min(self._current_progress_remaining, self.time_remaining())
 
     def _current(self, name: str) -> Any:
         """The current value of a setting that may be a schedule."""

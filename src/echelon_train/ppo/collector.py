@@ -35,6 +35,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     _last_lstm_states: RNNStates
     _critic_lstm: bool
     before_rollout: Callable[[], object]
+    stopping: bool
     teacher: Teacher | None
 
     def _check_settings(self, num_rows: int) -> None:
@@ -78,7 +79,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     def collect_rollouts(self, env: Any, callback: BaseCallback, rollout_buffer: Any, n_rollout_steps: int) -> bool:
         """Call `before_rollout`, which may replace the environment, then collect a rollout.
 
-        Returns False if a callback stops training, in this or another process. Time steps count active rows only.
+        Returns False if a callback stops training, in this or another process. A callback that sets `stopping` at the
+        start of the rollout, in all processes, stops it before the first step. Time steps count active rows only.
         """
         self.before_rollout()
         self.policy.set_training_mode(False)
@@ -86,6 +88,8 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
         started = self.num_timesteps
         callback.on_rollout_start()
+        if self.stopping:
+            return False
         complete = self._collect(callback)
         progress = distributed.all_reduce_sum(
             torch.tensor([self.num_timesteps - started, int(not complete)], dtype=torch.float64)

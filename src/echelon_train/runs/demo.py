@@ -36,7 +36,7 @@ class DemoResult:
     filmed: Battle  # of the second evaluation
 
 
-def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: float, num_battles: int) -> DemoResult:
+def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: int) -> DemoResult:
     """Evaluate a run's initial policy, train it, and evaluate it again: same opponent, maps and action mode.
 
     Parameters
@@ -47,8 +47,6 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
         New folder for the run and the pictures.
     console
         Where to report progress.
-    max_seconds
-        Time limit of training.
     num_battles
         Battles of each evaluation, an even number.
 
@@ -76,8 +74,9 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, max_seconds: f
         )
 
     before = evaluate_policy(network_player("untrained", build_policy(config.network, config.seed), config.network))
-    console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions, at most {max_seconds:.0f} s ...")
-    training = train(config, out, console=console, max_seconds=max_seconds)
+    limit = f", at most {config.max_minutes:g} min" if config.max_minutes else ""
+    console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions{limit} ...")
+    training = train(config, out, console=console)
     console.print(f"Checkpoint: {training.checkpoint}")
     if training.interrupted:
         raise KeyboardInterrupt

@@ -33,6 +33,7 @@ from echelon_train.runs.building import build_model, make_env, make_teacher
 from echelon_train.runs.callbacks import (
     BattleStatistics,
     CheckpointCallback,
+    ClockCallback,
     CurriculumCallback,
     CurvesCallback,
     EvaluationCallback,
@@ -56,7 +57,7 @@ class TrainResult:
     checkpoint: Path  # folder of the last checkpoint
     steps: int  # samples that the policy trained on
     interrupted: bool  # by a signal
-    done: bool  # whether all of the run's steps are done
+    done: bool  # whether the run has reached its end: its steps are done, or its time is up
 
 
 class Run:
@@ -72,8 +73,6 @@ class Run:
         Name of the device to train on.
     console
         Where to print messages and draw progress.
-    max_seconds
-        Time after which it stops; None for no limit.
     should_continue
         Called after every evaluation with the samples so far and the evaluation; false ends the run. None: always true.
     initial
@@ -86,12 +85,12 @@ class Run:
         out: Path,
         device: str,
         console: Console,
-        max_seconds: float | None,
         should_continue: Callable[[int, Evaluation], bool] | None = None,
         initial: BattlePolicy | None = None,
     ) -> None:
         self._config, self._out, self._console = config, out, console
         self._should_continue = should_continue
+        self._clock = ClockCallback(config.steps, config.max_minutes)
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
         self._state_mechs = max(stage.num_mechs for stage in stages)
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
@@ -106,9 +105,10 @@ class Run:
         if self._league is not None:
             self._league.refresh(self.model.policy)
         self.model.before_rollout = self._prepare_rollout
+        self.model.time_remaining = self._clock.remaining
         self._curriculum = CurriculumCallback(config, console)
         self._statistics = BattleStatistics()
-        self._stop = StopCallback(console, max_seconds)
+        self._stop = StopCallback(console, self._clock.is_up)
         self._checkpoints = CheckpointCallback(config.checkpoint_every, self.save, lambda: self._stop.stopping)
         self._evaluations = EvaluationCallback(
             config.eval_every,
@@ -117,11 +117,11 @@ class Run:
             lambda: self._curriculum.moves,
             lambda: self._stop.stopping,
         )
-        self._progress = ProgressCallback(config.steps, self._statistics, console)
+        self._progress = ProgressCallback(config.steps, self._statistics, self._clock, console)
         self._curves = CurvesCallback(self.draw_curves)
 
     def learn(self, logger: Logger) -> TrainResult:
-        """Train until the steps are done or the run is stopped, and save. Metrics go to the logger.
+        """Train until the steps are done, the time is up or the run is stopped, and save. Metrics go to the logger.
 
         In a distributed run the metrics of battles, rollouts and evaluations are those of the first process, which
         plays the evaluations alone. Metrics of updates that are a sum or a mean over minibatches cover the samples of
@@ -136,7 +136,8 @@ class Run:
         OSError
             If the run's folder cannot be written. Earlier checkpoints stay valid, and the run can be resumed from them.
         """
-        callbacks: list[BaseCallback] = [self._statistics, self._curriculum, self._stop, self._checkpoints]
+        callbacks: list[BaseCallback] = [self._clock, self._statistics, self._curriculum, self._stop]
+        callbacks.append(self._checkpoints)
         if self._config.eval_every:
             callbacks.append(self._evaluations)
         if self._league is not None:
@@ -154,12 +155,12 @@ class Run:
                 model.learn(remaining, callback=callbacks, reset_num_timesteps=False)
             finally:
                 self._progress.close()
-            if self._stop.stopping:  # saved before the rollout that was interrupted
-                steps = self._checkpoints.saved_steps
-                return TrainResult(self._checkpoints.saved, steps, self._stop.interrupted, done=False)
+            if self._stop.stopping:  # and saved by the callback
+                return TrainResult(self._checkpoints.saved, model.num_timesteps, self._stop.interrupted, done=False)
             checkpoint = self.save(model.num_timesteps)
             if self._league is not None:
                 self._league.finish(checkpoint)
+            self._clock.record()
             model.logger.record("time/total_timesteps", model.num_timesteps, exclude="tensorboard")
             model.logger.dump(model.num_timesteps)  # the last update and evaluation
             return TrainResult(checkpoint, model.num_timesteps, self._stop.interrupted, done=True)
@@ -171,6 +172,7 @@ class Run:
         """
         tensors, values = training_state(self.model)
         values |= {
+            "clock": self._clock.state_dict(),
             "curriculum": self._curriculum.state_dict(),
             "statistics": self._statistics.state_dict(),
             "evaluations": self._evaluations.state_dict(),
@@ -202,6 +204,7 @@ class Run:
         tensors, values = rank_state(state.tensors, state.values)
         try:
             _check_same_run(values["config"], self._config)
+            self._clock.load_state_dict(values["clock"])
             self._curriculum.load_state_dict(values["curriculum"])
             self._statistics.load_state_dict(values["statistics"])
             self._evaluations.load_state_dict(values["evaluations"])
@@ -257,13 +260,14 @@ class Run:
         return self._config.opponent if self._league is None else LEAGUE
 
     def _prepare_rollout(self) -> None:
-        """Enter the next stage if that is decided, and set the reward weights of the schedules."""
+        """Enter the next stage if that is decided, and set the schedules to the present share of the run."""
         if self._config.curriculum is not None:  # the first process decides for all
             self._curriculum.load_state_dict(distributed.broadcast_object(self._curriculum.state_dict))
         if self._curriculum.advance():
             self._earlier_maps |= self._trained_maps() or frozenset()
             self._change_env()
-        remaining = 1.0 - self.model.num_timesteps / self._config.steps
+        self.model._update_current_progress_remaining(self.model.num_timesteps, self._config.steps)
+        remaining = self.model._current_progress_remaining
         rewards = self._config.reward_schedules.at(self._curriculum.config.battle.rewards, remaining)
         self.model.get_env().env_method("set_rewards", rewards)
 

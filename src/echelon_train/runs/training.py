@@ -42,7 +42,6 @@ def train(
     out: Path,
     *,
     console: Console | None = None,
-    max_seconds: float | None = None,
     wandb: str | None = None,
     should_continue: Callable[[int, Evaluation], bool] | None = None,
 ) -> TrainResult:
@@ -59,13 +58,11 @@ def train(
         Folder of the run; it must not exist, or be empty.
     console
         Where to draw the progress display; standard output by default.
-    max_seconds
-        Time after which training ends, at the end of an iteration.
     wandb
         Project of Weights & Biases to log to as well.
     should_continue
-        Called after every evaluation with the samples so far and the evaluation. If false, training ends after the next
-        rollout, as if its time were up.
+        Called after every evaluation with the samples so far and the evaluation. If false, training stops before the
+        next rollout, with a checkpoint.
 
     Raises
     ------
@@ -85,7 +82,7 @@ def train(
     first = distributed.rank() == 0
     folder = run_folder(out, config, wandb, start.ancestry) if first else contextlib.nullcontext()
     with folder, torch_threads(config.torch_threads):
-        run = Run(config, out, str(device), console or Console(), max_seconds, should_continue, start.policy)
+        run = Run(config, out, str(device), console or Console(), should_continue, start.policy)
         return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
 
 
@@ -93,27 +90,28 @@ def resume(
     run: Path,
     *,
     console: Console | None = None,
-    max_seconds: float | None = None,
     wandb: str | None = None,
     **changes: Any,
 ) -> TrainResult:
     """Continue a run from its last checkpoint, as if it had never stopped; from its start if it has none.
 
     On the CPU, with the same number of threads on the same type of processor, the result is bit for bit that of an
-    uninterrupted run. Differences that could change the result are printed to standard error.
+    uninterrupted run, unless `max_minutes` makes its schedules depend on the clock. Differences that could change the
+    result are printed to standard error.
 
     Parameters
     ----------
     run
         The run's folder.
-    console, max_seconds
+    console
         As for `train`.
     wandb
         As for `train`; by default the project that the run was logged to, if any.
     **changes
-        New values of settings in `CHANGEABLE`, by their dotted names: `steps` (schedules then refer to the new number),
-        `device`, `threads`, `torch_threads`; `maps` and, as ``**{"league.path": ...}``, the present place of the
-        directory of recipes and of the league; ``league.mixture.*``.
+        New values of settings in `CHANGEABLE`, by their dotted names: `steps` and `max_minutes`, both of the whole run
+        (schedules then refer to the new end), `device`, `threads`, `torch_threads`; `maps` and, as
+        ``**{"league.path": ...}``, the present place of the directory of recipes and of the league;
+        ``league.mixture.*``.
 
     Raises
     ------
@@ -130,12 +128,10 @@ def resume(
     read_run_config(run)  # before anything is written into a folder that holds no run
     with locked(run) if distributed.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).with_overrides(**changes)
-        return _resume(run, config, console or Console(), max_seconds, wandb or read_wandb(run))
+        return _resume(run, config, console or Console(), wandb or read_wandb(run))
 
 
-def _resume(
-    run: Path, config: TrainConfig, console: Console, max_seconds: float | None, wandb: str | None
-) -> TrainResult:
+def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None) -> TrainResult:
     """Resume a run whose lock this process holds."""
     device = resolve_device(config.device)
     if wandb is not None:
@@ -162,7 +158,7 @@ def _resume(
         return logger
 
     with torch_threads(config.torch_threads):
-        restored = Run(config, run, str(device), console, max_seconds, initial=start.policy)
+        restored = Run(config, run, str(device), console, initial=start.policy)
         return _learn(restored, begin)
 
 

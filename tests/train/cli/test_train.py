@@ -19,13 +19,13 @@ def runs(tmp_path, monkeypatch):
     def answer(out, interrupted, done):
         return SimpleNamespace(checkpoint=Path(out, "checkpoints", "7"), steps=1234, interrupted=interrupted, done=done)
 
-    def train(config, out, *, max_seconds, wandb):
-        asked.append(SimpleNamespace(config=config, out=out, max_seconds=max_seconds, wandb=wandb))
+    def train(config, out, *, wandb):
+        asked.append(SimpleNamespace(config=config, out=out, wandb=wandb))
         out.mkdir(parents=True)
-        return answer(out, config.seed == 130, config.seed != 130 and max_seconds is None)
+        return answer(out, config.seed == 130, config.seed != 130)
 
-    def resume(run, *, max_seconds, wandb, **changes):
-        asked.append(SimpleNamespace(run=run, changes=changes, max_seconds=max_seconds, wandb=wandb))
+    def resume(run, *, wandb, **changes):
+        asked.append(SimpleNamespace(run=run, changes=changes, wandb=wandb))
         return answer(run, False, True)
 
     fake.train, fake.resume = train, resume
@@ -49,7 +49,7 @@ def test_without_arguments_it_is_the_quickstart_in_the_next_free_folder(runs, ca
     assert main(["train"]) == main(["train"]) == 0
     assert [run.config for run in runs] == [load_run_config("quickstart")] * 2
     assert [run.out for run in runs] == [Path("runs/quickstart"), Path("runs/quickstart-2")]
-    assert (runs[0].max_seconds, runs[0].wandb) == (None, None)
+    assert runs[0].wandb is None
     printed = capsys.readouterr().out
     assert "Trained on 1,234 decisions.\nCheckpoint: runs/quickstart/checkpoints/7\n" in printed
     assert "--resume" not in printed
@@ -58,13 +58,6 @@ def test_without_arguments_it_is_the_quickstart_in_the_next_free_folder(runs, ca
 def test_an_interrupted_run_says_how_to_resume_it(runs, capsys):
     assert main(["train", "--seed", "130"]) == 130
     assert "Continue:   echelon train --resume runs/quickstart\n" in capsys.readouterr().out
-
-
-def test_a_run_whose_time_is_up_succeeds_and_says_how_to_resume_it(runs, capsys):
-    assert main(["train", "--max-minutes", "0.5"]) == 0
-    printed = capsys.readouterr().out
-    assert "Time limit reached after 1,234 decisions.\n" in printed
-    assert "Continue:   echelon train --resume runs/quickstart\n" in printed
 
 
 @pytest.mark.parametrize(
@@ -107,9 +100,10 @@ def test_options_override_the_run_config(runs):
         "network.normalize_observations": "true",
         "battle.rewards.death": "-5",
         "ppo.n_epochs": "4",
+        "max_minutes": "2",
     }
     assert run.config == load_run_config("skirmish", expected)
-    assert (run.max_seconds, run.wandb) == (120.0, "echelon")
+    assert run.wandb == "echelon"
 
 
 def test_a_curriculum_with_its_rule(runs):
@@ -134,7 +128,7 @@ def test_a_run_is_resumed(runs):
     elsewhere = ["--device", "cpu", "--threads", "2", "--torch-threads", "3", "--maps", "there", "--league", "here"]
     assert main(["train", "--resume", "runs/x", *elsewhere]) == 0
     first, second, third = runs
-    assert (first.run, first.changes, first.max_seconds, first.wandb) == (Path("runs/x"), {"steps": 9000}, 60.0, None)
+    assert (first.run, first.changes, first.wandb) == (Path("runs/x"), {"steps": 9000, "max_minutes": 1}, None)
     assert (second.changes, second.wandb) == ({}, "echelon")
     assert third.changes == {"device": "cpu", "threads": 2, "torch_threads": 3, "maps": "there", "league.path": "here"}
 
@@ -154,7 +148,7 @@ def test_a_run_is_resumed(runs):
         (["--scenario", "duel", "--curriculum", "duel"], "not allowed with argument"),
         (["--set", "battle.rewards.deth=3"], "did you mean 'death'"),
         (["--set", "ppo.n_epochs"], "--set: expected KEY=VALUE, got 'ppo.n_epochs'"),
-        (["--max-minutes", "0"], "--max-minutes"),
+        (["--max-minutes", "-1"], "with max_minutes=-1"),
         (["league"], "league.path: expected the folder of a league, see --league"),
         (["--role", "main"], "league.path: expected the folder of a league"),
         (["--step", "3"], "--step"),
@@ -182,7 +176,7 @@ def test_the_help_lists_every_setting(capsys, monkeypatch):
         assert re.search(rf"{flag}\s", text), setting.key
     words = " ".join(text.split())
     assert all(f"{name} {description}" in words for name, description in run_config_descriptions().items())
-    assert "--resume accepts new values of --steps, --device" in words
+    assert "--resume accepts new values of --steps, --max-minutes, --device" in words
 
 
 def test_every_setting_has_a_help_text():

@@ -14,7 +14,7 @@ from train.small import small_battle, small_run
 
 def test_the_demo_end_to_end(tmp_path, quiet):
     out = tmp_path / "demo"
-    result = run_demo(small_run(), out, quiet, max_seconds=60.0, num_battles=2)
+    result = run_demo(small_run(), out, quiet, num_battles=2)
     document = json.loads((out / "demo.json").read_text())
     for name in ("untrained", "trained"):
         assert document[name]["battles"] == 2
@@ -40,7 +40,7 @@ def test_the_demo_end_to_end(tmp_path, quiet):
 
 def test_an_odd_number_of_battles_is_refused_before_anything(tmp_path, quiet):
     with pytest.raises(ConfigError, match="battles: expected an even number"):
-        run_demo(small_run(), tmp_path / "demo", quiet, max_seconds=1.0, num_battles=3)
+        run_demo(small_run(), tmp_path / "demo", quiet, num_battles=3)
     assert not (tmp_path / "demo").exists()
 
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import signal
 
 import pytest
 
@@ -12,7 +13,7 @@ from echelon_train.runs import loggers, run
 from echelon_train.runs.folder import RUN_FILE, read_metrics
 from echelon_train.runs.plots import save_run_curves
 from echelon_train.runs.training import resume, train
-from train.resuming import QUIET, differences, resumable_run
+from train.resuming import QUIET, at_step, differences, resumable_run
 from train.small import small_evaluation
 
 
@@ -45,21 +46,23 @@ class SmallFile:
         self._file.close()
 
 
-@pytest.mark.parametrize("kept", [0, 64])
+@pytest.mark.parametrize("kept", [False, True])
 def test_no_room_for_metrics(tmp_path, monkeypatch, kept):
     """In a new run and in a resumed one."""
     whole, full = tmp_path / "whole", tmp_path / "full"
     config = resumable_run()
     train(config, whole, console=QUIET)
     if kept:
-        train(config, full, console=QUIET, max_seconds=0.0)
+        with monkeypatch.context() as patch:
+            at_step(patch, 1, lambda: signal.raise_signal(signal.SIGINT))
+            train(config, full, console=QUIET)
     with monkeypatch.context() as patch:
         patch.setattr(loggers._JSONLines, "__init__", lambda self, path: setattr(self, "file", SmallFile(path)))
         with pytest.raises(OSError, match="No space left") as caught:
             resume(full, console=QUIET) if kept else train(config, full, console=QUIET)
     assert str(full) in str(caught.value)
     assert not (full / "metrics.jsonl").read_text().endswith("\n"), "the last line is not whole"
-    assert len(read_metrics(full)) == 1
+    assert len(read_metrics(full)) == 1 + kept
     assert resume(full, console=QUIET).steps == 160
     assert differences(whole, full) == []
 

@@ -1,7 +1,6 @@
 """A run that was stopped and resumed equals one that never stopped, to the last bit."""
 
 import dataclasses
-import itertools
 import json
 import shutil
 import signal
@@ -19,6 +18,7 @@ from echelon_train.config.files import load_run_config
 from echelon_train.config.schedules import RewardSchedules, Schedule
 from echelon_train.runs import run as run_module
 from echelon_train.runs import training
+from echelon_train.runs.callbacks import clock
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.training import resume, train
 from echelon_train.vec_env import BattleVecEnv
@@ -123,20 +123,39 @@ def copied(stopped, tmp_path):
     return shutil.copytree(stopped, tmp_path / "copied")
 
 
-def test_time_is_limited_and_the_run_can_be_resumed(tmp_path, finished, monkeypatch):
-    out = tmp_path / "run"
-    config = resumable_run({"normalize_observations": True})
-    first = train(config, out, console=QUIET, max_seconds=0.0)
-    assert (first.steps, first.done) == (0, False)
-    clock = itertools.count()
+def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(tmp_path, monkeypatch):
+    """Also with a signal in the middle; every step of the environment takes a second here."""
+    now, stock = [0.0], BattleVecEnv.step_wait
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: now[0], process_time=lambda: 60.0 * now[0]))
+
+    def step_wait(self):
+        now[0] += 1.0
+        return stock(self)
+
+    monkeypatch.setattr(BattleVecEnv, "step_wait", step_wait)
+    rewards = RewardSchedules(death=Schedule(-1.0, -9.0, "linear"))
+    rate = {"learning_rate": Schedule(1e-3, 0.0, "linear")}
+    config = resumable_run(ppo=rate, reward_schedules=rewards, steps=100_000, max_minutes=1.0)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    result = train(config, whole, console=QUIET)
+    assert (result.steps, result.interrupted, result.done) == (128, False, True), "four rollouts of 16 steps"
+    now[0] = 1000.0
     with monkeypatch.context() as patch:
-        patch.setattr("echelon_train.runs.callbacks.stopping.time", SimpleNamespace(monotonic=lambda: next(clock)))
-        result = resume(out, console=QUIET, max_seconds=4.0)
-    assert (result.steps, result.interrupted, result.done) == (96, False, False)
-    result = resume(out, console=QUIET)
-    assert (result.steps, result.interrupted, result.done) == (160, False, True)
-    assert differences(finished, out) == []
-    assert [each["steps"] for each in json.loads((out / "run.json").read_text())["resumed"]] == [0, 96]
+        at_step(patch, 20, interrupt)
+        assert not train(config, parts, console=QUIET).done
+    now[0] = 5000.0
+    result = resume(parts, console=QUIET)
+    assert (result.steps, result.interrupted, result.done) == (128, False, True)
+    assert differences(whole, parts) == []
+    lines = read_metrics(parts)
+    rates = [line["train/learning_rate"] for line in lines if "train/learning_rate" in line]
+    assert rates == pytest.approx([1e-3 * (1 - seconds / 60) for seconds in (16, 32, 48, 60)])
+    assert [line["time/cpu_minutes"] for line in lines] == [16, 32, 48, 64, 64]
+    result = resume(parts, console=QUIET, max_minutes=1.5)
+    assert (result.steps, result.done) == (192, True)
+    result = resume(parts, console=QUIET, max_minutes=0.0, steps=200)
+    assert (result.steps, result.done) == (224, True)
+    assert [each["steps"] for each in json.loads((parts / "run.json").read_text())["resumed"]] == [64, 128, 192]
 
 
 def other_numbers(change):

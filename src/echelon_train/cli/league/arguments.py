@@ -118,7 +118,7 @@ def _add_playing(commands: _Commands) -> None:
         metavar="N",
         help="battles of the evaluation, an even number (default: 200)",
     )
-    add("--max-minutes", type=positive_number, metavar="X", help="time limit of training")
+    add("--max-minutes", type=positive_number, metavar="X", help="time after which training ends, whatever the steps")
     add("--out", type=Path, metavar="FOLDER", help="run folder, new or to be resumed (default: a new one in runs)")
     add = commands.add("replay", "Play a recorded match again, or film one of its battles.").add_argument
     add("match", nargs="?", metavar="MATCH", help="uuid of a match or its prefix (default: list the last matches)")

@@ -1,6 +1,7 @@
-"""Callbacks of a run: statistics, curriculum, league, progress, curves, evaluations, checkpoints, stopping."""
+"""Callbacks of a run: statistics, curriculum, league, progress, curves, evaluations, checkpoints, stopping, time."""
 
 from echelon_train.runs.callbacks.checkpointing import CheckpointCallback
+from echelon_train.runs.callbacks.clock import ClockCallback
 from echelon_train.runs.callbacks.curriculum import CurriculumCallback
 from echelon_train.runs.callbacks.curves import CurvesCallback
 from echelon_train.runs.callbacks.evaluation import EvaluationCallback
@@ -12,6 +13,7 @@ from echelon_train.runs.callbacks.stopping import StopCallback
 __all__ = [
     "BattleStatistics",
     "CheckpointCallback",
+    "ClockCallback",
     "CurriculumCallback",
     "CurvesCallback",
     "EvaluationCallback",

@@ -21,7 +21,7 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
     save
         Saves the run, given the samples that it has trained on, and returns the folder.
     stopping
-        Whether the run ends before the next rollout.
+        Whether the run ends before the next rollout, although neither its steps nor its time are over.
     """
 
     def __init__(self, every: int, save: Callable[[int], Path], stopping: Callable[[], bool]) -> None:
@@ -32,8 +32,6 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
         self._due = 0
         self.saved = Path()
         """Folder of the last checkpoint."""
-        self.saved_steps = 0
-        """Samples that its policy has trained on."""
 
     def state_dict(self) -> dict[str, Any]:
         """When the next checkpoint is due, in samples."""
@@ -51,7 +49,7 @@ class CheckpointCallback(BaseCallback):  # type: ignore[misc]
         if due:
             self._due = steps + self._every
         if due or self._stopping():
-            self.saved, self.saved_steps = self._save(steps), steps
+            self.saved = self._save(steps)
 
     def _on_step(self) -> bool:
         return True

@@ -56,7 +56,7 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
         self._due, self._best, self._best_moves = state["due"], state["best"], state["moves"]
 
     def _on_rollout_start(self) -> None:
-        if self.model.num_timesteps >= self._due and not self._stopping():
+        if self.model.num_timesteps >= self._due and not self.model.stopping:
             self._due = self.model.num_timesteps + self._every
             self._record()
 

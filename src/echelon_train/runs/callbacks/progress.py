@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from stable_baselines3.common.callbacks import BaseCallback
 
+from echelon_train.runs.callbacks.clock import ClockCallback
 from echelon_train.runs.callbacks.statistics import BattleStatistics
 
 _TREND = 12  # characters of a trend, which covers all remembered updates
@@ -66,14 +67,16 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         Samples of the whole run.
     statistics
         Source of the win rate and the return.
+    clock
+        The run's time.
     console
         Where to draw.
     """
 
-    def __init__(self, total: int, statistics: BattleStatistics, console: Console) -> None:
+    def __init__(self, total: int, statistics: BattleStatistics, clock: ClockCallback, console: Console) -> None:
         super().__init__()
         self._total = total
-        self._statistics = statistics
+        self._statistics, self._clock = statistics, clock
         self._console = console
         self._values: dict[str, deque[float]] = {shown.metric: deque(maxlen=_REMEMBERED) for shown in SHOWN}
         self._stage = ""
@@ -144,14 +147,18 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         return (after - before) / max(ended - began, 1e-9)
 
     def _seconds_left(self) -> float | None:
-        """Estimated from the mean rate so far, evaluations included."""
+        """Estimated from the mean rate so far, evaluations included; at most what is left of the run's time."""
         done: int = self.model.num_timesteps - self._start
         if not done or len(self._marks) < 2:
             return None
-        return max(self._total - self._start - done, 0) * (time.monotonic() - self._began) / done
+        seconds = (self._total - self._start - done) * (time.monotonic() - self._began) / done
+        return self._clock.seconds_left(seconds)
 
     def _share(self) -> str:
-        return f"{100 * min(self.model.num_timesteps / self._total, 1):.0f} %"
+        return f"{100 * self._clock.done(self.model.num_timesteps):.0f} %"
+
+    def _cpu(self) -> str:
+        return f"{self._clock.cpu_minutes:.0f} CPU min"
 
     def _samples(self) -> str:
         return f"{_short(self.model.num_timesteps)}/{_short(self._total)}"
@@ -163,6 +170,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             parts.append(f"{rate:,.0f}/s")
         if left is not None:
             parts.append(f"left {_clock(left)}")
+        parts.append(self._cpu())
         if self._stage:
             parts.append(self._stage)
         for shown in SHOWN:
@@ -173,13 +181,13 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
 
     def _panel(self) -> RenderableType:
         rate, left = self._rate(), self._seconds_left()
-        elapsed = _clock(time.monotonic() - self._began)
+        elapsed = f"{_clock(self._clock.seconds)}, {self._cpu()}"
         facts = Table.grid(expand=True, padding=(0, 2, 0, 0))
         facts.add_column(ratio=1)
         for _ in range(4):
             facts.add_column(justify="right", no_wrap=True)
         facts.add_row(
-            ProgressBar(total=self._total, completed=min(self.model.num_timesteps, self._total)),
+            ProgressBar(total=1.0, completed=self._clock.done(self.model.num_timesteps)),
             Text(self._share(), "bold"),
             self._samples(),
             Text("" if rate is None else f"{rate:,.0f}/s", "green"),

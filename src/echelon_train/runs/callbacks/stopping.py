@@ -1,10 +1,10 @@
-"""Early end of a run: on Ctrl-C, on SIGTERM, or when its time is up."""
+"""Early end of a run: on Ctrl-C, on SIGTERM, on request, or when its time is up."""
 
 from __future__ import annotations
 
 import signal
 import threading
-import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -17,7 +17,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopCallback(BaseCallback):  # type: ignore[misc]
-    """Ends training between two iterations after SIGINT or SIGTERM, or after a number of seconds.
+    """Ends training between two iterations after SIGINT or SIGTERM, on request, or when its time is up.
 
     A second signal ends it at once. In a distributed run all processes stop when one does. As a context manager, in the
     main thread, it installs signal handlers and restores the previous ones at the end.
@@ -26,24 +26,24 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
     ----------
     console
         Where to acknowledge a signal.
-    seconds
-        Time limit of training; None for no limit.
+    time_is_up
+        Whether the run's time is up; all processes call it at the same time.
     """
 
-    def __init__(self, console: Console, seconds: float | None = None) -> None:
+    def __init__(self, console: Console, time_is_up: Callable[[], bool]) -> None:
         super().__init__()
         self._console = console
-        self._seconds = seconds
-        self._deadline = float("inf")
+        self._time_is_up = time_is_up
+        self._ended = False
         self._previous: dict[signal.Signals, Any] = {}
         self.interrupted = False
         """Whether there was a signal."""
         self.stopping = False
-        """Whether training ends before the next rollout."""
+        """Whether training ends before the next rollout, although neither its steps nor its time are over."""
 
     def end(self) -> None:
-        """End training as if its time were up."""
-        self._deadline = float("-inf")
+        """End training before the next rollout, in all processes."""
+        self._ended = True
 
     def __enter__(self) -> StopCallback:
         """Install the signal handlers."""
@@ -67,13 +67,10 @@ class StopCallback(BaseCallback):  # type: ignore[misc]
             signal.signal(number, handler)
         self._previous = {}
 
-    def _on_training_start(self) -> None:
-        if self._seconds is not None:
-            self._deadline = time.monotonic() + self._seconds
-
     def _on_rollout_start(self) -> None:
         self.interrupted = distributed.any_true(self.interrupted)
-        self.stopping = self.interrupted or distributed.any_true(time.monotonic() >= self._deadline)
+        self.stopping = self.interrupted or distributed.any_true(self._ended)
+        self.model.stopping = self.stopping or self._time_is_up()
 
     def _on_step(self) -> bool:
-        return not self.stopping
+        return True

@@ -5,7 +5,9 @@ import pytest
 from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
+from echelon_train.runs.callbacks import clock as clocks
 from echelon_train.runs.callbacks import progress as module
+from echelon_train.runs.callbacks.clock import ClockCallback
 from echelon_train.runs.callbacks.progress import SHOWN, ProgressCallback
 
 TOTAL = 1_000_000
@@ -21,14 +23,18 @@ UPDATE = {
 class Run:
     """A run that takes a second for 1,000 samples, played by hand in rollouts of 10,000."""
 
-    def __init__(self, console, monkeypatch, start=0):
+    def __init__(self, console, monkeypatch, start=0, max_minutes=0.0):
         self.now = 0.0
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
+        time = SimpleNamespace(monotonic=lambda: self.now, process_time=lambda: 6.0 * self.now)
+        monkeypatch.setattr(module, "time", time)
+        monkeypatch.setattr(clocks, "time", time)
         self.statistics = SimpleNamespace(win_rate=None, mean_return=None)
-        self.callback = ProgressCallback(TOTAL, self.statistics, console)
+        self.clock = ClockCallback(TOTAL, max_minutes)
+        self.callback = ProgressCallback(TOTAL, self.statistics, self.clock, console)
         self.logger = Logger(None, [])
         self.model = SimpleNamespace(num_timesteps=start, logger=self.logger, get_env=lambda: None)
-        self.callback.init_callback(self.model)
+        for callback in (self.clock, self.callback):
+            callback.init_callback(self.model)
         self.callback.on_training_start({}, {})
 
     def rollout(self, before=(), after=()):
@@ -40,6 +46,7 @@ class Run:
             self.model.num_timesteps += 1000
             assert self.callback._on_step()
         self.logger.name_to_value.update(after)
+        self.clock.on_rollout_end()
         self.callback.on_rollout_end()
         self.logger.dump()
 
@@ -70,7 +77,15 @@ def test_the_panel_shows_the_run_and_its_learning_metrics(watched):
     lines = panel(watched)
     assert {len(line) for line in lines} == {80}
     text = "\n".join(lines)
-    for part in ("4 %  40k/1M  1,000/s  0:40, 16:00 left", "win rate", "43 %", "38 %", "2.10", "0.0112", "12.0 %"):
+    for part in (
+        "4 %  40k/1M  1,000/s  0:40, 4 CPU min, 16:00 left",
+        "win rate",
+        "43 %",
+        "38 %",
+        "2.10",
+        "0.0112",
+        "12.0 %",
+    ):
         assert part in text
     for part in ("9.80", "0.61", "5.0e-04", "▁█▄", "training"):
         assert part in text
@@ -100,7 +115,7 @@ def test_the_rate_is_recent_and_the_time_left_follows_the_whole_run(watched):
     watched.now += 300.0  # an evaluation
     for _ in range(5):
         watched.rollout()
-    assert "8 %  80k/1M  1,000/s  6:20, 1:12:50 left" in panel(watched)[1]
+    assert "8 %  80k/1M  1,000/s  6:20, 38 CPU min, 1:12:50 left" in panel(watched)[1]
 
 
 def test_the_panel_is_drawn_and_its_last_state_stays(monkeypatch):
@@ -125,7 +140,7 @@ def test_elsewhere_it_is_a_line_for_every_hundredth_but_no_more_than_two_a_minut
     lines = console.file.getvalue().splitlines()
     assert len(lines) == 120 // 30 + 1
     shown = "win 43 %  kl 0.0112  eval 38 %  return 2.10  entropy 9.80  ev 0.61"
-    assert lines[1] == f"  6 %  60k/1M  1,000/s  left 15:40  {shown}"
+    assert lines[1] == f"  6 %  60k/1M  1,000/s  left 15:40  5 CPU min  {shown}"
     assert lines[-1].startswith(" 12 %  120k/1M")
 
 
@@ -142,14 +157,22 @@ def test_a_resumed_run_counts_its_time_from_there(monkeypatch):
     run = Run(make_console(False), monkeypatch, start=900_000)
     for _ in range(5):
         run.rollout()
-    assert run.callback._line() == " 95 %  950k/1M  1,000/s  left 0:50"
+    assert run.callback._line() == " 95 %  950k/1M  1,000/s  left 0:50  5 CPU min"
+
+
+def test_with_a_time_limit_the_share_and_the_time_left_follow_it(monkeypatch):
+    run = Run(make_console(False), monkeypatch, max_minutes=2.0)
+    run.clock.load_state_dict({"seconds": 30.0, "cpu_seconds": 60.0})
+    for _ in range(3):
+        run.rollout()
+    assert run.callback._line() == " 50 %  30k/1M  1,000/s  left 1:00  4 CPU min"
 
 
 def test_the_last_rollout_goes_beyond_the_end(monkeypatch):
     run = Run(make_console(False), monkeypatch, start=990_000)
     run.rollout()
     run.rollout()
-    assert run.callback._line() == "100 %  1.01M/1M  1,000/s  left 0:00"
+    assert run.callback._line() == "100 %  1.01M/1M  1,000/s  left 0:00  2 CPU min"
 
 
 def test_a_terminal_without_unicode_gets_no_trends(monkeypatch):

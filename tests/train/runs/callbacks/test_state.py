@@ -32,7 +32,7 @@ class Model:
     """The part of an algorithm that callbacks use, with one battle that ends in every step."""
 
     def __init__(self, *callbacks):
-        self.env, self.num_timesteps, self.records = Env(), 0, {}
+        self.env, self.num_timesteps, self.records, self.stopping = Env(), 0, {}, False
         self.logger = SimpleNamespace(record=lambda key, value, **_: self.records.update({key: value}))
         self.callbacks = callbacks
         for callback in callbacks:
@@ -202,5 +202,5 @@ def test_checkpoints_are_counted_in_the_samples_of_all_processes():
         model.num_timesteps = steps
     model.play([])
     assert saved == [0, 20]
-    assert (callback.saved, callback.saved_steps) == (Path("20"), 20)
+    assert callback.saved == Path("20")
     assert callback.state_dict() == {"due": 40}
