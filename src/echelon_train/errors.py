@@ -17,5 +17,9 @@ class RunFolderError(TrainError):
     """A run folder is not empty, or is not a run."""
 
 
+class ProcessError(TrainError):
+    """Another process of a run has failed; the message says why."""
+
+
 class NonFiniteError(TrainError):
     """Training stopped because gradients were not finite."""

@@ -104,6 +104,9 @@ class TrainConfig:
     battles: int = quantity(
         64, "battles", 1, 10**5, help="battles stepped in parallel; a curriculum keeps battles x team size"
     )
+    processes: int = quantity(
+        1, "processes", 1, 1024, help="processes on this machine that train together, each with --battles of its own"
+    )
     threads: int = quantity(1, "threads", 1, 1024, help="threads that step the battles")
     maps: int | str = field(
         default=1500,

@@ -31,6 +31,7 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
     chunk: int
     burn_in: int
     num_timesteps: int
+    _current_progress_remaining: float
     rollout_buffer: ChunkBuffer
     _last_lstm_states: RNNStates
     _critic_lstm: bool

@@ -9,7 +9,8 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -35,18 +36,46 @@ class RunningStats(Protocol):
 
 @contextlib.contextmanager
 def process_group() -> Iterator[None]:
-    """Connect the processes that torchrun has started within the block; without torchrun it does nothing.
+    """Connect the processes that torchrun has started within the block; without torchrun it does nothing."""
+    if not torch.distributed.is_torchelastic_launched():
+        yield
+        return
+    with _connected():
+        yield
+
+
+@contextlib.contextmanager
+def local_group(rank: int, size: int, store: Path) -> Iterator[None]:
+    """Connect `size` processes on this machine within the block.
+
+    Parameters
+    ----------
+    rank
+        The rank of this process.
+    size
+        Number of processes.
+    store
+        The file that they connect through; it does not exist yet.
+    """
+    os.environ["LOCAL_RANK"] = str(rank)
+    try:
+        with _connected(rank=rank, world_size=size, init_method=store.absolute().as_uri()):
+            yield
+    finally:
+        del os.environ["LOCAL_RANK"]
+
+
+@contextlib.contextmanager
+def _connected(**arguments: Any) -> Iterator[None]:
+    """Connect processes within the block, with these arguments of torch or else torchrun's environment.
 
     CPU tensors are exchanged by Gloo, CUDA tensors by NCCL. The timeout is long because the other processes wait while
     the first one evaluates, generates maps and writes files.
     """
-    if not torch.distributed.is_torchelastic_launched():
-        yield
-        return
     cuda = torch.cuda.is_available() and torch.distributed.is_nccl_available()
     if cuda and local_rank() < torch.cuda.device_count():
         torch.cuda.set_device(local_rank())
-    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_TIMEOUT)
+    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=_TIMEOUT, **arguments)
     try:
         yield
     finally:

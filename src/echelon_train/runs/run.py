@@ -299,7 +299,7 @@ class Run:
             )
         )
         ask, steps = self._should_continue, self.model.num_timesteps
-        if ask is not None and not distributed.broadcast_object(lambda: ask(steps, found)):
+        if not distributed.broadcast_object(lambda: ask is None or ask(steps, found)):  # only the first process asks
             self._stop.end()
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import tensorboard  # noqa: F401  (SB3 would silently skip a missing one)
 from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
+from echelon_env.config.schema import ConfigError
 from echelon_train.checkpoints.checkpoint import (
     Checkpoint,
     TrainingState,
@@ -20,6 +22,7 @@ from echelon_train.checkpoints.checkpoint import (
     load_training_state,
 )
 from echelon_train.config.train import TrainConfig
+from echelon_train.errors import CheckpointError
 from echelon_train.ppo import distributed
 from echelon_train.runs.ancestry import Start, load_start
 from echelon_train.runs.device import resolve_device
@@ -33,6 +36,7 @@ from echelon_train.runs.folder import (
     run_folder,
 )
 from echelon_train.runs.loggers import check_wandb, open_logger
+from echelon_train.runs.processes import processes
 from echelon_train.runs.run import Run, TrainResult
 from echelon_train.threads import torch_threads
 
@@ -47,8 +51,9 @@ def train(
 ) -> TrainResult:
     """Train a policy, with all files of the run in the folder `out`.
 
-    In a distributed run (`distributed.process_group`) the first process writes the folder. `resume` continues a run
-    that was killed.
+    With `TrainConfig.processes` this process starts the others, which end with it. Under torchrun
+    (`distributed.process_group`) its processes train together. The first process writes the folder. `resume` continues
+    a run that was killed.
 
     Parameters
     ----------
@@ -72,17 +77,29 @@ def train(
         If Weights & Biases is requested and not installed.
     CheckpointError
         If the run cannot start from the checkpoint of `TrainConfig.init`, with the reason.
+    ConfigError
+        If torchrun has started another number of processes than `config` wants.
     RunFolderError, OSError
         If the folder cannot be used. All of these are raised before training starts.
+    ProcessError
+        If another process of the run fails.
     """
-    device = resolve_device(config.device)
+    count = distributed.world_size()
+    if count > 1 and config.processes not in (1, count):
+        raise ConfigError(f"processes: expected the {count} that torchrun has started, got {config.processes}")
+    config = dataclasses.replace(config, processes=max(count, config.processes))
+    resolve_device(config.device)
     if wandb is not None:
         check_wandb()
     start = load_start(config)
     first = distributed.rank() == 0
-    folder = run_folder(out, config, wandb, start.ancestry) if first else contextlib.nullcontext()
-    with folder, torch_threads(config.torch_threads):
-        run = Run(config, out, str(device), console or Console(), should_continue, start.policy)
+    with contextlib.ExitStack() as stack:
+        if first:
+            stack.enter_context(run_folder(out, config, wandb, start.ancestry))
+        stack.enter_context(processes(config.processes, "train", str(out), config=config.to_dict()))
+        stack.enter_context(torch_threads(config.torch_threads))
+        device = str(resolve_device(config.device))
+        run = Run(config, out, device, console or Console(), should_continue, start.policy)
         return _learn(run, lambda: open_logger(out, config, wandb=wandb) if first else Logger(None, []))
 
 
@@ -94,6 +111,8 @@ def resume(
     **changes: Any,
 ) -> TrainResult:
     """Continue a run from its last checkpoint, as if it had never stopped; from its start if it has none.
+
+    It has as many processes as before, which this one starts unless torchrun has.
 
     On the CPU, with the same number of threads on the same type of processor, the result is bit for bit that of an
     uninterrupted run, unless `max_minutes` makes its schedules depend on the clock. Differences that could change the
@@ -118,17 +137,23 @@ def resume(
     RunFolderError
         If the folder holds no run, or another process trains in it.
     CheckpointError
-        If its last checkpoint cannot be resumed from, with the reason. A run without one needs that of
-        `TrainConfig.init` again.
+        If its last checkpoint cannot be resumed from, with the reason, or torchrun has started another number of
+        processes than the run has. A run without a checkpoint needs that of `TrainConfig.init` again.
     ConfigError
         For an impossible setting.
-    DeviceError, TrainError, OSError
+    DeviceError, TrainError, OSError, ProcessError
         As for `train`.
     """
     read_run_config(run)  # before anything is written into a folder that holds no run
     with locked(run) if distributed.rank() == 0 else contextlib.nullcontext():
         config = read_run_config(run).with_overrides(**changes)
-        return _resume(run, config, console or Console(), wandb or read_wandb(run))
+        count = distributed.world_size()
+        if count > 1 and config.processes != count:
+            raise CheckpointError(
+                f"{run}: the run had {config.processes} processes and has {count} now; it needs as many as before"
+            )
+        with processes(config.processes, "resume", str(run), changes=changes):
+            return _resume(run, config, console or Console(), wandb or read_wandb(run))
 
 
 def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None) -> TrainResult:

@@ -66,11 +66,11 @@ class ClockCallback(BaseCallback):  # type: ignore[misc]
 
         Raises `ConfigError`, with nothing changed, for an invalid one.
         """
-        times = [state.get(name) for name in ("seconds", "cpu_seconds")] if isinstance(state, Mapping) else []
-        if not times or any(type(each) is not float or not 0.0 <= each < math.inf for each in times):
+        valid = isinstance(state, Mapping) and state.keys() == self.state_dict().keys()
+        if not valid or any(type(each) is not float or not 0.0 <= each < math.inf for each in state.values()):
             raise ConfigError(f"clock: expected 'seconds' and 'cpu_seconds' of at least 0, got {state!r}")
-        self._start -= times[0]
-        self._cpu_start -= times[1]
+        self._start -= state["seconds"]
+        self._cpu_start -= state["cpu_seconds"]
 
     def record(self) -> None:
         """Log the processor time; all processes call it at the same time."""

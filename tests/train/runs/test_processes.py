@@ -1,0 +1,205 @@
+"""Runs in several processes that the first one starts."""
+
+import json
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from echelon_env import ConfigError
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.errors import CheckpointError, ProcessError
+from echelon_train.league.store.registry import League
+from echelon_train.ppo import distributed
+from echelon_train.runs import processes
+from echelon_train.runs.folder import read_metrics, read_run_config
+from echelon_train.runs.training import resume, train
+from train.resuming import QUIET, differences, resumable_run
+from train.runs.two_processes import RUN, finish, start, tell, torchrun, wait_for_metrics, workers
+from train.small import small_run
+
+
+@pytest.mark.slow
+def test_it_is_the_run_that_torchrun_makes(tmp_path):
+    """And one that torchrun has started continues without it, in as many processes."""
+    arguments = [*RUN, "--eval-every", "256", "--checkpoint-every", "128"]
+    stdout = finish(start([*arguments, "--steps", "512", "--out", "ours"], tmp_path))
+    assert stdout.count("Trained on") == 1, "the first process speaks for all"
+    finish(torchrun([*arguments, "--steps", "512", "--out", "theirs"], tmp_path))
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    assert read_run_config(ours) == read_run_config(theirs)
+    assert read_run_config(theirs).processes == 2
+    assert differences(ours, theirs) == []
+    assert {file.name for file in ours.iterdir()} == {file.name for file in theirs.iterdir()}
+    for run in (ours, theirs):
+        finish(start(["--resume", run.name, "--steps", "768"], tmp_path, processes=None))
+    assert differences(ours, theirs) == []
+    assert load_checkpoint(ours).steps >= 768
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_in_all_processes_and_exits_130(tmp_path):
+    process = start([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
+    try:
+        wait_for_metrics(process, tmp_path / "run", lines=1)
+        others = workers(process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130, stderr
+    assert stdout.count("Stopping and saving") == stdout.count("Interrupted after") == 1
+    assert "Traceback" not in stderr
+    assert len(others) == 1
+    assert not any(map(runs, others))
+    finish(start(["--resume", "run", "--steps", "1"], tmp_path, processes=None))
+
+
+@pytest.mark.slow
+def test_the_others_end_with_the_first(tmp_path):
+    process = start([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
+    try:
+        wait_for_metrics(process, tmp_path / "run", lines=1)
+        [other] = workers(process)
+    finally:
+        tell([process.pid], signal.SIGKILL)
+        process.communicate()
+    deadline = time.monotonic() + 60.0
+    while runs(other) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not runs(other)
+
+
+def runs(process: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return re.search(r"^State:\s+[ZX]", Path(f"/proc/{process}/status").read_text(), re.MULTILINE) is None
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.slow
+def test_from_python_and_a_process_that_fails_ends_the_run_with_its_message(tmp_path, monkeypatch):
+    config = small_run(processes=2, eval_every=32)
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "WORKER", "train.runs.failing_worker")
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
+        with pytest.raises(ProcessError, match="process 1 of 2 failed: ValueError: broken in the worker"):
+            train(config, tmp_path / "failed", console=QUIET)
+    assert distributed.world_size() == 1
+    assert not (tmp_path / "failed").exists(), "there is no checkpoint yet"
+    result = train(config, tmp_path / "run", console=QUIET, should_continue=lambda *args: not seen.append(args))
+    assert (result.steps, result.done) == (64, True), "two processes of 16 steps of two mechs"
+    assert [steps for steps, _ in seen] == [0, 64]
+
+
+def test_torchrun_must_start_as_many_processes_as_the_run_has(tmp_path, monkeypatch):
+    train(resumable_run(steps=32), tmp_path / "run", console=QUIET)
+    monkeypatch.setattr(distributed, "world_size", lambda: 2)
+    with pytest.raises(CheckpointError, match="the run had 1 processes and has 2 now; it needs as many as before"):
+        resume(tmp_path / "run", console=QUIET)
+    with pytest.raises(ConfigError, match="processes: expected the 2 that torchrun has started, got 3"):
+        train(small_run(processes=3), tmp_path / "other", console=QUIET)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
+    arguments = [*RUN, "--steps", "256", "--eval-every", "128", "--checkpoint-every", "128"]
+    stdout = finish(start(arguments, tmp_path))
+    [run] = (tmp_path / "runs").iterdir()
+    assert stdout.count("Trained on") == 1, "one process speaks for both"
+    checkpoint = load_checkpoint(run)
+    # two processes with two battles of a mech each, 16 steps at a time; rows that are dead count for nothing
+    assert 256 <= checkpoint.steps <= 256 + 64
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    steps = [line["time/total_timesteps"] for line in lines]
+    assert steps == sorted(steps)
+    assert steps[0] > 32
+    assert "eval/win_rate" in lines[0]
+    assert {"best.json", "last.json", "run.json", "curves.png"} < {file.name for file in run.iterdir()}
+    assert checkpoint.trained_maps
+
+
+@pytest.mark.slow
+def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
+    arguments = [*RUN, "--eval-every", "0", "--checkpoint-every", "0"]
+    finish(start([*arguments, "--steps", "512", "--out", "whole"], tmp_path))
+    finish(start([*arguments, "--steps", "256", "--out", "parts"], tmp_path))
+    finish(start(["--resume", "parts", "--steps", "512"], tmp_path, processes=None))
+    whole, parts = load_checkpoint(tmp_path / "whole"), load_checkpoint(tmp_path / "parts")
+    assert whole.steps == parts.steps >= 512
+    for (name, one), two in zip(whole.policy.state_dict().items(), parts.policy.state_dict().values(), strict=True):
+        assert torch.equal(one, two), name
+    [state] = (tmp_path / "parts" / "checkpoints").glob("*/training.safetensors")
+    names = safetensors.torch.load_file(state).keys()
+    assert {"random.torch", "rank1.random.torch"} < set(names)
+
+
+@pytest.mark.slow
+def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tmp_path):
+    """With a critic that sees all, rewards that change, and the folder kept from others while it lives."""
+    arguments = [
+        *[part for part in RUN if part not in ("--scenario", "duel")],
+        *["--curriculum", "duel", "skirmish", "--window", "2", "--promote", "0", "--demote", "-1"],
+        *["--network.critic", "central", "--reward-schedules.death", "linear:-1:-9", "--steps", "2048"],
+        *["--reward-schedules.team-spirit", "linear:0:1", "--eval-every", "0", "--checkpoint-every", "256"],
+    ]
+    finish(start([*arguments, "--out", "whole"], tmp_path))
+    killed = start([*arguments, "--out", "killed"], tmp_path)
+    processes = [killed.pid]
+    try:
+        wait_for_metrics(killed, tmp_path / "killed", lines=8)
+        processes = [killed.pid, *workers(killed)]
+        tell(processes, signal.SIGSTOP)
+        refused = start(["--resume", "killed"], tmp_path, processes=None)
+        assert "another process is training in this folder" in refused.communicate(timeout=120)[1]
+        assert refused.returncode != 0
+    finally:
+        tell(processes, signal.SIGKILL)
+        killed.communicate()
+    assert 0 < load_checkpoint(tmp_path / "killed").steps < 2048 - 256
+    finish(start(["--resume", "killed"], tmp_path, processes=None))
+    assert differences(tmp_path / "whole", tmp_path / "killed") == []
+    stages = [line["curriculum/scenario"] for line in read_metrics(tmp_path / "whole") if "curriculum/scenario" in line]
+    assert list(dict.fromkeys(stages)) == ["duel", "skirmish"]
+
+
+@pytest.mark.slow
+def test_a_signal_to_torchrun_saves_in_all_processes(tmp_path):
+    process = torchrun([*RUN, "--steps", "100_000_000", "--eval-every", "0", "--out", "run"], tmp_path)
+    try:
+        wait_for_metrics(process, tmp_path / "run", lines=1)
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert "Interrupted after" in stdout, stderr
+    assert load_checkpoint(tmp_path / "run").steps > 0
+    assert "SIGKILL" not in stderr, "all ended by themselves"
+    finish(start(["--resume", "run", "--steps", "1"], tmp_path, processes=None))
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_member_of_a_league(tmp_path):
+    """It adds each snapshot once, plays against it in both processes, and continues."""
+    league = League.create(tmp_path / "league")
+    arguments = [
+        *RUN, "--league", "league", "--role", "main", "--league.snapshot-every", "128", "--eval-every", "0",
+        "--checkpoint-every", "0", "--out", "run",
+    ]  # fmt: skip
+    stdout = finish(start([*arguments, "--steps", "512"], tmp_path))
+    snapshots = [each for each in league.members() if each.kind == "main"]
+    assert [each.name for each in snapshots] == [f"main-{number}" for number in range(1, len(snapshots) + 1)]
+    assert len(snapshots) >= 3
+    assert stdout.count("League: added") == len(snapshots)
+    finish(start(["--resume", "run", "--steps", "1024"], tmp_path, processes=None))
+    members = {each.name: each.parent for each in league.members()}
+    assert members[f"main-{len(snapshots) + 1}"] == snapshots[-1].name
+    assert max(line.get("league/opponents", 0) for line in read_metrics(tmp_path / "run")) > 1
