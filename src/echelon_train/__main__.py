@@ -1,7 +1,7 @@
 """``python -m echelon_train``: the trainer's commands, also for several processes under torchrun.
 
-``torchrun --nproc-per-node 4 -m echelon_train skirmish`` is ``echelon train skirmish --processes 4``: four processes, each
-with the configured number of battles. The command ``train`` may be omitted.
+``torchrun --nproc-per-node 4 -m echelon_train skirmish`` is ``echelon train skirmish --processes 4``: four processes,
+each with the configured number of battles. The command ``train`` may be omitted.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def _run(job: dict[str, Any]) -> None:
-    """Train silently: the first process speaks for all."""
+    """Train silently: the first process prints for all."""
     folder, console = Path(job["folder"]), Console(quiet=True)
     if job["function"] == "train":
         train(TrainConfig.from_dict(job["config"]), folder, console=console)

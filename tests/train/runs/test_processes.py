@@ -20,7 +20,7 @@ from echelon_train.runs import processes
 from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, differences, resumable_run
-from train.runs.two_processes import RUN, finish, start, tell, torchrun, wait_for_metrics, workers
+from train.runs.two_processes import RUN, finish, send_signal, start, torchrun, wait_for_metrics, workers
 from train.small import small_run
 
 
@@ -29,7 +29,7 @@ def test_it_is_the_run_that_torchrun_makes(tmp_path):
     """And one that torchrun has started continues without it, in as many processes."""
     arguments = [*RUN, "--eval-every", "256", "--checkpoint-every", "128"]
     stdout = finish(start([*arguments, "--steps", "512", "--out", "ours"], tmp_path))
-    assert stdout.count("Trained on") == 1, "the first process speaks for all"
+    assert stdout.count("Trained on") == 1, "the first process prints for all"
     finish(torchrun([*arguments, "--steps", "512", "--out", "theirs"], tmp_path))
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     assert read_run_config(ours) == read_run_config(theirs)
@@ -67,7 +67,7 @@ def test_the_others_end_with_the_first(tmp_path):
         wait_for_metrics(process, tmp_path / "run", lines=1)
         [other] = workers(process)
     finally:
-        tell([process.pid], signal.SIGKILL)
+        send_signal([process.pid], signal.SIGKILL)
         process.communicate()
     deadline = time.monotonic() + 60.0
     while runs(other) and time.monotonic() < deadline:
@@ -114,9 +114,9 @@ def test_a_run_of_two_processes_leaves_one_good_folder(tmp_path):
     arguments = [*RUN, "--steps", "256", "--eval-every", "128", "--checkpoint-every", "128"]
     stdout = finish(start(arguments, tmp_path))
     [run] = (tmp_path / "runs").iterdir()
-    assert stdout.count("Trained on") == 1, "one process speaks for both"
+    assert stdout.count("Trained on") == 1, "one process prints for both"
     checkpoint = load_checkpoint(run)
-    # two processes with two battles of a mech each, 16 steps at a time; rows that are dead count for nothing
+    # two processes with two battles of a mech each, 16 steps at a time; dead rows do not count
     assert 256 <= checkpoint.steps <= 256 + 64
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     steps = [line["time/total_timesteps"] for line in lines]
@@ -144,7 +144,7 @@ def test_a_resumed_run_equals_one_that_never_stopped(tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tmp_path):
-    """With a critic that sees all, rewards that change, and the folder kept from others while it lives."""
+    """With a central critic, scheduled rewards, and a lock on the folder while it runs."""
     arguments = [
         *[part for part in RUN if part not in ("--scenario", "duel")],
         *["--curriculum", "duel", "skirmish", "--window", "2", "--promote", "0", "--demote", "-1"],
@@ -157,12 +157,12 @@ def test_a_killed_run_through_a_curriculum_resumes_as_if_it_had_never_stopped(tm
     try:
         wait_for_metrics(killed, tmp_path / "killed", lines=8)
         processes = [killed.pid, *workers(killed)]
-        tell(processes, signal.SIGSTOP)
+        send_signal(processes, signal.SIGSTOP)
         refused = start(["--resume", "killed"], tmp_path, processes=None)
         assert "another process is training in this folder" in refused.communicate(timeout=120)[1]
         assert refused.returncode != 0
     finally:
-        tell(processes, signal.SIGKILL)
+        send_signal(processes, signal.SIGKILL)
         killed.communicate()
     assert 0 < load_checkpoint(tmp_path / "killed").steps < 2048 - 256
     finish(start(["--resume", "killed"], tmp_path, processes=None))

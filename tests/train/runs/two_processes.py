@@ -69,7 +69,7 @@ def _start(command: list[str], folder: Path) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """What a run says on standard output; it must end well."""
+    """The standard output of a run, which must succeed."""
     try:
         stdout, stderr = process.communicate(timeout=300)
     finally:
@@ -84,7 +84,7 @@ def workers(process: subprocess.Popen[str]) -> list[int]:
     return [int(number) for number in children.split()]
 
 
-def tell(processes: list[int], number: signal.Signals) -> None:
+def send_signal(processes: list[int], number: signal.Signals) -> None:
     for process in processes:
         os.kill(process, number)
 
