@@ -17,7 +17,7 @@ from benchmarks.tables import Cell, Table, as_text
 from benchmarks.timing import interleaved, spread_note
 from echelon_env.opponents import PolicyLike
 from echelon_train.config.files import load_run_config
-from echelon_train.league.self_play.opponent_pool import OpponentPool
+from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.runs.building import build_model
 from echelon_train.vec_env import BattleVecEnv

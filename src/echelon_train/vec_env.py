@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
-from echelon_env.config.schema import ConfigError, check_integer
+from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
+from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
 from echelon_env.layout.observations import state_streams, stream_bounds
@@ -24,6 +25,11 @@ from echelon_train.policy import action_space, observation_space
 Infos = list[dict[str, Any]]
 Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
 """(rows, D); with a central critic a dict of ``observation`` (rows, D) and ``state`` (rows, S)."""
+
+
+Side = Literal["blue", "red", "both"]
+SIDES: tuple[Side, ...] = get_args(Side)
+"""The learner's teams; those of the engine come first, by their numbers."""
 
 
 class BattleVecEnv(VecEnv):  # type: ignore[misc]
@@ -40,12 +46,13 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     Parameters
     ----------
     config
-        The battle; it must have ``dead_agents="persist"`` and teams of equal size.
+        The battle; it must have ``dead_agents="persist"``, and teams of equal size unless the learner has one side.
     num_battles
         Battles that are stepped in parallel.
     opponent
-        The player of the other team: a scripted level, weights of several levels, or a policy, see
-        `ControlledBattles`.
+        Who plays the other team: an opponent's name, weights of several, or a policy, see `ControlledBattles`.
+    side
+        The learner's team: ``"blue"``, ``"red"``, or ``"both"``, drawn for every battle.
     seed
         Seed of all random numbers, in `TRAINING_SEEDS`.
     num_threads
@@ -59,9 +66,9 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Add the global state, for a centralised critic: observations are a dict of ``observation`` and ``state``, the
         state from the view of the learner's team.
     state_mechs
-        Number of mechs that the state has room for, even. The learner's mechs come first, the enemy's start in the
-        middle, and unused entries are 0. By default the battle's number of mechs. With the number of the largest battle
-        one critic can train on all stages of a curriculum.
+        Mechs that the state has room for, an even number: the own team's come first, the enemy's begin in the middle,
+        and what is not filled is 0. By default twice the larger team's; with that of the largest battle one critic goes
+        through a curriculum.
 
     Raises
     ------
@@ -78,6 +85,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         num_battles: int,
         *,
         opponent: PolicyLike = "novice",
+        side: Side = "both",
         seed: int = 0,
         num_threads: int = 1,
         maps: Maps = None,
@@ -86,16 +94,23 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         state_mechs: int | None = None,
     ) -> None:
         if config.dead_agents != "persist":
-            raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode lasts until the battle ends")
-        if len(config.blue) != len(config.red):
-            raise ConfigError("BattleVecEnv needs teams of equal size: the learner plays either team")
+            raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode is the battle")
+        if side not in SIDES:
+            raise ConfigError(f"side: got {side!r}{nearest_name(str(side), SIDES)}", "side")
+        if side == "both" and len(config.blue) != len(config.red):
+            raise ConfigError(
+                f"side: teams of {len(config.blue)} and {len(config.red)} mechs need a learner with one side: "
+                "expected 'blue' or 'red'",
+                "side",
+            )
         check_integer("num_battles", num_battles)
         check_seeds([seed], TRAINING_SEEDS)
         self.render_mode = None
         self.num_battles = num_battles
-        self.team_size = len(config.blue)
+        self._side = side
+        self.team_size = len(config.red if side == "red" else config.blue)
         self._regenerate = check_integer("regenerate", regenerate)
-        self._state = StateLayout(config, state_mechs) if central else None
+        self._state = StateLayout(config, self.team_size, state_mechs) if central else None
         if state_mechs is not None and not central:
             raise ConfigError("state_mechs: needs central = True")
         space: spaces.Space[Any] = observation_space()
@@ -107,6 +122,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             num_battles,
             control="team",
             opponent=opponent,
+            side=RED if side == "red" else BLUE,
             num_threads=num_threads,
             maps=training_pool(maps, config, seed),
             seed=seed,
@@ -227,7 +243,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             episode = int(self._episodes[index])
             seeds[index] = seed = training_seed(self._run_seed, index, episode)
             map_seeds[index] = training_seed(self._run_seed, index, episode - episode % self._regenerate)
-            sides[index] = learner_side(seed)
+            sides[index] = learner_side(seed) if self._side == "both" else SIDES.index(self._side)
         observations = self.battles.reset(seeds, mask, sides, map_seeds)
         self._episodes[mask] += 1
         self._lengths[mask] = 0
@@ -284,18 +300,21 @@ class StateLayout:
     Parameters
     ----------
     config
-        The battle, with teams of equal size.
+        The battle.
+    team_size
+        Mechs of the own team.
     mechs
-        Number of mechs of both teams in the padded state; by default the battle's.
+        Mechs of both teams that there is room for; by default twice the larger team's.
 
     Raises
     ------
     ConfigError
-        If the number is odd, or less than the battle's.
+        If that is no even number, or less than twice the larger team's.
     """
 
-    def __init__(self, config: BattleConfig, mechs: int | None = None) -> None:
-        room = config.num_mechs if mechs is None else check_integer("state_mechs", mechs, config.num_mechs)
+    def __init__(self, config: BattleConfig, team_size: int, mechs: int | None = None) -> None:
+        least = state_room(config)
+        room = least if mechs is None else check_integer("state_mechs", mechs, least)
         if room % 2:
             raise ConfigError(f"state_mechs: expected an even number, got {room}", "state_mechs")
         own, padded = state_streams(config.num_mechs), state_streams(room)
@@ -303,7 +322,7 @@ class StateLayout:
         self.space = spaces.Box(low, high, dtype=np.float32)
         """The space of the padded state, (S,) float32; its streams are `state_streams(mechs)`."""
         places = np.arange(config.num_mechs)
-        places[config.num_mechs // 2 :] += (room - config.num_mechs) // 2
+        places[team_size:] += room // 2 - team_size
         width = own["units"].row_width
         units = padded["units"].start + (places[:, None] * width + np.arange(width)).ravel()
         rest = [np.arange(padded[name].start, padded[name].stop) for name in ("clock", "battle_map")]
@@ -314,6 +333,11 @@ class StateLayout:
         padded = np.zeros((len(states), *self.space.shape), np.float32)
         padded[:, self._columns] = states
         return padded
+
+
+def state_room(config: BattleConfig) -> int:
+    """Mechs that the state of a battle needs room for: twice the larger team's."""
+    return 2 * max(len(config.blue), len(config.red))
 
 
 def row_of(observations: Observations, row: int) -> Observations:

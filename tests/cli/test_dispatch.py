@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from echelon_env.cli import main, plugins
+from echelon_env.cli import main
 from echelon_env.cli.dispatch import TRAIN_PACKAGES
+from echelon_env.config import plugins
 from echelon_env.evaluate.stamps import describe_machine
 
 

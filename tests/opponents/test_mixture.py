@@ -238,7 +238,7 @@ def test_a_custom_mixture_continues_to_draw():
     [
         ({"novise": 1}, "unknown opponent 'novise'; did you mean 'novice'"),
         ({3: 1}, "unknown opponent 3"),
-        ({}, "weights: expected a mapping of levels to numbers, got {}"),
+        ({}, "weights: expected a mapping of opponents to numbers, got {}"),
         ({"novice": -1}, "weights: expected a finite number of at least 0 for 'novice', got -1"),
         ({"novice": math.inf}, "got inf"),
         ({"novice": math.nan}, "got nan"),
@@ -258,7 +258,7 @@ def test_impossible_weights_are_refused_and_change_nothing(weights, message):
 
 
 def test_invalid_mappings_and_seeds_are_refused():
-    with pytest.raises(ValueError, match="weights: expected a mapping of levels to numbers, got 'novice'"):
+    with pytest.raises(ValueError, match="weights: expected a mapping of opponents to numbers, got 'novice'"):
         Mixture("novice", 0, CONFIG)
     with pytest.raises(ValueError, match="seed: expected an integer in"):
         Mixture({"novice": 1}, 2**64, CONFIG)

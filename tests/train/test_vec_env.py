@@ -288,7 +288,7 @@ def test_methods_of_vec_env():
 def test_invalid_battles_are_rejected():
     with pytest.raises(ConfigError, match="persist"):
         BattleVecEnv(make_config("duel"), 2)
-    with pytest.raises(ConfigError, match="equal size"):
+    with pytest.raises(ConfigError, match="need a learner with one side"):
         BattleVecEnv(small_battle(red=("medium", "light")), 2)
     with pytest.raises(ConfigError, match="novice"):
         BattleVecEnv(small_battle(), 2, opponent="novic")

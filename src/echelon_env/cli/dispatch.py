@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, version
 from typing import Any
 
-from echelon_env.cli import plugins
+from echelon_env.config import plugins
 from echelon_env.config.schema import ConfigError, nearest_name
 
 TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "rich", "tensorboard", "matplotlib")

@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from echelon_env.cli import plugins
 from echelon_env.cli.arguments import non_negative, positive
+from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.opponent import POLICY
+from echelon_env.config.plugins import CHECKPOINT
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match, play_match
-from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline
+from echelon_env.evaluate.players import BASELINES, ActionMode, Player, baseline, named_player
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import Suite
 from echelon_env.evaluate.tables import format_bad_actions, format_report
-
-CHECKPOINT = "checkpoint"
-"""The kind of player that loads an existing path."""
 
 Pairing = tuple[Player, Player]
 
@@ -93,12 +92,13 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     A kind of player is an entry point of the group `plugins.PLAYERS`: a function
     ``(argument, seed, action_mode=...)`` that returns a `Player`. ``KIND`` calls it with an empty argument,
     ``KIND:ARGUMENT`` with the argument. A path that exists, or whose folder exists, calls the kind `CHECKPOINT` with
-    the path: a member of a league is not a file of that path.
+    the path: a member of a league is not a file of that path. ``policy:PATH`` and names with a handicap are opponents,
+    see `named_player`.
 
     Parameters
     ----------
     name
-        One of `BASELINES`, ``KIND``, ``KIND:ARGUMENT``, or a path.
+        One of `BASELINES`, an opponent NAME[@HANDICAP], ``KIND``, ``KIND:ARGUMENT``, or a path.
     seed
         Seed of the scripted levels' choices and of the weights of untrained networks.
     action_mode
@@ -117,6 +117,8 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     kind, _, argument = name.partition(":")
     if kind not in kinds or kind == CHECKPOINT:
         kind, argument = CHECKPOINT, name
+        if not Path(name).exists() and (name.startswith(POLICY) or "@" in name):
+            return named_player(name, seed, action_mode=action_mode)
         folder = os.path.dirname(name)
         if not Path(name).exists() and not (folder and Path(folder).is_dir()):
             hint = nearest_name(name, player_names())

@@ -34,6 +34,7 @@ from echelon_env.config.catalog import (
 )
 from echelon_env.config.curriculum import Curriculum, CurriculumLike, Progress, make_curriculum
 from echelon_env.config.map import MapConfig, TerrainConfig
+from echelon_env.config.opponent import HandicapConfig, Opponent, Opponents
 from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config, scenarios
 from echelon_env.config.schema import ConfigError
 
@@ -62,9 +63,12 @@ __all__ = [
     "ConfigError",
     "Curriculum",
     "CurriculumLike",
+    "HandicapConfig",
     "MapConfig",
     "Material",
     "MechClass",
+    "Opponent",
+    "Opponents",
     "PhysicsConfig",
     "Progress",
     "RewardConfig",

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from echelon_env.config.opponent import Opponents
 from echelon_env.config.scenario import Scenario, ScenarioLike, load_scenario, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, override, quantity, to_plain
 
@@ -27,6 +28,7 @@ class Curriculum:
     """
 
     scenarios: tuple[Scenario, ...]
+    opponents: tuple[Opponents, ...] = ()  # of the stages; none: the same in all of them
     window: int = quantity(100, "battles", 1, 100_000)
     promote: float = quantity(0.7, "win rate", 0, 1)
     demote: float = quantity(0.3, "win rate", -1, 1)  # below 0: never
@@ -35,6 +37,12 @@ class Curriculum:
         check_fields(self, "")
         if not self.scenarios:
             raise ConfigError("config key 'scenarios': expected at least one scenario, got none", "scenarios")
+        if len(self.opponents) not in (0, len(self.scenarios)):
+            raise ConfigError(
+                f"config key 'opponents': expected one for each of {len(self.scenarios)} scenarios, "
+                f"got {len(self.opponents)}",
+                "opponents",
+            )
         if self.demote >= self.promote:
             raise ConfigError(
                 f"demote: expected a win rate below promote ({self.promote}), got {self.demote}", "demote", "promote"

@@ -2,7 +2,8 @@
 
 A field of a configuration is a number declared with `quantity`, a string, a choice (`Literal`), a tuple, or another
 configuration. A nested configuration whose class has a method `parse(value, key)` can also be written as a number or a
-string. Errors are `ConfigError`s that state the key, the expected value and the given one.
+string; one whose class also has `plain()` is written only as `parse` takes it. Errors are `ConfigError`s that state the
+key, the expected value and the given one.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
         if key not in names:
             raise ConfigError(f"unknown config key {path + str(key)!r}{nearest_name(str(key), names)}", path + str(key))
         current = getattr(part, key)
-        if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
+        if dataclasses.is_dataclass(current) and isinstance(value, Mapping) and not hasattr(current, "plain"):
             changes[key] = override(current, value, f"{path}{key}.")
         else:
             changes[key] = _convert(hints[key], value, path + key)
@@ -126,7 +127,7 @@ def _is_required(f: dataclasses.Field[Any]) -> bool:
 def _convert(hint: Any, value: Any, path: str) -> Any:
     """Convert plain data to a field's type: mappings to dataclasses, sequences to tuples, NumPy scalars to Python's."""
     if dataclasses.is_dataclass(hint) and not isinstance(value, typing.cast("type[Any]", hint)):
-        if hasattr(hint, "parse") and not isinstance(value, Mapping):
+        if hasattr(hint, "parse") and (hasattr(hint, "plain") or not isinstance(value, Mapping)):
             return hint.parse(value, path)
         return build(typing.cast("type[Any]", hint), value, path + ".")
     if typing.get_origin(hint) is types.UnionType and value is not None:
@@ -147,6 +148,8 @@ def _convert(hint: Any, value: Any, path: str) -> Any:
 
 def to_plain(value: Any) -> Any:
     """A configuration as nested dicts, lists and plain values."""
+    if hasattr(value, "plain"):
+        return value.plain()
     if dataclasses.is_dataclass(value):
         return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig, RewardConfig
+from echelon_env.config.opponent import Opponents
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.engine.core import BattleEngine, read_actions
@@ -61,8 +62,9 @@ class ControlledBattles:
     control
         ``"pilot"``: one mech per battle (n = 1). ``"team"``: all mechs of a team. ``"all"``: all mechs of both teams.
     opponent
-        The other team's policy: the name of a scripted level, weights of several levels (one is drawn for each
-        battle), a `Policy`, or a function from observations (R, D) to actions (R, A). Unused with control ``"all"``.
+        The other team's policy: an opponent's name, such as a scripted level, weights of several (one is drawn for
+        each battle; see `opponents.make`), a `Policy`, or a function from observations (R, D) to actions (R, A). Unused
+        with control ``"all"``.
     teammate
         The policy of the pilot's team-mates, in the same formats.
     pilot
@@ -344,21 +346,14 @@ def check_arguments(
 
 
 def _make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
-    if isinstance(policy, str):
-        if policy not in opponents.LEVELS:
-            raise ConfigError(f"unknown {role} {policy!r}{nearest_name(policy, opponents.LEVELS)}")
-        return opponents.make(policy, seed, config)
-    if isinstance(policy, Mapping):
-        try:
-            return opponents.make(policy, seed, config)
-        except ValueError as error:
-            raise ConfigError(f"{role}: {error}") from None
+    if isinstance(policy, (str, Mapping, Opponents)):
+        return opponents.make(Opponents.parse(policy, role).check_playable(role), seed, config)
     if not isinstance(policy, type):
         if isinstance(policy, Policy):
             return policy
         if callable(policy):
             return FunctionPolicy(policy)
-    expected = "a level's name, weights of levels, an object with reset and act, or a function"
+    expected = "an opponent's name, weights of several, an object with reset and act, or a function"
     raise ConfigError(f"{role}: expected {expected}, got {policy!r}")
 
 

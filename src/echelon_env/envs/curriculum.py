@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import CurriculumLike, Progress, make_curriculum
+from echelon_env.config.opponent import Opponents
 from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import check_arguments
@@ -25,13 +26,14 @@ _Env = TypeVar("_Env", BattleEnv, BattleParallelEnv)
 class _CurriculumStages(Generic[_Env]):
     """One environment for each stage. Other attributes are those of the current battle's environment."""
 
-    def __init__(self, curriculum: CurriculumLike, make: Callable[[BattleConfig], _Env]) -> None:
+    def __init__(self, curriculum: CurriculumLike, make: Callable[[BattleConfig, Opponents | None], _Env]) -> None:
         self.progress = Progress(make_curriculum(curriculum))
         """The learner's progress in the curriculum."""
         self._envs: list[_Env] = []
+        named = self.progress.curriculum.opponents
         for stage, scenario in enumerate(self.progress.curriculum.scenarios):
             try:
-                self._envs.append(make(scenario.config))
+                self._envs.append(make(scenario.config, named[stage] if named else None))
             except ConfigError as error:
                 raise ConfigError(f"stage {stage} ({scenario.name}): {error}", *error.keys) from None
         self._stage = 0  # of the current battle
@@ -98,7 +100,8 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
     Parameters
     ----------
     curriculum
-        A `Curriculum`, its dict or a sequence of scenarios; `make_curriculum` sets the rule.
+        A `Curriculum`, its dict or a sequence of scenarios; `make_curriculum` sets the rule, and the opponents of the
+        stages, if they differ.
     render_mode
         As in `BattleEnv`.
     **kwargs
@@ -114,7 +117,12 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
 
     def __init__(self, curriculum: CurriculumLike, *, render_mode: str | None = None, **kwargs: Any) -> None:
         check_arguments(kwargs, CurriculumEnv, BattleEnv)
-        super().__init__(curriculum, lambda config: BattleEnv(config, render_mode=render_mode, **kwargs))
+
+        def make(config: BattleConfig, opponent: Opponents | None) -> BattleEnv:
+            own = kwargs if opponent is None else {**kwargs, "opponent": opponent}
+            return BattleEnv(config, render_mode=render_mode, **own)
+
+        super().__init__(curriculum, make)
         self.render_mode = render_mode
         self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
         for stage, env in enumerate(self._envs):
@@ -181,7 +189,13 @@ class CurriculumParallelEnv(
         if side not in (BLUE, RED):
             raise ConfigError(f"side: expected 0 or 1, got {side!r}")
         check_arguments(kwargs, CurriculumParallelEnv, BattleParallelEnv)
-        super().__init__(curriculum, lambda config: BattleParallelEnv(config, render_mode=render_mode, **kwargs))
+
+        def make(config: BattleConfig, opponent: Opponents | None) -> BattleParallelEnv:
+            if opponent is not None:
+                raise ConfigError("all mechs are the caller's here: a curriculum has no opponents", "opponents")
+            return BattleParallelEnv(config, render_mode=render_mode, **kwargs)
+
+        super().__init__(curriculum, make)
         self._team = ("blue", "red")[side]
         self.render_mode = render_mode
         rosters = [env.config.rosters for env in self._envs]

@@ -71,8 +71,8 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         ``"pilot"``: one mech. Its death terminates the episode unless ``dead_agents="persist"``. ``"team"``: all mechs
         of a team as one agent, always with ``dead_agents="persist"``.
     opponent, teammate
-        The name of a scripted level, weights of several levels (one is drawn for each battle, see
-        `opponents.Mixture`), an object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a
+        An opponent's name, such as a scripted level, weights of several (one is drawn for each battle, see
+        `opponents.make`), an object with ``reset(mask)`` and ``act(observations)`` (see `opponents.Policy`), or a
         function from observations (R, D) of R mechs to actions (R, A).
     pilot
         Index of the pilot's mech in its team's roster.

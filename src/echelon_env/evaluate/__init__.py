@@ -5,7 +5,7 @@ statistics, which take longer to import than the rest of the package.
 """
 
 from echelon_env.evaluate.matches import Battle, Match, play, play_match
-from echelon_env.evaluate.players import BASELINES, ActionMode, BattleNoise, Player, baseline
+from echelon_env.evaluate.players import BASELINES, ActionMode, BattleNoise, Player, baseline, named_player
 from echelon_env.evaluate.seeds import (
     EVALUATION_SEEDS,
     TRAINING_SEEDS,
@@ -38,6 +38,7 @@ __all__ = [
     "format_report",
     "freeze_suite",
     "load_suite",
+    "named_player",
     "play",
     "play_match",
     "stamp",

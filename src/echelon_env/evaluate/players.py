@@ -6,6 +6,8 @@ random numbers from its `BattleNoise`, which has a stream for each battle, or de
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,10 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env import opponents
+from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.opponent import HandicapConfig, Opponent
 from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
-from echelon_env.opponents import Policy
+from echelon_env.opponents import Handicap, Policy
+from echelon_env.opponents.policy import check_mask, check_observations
 
 Floats = NDArray[np.float32]
 
@@ -83,12 +88,104 @@ class Player:
     identity: Mapping[str, str | int] = field(default_factory=dict, hash=False)
     """Plain values that distinguish players with the same name: folder, steps and weights hash of a checkpoint."""
 
+    def policy(self, config: BattleConfig, seed: int = 0) -> Policy:
+        """The player outside evaluations: a policy for any number of mechs, such as an environment's opponent.
+
+        Each row draws its random numbers from the seed and its mech's first observation of a battle. Raises ValueError
+        for a seed out of [0, 2**64).
+        """
+        return _RowPolicy(self, config, check_seed(seed))
+
 
 def check_action_mode(mode: str) -> ActionMode:
     """Return the action mode of a network. Raises ConfigError for another, with the nearest valid one."""
     if mode not in ACTION_MODES:
         raise ConfigError(f"unknown action mode {mode!r}{nearest_name(mode, ACTION_MODES)}")
     return mode
+
+
+class _RowPolicy:
+    """A player's policy for any number of rows."""
+
+    def __init__(self, player: Player, config: BattleConfig, seed: int) -> None:
+        self._player, self._config, self._seed = player, config, seed
+        self._fresh = np.zeros(0, np.bool_)  # (R,) whose battle's first decision is to come
+
+    def __repr__(self) -> str:
+        return f"{self._player.name!r} with seed {self._seed}"
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Reset the rows (R,) where the mask is true. Raises ValueError for anything else, see `check_mask`."""
+        mask = check_mask(mask, len(self._fresh))
+        if len(mask) != len(self._fresh):
+            self._begin(len(mask))
+        self._fresh[mask] = True
+        self._policy.reset(mask)
+
+    def act(self, observations: Floats) -> Floats:
+        """Actions (R, A) float32 for observations (R, D) float32. Raises ValueError for others and other rows."""
+        check_observations(observations, len(self._fresh))
+        if len(observations) != len(self._fresh):
+            self._begin(len(observations))
+        streams = list(self._noise.streams)
+        for row in np.flatnonzero(self._fresh).tolist():
+            seen = np.ascontiguousarray(observations[row], np.float32).tobytes()
+            digest = hashlib.blake2b(self._seed.to_bytes(8, "little") + seen, digest_size=8).digest()
+            streams[row] = np.random.default_rng(int.from_bytes(digest, "little"))
+        self._noise.streams = tuple(streams)
+        self._fresh[:] = False
+        return self._policy.act(observations)
+
+    def _begin(self, rows: int) -> None:
+        self._noise = BattleNoise(range(rows), [self._seed], team_size=1)
+        self._policy = self._player.make(self._config, self._noise)
+        self._policy.reset(np.ones(rows, np.bool_))
+        self._fresh = np.ones(rows, np.bool_)
+
+
+@dataclass(frozen=True)
+class _Handicapped:
+    """Makes the policies of a player with a handicap."""
+
+    make: Callable[[BattleConfig, BattleNoise], Policy]
+    handicap: HandicapConfig
+    seed: int
+
+    def __call__(self, config: BattleConfig, noise: BattleNoise) -> Handicap:
+        return Handicap(self.make(config, noise), config, self.seed, **dataclasses.asdict(self.handicap))
+
+
+def named_player(opponent: Opponent | str, seed: int = 0, *, action_mode: ActionMode = "sampled") -> Player:
+    """The player of an opponent's name, ``NAME[@HANDICAP]``; docs/opponents.md has the grammar.
+
+    Parameters
+    ----------
+    opponent
+        A scripted level or ``policy:PATH``, with or without a handicap.
+    seed
+        Of the random choices of levels and handicaps, in [0, 2**64).
+    action_mode
+        How networks act.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown name, for ``self`` and ``auto``, which are for training, and for a policy that cannot be loaded.
+    ValueError
+        For a seed out of range.
+
+    >>> named_player("expert@fire_rate=0.50").name
+    'expert@fire_rate=0.5'
+    """
+    named = Opponent.parse(opponent).check_playable()
+    if named.path is None:
+        player = baseline(named.name, seed)
+    else:
+        player = plugins.checkpoint_player(named.path, seed, action_mode=action_mode)
+    if named.handicap == HandicapConfig():
+        return player if named.path is None else dataclasses.replace(player, name=str(named))
+    make = _Handicapped(player.make, named.handicap, check_seed(seed))
+    return dataclasses.replace(player, name=str(named), make=make)
 
 
 def baseline(name: str, seed: int = 0) -> Player:

@@ -1,17 +1,17 @@
 """Scripted policies that read observations only, mixtures of them, and handicaps for any policy."""
 
-from collections.abc import Mapping
-
+from echelon_env.config.opponent import Opponents, OpponentsLike
 from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.skill import LEVELS, Skill
+from echelon_env.opponents.by_name import policy_of
 from echelon_env.opponents.handicap import Handicap
 from echelon_env.opponents.mixture import Mixture
 from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction, PolicyLike, Resumable
 from echelon_env.opponents.scripted import Scripted
-from echelon_env.opponents.skill import LEVELS, Skill
 
 
 def make(
-    level: str | Mapping[str, float],
+    opponent: OpponentsLike,
     seed: int = 0,
     config: ScenarioLike = "battle",
     *,
@@ -19,12 +19,13 @@ def make(
     aim_error: float | None = None,
     fire_rate: float | None = None,
 ) -> Policy:
-    """A scripted policy for any number of mechs.
+    """The policy of a named opponent, for any number of mechs.
 
     Parameters
     ----------
-    level
-        One of `LEVELS`, or weights of several: then a level is drawn for each battle, see `Mixture`.
+    opponent
+        A text NAME[@HANDICAP], such as one of `LEVELS` or ``"policy:runs/duel"``, or weights of several: then one is
+        drawn for each battle, see `Mixture`. docs/opponents.md has the grammar.
     seed
         Seed of the policy's random choices; the same seed gives the same actions.
     config
@@ -41,24 +42,30 @@ def make(
     Returns
     -------
     Policy
-        A `Scripted`, or a `Mixture` for weights. If any of the last three is given, even without an effect at first, it
-        is wrapped in a `Handicap`, which has them as attributes that can change at any time.
+        A `Scripted`, or a `Mixture` for weights. With a handicap, or if any of the last three is given, even without an
+        effect at first, it is wrapped in a `Handicap`, which has them as attributes that can change at any time.
 
     Raises
     ------
     ValueError
-        For an unknown name, with the nearest valid one, for invalid weights, for a number out of its range, for a
+        For an unknown name, with the nearest valid one, for invalid weights, for a number out of its range, for
+        ``self`` and ``auto``, which are for training, for a policy that cannot be loaded (all `ConfigError`), for a
         seed that is not an integer in [0, 2**64), and for an invalid configuration (`ConfigError`).
 
     >>> make("novice", seed=1)
     Scripted('novice', seed=1)
     >>> make({"novice": 3, "expert": 1})
     Mixture({'novice': 3.0, 'expert': 1.0}, seed=0)
-    >>> make("expert", fire_rate=0.5)
+    >>> make("expert@fire_rate=0.5")
     Handicap(Scripted('expert', seed=0), reaction_delay=0.0, aim_error=0.0, fire_rate=0.5)
     """
     rules = make_config(config)
-    policy = Mixture(level, seed, rules) if isinstance(level, Mapping) else Scripted(level, seed, rules)
+    named = Opponents.parse(opponent).check_playable()
+    if named.single:
+        policy = policy_of(named.single, seed, rules)
+    else:
+        others = {str(each): policy_of(each, seed, rules) for each in named.members if str(each) not in LEVELS}
+        policy = Mixture(dict(zip(named.names, named.weights, strict=True)), seed, rules, others)
     handicaps = {"reaction_delay": reaction_delay, "aim_error": aim_error, "fire_rate": fire_rate}
     given = {name: number for name, number in handicaps.items() if number is not None}
     return Handicap(policy, rules, seed, **given) if given else policy

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS
+from echelon_env.config.opponent import MAX_AIM_ERROR, MAX_DELAY
 from echelon_env.config.schema import check_seed
 from echelon_env.engine import rng
 from echelon_env.engine._jit import entry_point, integer, kernel
@@ -26,12 +27,6 @@ from echelon_env.opponents.senses import is_contact, value
 from echelon_env.storage.arrays import Kind, check_arrays, check_same, named, part_of, without
 
 Floats = NDArray[np.float32]
-
-MAX_DELAY = 10.0
-"""s, the longest reaction delay."""
-
-MAX_AIM_ERROR = math.pi
-"""Radians, the largest standard deviation of the aim. Directions are then as good as random."""
 
 _TRIGGERS = slice(Action.PRIMARY, Action.PRIMARY + len(MOUNTS))
 _COOLDOWNS = slice(Self.COOLDOWN_PRIMARY, Self.COOLDOWN_PRIMARY + len(MOUNTS))
@@ -61,53 +56,15 @@ def rotate_directions(observations: Any, keys: Any, seconds: Any, aim_error: flo
                 observations[r, aside] = clip(sine * forward + cosine * left, -1.0, 1.0)
 
 
-class Handicap:
-    """A wrapper that makes a policy weaker, by amounts that can change at any time.
+class HandicapEffects:
+    """What a handicap does to the observations and actions (R, ...) of any player's rows, whoever the player is.
 
-    With 0, 0 and 1 the wrapped policy's actions are passed on unchanged. A row's actions depend only on its own
-    observations, the seed and the wrapped policy.
-
-    Parameters
-    ----------
-    policy
-        Any policy, including trained ones.
-    config
-        The battle's configuration: the length of a decision, and the mechs' weapons.
-    seed
-        Seed of the errors.
-    reaction_delay
-        Delay of all actions in seconds of battle time, from 0 to 10, rounded to whole decisions. Until its first action
-        arrives, a mech does nothing. An action names its target by the row of the observed contact table, which may
-        hold another mech when the action arrives. If the delay increases during a battle, mechs repeat their last
-        action until later ones arrive.
-    aim_error
-        Standard deviation, in radians from 0 to pi, of the error in the observed directions of contacts. All directions
-        in the contact table are rotated by the same angle, which is drawn again every second. The rest of the
-        observation is correct. Weapons whose arc covers the target still hit: the error changes where a mech turns and
-        walks and when it holds fire.
-    fire_rate
-        Rate of fire from 0 to 1, as a share of each weapon's maximum: an autocannon with a cooldown of 0.2 s and a
-        gauss with one of 4 s both fire half as often at 0.5, and nothing fires at 0. A trigger works while the weapon
-        has been in use (cooling down, or its trigger pulled) for at most this share of the time, and again after it has
-        rested long enough, in whole decisions. The first shot is delayed by a random part of such a rest. A weapon that
-        is rarely used, because of missing targets or heat, loses less. Painters and smoke are weapons too; venting is
-        not.
-
-    Raises
-    ------
-    ValueError
-        For a number out of its range, and for a seed that is not an integer in [0, 2**64).
-    TypeError
-        For a policy without `reset` and `act`.
-
-    >>> from echelon_env import opponents
-    >>> slow = Handicap(opponents.make("expert"), BattleConfig(), reaction_delay=0.5)
-    >>> slow.reaction_delay = 0.25
+    In every decision `observe` comes before `execute`. `Handicap` does both around a policy. Parameters and errors are
+    those of `Handicap`.
     """
 
     def __init__(
         self,
-        policy: Policy,
         config: BattleConfig,
         seed: int = 0,
         *,
@@ -115,9 +72,6 @@ class Handicap:
         aim_error: float = 0.0,
         fire_rate: float = 1.0,
     ) -> None:
-        if isinstance(policy, type) or not isinstance(policy, Policy):
-            raise TypeError(f"policy: expected an object with reset and act, got {policy!r}")
-        self.policy = policy
         self.seed = check_seed(seed)
         self.reaction_delay = reaction_delay
         self.aim_error = aim_error
@@ -125,10 +79,6 @@ class Handicap:
         self._decision_seconds = config.decision_seconds
         self._cooldowns_of = _cooldowns(config)
         self._allocate(0)
-
-    def __repr__(self) -> str:
-        numbers = f"reaction_delay={self.reaction_delay}, aim_error={self.aim_error}, fire_rate={self.fire_rate}"
-        return f"Handicap({self.policy!r}, {numbers})"
 
     @property
     def reaction_delay(self) -> float:
@@ -157,35 +107,31 @@ class Handicap:
     def fire_rate(self, share: float) -> None:
         self._fire_rate = _check_number("fire_rate", share, 1.0, "(a share)")
 
-    def reset(self, mask: NDArray[np.bool_]) -> None:
-        """Reset the rows (R,) where the mask is true, also in the wrapped policy.
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._numbers()})"
 
-        Raises ValueError for an invalid mask, see `check_mask`.
-        """
+    def _numbers(self) -> str:
+        return f"reaction_delay={self.reaction_delay}, aim_error={self.aim_error}, fire_rate={self.fire_rate}"
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Reset the rows (R,) where the mask is true. Raises ValueError for anything else, see `check_mask`."""
         mask = check_mask(mask, len(self._fresh))
-        self.policy.reset(mask)
         if len(mask) != len(self._fresh):
             self._allocate(len(mask))
         self._fresh[mask] = True
         for actions in self._pending:
             actions[mask] = 0.0
 
-    def act(self, observations: Floats) -> Floats:
-        """Actions (R, A) float32 for observations (R, D) float32.
-
-        Raises ValueError for another shape, dtype or number of rows, and for a wrong shape of the wrapped policy's
-        actions.
-        """
+    def observe(self, observations: Floats) -> Floats:
+        """What the player sees of observations (R, D) float32. Raises ValueError for others and other rows."""
         check_observations(observations, len(self._fresh))
         if len(observations) != len(self._fresh):
             self._allocate(len(observations))
         self._begin(observations)
-        seen = self._apply_aim_error(observations) if self._aim_error > 0.0 else observations
-        actions = self.policy.act(seen)
-        if np.shape(actions) != (len(observations), ACTION_DIM):
-            raise ValueError(
-                f"actions of {self.policy!r}: expected shape {(len(observations), ACTION_DIM)}, got {np.shape(actions)}"
-            )
+        return self._apply_aim_error(observations) if self._aim_error > 0.0 else observations
+
+    def execute(self, observations: Floats, actions: Floats) -> Floats:
+        """What is done (R, A) of the player's actions (R, A), given the observations (R, D) before `observe`."""
         actions = self._delay(actions)
         if self._fire_rate < 1.0:
             actions = self._hold_fire(observations, actions)
@@ -248,10 +194,7 @@ class Handicap:
         return held
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Resumable`; the current handicaps and the wrapped policy's state are part of the state.
-
-        Raises `ConfigError` if the wrapped policy is not resumable.
-        """
+        """The current handicaps, and what is remembered of the rows, as plain arrays by name."""
         pending = np.zeros((len(self._pending), len(self._fresh), ACTION_DIM), np.float32)
         for number, actions in enumerate(self._pending):
             pending[number] = actions
@@ -260,25 +203,126 @@ class Handicap:
             "handicaps": np.array([self._reaction_delay, self._aim_error, self._fire_rate]),
             **{name: getattr(self, f"_{name}").copy() for name in _ROW_ARRAYS},
             "pending": pending,
+        }
+
+    def check_state(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """Raise ValueError unless arrays are the `state_arrays` of so many rows, with this seed."""
+        remembered: dict[str, Kind] = {name: ((rows, *more), dtype) for name, (more, dtype) in _ROW_ARRAYS.items()}
+        expected: dict[str, Kind] = {"seed": ((1,), np.uint64), "handicaps": ((3,), np.float64), **remembered}
+        check_arrays(repr(self), arrays, {**expected, "pending": ((None, rows, ACTION_DIM), np.float32)})
+        check_same(repr(self), "seed", self.seed, int(arrays["seed"][0]))
+        delay, error, rate = arrays["handicaps"].tolist()
+        _check_number("reaction_delay", delay, MAX_DELAY, "s")
+        _check_number("aim_error", error, MAX_AIM_ERROR, "radians")
+        _check_number("fire_rate", rate, 1.0, "(a share)")
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """Continue from `state_arrays` of so many rows. Raises ValueError, with nothing changed, for others."""
+        self.check_state(arrays, rows)
+        self.reaction_delay, self.aim_error, self.fire_rate = arrays["handicaps"].tolist()
+        for name in _ROW_ARRAYS:
+            setattr(self, f"_{name}", arrays[name].copy())
+        self._pending = deque(arrays["pending"].copy())
+
+
+class Handicap(HandicapEffects):
+    """A wrapper that makes a policy weaker, by amounts that can change at any time.
+
+    With 0, 0 and 1 the wrapped policy's actions are passed on unchanged. A row's actions depend only on its own
+    observations, the seed and the wrapped policy.
+
+    Parameters
+    ----------
+    policy
+        Any policy, including trained ones.
+    config
+        The battle's configuration: the length of a decision, and the mechs' weapons.
+    seed
+        Seed of the errors.
+    reaction_delay
+        Delay of all actions in seconds of battle time, from 0 to 10, rounded to whole decisions. Until its first action
+        arrives, a mech does nothing. An action names its target by the row of the observed contact table, which may
+        hold another mech when the action arrives. If the delay increases during a battle, mechs repeat their last
+        action until later ones arrive.
+    aim_error
+        Standard deviation, in radians from 0 to pi, of the error in the observed directions of contacts. All directions
+        in the contact table are rotated by the same angle, which is drawn again every second. The rest of the
+        observation is correct. Weapons whose arc covers the target still hit: the error changes where a mech turns and
+        walks and when it holds fire.
+    fire_rate
+        Rate of fire from 0 to 1, as a share of each weapon's maximum: an autocannon with a cooldown of 0.2 s and a
+        gauss with one of 4 s both fire half as often at 0.5, and nothing fires at 0. A trigger works while the weapon
+        has been in use (cooling down, or its trigger pulled) for at most this share of the time, and again after it has
+        rested long enough, in whole decisions. The first shot is delayed by a random part of such a rest. A weapon that
+        is rarely used, because of missing targets or heat, loses less. Painters and smoke are weapons too; venting is
+        not.
+
+    Raises
+    ------
+    ValueError
+        For a number out of its range, and for a seed that is not an integer in [0, 2**64).
+    TypeError
+        For a policy without `reset` and `act`.
+
+    >>> from echelon_env import opponents
+    >>> slow = Handicap(opponents.make("expert"), BattleConfig(), reaction_delay=0.5)
+    >>> slow.reaction_delay = 0.25
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        config: BattleConfig,
+        seed: int = 0,
+        *,
+        reaction_delay: float = 0.0,
+        aim_error: float = 0.0,
+        fire_rate: float = 1.0,
+    ) -> None:
+        if isinstance(policy, type) or not isinstance(policy, Policy):
+            raise TypeError(f"policy: expected an object with reset and act, got {policy!r}")
+        super().__init__(config, seed, reaction_delay=reaction_delay, aim_error=aim_error, fire_rate=fire_rate)
+        self.policy = policy
+
+    def __repr__(self) -> str:
+        return f"Handicap({self.policy!r}, {self._numbers()})"
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Reset the rows (R,) where the mask is true, also in the wrapped policy.
+
+        Raises ValueError for anything else, see `check_mask`.
+        """
+        super().reset(mask)
+        self.policy.reset(mask)
+
+    def act(self, observations: Floats) -> Floats:
+        """Actions (R, A) float32 for observations (R, D) float32.
+
+        Raises ValueError for others and other rows, and for another shape of the wrapped policy's actions.
+        """
+        actions = self.policy.act(self.observe(observations))
+        if np.shape(actions) != (len(observations), ACTION_DIM):
+            raise ValueError(
+                f"actions of {self.policy!r}: expected shape {(len(observations), ACTION_DIM)}, got {np.shape(actions)}"
+            )
+        return self.execute(observations, actions)
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """See `Resumable`; the current handicaps and the wrapped policy's state are part of the state.
+
+        Raises `ConfigError` if the wrapped policy is not resumable.
+        """
+        return {
+            **super().state_arrays(),
             **named("policy", check_resumable("policy", self.policy).state_arrays()),
         }
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         """See `Resumable`. Raises ValueError, also for the state of a policy with another seed."""
         own = without(arrays, "policy")
-        remembered: dict[str, Kind] = {name: ((rows, *more), dtype) for name, (more, dtype) in _ROW_ARRAYS.items()}
-        expected: dict[str, Kind] = {"seed": ((1,), np.uint64), "handicaps": ((3,), np.float64), **remembered}
-        check_arrays(repr(self), own, {**expected, "pending": ((None, rows, ACTION_DIM), np.float32)})
-        check_same(repr(self), "seed", self.seed, int(own["seed"][0]))
-        delay, error, rate = own["handicaps"].tolist()
-        _check_number("reaction_delay", delay, MAX_DELAY, "s")
-        _check_number("aim_error", error, MAX_AIM_ERROR, "radians")
-        _check_number("fire_rate", rate, 1.0, "(a share)")
+        self.check_state(own, rows)
         check_resumable("policy", self.policy).restore_arrays(part_of(arrays, "policy"), rows)
-        self.reaction_delay, self.aim_error, self.fire_rate = delay, error, rate
-        for name in _ROW_ARRAYS:
-            setattr(self, f"_{name}", own[name].copy())
-        self._pending = deque(own["pending"].copy())
+        super().restore_arrays(own, rows)
 
 
 _ROW_ARRAYS: dict[str, tuple[tuple[int, ...], type]] = {

@@ -1,10 +1,10 @@
-"""Mixtures of scripted levels: a level is drawn for every battle by weights."""
+"""Mixtures of opponents: one is drawn for every battle by weights."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,47 +13,56 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_seed, nearest_name
+from echelon_env.config.skill import LEVELS
 from echelon_env.layout.observations import STREAMS, Objective, Self
-from echelon_env.opponents.policy import check_mask, check_observations
+from echelon_env.opponents.policy import Policy, check_mask, check_observations, check_resumable
 from echelon_env.opponents.scripted import ScriptedRows
-from echelon_env.opponents.skill import LEVELS
-from echelon_env.storage.arrays import Kind
+from echelon_env.storage.arrays import Kind, named, part_of, without
 
 Floats = NDArray[np.float32]
 
 UNDRAWN = -1
-_NAMES = np.array([*LEVELS, ""])  # by index of a level, and of none
 _RADIUS = STREAMS["objective"].start + Objective.RADIUS
 _MAP = STREAMS["battle_map"].part
 
 
 class Mixture:
-    """A policy that plays each battle at one level, drawn at the start of the battle.
+    """A policy that plays each battle as one opponent, drawn at the start of the battle: a level, or one of `others`.
 
-    All mechs of a team play at the same level without communication: each draws it from the seed, the number of battles
-    that it has started, and the map and zone, which its whole team observes at the start. So rows with the same map and
-    the same number of battles have the same level. A row's actions depend only on its own observations.
+    All mechs of a team play as the same opponent without communication: each draws it from the seed, the number of
+    battles that it has started, and the map and zone, which its whole team observes at the start. So rows with the same
+    map and the same number of battles have the same opponent. A row's actions depend only on its own observations.
 
     Parameters
     ----------
     weights
-        Levels and their relative frequencies.
+        Levels and names of `others`, and their relative frequencies.
     seed
-        Seed of the drawn levels and of all random choices.
+        Seed of the draws and of the levels' random choices.
     config
         The battle's configuration.
+    others
+        Further policies by name, such as handicapped levels; each serves this mixture only.
 
     Raises
     ------
     ValueError
-        For an unknown level, with the nearest valid name, for weights that are not finite, negative or all zero, and
+        For an unknown name, with the nearest valid one, for weights that are not finite, negative or all zero, and
         for a seed that is not an integer in [0, 2**64).
 
     >>> mixture = Mixture({"novice": 3, "expert": 1}, 0, BattleConfig())
     >>> mixture.weights = {"novice": 1, "expert": 1}
     """
 
-    def __init__(self, weights: Mapping[str, float], seed: int, config: BattleConfig) -> None:
+    def __init__(
+        self,
+        weights: Mapping[str, float],
+        seed: int,
+        config: BattleConfig,
+        others: Mapping[str, Policy] = MappingProxyType({}),
+    ) -> None:
+        self._others = dict(others)
+        self._names = (*LEVELS, *self._others)
         self.weights = weights
         self.seed = check_seed(seed)
         self._rows = ScriptedRows(self.seed, config)
@@ -64,20 +73,20 @@ class Mixture:
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Levels and their weights; they can be set at any time and apply to battles that start afterwards."""
+        """Names and their weights; they can be set at any time and apply to battles that start afterwards."""
         return MappingProxyType(self._weights)
 
     @weights.setter
     def weights(self, weights: Mapping[str, float]) -> None:
-        checked = _check_weights(weights)
+        checked = _check_weights(weights, self._names)
         self._weights = checked
-        totals = np.cumsum([checked.get(level, 0.0) for level in LEVELS])
+        totals = np.cumsum([checked.get(name, 0.0) for name in self._names])
         self._shares = totals / totals[-1]
 
     @property
     def levels(self) -> NDArray[np.str_]:
-        """(R,): the level of each row's battle; empty before its first decision."""
-        names: NDArray[np.str_] = _NAMES[self._level]
+        """(R,): the name of each row's opponent in its battle, empty before its first decision."""
+        names: NDArray[np.str_] = np.array([*self._names, ""])[self._level]
         return names
 
     def reset(self, mask: NDArray[np.bool_]) -> None:
@@ -108,12 +117,23 @@ class Mixture:
             self._allocate(len(observations))
         rows = np.ascontiguousarray(observations, np.float32)
         self._draw_levels(rows)
-        return self._rows.act(rows, self._level)
+        if not self._others:
+            return self._rows.act(rows, self._level)
+        scripted = self._level < len(LEVELS)
+        seen = np.where(scripted[:, None], rows, np.float32(0.0))  # where others play, all are dead
+        actions = self._rows.act(seen, np.where(scripted, self._level, 0))
+        for number, policy in enumerate(self._others.values(), len(LEVELS)):
+            own = self._level == number
+            if own.any():
+                actions[own] = policy.act(np.where(own[:, None], rows, np.float32(0.0)))[own]
+        return actions
 
     def _allocate(self, rows: int) -> None:
-        self._level = np.full(rows, UNDRAWN, np.int64)  # (R,) index of `LEVELS`
+        self._level = np.full(rows, UNDRAWN, np.int64)  # (R,) index of the names
         self._battles = np.zeros(rows, np.int64)  # (R,) battles
         self._rows.allocate(rows)
+        for policy in self._others.values() if rows else ():
+            policy.reset(np.ones(rows, np.bool_))
 
     def _draw_levels(self, observations: Floats) -> None:
         starts = (observations[:, Self.ALIVE] > 0.0) & (self._level == UNDRAWN)
@@ -124,11 +144,24 @@ class Mixture:
             bits = int.from_bytes(hashlib.blake2b(key + shared, digest_size=8).digest(), "little")
             self._level[r] = np.searchsorted(self._shares, (bits >> 11) / 2.0**53, side="right")
         self._rows.clear(starts)
+        for number, policy in enumerate(self._others.values(), len(LEVELS)):
+            mine = starts & (self._level == number)
+            if mine.any():
+                policy.reset(mine)
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """See `Resumable`; the current weights are part of the state."""
+        """See `Resumable`; the current weights are part of the state.
+
+        Raises `ConfigError` if one of `others` is not resumable.
+        """
+        others = (check_resumable(name, policy).state_arrays() for name, policy in self._others.items())
         return {
-            "weights": np.array([self._weights.get(level, 0.0) for level in LEVELS]),
+            **{
+                name: each
+                for number, arrays in enumerate(others)
+                for name, each in named(_other(number), arrays).items()
+            },
+            "weights": np.array([self._weights.get(name, 0.0) for name in self._names]),
             "level": self._level.copy(),
             "battles": self._battles.copy(),
             **self._rows.state_arrays(),
@@ -137,29 +170,40 @@ class Mixture:
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         """See `Resumable`. Raises ValueError, also for the state of a policy with another seed."""
         further: dict[str, Kind] = {
-            "weights": ((len(LEVELS),), np.float64),
+            "weights": ((len(self._names),), np.float64),
             "level": ((rows,), np.int64),
             "battles": ((rows,), np.int64),
         }
+        others = [check_resumable(name, policy) for name, policy in self._others.items()]
+        parts = [part_of(arrays, _other(number)) for number in range(len(others))]
+        arrays = without(arrays, *map(_other, range(len(others))))
         self._rows.check_state(repr(self), arrays, rows, further)
         level, battles = arrays["level"], arrays["battles"]
-        if ((level < UNDRAWN) | (level >= len(LEVELS))).any() or (battles < 0).any():
+        if ((level < UNDRAWN) | (level >= len(self._names))).any() or (battles < 0).any():
             raise ValueError(
-                f"state of {self!r}: expected levels from {UNDRAWN} to {len(LEVELS) - 1} and counts of battles from 0, "
-                f"got {level} and {battles}"
+                f"state of {self!r}: expected levels from {UNDRAWN} to {len(self._names) - 1} and counts of battles "
+                f"from 0, got {level} and {battles}"
             )
-        weights = dict(zip(LEVELS, arrays["weights"].tolist(), strict=True))
-        self.weights = {level: weight for level, weight in weights.items() if weight != 0.0}
+        weights = dict(zip(self._names, arrays["weights"].tolist(), strict=True))
+        checked = _check_weights({name: weight for name, weight in weights.items() if weight != 0.0}, self._names)
+        for policy, part in zip(others, parts, strict=True):
+            policy.restore_arrays(part, rows)
+        self.weights = checked
         self._level, self._battles = level.copy(), battles.copy()
         self._rows.restore_arrays(arrays)
 
 
-def _check_weights(weights: Any) -> dict[str, float]:
+def _other(number: int) -> str:
+    """What the state calls one of the other policies, by its place."""
+    return f"other{number}"
+
+
+def _check_weights(weights: Any, names: Collection[str]) -> dict[str, float]:
     if not isinstance(weights, Mapping) or not weights:
-        raise ValueError(f"weights: expected a mapping of levels to numbers, got {weights!r}")
+        raise ValueError(f"weights: expected a mapping of opponents to numbers, got {weights!r}")
     for level, weight in weights.items():
-        if level not in LEVELS:
-            raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), LEVELS)}")
+        if level not in names:
+            raise ValueError(f"unknown opponent {level!r}{nearest_name(str(level), names)}")
         accepted = (int, float, np.integer, np.floating)
         if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, accepted) or not 0.0 <= weight < math.inf:
             raise ValueError(f"weights: expected a finite number of at least 0 for {level!r}, got {weight!r}")

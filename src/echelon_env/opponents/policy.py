@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from echelon_env.config.opponent import OpponentsLike
 from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM
 
@@ -40,8 +41,8 @@ class Resumable(Policy, Protocol):
 PolicyFunction = Callable[[NDArray[np.float32]], ArrayLike]
 """A policy without memory: actions (R, A) for observations (R, D)."""
 
-PolicyLike = str | Mapping[str, float] | Policy | PolicyFunction
-"""Arguments that specify a policy: a scripted level, weights of several levels, a policy, or a function."""
+PolicyLike = OpponentsLike | Policy | PolicyFunction
+"""Arguments that specify a policy: an opponent's name, weights of several opponents, a policy, or a function."""
 
 
 class FunctionPolicy:

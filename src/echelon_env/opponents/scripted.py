@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_seed, nearest_name
+from echelon_env.config.skill import LEVELS
 from echelon_env.engine._jit import entry_point
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import Self
@@ -17,7 +18,6 @@ from echelon_env.opponents.decision import decide
 from echelon_env.opponents.knowledge import Knowledge, make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, Scratch, allocate_scratch
 from echelon_env.opponents.policy import check_mask, check_observations
-from echelon_env.opponents.skill import LEVELS
 from echelon_env.storage.arrays import Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
 
 Floats = NDArray[np.float32]

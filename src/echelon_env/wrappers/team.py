@@ -9,8 +9,11 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
+from echelon_env import opponents
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.opponent import Opponents
 from echelon_env.config.schema import nearest_name
-from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyFunction
+from echelon_env.opponents.policy import FunctionPolicy, Policy, PolicyLike
 from echelon_env.wrappers.base import ParallelWrapper, ResetResult, StepResult, check_box
 
 
@@ -30,7 +33,8 @@ class TeamVersusPolicy(ParallelWrapper):
         and the same action space.
     policy
         A `Policy`, or a function from observations (R, ...) to actions (R, ...). It is reset for all rows at the start
-        of every episode.
+        of every episode. For Echelon's environments also an opponent's name or weights of several, with seed 0, see
+        `echelon_env.opponents.make`; they need the flat observations and the continuous actions.
     team
         The name of the team (the part of its agents' names before the last underscore, ``"blue"`` for ``blue_0``), or
         a collection of its agents.
@@ -40,16 +44,19 @@ class TeamVersusPolicy(ParallelWrapper):
     TypeError
         If `env` is not a `pettingzoo.ParallelEnv`, or if the policy is neither a `Policy` nor a function.
     ValueError
-        For an unknown team, a team of all agents, and unsupported spaces of the other agents. In `step` for actions of
-        the policy with a wrong shape or dtype.
+        For an unknown team or one of all agents, for an unknown opponent, and for unsupported spaces of the others.
+        In `step` for actions of the policy with a wrong shape or type.
     """
 
-    def __init__(self, env: Any, policy: Policy | PolicyFunction, team: str | Collection[Any] = "blue") -> None:
+    def __init__(self, env: Any, policy: PolicyLike, team: str | Collection[Any] = "blue") -> None:
         super().__init__(env)
-        if not (isinstance(policy, Policy) or callable(policy)):
+        config = getattr(env.unwrapped, "config", None)
+        if isinstance(policy, (str, Mapping, Opponents)) and isinstance(config, BattleConfig):
+            policy = opponents.make(policy, 0, config)
+        if not isinstance(policy, Policy) and not callable(policy):
             hint = ""
-            if isinstance(policy, str):
-                hint = f"; a scripted level's policy is echelon_env.opponents.make({policy!r}, 0, config)"
+            if isinstance(policy, (str, Mapping, Opponents)):
+                hint = "; names are opponents in Echelon's environments only"
             raise TypeError(f"policy: expected reset(mask) and act(observations), or a function, got {policy!r}{hint}")
         self._policy = policy if isinstance(policy, Policy) else FunctionPolicy(policy)
         own = _agents_of(team, env.possible_agents)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from echelon_env.cli.arguments import non_negative, positive, positive_number
+from echelon_env.config.opponent import Opponents
 from echelon_env.evaluate.tables import describe_maps, format_share
 from echelon_env.storage.atomic import free_path
 from echelon_train.config.train import TrainConfig, battle_config
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--out", type=Path, help=f"new folder for the run (default: {_DEFAULT_OUT}, or the next free name)")
     add("--minutes", type=positive_number, default=4.0, help="time limit of training (default: %(default)s)")
-    add("--opponent", default="novice", help="scripted level to beat (default: %(default)s)")
+    add("--opponent", default="novice", help="opponent to beat (default: %(default)s)")
     add("--steps", type=positive, default=400_000, help="decisions to train on (default: %(default)s)")
     add("--battles", type=positive, default=200, help="battles per evaluation, an even number (default: %(default)s)")
     add("--seed", type=non_negative, default=0, help="seed of weights and training (default: %(default)s)")
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the demonstration and print its results."""
     config = TrainConfig(
         battle=battle_config("duel"),
-        opponent=args.opponent,
+        opponent=Opponents.parse(args.opponent),
         steps=args.steps,
         max_minutes=args.minutes,
         seed=args.seed,

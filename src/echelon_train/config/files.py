@@ -106,7 +106,7 @@ def settings(part: type[Any] = TrainConfig, path: str = "") -> Iterator[Setting]
         hint, key = hints[field.name], path + field.name
         if field.name in ("battle", "curriculum"):
             continue
-        if dataclasses.is_dataclass(hint) and hint is not Schedule:
+        if dataclasses.is_dataclass(hint) and not hasattr(hint, "parse"):
             yield from settings(typing.cast("type[Any]", hint), f"{key}.")
             continue
         unit = field.metadata.get("unit", "")

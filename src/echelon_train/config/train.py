@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum, CurriculumLike, make_curriculum
+from echelon_env.config.opponent import SELF, Opponent, Opponents
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
+from echelon_env.config.skill import LEVELS
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules
@@ -83,7 +84,22 @@ class TrainConfig:
 
     battle: BattleConfig  # with a curriculum the battle of its first stage
     curriculum: Curriculum | None = None
-    opponent: str = field(default="novice", metadata={"help": "scripted level to train against"})
+    opponent: Opponents = field(
+        default=Opponents.parse("novice"),
+        metadata={"help": "opponent to train against, or a TOML table of opponents and weights (docs/opponents.md)"},
+    )
+    opponent_win_rate: float = quantity(
+        0.5, "win rate", 0.05, 0.95, help="win rate that the handicap `auto` of an opponent holds"
+    )
+    eval_opponent: Opponent | None = field(
+        default=None,
+        metadata={
+            "help": "opponent of the evaluations; by default the only opponent, or the strongest level of several"
+        },
+    )
+    side: Literal["blue", "red", "both"] = field(
+        default="both", metadata={"help": "the learner's team; both: drawn for every battle, of equal rosters"}
+    )
     init: str = field(
         default="", metadata={"help": "checkpoint, run or LEAGUE/MEMBER whose weights the run starts from"}
     )
@@ -135,14 +151,21 @@ class TrainConfig:
     league: LeagueConfig = field(default_factory=LeagueConfig)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "opponent", Opponents.parse(self.opponent))  # Python code may give a text or a dict
+        if self.eval_opponent is not None:
+            evaluated = Opponent.parse(self.eval_opponent, "eval_opponent").check_playable("eval_opponent")
+            object.__setattr__(self, "eval_opponent", evaluated)
         check_fields(self, "")
         if self.battle.dead_agents != "persist":
-            raise ConfigError("training needs dead_agents = 'persist': a row's episode lasts until the battle ends")
-        if len(self.battle.blue) != len(self.battle.red):
+            raise ConfigError("training needs dead_agents = 'persist': a row's episode is the battle")
+        if self.side == "both" and len(self.battle.blue) != len(self.battle.red):
             raise ConfigError(
-                f"training needs teams of equal size, got {len(self.battle.blue)} and {len(self.battle.red)}: "
-                "the learner plays either team"
+                f"side: teams of {len(self.battle.blue)} and {len(self.battle.red)} mechs need a learner with one "
+                "side: expected 'blue' or 'red'",
+                "side",
             )
+        if self.side != "both" and self.league.path:
+            raise ConfigError("side: in a league the learner plays both teams", "side")
         if not isinstance(self.maps, str) and not (type(self.maps) is int and 0 <= self.maps <= MAX_MAPS):
             raise ConfigError(f"maps: expected 0 to {MAX_MAPS}, or a directory of recipes, got {self.maps!r}", "maps")
         stages = 1 if self.curriculum is None else len(self.curriculum.scenarios)
@@ -152,9 +175,6 @@ class TrainConfig:
             raise ConfigError("maps: the stages of a curriculum have different maps; expected a number of maps", "maps")
         if self.eval_battles % 2:
             raise ConfigError(f"eval_battles: expected an even number, got {self.eval_battles}", "eval_battles")
-        if ":" not in self.opponent and self.opponent not in opponents.LEVELS:
-            hint = nearest_name(self.opponent, opponents.LEVELS)
-            raise ConfigError(f"unknown opponent {self.opponent!r}{hint}", "opponent")
         if bool(self.teacher) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
             raise ConfigError("teacher: expected one exactly if ppo.kickstart_coef is above 0", "teacher")
         if self.ppo.auxiliary_coef and not self.network.auxiliary:
@@ -174,9 +194,35 @@ class TrainConfig:
         if self.curriculum is None:
             return self
         battle = self.curriculum.scenarios[index].config
-        rows = self.battles * len(self.battle.blue)
-        battles = max(1, round(rows / len(battle.blue)))
-        return dataclasses.replace(self, battle=battle, battles=battles, curriculum=None)
+        opponent = self.curriculum.opponents[index] if self.curriculum.opponents else self.opponent
+        stage = dataclasses.replace(self, battle=battle, opponent=opponent, curriculum=None)
+        battles = max(1, round(self.battles * self.team_size / stage.team_size))
+        return dataclasses.replace(stage, battles=battles)
+
+    @property
+    def team_size(self) -> int:
+        """Mechs of the learner's team."""
+        return len(self.battle.red if self.side == "red" else self.battle.blue)
+
+    @property
+    def enemy_size(self) -> int:
+        """Mechs of the opponent's team."""
+        return self.battle.num_mechs - self.team_size
+
+    @property
+    def evaluation_opponent(self) -> Opponent:
+        """The opponent of the evaluations: `eval_opponent`, or one that follows from `opponent`.
+
+        That is a single one, without the handicap ``auto``; else the strongest level that is named, without its
+        handicap, and ``expert`` where none is.
+        """
+        if self.eval_opponent is not None:
+            return self.eval_opponent
+        single = self.opponent.single
+        if single is not None and single.name != SELF:
+            return Opponent(single.name) if single.auto else single
+        named = [each.name for each in self.opponent.members]
+        return Opponent(next((level for level in [*LEVELS][::-1] if level in named), "expert"))
 
     def with_overrides(self, **changes: Any) -> TrainConfig:
         """The configuration of a resumed run. `changes` are values of `CHANGEABLE` settings; None changes nothing.

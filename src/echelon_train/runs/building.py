@@ -26,13 +26,6 @@ def training_maps(config: TrainConfig) -> MapPool | None:
     return pool
 
 
-def _mixture(text: str) -> PolicyLike:
-    """WORK IN PROGRESS: replaced by the grammar of opponents."""
-    if ":" not in text:
-        return text
-    return {name: float(weight) for name, weight in (part.split(":") for part in text.split(","))}
-
-
 def make_env(
     config: TrainConfig, moves: int = 0, state_mechs: int | None = None, opponent: PolicyLike | None = None
 ) -> BattleVecEnv:
@@ -47,13 +40,14 @@ def make_env(
     state_mechs
         Mechs that fit into the global state of a central critic; those of the battle by default.
     opponent
-        The opponent, by default the run's scripted level.
+        The policy of the other team; by default the run's opponents as the environments make them.
     """
     central = config.network.critic == "central"
     return BattleVecEnv(
         config.battle,
         config.battles,
-        opponent=_mixture(config.opponent) if opponent is None else opponent,
+        opponent=config.opponent if opponent is None else opponent,
+        side=config.side,
         seed=distributed.rank_seed(config.seed) + moves * 2**32,  # beyond any run's seed
         num_threads=config.threads,
         maps=training_maps(config),
@@ -77,7 +71,7 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
 def _fewest_rows(config: TrainConfig) -> int:
     """Learner mechs of the stage with the fewest, because all stages have the same batch size."""
     stages = 1 if config.curriculum is None else len(config.curriculum.scenarios)
-    return min(stage.battles * len(stage.battle.blue) for stage in map(config.stage, range(stages)))
+    return min(stage.battles * stage.team_size for stage in map(config.stage, range(stages)))
 
 
 def build_model(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from echelon_env.evaluate import Battle, Player, baseline
+from echelon_env.evaluate import Battle, Player, named_player
 from echelon_env.evaluate.film import film_battle
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
@@ -66,7 +66,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
         console.print(f"Evaluating the {player.name} policy: {num_battles} battles on unseen maps ...")
         return evaluate(
             player,
-            config.opponent,
+            config.evaluation_opponent,
             config.battle,
             num_battles=num_battles,
             seed=EVALUATION_SEED,
@@ -75,7 +75,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
 
     before = evaluate_policy(network_player("untrained", build_policy(config.network, config.seed), config.network))
     limit = f", at most {config.max_minutes:g} min" if config.max_minutes else ""
-    console.print(f"Training against {config.opponent!r}: {config.steps:,} decisions{limit} ...")
+    console.print(f"Training against '{config.opponent}': {config.steps:,} decisions{limit} ...")
     training = train(config, out, console=console)
     console.print(f"Checkpoint: {training.checkpoint}")
     if training.interrupted:
@@ -86,9 +86,9 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
     curve, film = out / "learning_curve.png", out / "battle.gif"
     evaluations = [(0, before), (training.steps, after)]
-    save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against {config.opponent!r}")
+    save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against '{config.opponent}'")
     filmed = max(after.match.battles, key=lambda battle: battle.outcome)  # the first battle won, if any
     console.print(f"Filming battle {filmed.number} ...")
-    opponent = baseline(config.opponent, EVALUATION_SEED)
+    opponent = named_player(config.evaluation_opponent, EVALUATION_SEED)
     film_battle(film, trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
     return DemoResult(before, after, training, curve, film, filmed)

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.opponent import Opponent
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_env.evaluate import Match, Player, baseline, evaluation_seed, play_match
+from echelon_env.evaluate import Match, Player, evaluation_seed, named_player, play_match
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval, wilson
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A match of a policy against a scripted level, on maps that follow from a seed."""
+    """A match of a policy against an opponent, on maps that follow from a seed."""
 
     match: Match
     seed: int
@@ -70,16 +71,16 @@ class Evaluation:
 
 
 def evaluate(
-    player: Player, opponent: str, config: BattleConfig, *, num_battles: int, seed: int, num_threads: int = 1
+    player: Player, opponent: Opponent | str, config: BattleConfig, *, num_battles: int, seed: int, num_threads: int = 1
 ) -> Evaluation:
-    """Play against a scripted level on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
+    """Play against a named opponent on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
 
     Parameters
     ----------
     player
         The player to evaluate.
     opponent
-        Name of the level.
+        Its name, see `echelon_env.evaluate.named_player`.
     config
         The battle.
     num_battles
@@ -98,7 +99,8 @@ def evaluate(
     """
     check_battles(num_battles)
     seeds = [evaluation_seed(seed, index) for index in range(num_battles // 2)]
-    match = play_match(player, baseline(opponent, seed), config, seeds, scenario="evaluation", num_threads=num_threads)
+    rival = named_player(opponent, seed)
+    match = play_match(player, rival, config, seeds, scenario="evaluation", num_threads=num_threads)
     known = player.trained_maps
     if known is None:
         return Evaluation(match, seed, None, None)

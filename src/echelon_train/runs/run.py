@@ -38,6 +38,7 @@ from echelon_train.runs.callbacks import (
     CurvesCallback,
     EvaluationCallback,
     LeagueCallback,
+    OpponentsCallback,
     ProgressCallback,
     StopCallback,
 )
@@ -45,6 +46,7 @@ from echelon_train.runs.evaluation import Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
 from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.tensor_files import weights_of
+from echelon_train.vec_env import state_room
 
 LEAGUE = "league"
 """The opponent that a checkpoint names for a policy that trained in a league."""
@@ -92,18 +94,20 @@ class Run:
         self._should_continue = should_continue
         self._clock = ClockCallback(config.steps, config.max_minutes)
         stages = (config.battle,) if config.curriculum is None else (s.config for s in config.curriculum.scenarios)
-        self._state_mechs = max(stage.num_mechs for stage in stages)
+        self._state_mechs = max(map(state_room, stages))
         self._earlier_maps: frozenset[str] = frozenset()  # content hashes of the maps of earlier stages
         self._best: int | None = None  # samples of the checkpoint with the best evaluation
         self._pending: _Pending = {}  # metrics that a restored run had recorded but not yet written
-        self._league = None
+        self._league = self._opponents = None
         if config.league.path:
             self._league = LeagueCallback(config, device, self.save, lambda: find_checkpoint(out), console)
-        opponents = None if self._league is None else self._league.opponents
+            opponents = self._league.opponents
+        else:
+            self._opponents = OpponentsCallback(device)
+            opponents = self._opponents.enter(config.stage(0))
         env = make_env(config.stage(0), state_mechs=self._state_mechs, opponent=opponents)
         self.model = build_model(config, env, device, initial)
-        if self._league is not None:
-            self._league.refresh(self.model.policy)
+        self._refresh_opponents()
         self.model.before_rollout = self._prepare_rollout
         self.model.time_remaining = self._clock.remaining
         self._curriculum = CurriculumCallback(config, console)
@@ -140,8 +144,7 @@ class Run:
         callbacks.append(self._checkpoints)
         if self._config.eval_every:
             callbacks.append(self._evaluations)
-        if self._league is not None:
-            callbacks.append(self._league)
+        callbacks += [each for each in (self._league, self._opponents) if each is not None]
         callbacks.append(self._curves)
         callbacks.append(self._progress)  # last, because it shows what the others have recorded
         model = self.model
@@ -180,6 +183,7 @@ class Run:
             "best": self._best,
             "earlier_maps": sorted(self._earlier_maps),
             "league": None if self._league is None else self._league.state_dict(),
+            "opponents": None if self._opponents is None else self._opponents.state_dict(),
             "pending": _written(self.model.logger),
             "config": self._config.to_dict(),
         }
@@ -234,11 +238,15 @@ class Run:
             raise CheckpointError(f"weights: missing or unknown: {', '.join(sorted(theirs.keys() ^ ours.keys())[:4])}")
         for name, tensor in ours.items():
             tensor.copy_(theirs[name])
-        if self._league is not None:
-            self._league.refresh(self.model.policy)
+        self._refresh_opponents()
         restore_training_state(self.model, tensors, values)
         if self._league is not None:
             self._league.load_state_dict(values["league"])  # last, because new battles above have drawn opponents
+        if self._opponents is not None:
+            try:
+                self._opponents.load_state_dict(values["opponents"])
+            except (KeyError, ValueError) as error:
+                raise CheckpointError(f"training state: opponents: {error}") from error
 
     def draw_curves(self) -> None:
         """Draw the metrics written so far; a picture that cannot be drawn is reported, and does not stop the run."""
@@ -257,7 +265,12 @@ class Run:
     @property
     def _opponent(self) -> str:
         """The opponent in training, as a checkpoint names it."""
-        return self._config.opponent if self._league is None else LEAGUE
+        return str(self._curriculum.config.opponent) if self._league is None else LEAGUE
+
+    def _refresh_opponents(self) -> None:
+        for callback in (self._league, self._opponents):
+            if callback is not None:
+                callback.refresh(self.model.policy)
 
     def _prepare_rollout(self) -> None:
         """Enter the next stage if that is decided, and set the schedules to the present share of the run."""
@@ -274,7 +287,10 @@ class Run:
     def _change_env(self) -> None:
         config, moves = self._curriculum.config, self._curriculum.moves
         self.model.get_env().close()
-        env = make_env(config, moves, self._state_mechs)
+        assert self._opponents is not None  # in a league there is no curriculum
+        opponents = self._opponents.enter(config, moves)
+        self._refresh_opponents()
+        env = make_env(config, moves, self._state_mechs, opponents)
         self.model.replace_env(env)
         self.model.set_teacher(make_teacher(config, env, moves))
         self.model.policy.set_battle(config.battle)
@@ -291,7 +307,7 @@ class Run:
         found = distributed.broadcast_object(
             lambda: evaluate(
                 network_player("policy", self.model.policy, self._config.network, trained_maps=trained_maps),
-                self._config.opponent,
+                self._curriculum.config.evaluation_opponent,
                 self._curriculum.config.battle,
                 num_battles=self._config.eval_battles,
                 seed=validation_seed(self._config.seed),

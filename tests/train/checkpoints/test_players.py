@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from echelon_env import make_config, opponents
+from echelon_env import BattleEnv, make_config, opponents
 from echelon_env.config.schema import ConfigError
-from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, play_match
+from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, named_player, play_match
 from echelon_env.evaluate.players import ACTION_MODES, ActionMode
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.spaces.actions import BLOCKS
 from echelon_env.storage.atomic import write_json
@@ -253,3 +254,16 @@ def test_a_folder_with_another_players_name_needs_a_path(finished_run, tmp_path,
     for path in (name, Path(name)):
         with pytest.raises(CheckpointError, match=f"name of another player; for the folder write './{name}'"):
             checkpoint_player(path)
+
+
+def test_a_checkpoint_is_an_opponent_in_environments_and_evaluations(finished_run):
+    """By its name; the same seed gives the same battle."""
+    name = f"policy:{finished_run}@fire_rate=0.5"
+    env, seen = BattleEnv("duel", opponent={name: 1, f"policy:{finished_run}": 1}), []
+    for _ in range(2):
+        env.reset(seed=3)
+        seen.append([env.step(np.zeros(ACTION_DIM, np.float32))[0] for _ in range(30)])
+    np.testing.assert_array_equal(*seen)
+    assert (named_player(name).name, named_player(name).action_mode) == (name, "sampled")
+    match = play_match(named_player(name), baseline("idle"), make_config("duel", max_steps=8), SEEDS[:1], scenario="x")
+    assert len(match.battles) == 2

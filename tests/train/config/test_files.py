@@ -38,7 +38,7 @@ def test_a_file_sets_battle_network_and_ppo(write):
     )
     config = load_run_config(path)
     assert config.battle == make_config(battle_config("skirmish"), max_steps=100, rewards={"death": -5.0})
-    assert (config.opponent, config.steps, config.battles, config.network.width) == ("trivial", 20_000_000, 32, 64)
+    assert (str(config.opponent), config.steps, config.battles, config.network.width) == ("trivial", 20_000_000, 32, 64)
     assert config.ppo.learning_rate == Schedule(7e-4, 7e-5, "linear")
     assert config.ppo.clip_range == Schedule.constant(0.1)
     assert load_run_config(str(path)) == config
@@ -70,7 +70,7 @@ def test_overrides_are_toml_values_or_strings():
         "battle.banned_weapons": '["gauss"]',
     }
     config = load_run_config("quickstart", overrides)
-    assert (config.steps, config.opponent, config.device, config.maps) == (2_000_000, "trivial", "cpu", "recipes")
+    assert (config.steps, str(config.opponent), config.device, config.maps) == (2_000_000, "trivial", "cpu", "recipes")
     assert config.ppo.learning_rate == Schedule(1e-3, 1e-5, "cosine")
     assert config.ppo.ent_coef == Schedule.constant(0.02)
     assert (config.ppo.normalize_returns, config.network.encoder) == (False, "flat")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.config.skill import LEVELS
 from echelon_env.evaluate import BASELINES
-from echelon_env.opponents.skill import LEVELS
 from echelon_train.cli.league.output import plural, print_result
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League

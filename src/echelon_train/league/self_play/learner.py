@@ -19,8 +19,8 @@ from echelon_train.league.matchmaking.roles import SELF, choose_opponents, shoul
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.members import Member, check_name, read_candidate
 from echelon_train.league.store.registry import League
-from echelon_train.policy import BattlePolicy, build_policy
-from echelon_train.tensor_files import weights_of
+from echelon_train.opponents.pool import frozen_copy
+from echelon_train.policy import BattlePolicy
 
 _MOST_SNAPSHOTS = 999_999
 
@@ -74,12 +74,7 @@ class LeagueLearner:
         self._members = [each for each in members if each.state == "active" and _plays_in_training(each)]
         self._ratings = self.league.ratings()
         self._update_candidates()
-        if self._self is None:
-            self._self = build_policy(policy.network)
-            self._self.set_training_mode(False)
-        present = weights_of(policy)
-        for name, tensor in weights_of(self._self).items():
-            tensor.copy_(present[name])
+        self._self = frozen_copy(policy, self._self)
 
     def draw(self, count: int) -> Sequence[str]:
         """The opponents of the next `count` battles. Raises `ConfigError` if there is no candidate."""

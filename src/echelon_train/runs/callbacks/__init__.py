@@ -1,4 +1,4 @@
-"""Callbacks of a run: statistics, curriculum, league, progress, curves, evaluations, checkpoints, stopping, time."""
+"""Callbacks of a run, one in each module."""
 
 from echelon_train.runs.callbacks.checkpointing import CheckpointCallback
 from echelon_train.runs.callbacks.clock import ClockCallback
@@ -6,6 +6,7 @@ from echelon_train.runs.callbacks.curriculum import CurriculumCallback
 from echelon_train.runs.callbacks.curves import CurvesCallback
 from echelon_train.runs.callbacks.evaluation import EvaluationCallback
 from echelon_train.runs.callbacks.league import LeagueCallback
+from echelon_train.runs.callbacks.opponents import OpponentsCallback
 from echelon_train.runs.callbacks.progress import ProgressCallback
 from echelon_train.runs.callbacks.statistics import BattleStatistics
 from echelon_train.runs.callbacks.stopping import StopCallback
@@ -18,6 +19,7 @@ __all__ = [
     "CurvesCallback",
     "EvaluationCallback",
     "LeagueCallback",
+    "OpponentsCallback",
     "ProgressCallback",
     "StopCallback",
 ]

@@ -14,8 +14,8 @@ from echelon_env.evaluate import training_seed
 from echelon_train.config.train import TrainConfig
 from echelon_train.league.matchmaking.roles import SELF
 from echelon_train.league.self_play.learner import LeagueLearner
-from echelon_train.league.self_play.opponent_pool import OpponentPool
 from echelon_train.league.store.registry import League
+from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import distributed
 from echelon_train.runs.callbacks.statistics import finished_battles

@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from echelon_env.cli import main
+from echelon_env.config.skill import LEVELS
 from echelon_env.evaluate import evaluation_seed
-from echelon_env.opponents.skill import LEVELS
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.store.periods import LeagueSettings

@@ -243,8 +243,11 @@ def test_rows_stay_about_the_same(battles, expected):
             "expected the battle of the curriculum's first stage",
         ),
         (lambda: staged_run(make_curriculum(["duel"])), "persist"),
-        (lambda: staged_run(training_curriculum(["duel", UNEVEN])), r"stage 1 \(stage 1\): .*equal size, got 1 and 2"),
-        (lambda: small_run(battle=UNEVEN), "equal size, got 1 and 2"),
+        (
+            lambda: staged_run(training_curriculum(["duel", UNEVEN])),
+            r"stage 1 \(stage 1\): .*teams of 1 and 2 mechs need a learner",
+        ),
+        (lambda: small_run(battle=UNEVEN), "teams of 1 and 2 mechs need a learner"),
         (lambda: small_run(curriculum=["duel"]), "curriculum"),
         (lambda: TrainConfig.from_dict(small_run().to_dict() | {"curriculum": {"promot": 1}}), "curriculum.promot"),
         (lambda: TrainConfig.from_dict(small_run().to_dict() | {"curriculum": 3}), "curriculum"),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from echelon_env import opponents
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.config.train import NetworkConfig, battle_config
-from echelon_train.league.self_play.opponent_pool import OpponentPool
-from echelon_train.league.self_play.policy_batch import SLOT_COST, slot_length
+from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
+from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.vec_env import BattleVecEnv
@@ -93,7 +93,7 @@ def test_each_battle_is_played_by_its_opponent_alone():
         observations, actions, seed = what
         torch.manual_seed(seed)
         in_play = list(dict.fromkeys(NETWORKS[name] for name in names if name in NETWORKS))
-        noise = {network: torch.randn(rows + 1, RAW_DIM) for network in pool._batches if network in in_play}
+        noise = {network: torch.randn(rows + 1, RAW_DIM) for network in in_play}
         for name in set(names):
             mine = np.repeat([each == name for each in names], team)
             if name in scripted:

@@ -16,6 +16,9 @@ COMMANDS = "echelon.commands"
 PLAYERS = "echelon.players"
 """Entry-point group of kinds of players: a name, and a function as described in `tournament.make_player`."""
 
+CHECKPOINT = "checkpoint"
+"""The kind of player that a path is."""
+
 _OWN = "echelon-env"  # the distribution of this package
 
 
@@ -46,6 +49,22 @@ def load(point: EntryPoint) -> Any:
         return point.load()
     except Exception as error:  # an import can raise anything
         raise broken(point, f"{type(error).__name__}: {error}") from error
+
+
+def checkpoint_player(path: str, seed: int, *, action_mode: str = "sampled") -> Any:
+    """The `echelon_env.evaluate.Player` of a checkpoint's path, from the package that declares the kind `CHECKPOINT`.
+
+    Raises ConfigError where no package does, where its extra is not installed, and for a path without a checkpoint.
+    """
+    kinds = declared(PLAYERS)
+    if CHECKPOINT not in kinds:
+        raise ConfigError(f"{path}: no installed package plays checkpoints")
+    try:
+        return load(kinds[CHECKPOINT])(path, seed, action_mode=action_mode)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f'{path}: to play a checkpoint install the trainer: pip install "{_OWN}[train]" ({error})'
+        ) from None
 
 
 def broken(point: EntryPoint, reason: str) -> ConfigError:

@@ -1,0 +1,250 @@
+"""Opponents by name: the grammar of everything that names the players of the other team.
+
+An opponent is a text ``NAME[@HANDICAP]``. ``NAME`` is a scripted level, ``policy:PATH`` (a checkpoint, a run or
+LEAGUE/MEMBER), or ``self``, the learner as it is now. ``HANDICAP`` is ``key=value[,key=value]`` with the keys of
+`HandicapConfig`, or ``auto``, which holds the learner near a win rate. ``self`` and ``auto`` exist in training only.
+Several opponents are a mapping of such texts to weights.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from echelon_env.config.schema import ConfigError, check_fields, nearest_name, quantity
+from echelon_env.config.skill import LEVELS
+
+SELF, POLICY, AUTO = "self", "policy:", "auto"
+
+MAX_DELAY = 10.0
+"""s, the longest reaction delay."""
+
+MAX_AIM_ERROR = math.pi
+"""Radians, the largest standard deviation of the aim: directions are then as good as random."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandicapConfig:
+    """The numbers of a handicap, see `echelon_env.opponents.Handicap`. Raises `ConfigError` for one out of range.
+
+    >>> str(HandicapConfig(fire_rate=0.5, reaction_delay=1))
+    'fire_rate=0.5,reaction_delay=1'
+    """
+
+    fire_rate: float = quantity(1.0, "(a share)", 0, 1)
+    reaction_delay: float = quantity(0.0, "s", 0, MAX_DELAY)
+    aim_error: float = quantity(0.0, "radians", 0, MAX_AIM_ERROR)
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+
+    def __str__(self) -> str:
+        given = {each.name: (getattr(self, each.name), each.default) for each in dataclasses.fields(self)}
+        return ",".join(f"{name}={_number(value)}" for name, (value, default) in given.items() if value != default)
+
+    @classmethod
+    def parse(cls, text: str) -> HandicapConfig:
+        """The inverse of `str`. Raises `ConfigError`."""
+        names = [each.name for each in dataclasses.fields(cls)]
+        numbers: dict[str, float] = {}
+        for part in text.split(","):
+            name, equals, number = part.partition("=")
+            if not equals:
+                raise ConfigError(f"expected {AUTO!r} or key=value[,key=value], got {text!r}")
+            if name not in names:
+                raise ConfigError(f"unknown handicap {name!r}{nearest_name(name, names)}")
+            if name in numbers:
+                raise ConfigError(f"{name} is given twice")
+            try:
+                numbers[name] = float(number)
+            except ValueError:
+                raise ConfigError(f"{name}: expected a number, got {number!r}") from None
+        return cls(**numbers)
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """A player by name, with its handicap. Raises `ConfigError` for an unknown name, with the nearest valid one.
+
+    >>> Opponent.parse("expert@fire_rate=0.75")
+    Opponent(name='expert', handicap=HandicapConfig(fire_rate=0.75, reaction_delay=0.0, aim_error=0.0), auto=False)
+    >>> str(Opponent.parse("policy:runs/duel@auto"))
+    'policy:runs/duel@auto'
+    """
+
+    name: str
+    handicap: HandicapConfig = field(default_factory=HandicapConfig)
+    auto: bool = False
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        if self.auto and self.handicap != HandicapConfig():
+            raise ConfigError(f"{self.name}: expected {AUTO!r} or the numbers of a handicap, got both")
+
+    def __str__(self) -> str:
+        handicap = AUTO if self.auto else str(self.handicap)
+        return f"{self.name}@{handicap}" if handicap else self.name
+
+    @property
+    def path(self) -> str | None:
+        """The path of a ``policy:PATH``, else None."""
+        return self.name.removeprefix(POLICY) if self.name.startswith(POLICY) else None
+
+    @classmethod
+    def parse(cls, value: Any, key: str = "opponent") -> Opponent:
+        """The inverse of `str`; an `Opponent` as it is. Raises `ConfigError`, naming the configuration's `key`."""
+        if isinstance(value, Opponent):
+            return value
+        if not isinstance(value, str):
+            raise ConfigError(f"{key}: unknown opponent {value!r}: expected NAME[@HANDICAP]", key)
+        try:
+            name, handicap = _split(value)
+            if handicap in ("", AUTO):
+                return cls(name, auto=bool(handicap))
+            return cls(name, HandicapConfig.parse(handicap))
+        except ConfigError as error:
+            place = "" if str(error).startswith("unknown opponent") else f"{value!r}: "
+            raise ConfigError(f"{key}: {place}{error}", key) from None
+
+    def plain(self) -> str:
+        """The opponent as `parse` takes it."""
+        return str(self)
+
+    def check_playable(self, key: str = "opponent") -> Opponent:
+        """The opponent. Raises `ConfigError` for one of training: ``self``, and the handicap ``auto``."""
+        if self.name == SELF:
+            raise ConfigError(f"{key}: {SELF!r} is for training only; outside it name a 'policy:PATH'", key)
+        if self.auto:
+            raise ConfigError(f"{key}: '{self}' is for training only; elsewhere give '{self.name}@fire_rate=X'", key)
+        return self
+
+
+@dataclass(frozen=True)
+class Opponents:
+    """One opponent or several with weights, in the order of strength of the levels. `parse` makes one.
+
+    >>> both = Opponents.parse({"expert@auto": 1, "novice": 3})
+    >>> str(both), both.single
+    ('{novice = 3, "expert@auto" = 1}', None)
+    >>> Opponents.parse("novice").single
+    Opponent(name='novice', handicap=HandicapConfig(fire_rate=1.0, reaction_delay=0.0, aim_error=0.0), auto=False)
+    """
+
+    members: tuple[Opponent, ...]
+    weights: tuple[float, ...]  # above 0; 1 of a single one
+
+    @property
+    def single(self) -> Opponent | None:
+        """The opponent if there is only one."""
+        return self.members[0] if len(self.members) == 1 else None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The texts of the opponents."""
+        return tuple(map(str, self.members))
+
+    def plain(self) -> str | dict[str, float]:
+        """The opponents as `parse` takes them, fit for JSON."""
+        return self.names[0] if self.single else dict(zip(self.names, self.weights, strict=True))
+
+    def __str__(self) -> str:
+        if self.single:
+            return self.names[0]
+        names = (name if name.isalnum() and name.isascii() else _quoted(name) for name in self.names)
+        return f"{{{', '.join(f'{name} = {_number(w)}' for name, w in zip(names, self.weights, strict=True))}}}"
+
+    @classmethod
+    def parse(cls, value: Any, key: str = "opponent") -> Opponents:
+        """Opponents from a text, from a mapping of texts to weights, or from a mapping written as a TOML table.
+
+        Raises `ConfigError`, naming the configuration's `key`.
+        """
+        if isinstance(value, Opponents):
+            return value
+        if isinstance(value, str) and value.startswith("{"):
+            value = _read_table(value, key)
+        if not isinstance(value, Mapping):
+            opponent = Opponent.parse(value, key)
+            return cls((opponent,), (1.0,))
+        if not value:
+            raise ConfigError(f"{key}: weights: expected a mapping of opponents to numbers, got {{}}", key)
+        weights: dict[Opponent, float] = {}
+        for text, weight in value.items():
+            opponent = Opponent.parse(text, key)
+            if opponent in weights:
+                raise ConfigError(f"{key}: '{opponent}' is named twice", key)
+            weights[opponent] = _check_weight(text, weight, key)
+        chosen = sorted((each for each, weight in weights.items() if weight), key=_rank)
+        if not chosen or not math.isfinite(sum(weights.values())):
+            raise ConfigError(f"{key}: weights: expected a finite sum above 0, got {dict(value)}", key)
+        return cls(tuple(chosen), tuple(weights[each] for each in chosen) if len(chosen) > 1 else (1.0,))
+
+    def check_playable(self, key: str = "opponent") -> Opponents:
+        """The opponents. Raises `ConfigError` as `Opponent.check_playable` does."""
+        for opponent in self.members:
+            opponent.check_playable(key)
+        return self
+
+
+OpponentsLike = str | Mapping[str, float] | Opponents
+"""What stands for opponents: a text, weights by text, or `Opponents`."""
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Name and handicap of a text; a path may hold an @ that begins no handicap."""
+    name, at, handicap = text.rpartition("@")
+    if not at or (text.startswith(POLICY) and handicap != AUTO and "=" not in handicap):
+        return text, ""
+    if not handicap:
+        raise ConfigError(f"expected {AUTO!r} or key=value[,key=value] after the @, got nothing")
+    return name, handicap
+
+
+def _check_name(name: Any) -> None:
+    valid = (*LEVELS, SELF, f"{POLICY}PATH")
+    if not isinstance(name, str) or not (name in (*LEVELS, SELF) or name.startswith(POLICY)):
+        raise ConfigError(f"unknown opponent {name!r}{nearest_name(str(name), valid)}")
+    if name == POLICY or not name.isprintable():
+        raise ConfigError(f"{name!r}: expected {POLICY}PATH with the path of a checkpoint, a run or LEAGUE/MEMBER")
+    if _split(name) != (name, ""):
+        raise ConfigError(f"{name!r}: expected a path without an @ that looks like a handicap")
+
+
+def _check_weight(text: Any, weight: Any, key: str) -> float:
+    accepted = (int, float, np.integer, np.floating)
+    if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, accepted) or not 0.0 <= weight < math.inf:
+        raise ConfigError(f"{key}: weights: expected a finite number of at least 0 for {text!r}, got {weight!r}", key)
+    return float(weight)
+
+
+def _read_table(text: str, key: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        raise ConfigError(
+            f'{key}: expected a TOML table of weights, such as {{expert = 3, "novice@auto" = 1}} with quotes around '
+            f"names that hold other characters than letters, got {text}",
+            key,
+        ) from None
+
+
+def _rank(opponent: Opponent) -> tuple[int, str]:
+    levels = list(LEVELS)
+    return levels.index(opponent.name) if opponent.name in LEVELS else len(levels), str(opponent)
+
+
+def _number(value: float) -> str:
+    """The shortest text with the same value."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML; the names of opponents are printable."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,91 @@
+"""The opponents of a run without a league: win rates, automatic handicaps, and the learner as its own opponent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from echelon_env.config.opponent import POLICY, SELF
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import TrainError
+from echelon_train.league.store.policies import find_policy
+from echelon_train.opponents.pool import OpponentPool, frozen_copy
+from echelon_train.opponents.weighted import WeightedOpponents
+from echelon_train.policy import BattlePolicy
+from echelon_train.ppo import distributed
+from echelon_train.runs.callbacks.statistics import finished_battles
+
+
+class OpponentsCallback(BaseCallback):  # type: ignore[misc]
+    """Keeps the opponents of the present stage, logs the results against each, and copies the learner's weights.
+
+    The copy that plays as ``self`` is renewed before every rollout.
+
+    Parameters
+    ----------
+    device
+        Device that policies run on.
+    """
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self._device = device
+        self._learner: BattlePolicy | None = None
+
+    def enter(self, config: TrainConfig, moves: int = 0) -> OpponentPool:
+        """The opponents of a plain run or a stage, after so many changes of the stage. The counts restart."""
+        self._config = config
+        seed = distributed.rank_seed(config.seed) + moves * 2**32
+        self._opponents = WeightedOpponents(config.opponent, seed, config.opponent_win_rate)
+        self._pool = OpponentPool(
+            config.battle,
+            self._opponents.draw,
+            self._load,
+            player=self._opponents.player,
+            team_size=config.enemy_size,
+            seed=seed,
+            device=self._device,
+        )
+        for opponent in config.opponent.members:
+            if opponent.path is not None:
+                find_policy(opponent.path)  # one that is missing fails here, not in the middle of the run
+        return self._pool
+
+    def refresh(self, policy: BattlePolicy) -> None:
+        """Copy the policy's weights to the learner as its own opponent, if it is one."""
+        if any(each.name == SELF for each in self._config.opponent.members):
+            self._learner = frozen_copy(policy, self._learner)
+            self._pool.refresh(SELF)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Of the `WeightedOpponents`."""
+        return self._opponents.state_dict()
+
+    def load_state_dict(self, state: Any) -> None:
+        """Restore a `state_dict`. Raises `ConfigError` for an invalid one."""
+        self._opponents.load_state_dict(state)
+
+    def _load(self, player: str) -> BattlePolicy:
+        if player != SELF:
+            return load_checkpoint(find_policy(player.removeprefix(POLICY))).policy
+        if self._learner is None:
+            raise TrainError("the learner's weights have not been copied yet")
+        return self._learner
+
+    def _on_rollout_start(self) -> None:
+        self.refresh(self.model.policy)
+
+    def _on_step(self) -> bool:
+        changed = [
+            self._opponents.record(infos[0]["opponent"], infos[0]["outcome"])
+            for infos in finished_battles(self.training_env, self.locals["infos"])
+        ]
+        if any(changed):
+            self._pool.update_handicaps()
+        return True
+
+    def _on_rollout_end(self) -> None:
+        for name, value in self._opponents.metrics().items():
+            self.logger.record(f"opponent/{name}", value)

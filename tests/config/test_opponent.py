@@ -1,0 +1,86 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from echelon_env import ConfigError
+from echelon_env.config import Curriculum, HandicapConfig, Opponent, Opponents, make_curriculum
+from echelon_env.config.opponent import MAX_AIM_ERROR, MAX_DELAY, SELF
+from echelon_env.config.skill import LEVELS
+
+PATHS = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1, max_size=30).filter(
+    lambda path: "=" not in path and not path.endswith("@auto") and not path.endswith("@")
+)
+HANDICAPS = st.builds(
+    HandicapConfig,
+    fire_rate=st.floats(0, 1),
+    reaction_delay=st.floats(0, MAX_DELAY),
+    aim_error=st.floats(0, MAX_AIM_ERROR),
+)
+NAMES = st.sampled_from([*LEVELS, SELF]) | PATHS.map(lambda path: f"policy:{path}")
+OPPONENTS = st.builds(Opponent, NAMES, HANDICAPS) | st.builds(lambda name: Opponent(name, auto=True), NAMES)
+WEIGHTS = st.dictionaries(OPPONENTS.map(str), st.floats(0.001, 1e6), min_size=1, max_size=6)
+
+
+@given(OPPONENTS)
+def test_the_text_of_an_opponent_means_that_opponent(opponent):
+    assert Opponent.parse(str(opponent)) == opponent
+
+
+@given(WEIGHTS)
+def test_the_text_and_the_plain_data_of_opponents_mean_those_opponents(weights):
+    opponents = Opponents.parse(weights)
+    assert Opponents.parse(str(opponents)) == opponents
+    assert Opponents.parse(json.loads(json.dumps(opponents.plain(), sort_keys=True))) == opponents
+
+
+def test_a_path_may_hold_an_at_sign():
+    opponent = Opponent.parse("policy:/home/me@work/run@fire_rate=0.50")
+    assert (opponent.path, str(opponent)) == ("/home/me@work/run", "policy:/home/me@work/run@fire_rate=0.5")
+
+
+def test_the_order_and_weights_of_zero_do_not_count():
+    given = Opponents.parse({"self": 1, "expert": 2, "novice@auto": 3, "trivial": 0})
+    assert given.names == ("novice@auto", "expert", "self")
+    assert Opponents.parse({"expert": 7, "novice": 0}).plain() == "expert"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("novise", "opponent: unknown opponent 'novise'; did you mean 'novice'"),
+        (3, "unknown opponent 3"),
+        ("policy:", "expected policy:PATH with the path"),
+        ("expert@", "expected 'auto' or key=value"),
+        ("expert@ato", "expected 'auto' or key=value"),
+        ("expert@fire_rat=1", "unknown handicap 'fire_rat'; did you mean 'fire_rate'"),
+        ("expert@fire_rate=x", "'expert@fire_rate=x': fire_rate: expected a number, got 'x'"),
+        ("expert@fire_rate=2", "fire_rate.*expected a number from 0 to 1"),
+        ("expert@fire_rate=nan", "fire_rate"),
+        ("expert@fire_rate=1,fire_rate=1", "fire_rate is given twice"),
+        ({}, "weights: expected a mapping of opponents to numbers"),
+        ({"expert": -1}, "weights: expected a finite number of at least 0 for 'expert', got -1"),
+        ({"expert": True}, "got True"),
+        ({"expert": 0}, "weights: expected a finite sum above 0"),
+        ({"expert@fire_rate=0.5": 1, "expert@fire_rate=0.50": 1}, "'expert@fire_rate=0.5' is named twice"),
+        ("{expert@auto = 1}", "expected a TOML table of weights.*with quotes"),
+    ],
+)
+def test_what_is_no_opponent_is_refused(value, message):
+    with pytest.raises(ConfigError, match=message):
+        Opponents.parse(value)
+
+
+@pytest.mark.parametrize("name", ["self", "novice@auto"])
+def test_outside_training_there_is_no_self_and_no_auto(name):
+    with pytest.raises(ConfigError, match="for training only"):
+        Opponents.parse({name: 1, "expert": 1}).check_playable()
+
+
+def test_stages_of_a_curriculum_name_their_opponents():
+    curriculum = make_curriculum(["duel-open", "duel"], opponents=["novice", {"expert": 1, "novice": 2}])
+    assert curriculum.opponents[1].names == ("novice", "expert")
+    assert Curriculum.from_dict(json.loads(json.dumps(curriculum.to_dict()))) == curriculum
+    with pytest.raises(ConfigError, match="'opponents': expected one for each of 2 scenarios, got 1"):
+        make_curriculum(["duel-open", "duel"], opponents=["novice"])

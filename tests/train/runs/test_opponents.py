@@ -1,0 +1,73 @@
+"""Runs against several opponents, with handicaps, from one side, and in stages."""
+
+import signal
+
+import pytest
+
+from echelon_env import ConfigError
+from echelon_env.config import Opponent
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.train import NetworkConfig, TrainConfig, training_curriculum
+from echelon_train.runs.folder import read_metrics
+from echelon_train.runs.training import resume, train
+from train.resuming import QUIET, at_step, differences, resumable_run
+from train.small import small_battle, small_run
+
+
+def test_a_run_against_a_mixture_resumes_to_the_same_bits(tmp_path, finished_run, monkeypatch):
+    mixture = {"trivial@auto": 2, "novice@reaction_delay=0.5,aim_error=0.3": 1, "self": 2, "expert": 1}
+    mixture[f"policy:{finished_run}@fire_rate=0.5"] = 1
+    config = resumable_run(opponent=mixture, battles=4, steps=640)
+    train(config, tmp_path / "whole", console=QUIET)
+    with monkeypatch.context() as patch:
+        at_step(patch, 70, lambda: signal.raise_signal(signal.SIGTERM))
+        train(config, tmp_path / "parts", console=QUIET)
+    resume(tmp_path / "parts", console=QUIET)
+    assert differences(tmp_path / "whole", tmp_path / "parts") == []
+    last = [line for line in read_metrics(tmp_path / "whole") if "battle/count" in line][-1]
+    assert load_checkpoint(tmp_path / "whole").opponent == str(config.opponent)
+    counts = [last[f"opponent/{name}/battles"] for name in config.opponent.names]
+    assert sum(counts) == last["battle/count"] and all(counts)
+    assert 0.0 <= last["opponent/trivial@auto/win_rate"] <= 1.0
+    assert last["opponent/trivial@auto/handicap/fire_rate"] == 0.25
+
+
+@pytest.mark.parametrize("side", ["blue", "red"])
+def test_unequal_rosters_train_with_the_learner_on_one_side(tmp_path, side):
+    battle = small_battle("skirmish-open", blue=["light", "scout"], red=["heavy", "medium", "light"])
+    with pytest.raises(ConfigError, match="side: teams of 2 and 3 mechs need a learner with one side"):
+        small_run(battle=battle)
+    network = NetworkConfig(width=8, head=8, critic="central")
+    config = small_run(battle=battle, side=side, opponent={"novice": 1, "self": 1}, network=network)
+    assert config.team_size == {"blue": 2, "red": 3}[side]
+    assert train(config, tmp_path / "run", console=QUIET).done
+
+
+def test_stages_have_their_own_opponents(tmp_path):
+    curriculum = training_curriculum(["duel-open", "duel"], opponents=["trivial", {"novice": 1, "expert@auto": 1}])
+    config = TrainConfig(battle=curriculum.scenarios[0].config, curriculum=curriculum, opponent="veteran")
+    assert [str(config.stage(index).opponent) for index in (0, 1)] == ["trivial", '{novice = 1, "expert@auto" = 1}']
+    assert config.stage(1).evaluation_opponent == Opponent("expert")
+    assert TrainConfig.from_dict(config.to_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("opponent", "evaluated"),
+    [
+        ("novice", "novice"),
+        ("novice@fire_rate=0.5", "novice@fire_rate=0.5"),
+        ("novice@auto", "novice"),
+        ("self", "expert"),
+        ({"self": 1, "policy:x": 1}, "expert"),
+        ({"veteran@auto": 1, "novice": 5, "self": 1}, "veteran"),
+    ],
+)
+def test_the_opponent_of_evaluations_follows_from_the_opponents(opponent, evaluated):
+    assert str(small_run(opponent=opponent).evaluation_opponent) == evaluated
+    assert str(small_run(opponent=opponent, eval_opponent="trivial").evaluation_opponent) == "trivial"
+
+
+@pytest.mark.parametrize("name", ["self", "novice@auto"])
+def test_evaluations_know_no_opponent_of_training(name):
+    with pytest.raises(ConfigError, match=r"eval_opponent: .* is for training only"):
+        small_run(eval_opponent=name)
