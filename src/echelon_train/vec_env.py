@@ -18,7 +18,7 @@ from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
 from echelon_env.layout.observations import state_streams, stream_bounds
-from echelon_env.opponents import PolicyLike
+from echelon_env.opponents import Policy, PolicyLike
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
 from echelon_train.policy import action_space, observation_space
 
@@ -254,7 +254,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self, over: NDArray[np.bool_], observations: Observations, truncated: NDArray[np.bool_], infos: Infos
     ) -> None:
         now = round(time.perf_counter() - self._started, 6)
-        names = getattr(self._opponent, "names", None)
+        names = getattr(self._opponent, "names", None) if isinstance(self._opponent, Policy) else None
         for battle in np.flatnonzero(over).tolist():
             outcome = int(self.battles.learner_outcome[battle])
             for mech in range(self.team_size):

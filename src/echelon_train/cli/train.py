@@ -23,7 +23,7 @@ from echelon_train.config.files import (
 )
 from echelon_train.config.league import LeagueConfig
 from echelon_train.config.ppo import PPOConfig
-from echelon_train.config.train import CHANGEABLE
+from echelon_train.config.train import CHANGEABLE, TrainConfig
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ EXPECTED_ERRORS = (TrainError,)
 
 _DEFAULT = "quickstart"
 _LEAGUE = "league"  # the default config of a run in a league
-_RUNS = Path("runs")
+RUNS = Path("runs")
 _PROJECT = "echelon"
 _CONFIG = "config."  # prefix of the parsed arguments that override the run config
 _GROUPS = {
@@ -76,16 +76,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     default = f"{_DEFAULT}; with --league, {_LEAGUE}"
     add("config", nargs="?", metavar="CONFIG", help=f"{names}, or a TOML file (default: {default})")
     add(
-        "--out",
-        type=Path,
-        metavar="FOLDER",
-        help=f"new folder for the run (default: {_RUNS}/CONFIG, or the next free name)",
-    )
-    add(
         "--resume",
         type=Path,
         metavar="RUN",
         help="continue the run in this folder, to --steps and --max-minutes if given",
+    )
+    add_run_options(parser, f"{RUNS}/CONFIG")
+    _add_battles(parser)
+    add_settings(parser)
+
+
+def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
+    """Declare the options of a new run besides its settings; `folder` names the default of its folder."""
+    add = parser.add_argument
+    add(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help=f"new folder for the run (default: {folder}, or the next free name)",
     )
     add(
         "--wandb",
@@ -101,7 +109,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="any key of the run config, such as battle.rewards.death=-5",
     )
-    _add_battles(parser)
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Declare one option for every setting of a run, except those of its battles."""
     groups = {path: parser.add_argument_group(title) for path, title in _GROUPS.items()}
     for setting in settings():
         group = groups[setting.key.rpartition(".")[0]]
@@ -112,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train and print the path of the checkpoint. Returns 130 after Ctrl-C."""
-    overrides = _overrides(args)
+    overrides = overrides_of(args)
     if args.resume is not None:
         return _resume(args, overrides)
     default = _LEAGUE if "league.path" in overrides else _DEFAULT
@@ -121,11 +132,22 @@ def run(args: argparse.Namespace) -> int:
         config.league != LeagueConfig() or any(key.startswith("league.") for key in overrides)
     ):
         raise ConfigError("league.path: expected the folder of a league, see --league: this run has settings of one")
+    name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
+    return train_and_report(config, args.out, Path(name).stem, args.wandb)
+
+
+def train_and_report(config: TrainConfig, out: Path | None, name: str, wandb: str | None, hint: str = "") -> int:
+    """Train in the folder `out`, or in a free one called `name`, and print where the result is.
+
+    `hint` is one more line, with the folder in place of ``{}``. Returns 130 after Ctrl-C.
+    """
     from echelon_train.runs.training import train
 
-    name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
-    out = args.out or free_path(_RUNS / Path(name).stem)
-    return _report(train(config, out, wandb=args.wandb), out)
+    out = out or free_path(RUNS / name)
+    code = _report(train(config, out, wandb=wandb), out)
+    if hint:
+        print(hint.format(out))
+    return code
 
 
 def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
@@ -201,7 +223,7 @@ def _help(setting: Setting) -> str:
     return f"{setting.help} {default}".strip().replace("%", "%%")
 
 
-def _overrides(args: argparse.Namespace) -> dict[str, str]:
+def overrides_of(args: argparse.Namespace) -> dict[str, str]:
     """The settings that the command line overrides: text by dotted key."""
     overrides = {}
     for place, value in vars(args).items():

@@ -103,8 +103,8 @@ class TrainConfig:
     init: str = field(
         default="", metadata={"help": "checkpoint, run or LEAGUE/MEMBER whose weights the run starts from"}
     )
-    teacher: str = field(
-        default="", metadata={"help": "scripted level whose actions are imitated, see --ppo.kickstart-coef"}
+    teacher: Opponent | None = field(
+        default=None, metadata={"help": "scripted level whose actions are imitated, see --ppo.kickstart-coef"}
     )
     steps: int = quantity(1_000_000, "samples", 1, 10**15, help="decisions of the learner's mechs to train on")
     max_minutes: float = quantity(
@@ -155,6 +155,11 @@ class TrainConfig:
         if self.eval_opponent is not None:
             evaluated = Opponent.parse(self.eval_opponent, "eval_opponent").check_playable("eval_opponent")
             object.__setattr__(self, "eval_opponent", evaluated)
+        if self.teacher is not None:
+            teacher = Opponent.parse(self.teacher, "teacher").check_playable("teacher")
+            if teacher.path is not None:
+                raise ConfigError(f"teacher: expected a scripted level, got {teacher}", "teacher")
+            object.__setattr__(self, "teacher", teacher)
         check_fields(self, "")
         if self.battle.dead_agents != "persist":
             raise ConfigError("training needs dead_agents = 'persist': a row's episode is the battle")
@@ -175,7 +180,7 @@ class TrainConfig:
             raise ConfigError("maps: the stages of a curriculum have different maps; expected a number of maps", "maps")
         if self.eval_battles % 2:
             raise ConfigError(f"eval_battles: expected an even number, got {self.eval_battles}", "eval_battles")
-        if bool(self.teacher) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
+        if (self.teacher is not None) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
             raise ConfigError("teacher: expected one exactly if ppo.kickstart_coef is above 0", "teacher")
         if self.ppo.auxiliary_coef and not self.network.auxiliary:
             raise ConfigError("ppo.auxiliary_coef: needs network.auxiliary", "ppo.auxiliary_coef")

@@ -62,9 +62,9 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
 
     `moves` is as for `make_env`.
     """
-    if not config.teacher:
+    if config.teacher is None:
         return None
-    policy = opponents.make(config.teacher, config.seed, config.battle)
+    policy = opponents.make(str(config.teacher), config.seed, config.battle)
     return Teacher(policy, env.num_envs, env.team_size, distributed.rank_seed(config.seed) + moves * 2**32)
 
 

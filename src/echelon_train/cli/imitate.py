@@ -1,0 +1,49 @@
+"""Imitate a teacher: train a policy to take the actions of a scripted level, as the start of a training run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from echelon_train.cli import train
+from echelon_train.config.files import load_run_config
+from echelon_train.errors import TrainError
+
+EXPECTED_ERRORS = (TrainError,)
+RENAMED_OPTIONS = train.RENAMED_OPTIONS
+
+_CONFIG = "imitate"
+
+_EPILOG = """\
+The learner plays a growing share of the battles (DAgger), while the teacher
+labels every observation. The result is a run like any other: it is evaluated,
+and continued by echelon train --resume.
+
+examples:
+  echelon imitate
+  echelon imitate duel --teacher veteran --steps 1_000_000
+  echelon train duel --init runs/imitate-duel
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options, one for every setting of a run."""
+    parser.usage = "echelon imitate [SCENARIO] [options]"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.allow_abbrev = False
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="scenario to play (default: skirmish)")
+    train.add_run_options(parser, f"{train.RUNS}/{_CONFIG}-SCENARIO")
+    train.add_settings(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train and print the path of the checkpoint. Returns 130 after Ctrl-C."""
+    overrides = train.overrides_of(args)
+    if args.scenario is not None:
+        overrides["scenario"] = args.scenario
+    config = load_run_config(_CONFIG, overrides)
+    name = Path(overrides.get("scenario", "skirmish")).stem
+    return train.train_and_report(
+        config, args.out, f"{_CONFIG}-{name}", args.wandb, "Start from it: echelon train --init {}"
+    )
