@@ -154,7 +154,7 @@ def _forget_entropy() -> None:
 
 def won_on_unseen_maps(player: Player, config: TrainConfig) -> tuple[int, int]:
     """Battles won and played on maps that no training has."""
-    result = evaluate(player, config.opponent, config.battle, num_battles=BATTLES, seed=EVALUATION_SEED)
+    result = evaluate(player, config.evaluation_opponent, config.battle, num_battles=BATTLES, seed=EVALUATION_SEED)
     return result.match.wins, BATTLES
 
 

@@ -17,9 +17,9 @@ from echelon_env.opponents import LEVELS, Policy
 from opponents.contests import recorded, think
 
 SKIRMISH = make_config("skirmish")
-PLAYERS = {level: {"level": level} for level in LEVELS} | {
-    "mixture": {"level": {"novice": 1, "veteran": 2, "expert": 1}},
-    "handicapped": {"level": "expert", "reaction_delay": 0.75, "aim_error": 0.4, "fire_rate": 0.4},
+PLAYERS = {level: {"opponent": level} for level in LEVELS} | {
+    "mixture": {"opponent": {"novice": 1, "veteran": 2, "expert": 1}},
+    "handicapped": {"opponent": "expert", "reaction_delay": 0.75, "aim_error": 0.4, "fire_rate": 0.4},
 }
 
 

@@ -14,7 +14,8 @@ from unittest import mock
 import pytest
 
 import echelon_env
-from echelon_env.cli import main, plugins
+from echelon_env.cli import main
+from echelon_env.config import plugins
 from echelon_env.config.biomes import BIOMES
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""Imitate a teacher: train a policy to take the actions of a scripted level, as the start of a training run."""
+"""Imitate a scripted level: a start for training against strong opponents."""
 
 from __future__ import annotations
 

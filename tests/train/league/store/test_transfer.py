@@ -1,6 +1,8 @@
+import io
 import os
 import shutil
 import zipfile
+import zlib
 
 import pytest
 
@@ -121,12 +123,23 @@ def test_no_export(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def contents_of(data: bytes) -> dict[str, bytes] | None:
+    """The files in a zip by name; None if it is damaged."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+        return None
+
+
 def test_a_flipped_byte_and_a_missing_end_are_noticed(exported, tmp_path):
     whole = exported.read_bytes()
     for share in (0.0, 0.01, 0.3, 0.6, 0.9, 0.999):
         place = int(share * len(whole))
         for data in (whole[:place], whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]):
             (tmp_path / "league.zip").write_bytes(data)
+            if contents_of(data) == contents_of(whole):
+                continue  # the byte is part of no content: a time stamp, say
             with pytest.raises(LeagueError):
                 import_league(tmp_path / "league.zip", tmp_path / "new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["league.zip"]

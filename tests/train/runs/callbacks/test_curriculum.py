@@ -178,7 +178,7 @@ def test_a_stage_that_is_entered_again_has_new_battles(tmp_path, quiet, monkeypa
         env = make_env(config, moves, state_mechs)
         env.reset()
         seeds.append((len(config.battle.blue), frozenset(env.battles.engine.state.battles["seed"].tolist())))
-        return make_env(config, moves, state_mechs)
+        return make_env(config, moves, state_mechs, opponent)
 
     monkeypatch.setattr(Progress, "record", to_and_fro)
     monkeypatch.setattr(run_module, "make_env", watch)
@@ -199,7 +199,7 @@ def test_environments_are_closed(tmp_path, quiet, monkeypatch):
     made, closed = [], set()
 
     def watch(config, moves=0, state_mechs=None, opponent=None):
-        env = make_env(config, moves, state_mechs)
+        env = make_env(config, moves, state_mechs, opponent)
         made.append(env)
         stock = env.close
         env.close = lambda: (closed.add(env), stock())
