@@ -23,7 +23,10 @@ NEWCOMER_GAMES: Final = 20
 NEIGHBOURHOOD: Final = 200.0
 """Largest difference between the ratings of neighbours, points."""
 
-EXPLOITED: Final = 0.3
+MIN_GAMES: Final = 20
+"""Games against an opponent from which on its win rate is meaningful."""
+
+EXPLOITED: Final = 0.5
 """Win probability against an exploiter below which verification sends a learner back to it."""
 
 FORGOTTEN: Final = 0.7
@@ -46,7 +49,7 @@ class Learner:
 
     name: str
     rating: float = quantity(1500.0, "points", 0, 1e4)
-    games: int = quantity(0, "games", 0, 2**53)  # against all opponents
+    games: float = quantity(0.0, "games", 0, 2**53)  # against all opponents
 
     def __post_init__(self) -> None:
         check_fields(self, "learner.")
@@ -59,8 +62,8 @@ class Candidate:
     name: str
     relation: Relation  # "past" for the learner's own past selves
     rating: float = quantity(1500.0, "points", 0, 1e4)
-    games: int = quantity(0, "games", 0, 2**53)  # of the learner against it
-    score: float = quantity(0.0, "games", 0, 2**53)  # sum of the learner's in these games
+    games: float = quantity(0.0, "games", 0, 2**53)  # of the learner against it, as a sum of the games' weights
+    score: float = quantity(0.0, "games", 0, 2**53)  # weighted sum of the learner's in these games
 
     def __post_init__(self) -> None:
         check_fields(self, "candidate.")
@@ -150,10 +153,17 @@ def neighbours(learner: Learner, candidates: Sequence[Candidate]) -> list[Candid
 def failing(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The opponents to play against again: exploiters that beat the learner, or else past selves that beat it again.
 
+    An exploiter has joined because it beat a main agent: it counts as one that beats the learner until `MIN_GAMES`
+    games show that it does not.
+
     `candidates` are in order of age, oldest first. The win probability normally falls towards the present, because
     newer past selves are stronger. The falling end of the sequence is therefore not forgetting, and is left out.
     """
-    exploiters = [each for each in candidates if each.relation == "exploiter" and each.win_probability < EXPLOITED]
+    exploiters = [
+        each
+        for each in candidates
+        if each.relation == "exploiter" and (each.games < MIN_GAMES or each.win_probability < EXPLOITED)
+    ]
     if exploiters:
         return exploiters
     past = [each for each in candidates if each.relation == "past"]

@@ -17,16 +17,13 @@ import numpy as np
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
-from echelon_train.league.matchmaking.opponents import Candidate, Learner, draw
+from echelon_train.league.matchmaking.opponents import MIN_GAMES, Candidate, Learner, draw
 
 SELF: Final = "(self)"
 """The learner's current policy as its own opponent. No member can have this name."""
 
 HOPELESS: Final = 0.1
 """Win probability below which a main exploiter plays against the main agent's past selves, which are easier."""
-
-MIN_GAMES: Final = 20
-"""Battles against an opponent from which on its win rate is meaningful."""
 
 
 def choose_opponents(

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.league.matchmaking.opponents import (
+    MIN_GAMES,
     Candidate,
     Learner,
     Opponent,
@@ -100,6 +101,15 @@ def test_exploiters_that_win_are_verified_first():
     ]
     assert names(failing(candidates)) == ["exploits"]
     assert names(failing([candidate for candidate in candidates if candidate.name != "exploits"])) == ["forgotten"]
+
+
+@pytest.mark.parametrize(
+    ("games", "won", "verified"),
+    [(0.0, 0.0, True), (MIN_GAMES - 0.1, 1.0, True), (MIN_GAMES, 0.6, False), (40.0, 0.51, False), (40.0, 0.49, True)],
+)
+def test_an_exploiter_is_verified_until_enough_games_show_that_it_is_beaten(games, won, verified):
+    exploiter = Candidate("new", "exploiter", games=games, score=won * games)
+    assert names(failing([exploiter])) == ["new"] * verified
 
 
 @pytest.mark.parametrize(

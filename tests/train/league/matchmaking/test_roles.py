@@ -5,8 +5,8 @@ import pytest
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
-from echelon_train.league.matchmaking.opponents import Candidate, Learner
-from echelon_train.league.matchmaking.roles import MIN_GAMES, SELF, choose_opponents, should_reset, snapshot_due
+from echelon_train.league.matchmaking.opponents import MIN_GAMES, Candidate, Learner
+from echelon_train.league.matchmaking.roles import SELF, choose_opponents, should_reset, snapshot_due
 
 LEARNER = Learner(SELF, 1500.0, 1000)
 COUNT = 4000

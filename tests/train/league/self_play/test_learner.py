@@ -1,14 +1,18 @@
+import json
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.opponents import NEWCOMER_GAMES
 from echelon_train.league.matchmaking.roles import SELF
-from echelon_train.league.self_play.learner import WINDOW, LeagueLearner
+from echelon_train.league.self_play.learner import DECAY, LeagueLearner
 from echelon_train.league.store.registry import League
 from echelon_train.policy import build_policy
 from echelon_train.tensor_files import weights_of
@@ -92,16 +96,31 @@ def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league, policy
     learner.published("main-1")
     learner.refresh(policy)
     assert set(learner.draw(100)) == {"main-1"}
-    for _ in range(NEWCOMER_GAMES):
+    for _ in range(2 * NEWCOMER_GAMES):
         learner.record("novice", 1)
     assert set(learner.draw(100)) == {"main-1", "main-2", "main-exploiter-1"}
 
 
-def test_old_battles_do_not_count(league, policy):
-    learner = join(league, policy)
-    for outcome in [-1] * 50 + [1] * (WINDOW // 2) + [0] * (WINDOW // 2):
+@given(st.lists(st.sampled_from([-1, 0, 1]), min_size=1, max_size=300))
+def test_a_win_rate_is_the_mean_with_weights_that_decay_and_is_restored(outcomes):
+    learner, again = (LeagueLearner(None, SETTINGS, 0) for _ in range(2))
+    for outcome in outcomes:
         learner.record("novice", outcome)
-    assert math.isclose(learner.win_rates()["novice"], 0.75)
+    weights = DECAY ** np.arange(len(outcomes))[::-1]
+    expected = np.average((np.array(outcomes) + 1) / 2, weights=weights)
+    assert learner.win_rates()["novice"] == pytest.approx(expected, abs=1e-9)
+    assert learner.state_dict()["results"]["novice"][0] == pytest.approx(weights.sum())
+    again.load_state_dict(json.loads(json.dumps(learner.state_dict())))
+    assert again.state_dict() == learner.state_dict()
+
+
+def test_battles_of_long_ago_do_not_count():
+    learner = LeagueLearner(None, SETTINGS, 0)
+    for outcome in [-1] * 500 + [1] * 300:
+        learner.record("novice", outcome)
+    assert learner.win_rates()["novice"] > 0.99
+    games, score = learner.state_dict()["results"]["novice"]
+    assert 0 < score < games < 50.001
 
 
 def test_self_has_the_weights_of_the_last_refresh(league, policy):
@@ -188,8 +207,12 @@ def test_a_learner_continues_from_its_state(league, policy):
         ({"announced": True}, "announced: expected an integer"),
         ({"last": 3}, "last: expected the name of a member or None, got 3"),
         ({"last": "main-9"}, "has no member 'main-9', which this run has added"),
-        ({"scores": {"novice": [0.3]}}, "expected up to 200 scores by opponent"),
-        ({"scores": {"novice": [1.0] * (WINDOW + 1)}}, "expected up to 200 scores by opponent"),
+        ({"results": {"novice": [1.0]}}, "results: expected decayed games and score by opponent"),
+        ({"results": {"novice": [1.0, True]}}, "results: expected"),
+        ({"results": {"novice": [1.0, 1.5]}}, "results: expected"),
+        ({"results": {"novice": [0.0, 0.0]}}, "results: expected"),
+        ({"results": {"novice": [50.1, 1.0]}}, "results: expected"),
+        ({"results": {"novice": [math.nan, 1.0]}}, "results: expected"),
         ({"more": 1}, "expected a mapping with the keys"),
     ],
 )

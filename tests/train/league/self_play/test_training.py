@@ -155,9 +155,9 @@ def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
                 callback.locals = {"infos": [{"opponent": opponent, "outcome": outcome}, {}]}
                 assert callback._on_step()
         callback._on_rollout_end()
-        assert callback._learner.win_rates() == pytest.approx({"novice": 5 / 6, "trivial": 1 / 6})
+        assert callback._learner.win_rates() == pytest.approx({"novice": 5 / 6, "trivial": 1 / 6}, abs=0.01)
         logged = run.model.logger.name_to_value
-        assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5))
+        assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5), abs=0.01)
     finally:
         run.close()
 
