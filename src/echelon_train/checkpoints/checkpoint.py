@@ -162,6 +162,11 @@ def checkpoint_name(steps: int) -> str:
     return f"{steps:010d}"
 
 
+def first_checkpoint(run: Path) -> Path:
+    """The folder of a run's first checkpoint, with its initial weights."""
+    return run / "checkpoints" / checkpoint_name(0)
+
+
 def find_checkpoint(path: Path) -> Path:
     """The checkpoint folder that a path refers to: the folder itself, or the last checkpoint of a run.
 

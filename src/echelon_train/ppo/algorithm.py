@@ -190,15 +190,16 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         )
 
     def reinitialize(self, weights: Mapping[str, Tensor]) -> None:
-        """Set `weights`, by the names of `weights_of`; reset the optimizer, the return normaliser and the LSTM states.
+        """Set `weights`, by the names of `weights_of`; reset the optimizer and the LSTM states.
 
-        The environment, counters and schedules continue.
+        The return normaliser is reset, too, unless the weights contain it. The environment, counters and schedules
+        continue.
         """
+        if self.normalize_returns:
+            self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         for name, tensor in weights_of(self.policy).items():
             if name in weights:
                 tensor.copy_(weights[name])
-        if self.normalize_returns:
-            self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         self.policy.optimizer.state.clear()
         for state in state_tensors(self._last_lstm_states, self._critic_lstm):
             state.zero_()

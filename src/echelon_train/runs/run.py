@@ -19,7 +19,6 @@ from echelon_train.checkpoints.checkpoint import (
     Checkpoint,
     TrainingState,
     checkpoint_name,
-    find_checkpoint,
     save_in_run,
 )
 from echelon_train.checkpoints.players import network_player
@@ -100,7 +99,7 @@ class Run:
         self._pending: _Pending = {}  # metrics that a restored run had recorded but not yet written
         self._league = self._opponents = None
         if config.league.path:
-            self._league = LeagueCallback(config, device, self.save, lambda: find_checkpoint(out), console)
+            self._league = LeagueCallback(config, device, self.save, out, console)
             opponents = self._league.opponents
         else:
             self._opponents = OpponentsCallback(device)

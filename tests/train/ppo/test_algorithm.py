@@ -356,6 +356,9 @@ def test_reinitialize_resets_weights_optimizer_and_states():
     assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())
     found, expected = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
     assert found.keys() == expected.keys() and all(found[name].equal(expected[name]) for name in expected)
+    other.policy.return_normalizer.mean.fill_(3.0)
+    model.reinitialize(named_weights(other.policy))
+    assert model.policy.return_normalizer.mean == 3.0, "the critic's weights belong to it"
 
 
 # Memory

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
+from torch import Tensor
 
 from echelon_env.evaluate import training_seed
+from echelon_train.checkpoints.checkpoint import find_checkpoint, first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
 from echelon_train.league.matchmaking.roles import SELF
 from echelon_train.league.self_play.learner import LeagueLearner
@@ -36,8 +38,8 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         Device that opponents run on.
     save
         Saves the run, given the samples that it has trained on, and returns the checkpoint's folder.
-    last_checkpoint
-        The folder of the run's last checkpoint.
+    out
+        The run's folder.
     console
         Where to report snapshots.
 
@@ -52,13 +54,12 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         config: TrainConfig,
         device: str,
         save: Callable[[int], Path],
-        last_checkpoint: Callable[[], Path],
+        out: Path,
         console: Console,
     ) -> None:
         super().__init__()
         self._config = config
-        self._save, self._last_checkpoint = save, last_checkpoint
-        self._console = console
+        self._save, self._out, self._console = save, out, console
         settings = config.league
         self._learner = LeagueLearner(League.open(Path(settings.path)), settings, distributed.rank_seed(config.seed))
         self.opponents = OpponentPool(
@@ -88,7 +89,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
     def _on_rollout_start(self) -> None:
         steps = self.model.num_timesteps
         if self._learner.announced is not None:  # by a process that stopped before it published, or just after
-            self._publish(self._last_checkpoint())
+            self._publish(find_checkpoint(self._out))
         elif distributed.broadcast_object(lambda: self._learner.snapshot_due(steps)):
             self._learner.announce(steps)
             self._publish(self._save(steps))
@@ -116,8 +117,16 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         )
         if restart:
             self._learner.reset()
-            # new weights follow from the run's seed and its samples
-            seed = training_seed(self._config.seed, 0, self.model.num_timesteps)
-            policy = build_policy(self._config.network, seed)
-            policy.set_battle(self._config.battle)
-            self.model.reinitialize(weights_of(policy))
+            self.model.reinitialize(distributed.broadcast_object(self._initial_weights))
+
+    def _initial_weights(self) -> dict[str, Tensor]:
+        """The weights to restart from: those of `TrainConfig.init`, as the run has kept them, or new random ones.
+
+        Raises CheckpointError if the run's first checkpoint is missing or damaged.
+        """
+        if self._config.init:
+            return weights_of(load_checkpoint(first_checkpoint(self._out)).policy)
+        seed = training_seed(self._config.seed, 0, self.model.num_timesteps)  # others after every restart
+        policy = build_policy(self._config.network, seed)
+        policy.set_battle(self._config.battle)
+        return weights_of(policy)

@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import shutil
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from stable_baselines3.common.logger import Logger
@@ -15,8 +17,9 @@ from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.roles import SELF
 from echelon_train.league.store.registry import League
 from echelon_train.policy import build_policy
+from echelon_train.ppo import EchelonRecurrentPPO
 from echelon_train.runs.callbacks import LeagueCallback
-from echelon_train.runs.folder import read_run_config
+from echelon_train.runs.folder import read_ancestry, read_run_config
 from echelon_train.runs.run import Run
 from echelon_train.runs.training import resume, train
 from train.league.leagues import watch_opponents
@@ -144,6 +147,34 @@ def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league,
     assert not first["action_net.weight"].equal(weights_of(built[1])["action_net.weight"])
 
 
+def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that_is_gone(league, tmp_path, monkeypatch):
+    train(run_in(league), tmp_path / "main", console=QUIET)
+    start, run = tmp_path / "start", tmp_path / "exploiter"
+    train(resumable_run(steps=64, seed=9), start, console=QUIET)
+    initial = weights_of(load_checkpoint(start).policy)
+    config = run_in(league, role="main_exploiter", patience=1)
+    with monkeypatch.context() as patched:
+        at_step(patched, 30, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            train(dataclasses.replace(config, init=str(start)), run, console=QUIET)
+    ancestry = read_ancestry(run)
+    shutil.rmtree(start)
+    restarts, stock = [], EchelonRecurrentPPO.reinitialize
+
+    def reinitialize(self, weights):
+        stock(self, weights)
+        restarts.append({name: tensor.clone() for name, tensor in weights_of(self.policy).items()})
+
+    monkeypatch.setattr(EchelonRecurrentPPO, "reinitialize", reinitialize)
+    resume(run, console=QUIET)
+    assert len(restarts) == 2
+    for weights in restarts:
+        assert [name for name in initial if not weights[name].equal(initial[name])] in ([], ["action_limits"])
+        assert weights.keys() == initial.keys() > {"return_normalizer.mean"}
+    assert {name for name in left(league) if "exploiter" in name} == {"main-exploiter-1", "main-exploiter-2"}
+    assert read_ancestry(run) == ancestry != []
+
+
 def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
     run = Run(run_in(league), tmp_path / "run", "cpu", QUIET, None)
     try:
@@ -163,7 +194,7 @@ def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
 
 
 def test_opponents_use_the_device_and_the_cache_of_the_run(league):
-    callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, lambda: None, QUIET)
+    callback = LeagueCallback(run_in(league, cache=3), "meta", lambda steps: None, Path(), QUIET)
     assert (callback.opponents._device.type, callback.opponents._cache) == ("meta", 3)
 
 
