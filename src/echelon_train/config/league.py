@@ -8,25 +8,28 @@ from typing import Literal
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 
 Role = Literal["main", "main_exploiter", "league_exploiter", "best_response"]
-Source = Literal["self", "past", "pfsp", "skill", "scripted", "verification"]
+Source = Literal["self", "last", "past", "pfsp", "skill", "scripted", "verification"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpponentMixture:
-    """Relative weights of the sources of opponents. The defaults are those of an AlphaStar main agent.
+    """Relative weights of the sources of opponents. The defaults are those of an AlphaStar main agent, and `last`.
 
     If a source has no opponents, its weight is distributed over the others. Raises `ConfigError` for values out of
     range and if all weights are 0.
     """
 
     self_play: float = quantity(0.35, "weight", 0, 1e6, help="the learner's current policy")
+    last: float = quantity(0.1, "weight", 0, 1e6, help="its last snapshot: when it beats that, it leaves the next one")
     past: float = quantity(0.0, "weight", 0, 1e6, help="its past snapshots, uniformly")
     pfsp: float = quantity(0.5, "weight", 0, 1e6, help="trained members, by prioritised fictitious self-play")
     skill: float = quantity(0.0, "weight", 0, 1e6, help="trained members of similar rating")
-    scripted: float = quantity(0.0, "weight", 0, 1e6, help="scripted levels, by prioritised fictitious self-play")
+    scripted: float = quantity(
+        0.0, "weight", 0, 1e6, help="scripted levels near its strength, with the handicap `auto`"
+    )
     verification: float = quantity(0.15, "weight", 0, 1e6, help="exploiters and past snapshots that it loses to")
     pfsp_weighting: Literal["hard", "var"] = field(
-        default="hard", metadata={"help": "hard: prefer members that it loses to; var: prefer equal ones"}
+        default="hard", metadata={"help": "of pfsp; hard: prefer members that it loses to; var: prefer equal ones"}
     )
     skill_width: float = quantity(
         200.0, "points", 1, 4000, help="standard deviation of the Gaussian weights of `skill`"
@@ -41,7 +44,7 @@ class OpponentMixture:
     def weights(self) -> dict[Source, float]:
         """The weights by source."""
         return {
-            "self": self.self_play, "past": self.past, "pfsp": self.pfsp, "skill": self.skill,
+            "self": self.self_play, "last": self.last, "past": self.past, "pfsp": self.pfsp, "skill": self.skill,
             "scripted": self.scripted, "verification": self.verification,
         }  # fmt: skip
 
@@ -54,14 +57,16 @@ class LeagueConfig:
     role: Role = field(default="main", metadata={"help": "role of the learner: its opponents, and when it restarts"})
     target: str = field(default="", metadata={"help": "opponent of a best response; only for this role"})
     agent: str = field(default="", metadata={"help": "name prefix of its snapshots; empty: the role"})
-    snapshot_every: int = quantity(
-        1_000_000, "samples", 1, 10**15, help="samples between two snapshots; the minimum for an exploiter"
-    )
+    snapshot_every: int = quantity(1_000_000, "samples", 1, 10**15, help="samples between two snapshots, at least")
     beaten: float = quantity(
-        0.7, "win rate", 0, 1, help="an exploiter with this win rate against all its opponents leaves a snapshot"
+        0.7,
+        "win rate",
+        0,
+        1,
+        help="win rate that leads to a snapshot: a main agent's against its last one, an exploiter's against all",
     )
     patience: int = quantity(
-        4, "snapshots", 1, 10**6, help="intervals after which an exploiter always leaves a snapshot"
+        4, "intervals", 1, 10**6, help="intervals of `snapshot_every` after which a snapshot is left in any case"
     )
     restart: float = quantity(
         0.25,

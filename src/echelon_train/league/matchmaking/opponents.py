@@ -42,6 +42,9 @@ _OFFERED: Final[dict[Source, tuple[Relation, ...]]] = {
     "scripted": ("scripted",),
 }
 
+_WEIGHTINGS: Final[dict[Source, Literal["hard", "var"]]] = {"scripted": "var", "verification": "hard"}
+"""The weightings of the sources that have one of their own."""
+
 
 @dataclass(frozen=True)
 class Learner:
@@ -50,6 +53,7 @@ class Learner:
     name: str
     rating: float = quantity(1500.0, "points", 0, 1e4)
     games: float = quantity(0.0, "games", 0, 2**53)  # against all opponents
+    last: str | None = None  # name of its last snapshot
 
     def __post_init__(self) -> None:
         check_fields(self, "learner.")
@@ -236,15 +240,17 @@ def _offer(
         return {learner.name: 1.0}
     if source == "verification":
         pool = failing(candidates)
+    elif source == "last":
+        pool = [candidate for candidate in candidates if candidate.name == learner.last]
     else:
         pool = [candidate for candidate in candidates if candidate.relation in _OFFERED[source]]
     pool = neighbours(learner, pool)
-    if source == "past":
+    if source in ("last", "past"):
         shares = _normalised(np.ones(len(pool)))
     elif source == "skill":
         shares = skill_weights(learner.rating, [each.rating for each in pool], mixture.skill_width)
     else:
-        weighting = "hard" if source == "verification" else mixture.pfsp_weighting
+        weighting = _WEIGHTINGS.get(source, mixture.pfsp_weighting)
         shares = pfsp_weights([each.win_probability for each in pool], weighting)
     return dict(zip((each.name for each in pool), shares.tolist(), strict=True))
 

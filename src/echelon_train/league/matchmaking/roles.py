@@ -78,8 +78,8 @@ def choose_opponents(
     return [each.name for each in draw(mixture, learner, learned, generator, count)]
 
 
-def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candidate]) -> bool:
-    """Whether a learner adds a snapshot to the league now.
+def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candidate], last: str | None = None) -> bool:
+    """Whether a learner adds a snapshot to the league now: it beats its opponents, a main agent its last snapshot.
 
     Parameters
     ----------
@@ -89,11 +89,15 @@ def snapshot_due(settings: LeagueConfig, samples: int, opponents: Sequence[Candi
         Samples that it has trained on since its last snapshot, or since it started.
     opponents
         Its opponents since it started or was reset, with its results.
+    last
+        Name of its last snapshot. A main agent without one leaves a snapshot as soon as it has the samples.
     """
     if samples < settings.snapshot_every or settings.role == "best_response":
         return False
-    if settings.role == "main" or samples >= settings.patience * settings.snapshot_every:
+    if samples >= settings.patience * settings.snapshot_every or (settings.role == "main" and last is None):
         return True
+    if settings.role == "main":
+        opponents = [each for each in opponents if each.name == last]
     rated = [each for each in opponents if each.games >= MIN_GAMES]
     return bool(rated) and all(each.win_probability >= settings.beaten for each in rated)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from echelon_env.config.opponent import AUTO, HandicapConfig, Opponent
 from echelon_env.config.schema import ConfigError
 from echelon_env.opponents import LEVELS
 from echelon_train.checkpoints.checkpoint import load_checkpoint
@@ -18,6 +20,7 @@ from echelon_train.league.matchmaking.roles import SELF, choose_opponents, shoul
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.members import Member, check_name, read_candidate
 from echelon_train.league.store.registry import League
+from echelon_train.opponents.auto_handicap import AutoHandicap
 from echelon_train.opponents.pool import frozen_copy
 from echelon_train.policy import BattlePolicy
 
@@ -47,6 +50,8 @@ class LeagueLearner:
         The learner's role.
     seed
         Seed of the draws of opponents and of the resets.
+    win_rate
+        The main agent's win rate that the handicaps of the scripted levels aim at.
 
     Raises
     ------
@@ -55,7 +60,7 @@ class LeagueLearner:
         member name.
     """
 
-    def __init__(self, league: League, settings: LeagueConfig, seed: int) -> None:
+    def __init__(self, league: League, settings: LeagueConfig, seed: int, win_rate: float = 0.5) -> None:
         self.league, self.settings = league, settings
         check_name(f"{settings.name}-{_MOST_SNAPSHOTS}")  # now, and not when the first snapshot is due
         if settings.target and not _plays_in_training(league.member(settings.target)):
@@ -66,6 +71,7 @@ class LeagueLearner:
         self._last: str | None = None  # name of the last snapshot since the start or the last reset
         self._announced: int | None = None  # samples of the checkpoint that is to become a snapshot
         self._results: dict[str, tuple[float, float]] = {}  # decayed numbers of games and of points, by opponent
+        self._handicaps = {_automatic(level): AutoHandicap(win_rate) for level in LEVELS}
         self._self: BattlePolicy | None = None
         self._parents: dict[str, str | None] = {}
         self._members: list[Member] = []
@@ -88,6 +94,12 @@ class LeagueLearner:
         main = [member.name for member in self._members if member.kind == "main"]
         return choose_opponents(self.settings, self._learner(), self._candidates, main, generator, count)
 
+    def player(self, name: str) -> tuple[str, HandicapConfig | None]:
+        """The player of an opponent's name, and its present handicap: that of a level against a main agent."""
+        if name in self._handicaps:
+            return name.removesuffix(f"@{AUTO}"), self._handicaps[name].handicap
+        return name, None
+
     def load(self, name: str) -> BattlePolicy:
         """The policy of a member or of `SELF`. Raises LeagueError or CheckpointError, with the reason."""
         if name != SELF:
@@ -96,16 +108,20 @@ class LeagueLearner:
             raise LeagueError("the learner has not refreshed its view of the league yet")
         return self._self
 
-    def record(self, opponent: str, outcome: int) -> None:
-        """Record the outcome of a battle for the learner: 1 (win), 0 (draw) or -1 (loss)."""
+    def record(self, opponent: str, outcome: int) -> bool:
+        """Record the outcome of a battle for the learner: 1 (win), 0 (draw) or -1 (loss).
+
+        Returns whether a handicap has changed.
+        """
         games, score = self._results.get(opponent, (0.0, 0.0))
         self._results[opponent] = DECAY * games + 1, DECAY * score + (outcome + 1) / 2
+        return opponent in self._handicaps and self._handicaps[opponent].record(outcome > 0)
 
     def snapshot_due(self, samples: int) -> bool:
         """Whether a snapshot is due, given the number of samples that the learner has trained on."""
         self._update_candidates()
         opponents = [each for each in self._candidates if each.games]
-        return snapshot_due(self.settings, samples - self._since, opponents)
+        return snapshot_due(self.settings, samples - self._since, opponents, self._last)
 
     @property
     def announced(self) -> int | None:
@@ -150,6 +166,19 @@ class LeagueLearner:
         """Opponent -> the learner's mean score against it, 0 to 1, with a weight of battles that decays by `DECAY`."""
         return {name: score / games for name, (games, score) in self._results.items()}
 
+    def metrics(self) -> dict[str, float]:
+        """The mean and the lowest win rate, those against the last snapshot and the levels, and the handicaps."""
+        rates = self.win_rates()
+        found = {"mean_score": float(np.mean([*rates.values()])), "worst_score": min(rates.values())} if rates else {}
+        if self._last in rates:
+            found["last_score"] = rates[self._last]
+        for name in (each for each in self._handicaps if each in rates):
+            handicap = self._handicaps[name].handicap
+            found[f"{name}/score"] = rates[name]
+            found[f"{name}/handicap/fire_rate"] = handicap.fire_rate
+            found[f"{name}/handicap/reaction_delay"] = handicap.reaction_delay
+        return found
+
     def state_dict(self) -> dict[str, Any]:
         """The state that, with the league and the weights, determines all that follows, as plain values for JSON."""
         return {
@@ -158,6 +187,7 @@ class LeagueLearner:
             "last": self._last,
             "announced": self._announced,
             "results": {name: list(result) for name, result in self._results.items()},
+            "handicaps": {name: each.state_dict() for name, each in self._handicaps.items()},
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -175,13 +205,19 @@ class LeagueLearner:
         results = state["results"]
         if not isinstance(results, Mapping) or not all(map(_valid_result, results.values())):
             raise ConfigError(f"league: results: expected decayed games and score by opponent, got {results!r}")
+        if not isinstance(state["handicaps"], Mapping) or state["handicaps"].keys() != self._handicaps.keys():
+            raise ConfigError(f"league: handicaps: expected {[*self._handicaps]}, got {state['handicaps']!r}")
+        handicaps = copy.deepcopy(self._handicaps)
+        for name, each in handicaps.items():
+            each.load_state_dict(state["handicaps"][name])
+        self._handicaps = handicaps
         self._draws, self._since, self._last = state["draws"], state["since"], state["last"]
         self._announced = state["announced"]
         self._results = {str(name): (games, score) for name, (games, score) in results.items()}
 
     def _learner(self) -> Learner:
         rating = self._ratings[self._last].rating if self._last in self._ratings else Rating().rating
-        return Learner(SELF, rating, sum(games for games, _ in self._results.values()))
+        return Learner(SELF, rating, sum(games for games, _ in self._results.values()), self._last)
 
     def _update_candidates(self) -> None:
         """Recompute the candidates from the battles so far."""
@@ -189,15 +225,17 @@ class LeagueLearner:
         while ancestor is not None:
             ancestors.add(ancestor)
             ancestor = self._parents.get(ancestor)
-        self._candidates = [
-            Candidate(
-                member.name,
-                _relation(member, ancestors),
-                self._ratings[member.name].rating,
-                *self._results.get(member.name, (0.0, 0.0)),
-            )
-            for member in self._members
-        ]
+        self._candidates = []
+        for member in self._members:
+            handicapped = member.kind == "scripted" and self.settings.role == "main"
+            name, rating = _automatic(member.name) if handicapped else member.name, self._ratings[member.name].rating
+            result = self._results.get(name, (0.0, 0.0))
+            self._candidates.append(Candidate(name, _relation(member, ancestors), rating, *result))
+
+
+def _automatic(level: str) -> str:
+    """The name of a level with the handicap ``auto``."""
+    return str(Opponent(level, auto=True))
 
 
 def _valid_result(result: Any) -> bool:
@@ -205,7 +243,7 @@ def _valid_result(result: Any) -> bool:
     if not isinstance(result, list) or [type(each) for each in result] != [float, float]:
         return False
     games, score = result
-    return 0.0 <= score <= games <= _MOST_GAMES and games > 0.0
+    return bool(0.0 <= score <= games <= _MOST_GAMES and games > 0.0)
 
 
 def _plays_in_training(member: Member) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
@@ -61,9 +60,17 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self._config = config
         self._save, self._out, self._console = save, out, console
         settings = config.league
-        self._learner = LeagueLearner(League.open(Path(settings.path)), settings, distributed.rank_seed(config.seed))
+        self._learner = LeagueLearner(
+            League.open(Path(settings.path)), settings, distributed.rank_seed(config.seed), config.opponent_win_rate
+        )
         self.opponents = OpponentPool(
-            config.battle, self._learner.draw, self._learner.load, seed=config.seed, device=device, cache=settings.cache
+            config.battle,
+            self._learner.draw,
+            self._learner.load,
+            player=self._learner.player,
+            seed=config.seed,
+            device=device,
+            cache=settings.cache,
         )
         """The policies of the other team."""
 
@@ -96,16 +103,18 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self.refresh(self.model.policy)
 
     def _on_step(self) -> bool:
-        for infos in finished_battles(self.training_env, self.locals["infos"]):
+        changed = [
             self._learner.record(infos[0]["opponent"], infos[0]["outcome"])
+            for infos in finished_battles(self.training_env, self.locals["infos"])
+        ]
+        if any(changed):
+            self.opponents.update_handicaps()
         return True
 
     def _on_rollout_end(self) -> None:
-        win_rates = self._learner.win_rates()
         self.logger.record("league/opponents", len(set(self.opponents.names)))
-        if win_rates:
-            self.logger.record("league/mean_score", float(np.mean(list(win_rates.values()))))
-            self.logger.record("league/worst_score", min(win_rates.values()))
+        for name, value in self._learner.metrics().items():
+            self.logger.record(f"league/{name}", value)
 
     def _publish(self, checkpoint: Path) -> None:
         name = distributed.broadcast_object(lambda: self._learner.publish(checkpoint))

@@ -20,8 +20,8 @@ from echelon_train.league.matchmaking.opponents import (
     skill_weights,
 )
 
-NOTHING = {"self_play": 0.0, "pfsp": 0.0, "verification": 0.0}
-LEARNER = Learner("learner", 1500.0, 100)
+NOTHING = {"self_play": 0.0, "last": 0.0, "pfsp": 0.0, "verification": 0.0}
+LEARNER = Learner("learner", 1500.0, 100, "past 2")
 WON, EVEN, LOST = {"games": 98, "score": 89.0}, {"games": 98, "score": 49.0}, {"games": 98, "score": 9.0}  # .9, .5, .1
 
 
@@ -142,6 +142,7 @@ LEAGUE = [
     ("source", "expected"),
     [
         ({"self_play": 1.0}, {"learner": 1}),
+        ({"last": 2.0}, {"past 2": 1}),
         ({"past": 2.0}, {"past 1": 0.5, "past 2": 0.5}),
         ({"pfsp": 3.0}, {"past 1": 81, "past 2": 1, "exploiter": 25, "other": 81}),
         ({"pfsp": 1.0, "pfsp_weighting": "var"}, {"past 1": 9, "past 2": 9, "exploiter": 25, "other": 9}),
@@ -149,7 +150,7 @@ LEAGUE = [
             {"skill": 1.0, "skill_width": 100.0},
             {"past 1": math.exp(-0.5), "past 2": 1, "exploiter": math.exp(-0.5), "other": math.exp(-8)},
         ),
-        ({"scripted": 1.0}, {"novice": 1, "veteran": 25}),
+        ({"scripted": 1.0}, {"novice": 9, "veteran": 25}),
         ({"verification": 1.0}, {"past 1": 1}),
     ],
 )
@@ -159,10 +160,16 @@ def test_what_a_source_offers(source, expected):
     assert found == pytest.approx({name: chance / total for name, chance in expected.items()})
 
 
-def test_verification_is_hard_whatever_pfsp_is():
-    candidates = [Candidate(name, "past", **record) for name, record in (("a", LOST), ("b", EVEN), ("c", WON))]
-    found = by_name(only(verification=1.0, pfsp_weighting="var"), LEARNER, candidates)
+def test_verification_is_hard_and_levels_are_equals_whatever_pfsp_is():
+    records = (("a", LOST), ("b", EVEN), ("c", WON))
+    found = by_name(
+        only(verification=1.0, pfsp_weighting="var"),
+        LEARNER,
+        [Candidate(name, "past", **each) for name, each in records],
+    )
     assert found == pytest.approx({"a": 81 / 106, "b": 25 / 106})
+    levels = [Candidate(name, "scripted", **each) for name, each in records]
+    assert by_name(only(scripted=1.0), LEARNER, levels) == pytest.approx({"a": 9 / 43, "b": 25 / 43, "c": 9 / 43})
 
 
 def test_sources_are_mixed_by_weight():
@@ -173,10 +180,10 @@ def test_sources_are_mixed_by_weight():
 
 
 def test_a_source_without_candidates_leaves_its_share_to_the_others():
-    fine = [candidate for candidate in LEAGUE if candidate.name in ("past 2", "exploiter", "other")]
+    fine = [candidate for candidate in LEAGUE if candidate.name == "other"]
     chances = opponent_probabilities(OpponentMixture(), LEARNER, fine)
     assert chances[Opponent("learner", "self")] == pytest.approx(0.35 / 0.85)
-    assert all(opponent.source != "verification" for opponent in chances)
+    assert {opponent.source for opponent in chances} == {"self", "pfsp"}
 
 
 def test_in_an_empty_league_the_learner_plays_against_itself():

@@ -1,3 +1,4 @@
+import dataclasses
 from collections import Counter
 
 import numpy as np
@@ -24,7 +25,7 @@ def shares(settings, candidates, main=()):
 
 
 def test_a_main_agent_plays_against_itself_and_others_by_its_mixture():
-    mixture = OpponentMixture(self_play=0.25, pfsp=0.25, scripted=0.5, verification=0)
+    mixture = OpponentMixture(self_play=0.25, last=0, pfsp=0.25, scripted=0.5, verification=0)
     members = [candidate("novice", "scripted"), candidate("main-1", "past")]
     chances = shares(LeagueConfig(mixture=mixture), members, ["main-1"])
     assert chances == pytest.approx({SELF: 0.25, "main-1": 0.25, "novice": 0.5}, abs=0.03)
@@ -96,14 +97,19 @@ def test_a_best_response_and_no_other_role_has_a_target(role, target):
 
 
 BEATEN, UNDECIDED = candidate("a", won=0.8), candidate("b", won=0.6)
+LAST = candidate("main-3", "past", won=0.8)
 RARELY_PLAYED = candidate("c", won=0, games=MIN_GAMES - 1)
 
 
 @pytest.mark.parametrize(
     ("role", "samples", "opponents", "due"),
     [
-        ("main", 99, [BEATEN], False),
-        ("main", 100, [], True),
+        ("main", 99, [LAST], False),
+        ("main", 100, [], False),
+        ("main", 100, [LAST, UNDECIDED, RARELY_PLAYED], True),
+        ("main", 399, [BEATEN, dataclasses.replace(LAST, score=0.6 * LAST.games)], False),
+        ("main", 399, [dataclasses.replace(LAST, games=MIN_GAMES - 1, score=MIN_GAMES - 1)], False),
+        ("main", 400, [UNDECIDED], True),
         ("main_exploiter", 99, [BEATEN], False),
         ("main_exploiter", 100, [BEATEN], True),
         ("main_exploiter", 100, [BEATEN, RARELY_PLAYED], True),
@@ -117,7 +123,14 @@ RARELY_PLAYED = candidate("c", won=0, games=MIN_GAMES - 1)
 def test_when_a_snapshot_is_due(role, samples, opponents, due):
     target = "a" if role == "best_response" else ""
     settings = LeagueConfig(role=role, target=target, snapshot_every=100, beaten=0.7, patience=4)
-    assert snapshot_due(settings, samples, opponents) == due
+    assert snapshot_due(settings, samples, opponents, LAST.name) == due
+
+
+def test_the_first_snapshot_of_a_main_agent_is_due_after_its_samples():
+    assert [snapshot_due(LeagueConfig(snapshot_every=100), samples, [UNDECIDED]) for samples in (99, 100)] == [
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(("role", "share"), [("main", 0), ("main_exploiter", 1), ("league_exploiter", 0.25)])

@@ -8,20 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.opponents import LEVELS
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.matchmaking.opponents import NEWCOMER_GAMES
+from echelon_train.league.matchmaking.opponents import MIN_GAMES, NEWCOMER_GAMES
 from echelon_train.league.matchmaking.roles import SELF
 from echelon_train.league.self_play.learner import DECAY, LeagueLearner
 from echelon_train.league.store.registry import League
+from echelon_train.opponents.auto_handicap import BATTLES
 from echelon_train.policy import build_policy
 from echelon_train.tensor_files import weights_of
 from train.league.leagues import played, saved
 from train.small import NETWORK
 
 SETTINGS = LeagueConfig(
-    snapshot_every=100, mixture=OpponentMixture(self_play=1, past=1, pfsp=1, scripted=1, verification=1)
+    snapshot_every=100, mixture=OpponentMixture(self_play=1, last=1, past=1, pfsp=1, scripted=1, verification=1)
 )
+
+AUTOMATIC = [f"{level}@auto" for level in LEVELS]
 
 
 @pytest.fixture
@@ -52,7 +56,7 @@ def relations(learner):
 
 def test_it_knows_its_opponents_and_their_relations(league, policy):
     learner = join(league, policy)
-    members = {"novice": "scripted", "main-1": "other", "main-2": "other", "main-exploiter-1": "exploiter"}
+    members = {"novice@auto": "scripted", "main-1": "other", "main-2": "other", "main-exploiter-1": "exploiter"}
     assert relations(learner) == members
     learner.announce(100)
     learner.published("main-2")
@@ -72,7 +76,7 @@ def test_draws_follow_from_the_seed_and_continue(league, policy):
     assert [*two.draw(5), *two.draw(5)] == drawn
     assert drawn[:5] != drawn[5:]
     assert [*other.draw(5), *other.draw(5)] != drawn
-    assert set(join(league, policy).draw(500)) == {SELF, "novice", "main-1", "main-2", "main-exploiter-1"}
+    assert set(join(league, policy).draw(500)) == {SELF, "novice@auto", "main-1", "main-2", "main-exploiter-1"}
 
 
 def test_opponents_that_beat_it_are_drawn_more_often(league, policy):
@@ -123,6 +127,20 @@ def test_battles_of_long_ago_do_not_count():
     assert 0 < score < games < 50.001
 
 
+def test_a_level_has_a_handicap_that_follows_the_learner_and_no_other_opponent_has_one(league, policy):
+    learner = join(league, policy)
+    name, handicap = learner.player("novice@auto")
+    assert (name, handicap.fire_rate) == ("novice", 0.25)
+    changed = [learner.record("novice@auto", 1) for _ in range(BATTLES)]
+    assert changed == [False] * (BATTLES - 1) + [True]
+    assert learner.player("novice@auto")[1].fire_rate > 0.25
+    found = learner.metrics()
+    assert found["novice@auto/score"] == pytest.approx(1) and found["novice@auto/handicap/fire_rate"] > 0.25
+    assert learner.player("main-1") == ("main-1", None) and not learner.record("main-1", 1)
+    response = join(league, policy, LeagueConfig(role="best_response", target="novice"))
+    assert response.player(response.draw(1)[0]) == ("novice", None)
+
+
 def test_self_has_the_weights_of_the_last_refresh(league, policy):
     learner = join(league, policy)
     weights = weights_of(policy)["action_net.weight"]
@@ -167,8 +185,13 @@ def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, poli
         assert (name, learner.publish(checkpoint)) == (f"main-{number}",) * 2, "it was killed before it noted so"
         learner.published(name)
         assert learner.announced is None
-    assert not learner.snapshot_due(349)
-    assert learner.snapshot_due(350)
+    learner.refresh(policy)
+    assert Counter(learner.draw(2000))["main-4"] > 2000 / 6, "to know whether it beats it"
+    assert not learner.snapshot_due(349) and not learner.snapshot_due(350)
+    for _ in range(2 * MIN_GAMES):
+        learner.record("main-4", 1)
+    assert not learner.snapshot_due(349) and learner.snapshot_due(350)
+    assert learner.metrics()["last_score"] == pytest.approx(1)
     assert [league.member(name).parent for name in ("main-3", "main-4")] == [None, "main-3"]
 
 
@@ -188,7 +211,7 @@ def test_a_learner_continues_from_its_state(league, policy):
     learner, other = join(league, policy), join(league, policy)
     learner.draw(7)
     for outcome in (1, 0, -1):
-        learner.record("novice", outcome)
+        learner.record("novice@auto", outcome)
     learner.announce(100)
     learner.published("main-2")
     learner.announce(200)
@@ -213,6 +236,8 @@ def test_a_learner_continues_from_its_state(league, policy):
         ({"results": {"novice": [0.0, 0.0]}}, "results: expected"),
         ({"results": {"novice": [50.1, 1.0]}}, "results: expected"),
         ({"results": {"novice": [math.nan, 1.0]}}, "results: expected"),
+        ({"handicaps": {"novice@auto": {}}}, "handicaps: expected"),
+        ({"handicaps": dict.fromkeys(AUTOMATIC)}, "handicap: expected a rung"),
         ({"more": 1}, "expected a mapping with the keys"),
     ],
 )

@@ -25,7 +25,7 @@ from echelon_train.runs.training import resume, train
 from train.league.leagues import watch_opponents
 from train.resuming import QUIET, at_step, differences, resumable_run
 
-ALL = OpponentMixture(self_play=1, past=1, pfsp=1, scripted=1, verification=0)
+ALL = OpponentMixture(self_play=1, last=0, past=1, pfsp=1, scripted=1, verification=0)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def league(tmp_path):
 
 
 def run_in(league, **changes):
-    own = {"snapshot_every": 40, "mixture": ALL} | changes
+    own = {"snapshot_every": 40, "patience": 1, "mixture": ALL} | changes
     return resumable_run(league=LeagueConfig(path=str(league.path), **own))
 
 
@@ -51,7 +51,8 @@ def test_a_main_agent_leaves_snapshots_and_plays_against_them(league, tmp_path, 
     result = train(run_in(league), tmp_path / "run", console=QUIET)
     snapshots = left(league)
     assert snapshots == {"main-1": None, "main-2": "main-1"}  # of 160 decisions, and between two iterations
-    assert {SELF, "novice", "trivial", "main-1"} <= set(opponents) <= {SELF, "novice", "trivial", *snapshots}
+    others = {SELF, "novice@auto", "trivial@auto"}
+    assert {*others, "main-1"} <= set(opponents) <= {*others, *snapshots}
     ages = [each.age for each in league.members() if each.kind == "main"]
     assert all(later - earlier >= 40 for earlier, later in zip([0, *ages], ages, strict=False))
     assert load_checkpoint(result.checkpoint).opponent == "league"
@@ -114,11 +115,11 @@ def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     scripted_only = {f"league.mixture.{name}": 0.0 for name in ("self_play", "past", "pfsp")}
     resume(tmp_path / "run", steps=400, **scripted_only, console=QUIET)
     assert read_run_config(tmp_path / "run").league.mixture == OpponentMixture(
-        self_play=0, past=0, pfsp=0, scripted=1, verification=0
+        self_play=0, last=0, past=0, pfsp=0, scripted=1, verification=0
     )
     late = Counter(opponents)
     resume(tmp_path / "run", steps=800, console=QUIET)
-    assert set(opponents - late) <= {"novice", "trivial"}, "battles against earlier opponents are over"
+    assert set(opponents - late) <= {"novice@auto", "trivial@auto"}, "battles against earlier opponents are over"
     assert set(opponents - late)
 
 
@@ -130,7 +131,7 @@ def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league,
         lambda network, seed: built.append(build_policy(network, seed)) or built[-1],
     )
     opponents = watch_opponents(monkeypatch)
-    config = run_in(league, role="main_exploiter", patience=1)
+    config = run_in(league, role="main_exploiter")
     # otherwise each rollout begins with a checkpoint anyway
     config = dataclasses.replace(config, checkpoint_every=1000)
     train(config, tmp_path / "exploiter", console=QUIET)
@@ -152,7 +153,7 @@ def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that
     start, run = tmp_path / "start", tmp_path / "exploiter"
     train(resumable_run(steps=64, seed=9), start, console=QUIET)
     initial = weights_of(load_checkpoint(start).policy)
-    config = run_in(league, role="main_exploiter", patience=1)
+    config = run_in(league, role="main_exploiter")
     with monkeypatch.context() as patched:
         at_step(patched, 30, lambda: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -181,12 +182,12 @@ def test_battles_count_as_they_ended_for_the_learner(league, tmp_path):
         callback = run._league
         run.model.set_logger(Logger(None, []))
         callback.init_callback(run.model)
-        for opponent, outcomes in {"novice": (1, 1, 0), "trivial": (-1, 0, -1)}.items():
+        for opponent, outcomes in {"novice@auto": (1, 1, 0), "main-1": (-1, 0, -1)}.items():
             for outcome in outcomes:
                 callback.locals = {"infos": [{"opponent": opponent, "outcome": outcome}, {}]}
                 assert callback._on_step()
         callback._on_rollout_end()
-        assert callback._learner.win_rates() == pytest.approx({"novice": 5 / 6, "trivial": 1 / 6}, abs=0.01)
+        assert callback._learner.win_rates() == pytest.approx({"novice@auto": 5 / 6, "main-1": 1 / 6}, abs=0.01)
         logged = run.model.logger.name_to_value
         assert (logged["league/worst_score"], logged["league/mean_score"]) == pytest.approx((1 / 6, 0.5), abs=0.01)
     finally:
