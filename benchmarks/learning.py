@@ -154,8 +154,8 @@ def _forget_entropy() -> None:
 
 def won_on_unseen_maps(player: Player, config: TrainConfig) -> tuple[int, int]:
     """Battles won and played on maps that no training has."""
-    result = evaluate(player, config.evaluation_opponent, config.battle, num_battles=BATTLES, seed=EVALUATION_SEED)
-    return result.match.wins, BATTLES
+    result = evaluate(player, config.evaluation_opponents, config.battle, num_battles=BATTLES, seed=EVALUATION_SEED)
+    return sum(battle.outcome > 0 for battle in result.battles), BATTLES
 
 
 def won_on_training_maps(player: Player, config: TrainConfig) -> tuple[int, int]:

@@ -5,6 +5,7 @@ import dataclasses
 import torch
 
 from echelon_env import BattleConfig, make_config
+from echelon_env.config import Opponents
 from echelon_env.evaluate import Battle, Match
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
@@ -42,7 +43,8 @@ def small_evaluation(player: str = "policy", outcomes: tuple[int, ...] = (1, 1, 
         Battle(number, number // 2, f"{number // 2}", number % 2, outcome, "elimination", 1.0, (0.0, 0.0), (1, 1))
         for number, outcome in enumerate(outcomes)
     )
-    return Evaluation(Match("duel", player, "novice", ("sampled", "scripted"), battles, ({}, {})), 3, None, None)
+    match = Match("duel", player, "novice", ("sampled", "scripted"), battles, ({}, {}))
+    return Evaluation(Opponents.parse("novice"), (match,), 3, None, None)
 
 
 def sensitive_policy(seed: int = 0) -> BattlePolicy:

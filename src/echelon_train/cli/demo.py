@@ -66,9 +66,9 @@ def format_demo(result: DemoResult, out: Path) -> str:
     return "\n".join(
         [
             "",
-            f"Duel against {before.match.second!r}: {len(before.match.battles)} battles",
+            f"Duel against '{before.opponents}': {len(before.battles)} battles",
             f"{describe_maps(after.maps, after.maps_trained_on, after.trained_maps)},",
-            f"the same maps before and after, {before.match.action_modes[0]} actions, % with 95 % intervals:",
+            f"the same maps before and after, {before.matches[0].action_modes[0]} actions, % with 95 % intervals:",
             "",
             f"        {'untrained':<26}  trained on {result.training.steps:,} decisions",
             *(f"{name:<6}  {format_share(asdict(old)):<26}  {format_share(asdict(new))}" for name, old, new in rows),

@@ -91,10 +91,11 @@ class TrainConfig:
     opponent_win_rate: float = quantity(
         0.5, "win rate", 0.05, 0.95, help="win rate that the handicap `auto` of an opponent holds"
     )
-    eval_opponent: Opponent | None = field(
+    eval_opponent: Opponents | None = field(
         default=None,
         metadata={
-            "help": "opponent of the evaluations; by default the only opponent, or the strongest level of several"
+            "help": "opponent of the evaluations, or a TOML table of opponents and weights; by default the only "
+            "opponent, or the strongest level of several"
         },
     )
     side: Literal["blue", "red", "both"] = field(
@@ -153,7 +154,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "opponent", Opponents.parse(self.opponent))  # Python code may give a text or a dict
         if self.eval_opponent is not None:
-            evaluated = Opponent.parse(self.eval_opponent, "eval_opponent").check_playable("eval_opponent")
+            evaluated = Opponents.parse(self.eval_opponent, "eval_opponent").check_playable("eval_opponent")
             object.__setattr__(self, "eval_opponent", evaluated)
         if self.teacher is not None:
             teacher = Opponent.parse(self.teacher, "teacher").check_playable("teacher")
@@ -180,6 +181,13 @@ class TrainConfig:
             raise ConfigError("maps: the stages of a curriculum have different maps; expected a number of maps", "maps")
         if self.eval_battles % 2:
             raise ConfigError(f"eval_battles: expected an even number, got {self.eval_battles}", "eval_battles")
+        if self.eval_battles < 2 * len(self.evaluation_opponents.members):
+            raise ConfigError(
+                f"eval_battles: expected two for each of {len(self.evaluation_opponents.members)} opponents, got "
+                f"{self.eval_battles}",
+                "eval_battles",
+                "eval_opponent",
+            )
         if (self.teacher is not None) != (max(self.ppo.kickstart_coef.start, self.ppo.kickstart_coef.end) > 0.0):
             raise ConfigError("teacher: expected one exactly if ppo.kickstart_coef is above 0", "teacher")
         if self.ppo.auxiliary_coef and not self.network.auxiliary:
@@ -215,19 +223,19 @@ class TrainConfig:
         return self.battle.num_mechs - self.team_size
 
     @property
-    def evaluation_opponent(self) -> Opponent:
-        """The opponent of the evaluations: `eval_opponent`, or one that follows from `opponent`.
+    def evaluation_opponents(self) -> Opponents:
+        """The opponents of the evaluations: `eval_opponent`, or one that follows from `opponent`.
 
         That is a single one, without the handicap ``auto``; else the strongest level that is named, without its
-        handicap, and ``expert`` where none is.
+        handicap, and ``expert`` where none is. Its win rate has a plain meaning, and does not depend on the weights.
         """
         if self.eval_opponent is not None:
             return self.eval_opponent
         single = self.opponent.single
         if single is not None and single.name != SELF:
-            return Opponent(single.name) if single.auto else single
+            return Opponents.parse(Opponent(single.name) if single.auto else single)
         named = [each.name for each in self.opponent.members]
-        return Opponent(next((level for level in [*LEVELS][::-1] if level in named), "expert"))
+        return Opponents.parse(next((level for level in [*LEVELS][::-1] if level in named), "expert"))
 
     def with_overrides(self, **changes: Any) -> TrainConfig:
         """The configuration of a resumed run. `changes` are values of `CHANGEABLE` settings; None changes nothing.

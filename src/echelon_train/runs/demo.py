@@ -59,14 +59,14 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     KeyboardInterrupt
         After Ctrl-C during training, once its checkpoint is saved.
     """
-    check_battles(num_battles)
+    check_battles(num_battles, config.evaluation_opponents)
     claim_folder(out)
 
     def evaluate_policy(player: Player) -> Evaluation:
         console.print(f"Evaluating the {player.name} policy: {num_battles} battles on unseen maps ...")
         return evaluate(
             player,
-            config.evaluation_opponent,
+            config.evaluation_opponents,
             config.battle,
             num_battles=num_battles,
             seed=EVALUATION_SEED,
@@ -87,8 +87,9 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     curve, film = out / "learning_curve.png", out / "battle.gif"
     evaluations = [(0, before), (training.steps, after)]
     save_learning_curve(curve, read_metrics(out), evaluations, f"RecurrentPPO against '{config.opponent}'")
-    filmed = max(after.match.battles, key=lambda battle: battle.outcome)  # the first battle won, if any
+    battles = [(match.second, battle) for match in after.matches for battle in match.battles]
+    name, filmed = max(battles, key=lambda each: each[1].outcome)  # the first battle won, if any
     console.print(f"Filming battle {filmed.number} ...")
-    opponent = named_player(config.evaluation_opponent, EVALUATION_SEED)
+    opponent = named_player(name, EVALUATION_SEED)
     film_battle(film, trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
     return DemoResult(before, after, training, curve, film, filmed)

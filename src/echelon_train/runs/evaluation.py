@@ -2,91 +2,122 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.opponent import Opponent
+from echelon_env.config.opponent import Opponents, OpponentsLike
 from echelon_env.config.schema import ConfigError, check_integer
-from echelon_env.evaluate import Match, Player, evaluation_seed, named_player, play_match
+from echelon_env.evaluate import Battle, Match, Player, evaluation_seed, named_player, play_match
+from echelon_env.evaluate.matches import LOSS, TIE, WIN
 from echelon_env.evaluate.statistics import CONFIDENCE, Interval, wilson
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A match of a policy against an opponent, on maps that follow from a seed."""
+    """Matches of a policy against one or several opponents, on maps that follow from a seed.
 
-    match: Match
+    Shares of several opponents are means with the opponents' weights.
+    """
+
+    opponents: Opponents
+    matches: tuple[Match, ...]  # one for each opponent, on different maps
     seed: int
-    maps_trained_on: int | None  # of the match's maps; None: unknown, but training never uses evaluation seeds
+    maps_trained_on: int | None  # of the matches' maps; None: unknown, but training never uses evaluation seeds
     trained_maps: int | None  # all maps that the player trained on
 
     @property
     def wins(self) -> Interval:
-        """Share of the battles won, with its Wilson score interval."""
-        return self._share(self.match.wins)
+        """Share of the battles won, with its interval."""
+        return self._share(WIN)
 
     @property
     def draws(self) -> Interval:
         """Share of the battles drawn."""
-        return self._share(self.match.draws)
+        return self._share(TIE)
 
     @property
     def losses(self) -> Interval:
         """Share of the battles lost."""
-        return self._share(self.match.losses)
+        return self._share(LOSS)
+
+    @property
+    def win_rates(self) -> dict[str, Interval]:
+        """Opponent -> share of the battles won against it."""
+        return {match.second: _match_share(match, WIN) for match in self.matches}
+
+    @property
+    def battles(self) -> tuple[Battle, ...]:
+        """The battles of all matches."""
+        return tuple(battle for match in self.matches for battle in match.battles)
 
     @property
     def maps(self) -> int:
         """Different maps, by content."""
-        return len({battle.map_hash for battle in self.match.battles})
+        return len({battle.map_hash for battle in self.battles})
 
     def to_dict(self) -> dict[str, Any]:
         """The result and all that it depends on, as plain values."""
-        match = self.match
-        shares = {
-            "win": (match.wins, self.wins),
-            "draw": (match.draws, self.draws),
-            "loss": (match.losses, self.losses),
-        }
+        outcomes = [battle.outcome for battle in self.battles]
+        shares = {"win": (WIN, self.wins), "draw": (TIE, self.draws), "loss": (LOSS, self.losses)}
         return {
-            "player": match.first,
-            "action_mode": match.action_modes[0],
-            "opponent": match.second,
+            "player": self.matches[0].first,
+            "action_mode": self.matches[0].action_modes[0],
+            "opponent": str(self.opponents),
             "seed": self.seed,
-            "battles": len(match.battles),
+            "battles": len(outcomes),
             "maps": self.maps,
             "maps_trained_on": self.maps_trained_on,
             "trained_maps": self.trained_maps,
             "confidence": CONFIDENCE,
             **{
-                name: {"count": count, "share": share.estimate, "interval": [share.low, share.high]}
-                for name, (count, share) in shares.items()
+                name: {"count": outcomes.count(outcome), "share": share.estimate, "interval": [share.low, share.high]}
+                for name, (outcome, share) in shares.items()
             },
-            "outcomes": [battle.outcome for battle in match.battles],
+            "win_rates": {name: share.estimate for name, share in self.win_rates.items()},
+            "outcomes": outcomes,
         }
 
-    def _share(self, count: int) -> Interval:
-        return wilson(count, len(self.match.battles))
+    def _share(self, outcome: int) -> Interval:
+        """The weighted mean of the matches' shares: of one match with its Wilson score interval.
+
+        The distances of several matches' bounds from their shares are combined as independent errors (MOVER): Zou,
+        Huang and Zhang, "A note on confidence interval estimation for a linear function of binomial proportions", 2009.
+        """
+        weights = np.array(self.opponents.weights) / sum(self.opponents.weights)
+        shares = [_match_share(match, outcome) for match in self.matches]
+        estimates, lows, highs = np.array([(share.estimate, share.low, share.high) for share in shares]).T
+        mean = float(weights @ estimates)
+        below, above = (float(np.hypot.reduce(weights * (bounds - estimates))) for bounds in (lows, highs))
+        return Interval(mean, mean - below, mean + above)
+
+
+def _match_share(match: Match, outcome: int) -> Interval:
+    """The share of a match's battles with an outcome, with its Wilson score interval."""
+    return wilson(sum(battle.outcome == outcome for battle in match.battles), len(match.battles))
 
 
 def evaluate(
-    player: Player, opponent: Opponent | str, config: BattleConfig, *, num_battles: int, seed: int, num_threads: int = 1
+    player: Player, opponents: OpponentsLike, config: BattleConfig, *, num_battles: int, seed: int, num_threads: int = 1
 ) -> Evaluation:
-    """Play against a named opponent on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
+    """Play against named opponents on maps that follow from a seed, see `echelon_env.evaluate.play_match`.
 
     Parameters
     ----------
     player
         The player to evaluate.
-    opponent
-        Its name, see `echelon_env.evaluate.named_player`.
+    opponents
+        A name or several with weights, see `echelon_env.evaluate.named_player`. Each plays its share of the battles,
+        rounded to an even number of at least 2, on other maps than the others.
     config
         The battle.
     num_battles
         Battles to play, an even number: every map is played from both sides.
     seed
-        Seed of the evaluation, in [0, 2**64): of the maps and of the level's choices.
+        Seed of the evaluation, in [0, 2**64): of the maps and of the levels' choices.
     num_threads
         Threads that step the battles; changes speed, not the result.
 
@@ -97,17 +128,34 @@ def evaluate(
     ValueError
         For a seed out of range.
     """
-    check_battles(num_battles)
-    seeds = [evaluation_seed(seed, index) for index in range(num_battles // 2)]
-    rival = named_player(opponent, seed)
-    match = play_match(player, rival, config, seeds, scenario="evaluation", num_threads=num_threads)
+    opponents = Opponents.parse(opponents).check_playable()
+    matches, first = [], 0
+    for opponent, maps in zip(opponents.members, _maps(opponents, num_battles), strict=True):
+        seeds = [evaluation_seed(seed, first + index) for index in range(maps)]
+        rival = named_player(opponent, seed)
+        matches.append(play_match(player, rival, config, seeds, scenario="evaluation", num_threads=num_threads))
+        first += maps
+    evaluation = Evaluation(opponents, tuple(matches), seed, None, None)
     known = player.trained_maps
     if known is None:
-        return Evaluation(match, seed, None, None)
-    return Evaluation(match, seed, len({battle.map_hash for battle in match.battles} & known), len(known))
+        return evaluation
+    played = {battle.map_hash for battle in evaluation.battles}
+    return dataclasses.replace(evaluation, maps_trained_on=len(played & known), trained_maps=len(known))
 
 
-def check_battles(num_battles: int) -> None:
-    """Raise ConfigError unless a number of battles is one that an evaluation can have: even, and at least 2."""
+def _maps(opponents: Opponents, num_battles: int) -> list[int]:
+    """The number of maps against each opponent: one, and the others where a weight's share lacks most."""
+    check_battles(num_battles, opponents)
+    shares = np.array(opponents.weights) / sum(opponents.weights) * (num_battles // 2)
+    maps = np.ones(len(shares), np.int64)
+    while maps.sum() < num_battles // 2:
+        maps[np.argmax(shares - maps)] += 1
+    return maps.tolist()
+
+
+def check_battles(num_battles: int, opponents: Opponents | None = None) -> None:
+    """Raise ConfigError unless an evaluation can have so many battles: an even number, two for each opponent."""
     if check_integer("battles", num_battles, 2) % 2:
         raise ConfigError(f"battles: expected an even number, as maps are played from both sides, got {num_battles}")
+    if opponents is not None and num_battles < 2 * len(opponents.members):
+        raise ConfigError(f"battles: expected two for each opponent of {opponents}, got {num_battles}")

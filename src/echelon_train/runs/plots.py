@@ -162,7 +162,7 @@ def save_learning_curve(
     if evaluations:
         wins = [evaluation.wins for _, evaluation in evaluations]
         bounds = np.array([[each.estimate, each.low, each.high] for each in wins])
-        label = f"{len(evaluations[0][1].match.battles)} battles on unseen maps, 95 % interval"
+        label = f"{len(evaluations[0][1].battles)} battles on unseen maps, 95 % interval"
         _draw_intervals(rates, np.array([steps for steps, _ in evaluations]), bounds, label)
     rates.set(ylabel="win rate", title=title)
     _scale_as_share(rates)

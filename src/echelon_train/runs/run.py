@@ -306,7 +306,7 @@ class Run:
         found = distributed.broadcast_object(
             lambda: evaluate(
                 network_player("policy", self.model.policy, self._config.network, trained_maps=trained_maps),
-                self._curriculum.config.evaluation_opponent,
+                self._curriculum.config.evaluation_opponents,
                 self._curriculum.config.battle,
                 num_battles=self._config.eval_battles,
                 seed=validation_seed(self._config.seed),

@@ -31,11 +31,9 @@ def test_the_demo_end_to_end(tmp_path, quiet):
     assert str(result.film) in text
     assert "trained on 64 decisions" in text
     assert all(len(line.replace(str(tmp_path), "runs")) <= 80 for line in text.splitlines())
-    assert result.filmed in result.after.match.battles
-    assert result.filmed.outcome == max(battle.outcome for battle in result.after.match.battles)
-    assert [battle.seed for battle in result.before.match.battles] == [
-        battle.seed for battle in result.after.match.battles
-    ]
+    assert result.filmed in result.after.battles
+    assert result.filmed.outcome == max(battle.outcome for battle in result.after.battles)
+    assert [battle.seed for battle in result.before.battles] == [battle.seed for battle in result.after.battles]
 
 
 def test_an_odd_number_of_battles_is_refused_before_anything(tmp_path, quiet):

@@ -5,7 +5,6 @@ import signal
 import pytest
 
 from echelon_env import ConfigError
-from echelon_env.config import Opponent
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.train import NetworkConfig, TrainConfig, training_curriculum
 from echelon_train.runs.folder import read_metrics
@@ -47,7 +46,7 @@ def test_stages_have_their_own_opponents(tmp_path):
     curriculum = training_curriculum(["duel-open", "duel"], opponents=["trivial", {"novice": 1, "expert@auto": 1}])
     config = TrainConfig(battle=curriculum.scenarios[0].config, curriculum=curriculum, opponent="veteran")
     assert [str(config.stage(index).opponent) for index in (0, 1)] == ["trivial", '{novice = 1, "expert@auto" = 1}']
-    assert config.stage(1).evaluation_opponent == Opponent("expert")
+    assert str(config.stage(1).evaluation_opponents) == "expert"
     assert TrainConfig.from_dict(config.to_dict()) == config
 
 
@@ -63,11 +62,25 @@ def test_stages_have_their_own_opponents(tmp_path):
     ],
 )
 def test_the_opponent_of_evaluations_follows_from_the_opponents(opponent, evaluated):
-    assert str(small_run(opponent=opponent).evaluation_opponent) == evaluated
-    assert str(small_run(opponent=opponent, eval_opponent="trivial").evaluation_opponent) == "trivial"
+    assert str(small_run(opponent=opponent).evaluation_opponents) == evaluated
+    assert str(small_run(opponent=opponent, eval_opponent="trivial").evaluation_opponents) == "trivial"
 
 
 @pytest.mark.parametrize("name", ["self", "novice@auto"])
 def test_evaluations_know_no_opponent_of_training(name):
     with pytest.raises(ConfigError, match=r"eval_opponent: .* is for training only"):
-        small_run(eval_opponent=name)
+        small_run(eval_opponent={name: 1, "expert": 2})
+
+
+def test_evaluations_play_a_mixture_and_the_best_is_by_its_weighted_mean(tmp_path):
+    mixture = {"trivial": 3, "expert": 1}
+    with pytest.raises(ConfigError, match="eval_battles: expected two for each of 2 opponents, got 2"):
+        small_run(eval_opponent=mixture)
+    config = small_run(eval_opponent=mixture, eval_battles=8, eval_every=32)
+    assert TrainConfig.from_dict(config.to_dict()) == config
+    train(config, tmp_path / "run", console=QUIET)
+    lines = read_metrics(tmp_path / "run")
+    for line in lines:
+        expected = 0.75 * line["eval/win_rate/trivial"] + 0.25 * line["eval/win_rate/expert"]
+        assert line["eval/win_rate"] == pytest.approx(expected)
+        assert line["eval/win_rate_low"] <= expected <= line["eval/win_rate_high"]

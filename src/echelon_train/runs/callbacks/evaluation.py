@@ -73,6 +73,9 @@ class EvaluationCallback(BaseCallback):  # type: ignore[misc]
             self.logger.record(f"eval/{name}_rate", share.estimate)
         self.logger.record("eval/win_rate_low", result.wins.low)
         self.logger.record("eval/win_rate_high", result.wins.high)
+        if len(result.win_rates) > 1:
+            for name, share in result.win_rates.items():
+                self.logger.record(f"eval/win_rate/{name}", share.estimate)
         if result.wins.estimate > self._best or self._moves() != self._best_moves:
             self._best, self._best_moves = float(result.wins.estimate), self._moves()
             self._keep()
