@@ -31,6 +31,8 @@ class WeightedOpponents:
 
     def __init__(self, opponents: Opponents, seed: int, win_rate: float) -> None:
         self._members = dict(zip(opponents.names, opponents.members, strict=True))
+        none = HandicapConfig()
+        self._fixed = {name: None if each.handicap == none else each.handicap for name, each in self._members.items()}
         self._shares = np.array(opponents.weights) / sum(opponents.weights)
         self._seed = seed
         self._draws = 0
@@ -47,10 +49,8 @@ class WeightedOpponents:
 
     def player(self, name: str) -> tuple[str, HandicapConfig | None]:
         """The player of a name, a level, ``policy:PATH`` or ``self``, and its present handicap, if it has one."""
-        opponent = self._members[name]
-        if opponent.auto:
-            return opponent.name, self._automatic[name].handicap
-        return opponent.name, None if opponent.handicap == HandicapConfig() else opponent.handicap
+        automatic = self._automatic.get(name)
+        return self._members[name].name, self._fixed[name] if automatic is None else automatic.handicap
 
     def record(self, name: str, outcome: int) -> bool:
         """Count a battle that the learner has won (1), drawn (0) or lost (-1). Returns whether a handicap changed."""

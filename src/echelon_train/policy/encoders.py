@@ -71,18 +71,27 @@ class SetEncoder(nn.Module):
         embedded: Tensor = self.layers(hidden)
         return embedded
 
-    def forward_rows(self, table: Tensor, filled: Tensor, context: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Like `forward`, and also return the embeddings (R, rows, set_width), non-negative, zero for empty rows."""
+    def forward_rows(
+        self, table: Tensor, filled: Tensor, context: Tensor | None = None, first: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Like `forward`, and also return the embeddings of the `first` rows, or of all: (R, first, set_width).
+
+        They are non-negative, and zero for empty rows.
+        """
+        first = filled.shape[1] if first is None else first
         if self.dense:
             every = torch.arange(len(table), device=table.device)[:, None].expand(filled.shape)
             rows = torch.where(filled.unsqueeze(2), self._embed(table, context, every), 0.0)
             count = filled.sum(1, keepdim=True)
             mean = rows.sum(1) / count.clamp_min(1)
-            return torch.cat([rows.amax(1), mean, count.to(rows.dtype).log1p()], 1), rows
+            return torch.cat([rows.amax(1), mean, count.to(rows.dtype).log1p()], 1), rows[:, :first]
         owner, number = filled.nonzero(as_tuple=True)
         embedded = self._embed(table[owner, number], context, owner)
-        rows = embedded.new_zeros(*filled.shape, embedded.shape[1]).index_put((owner, number), embedded)
-        return self._pool(embedded, owner, filled), rows
+        kept = (number < first).nonzero().flatten()
+        place = (owner * first + number).index_select(0, kept)
+        rows = embedded.new_zeros(len(filled) * first, embedded.shape[1])
+        rows = rows.index_copy(0, place, embedded.index_select(0, kept))
+        return self._pool(embedded, owner, filled), rows.view(len(filled), first, -1)
 
     @staticmethod
     def _pool(embedded: Tensor, owner: Tensor, filled: Tensor) -> Tensor:
@@ -246,12 +255,12 @@ class StreamEncoder(BaseFeaturesExtractor):  # type: ignore[misc]
     def _fuse(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """The fusion layer's output before LayerNorm, and the contacts' embeddings."""
         own = observations[:, STREAMS["self"].part]
-        contacts, rows = self.contacts.forward_rows(*table_and_mask(observations, "contacts"), own)
+        contacts, rows = self.contacts.forward_rows(*table_and_mask(observations, "contacts"), own, TARGET_CHOICES)
         encoded = [stream_view(observations, STREAMS[name]) for name in VECTORS]
         encoded.append(contacts)
         encoded += [encoder(*table_and_mask(observations, name)) for name, encoder in self.others.items()]
         encoded += [encoder(stream_view(observations, STREAMS[name])) for name, encoder in self.maps.items()]
-        return self.fusion[0](torch.cat(encoded, 1)), rows[:, :TARGET_CHOICES]
+        return self.fusion[0](torch.cat(encoded, 1)), rows
 
 
 class BattleEncoder(nn.Module):

@@ -319,9 +319,8 @@ class BattlePolicy(SequencePolicy):
             scores = products.sum(2) / math.sqrt(contacts.shape[-1])
             before, after = _split_at_targets(parameters)
             parameters = torch.cat([before, scores, after], 1)
-        flat = select_rows(_flat_part(observations), active)
-        masks = action_masks(flat, self.action_limits, communicate=self.network.communicate)
-        return HybridDistribution(parameters, masks, self.network.min_std, self.network.max_std)
+        masks = action_masks(_flat_part(observations), self.action_limits, communicate=self.network.communicate)
+        return HybridDistribution(parameters, select_rows(masks, active), self.network.min_std, self.network.max_std)
 
     def _critic(
         self, observations: Observations, latent: Tensor | None, states: LstmState, starts: Tensor | Sequences
