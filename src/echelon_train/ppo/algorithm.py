@@ -192,9 +192,10 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     def reinitialize(self, weights: Mapping[str, Tensor]) -> None:
         """Set `weights`, by the names of `weights_of`; reset the optimizer and the LSTM states.
 
-        The return normaliser is reset, too, unless the weights contain it. The environment, counters and schedules
-        continue.
+        The return normaliser is reset, too, unless the weights contain it. Updates are counted from 0, so that
+        `critic_warmup` applies as after a start. The environment, the other counters and the schedules continue.
         """
+        self._n_updates = 0
         if self.normalize_returns:
             self.policy.return_normalizer = ReturnNormalizer(self.return_std).to(self.device)
         for name, tensor in weights_of(self.policy).items():

@@ -351,7 +351,7 @@ def test_reinitialize_resets_weights_optimizer_and_states():
     fresh = {name: tensor.clone() for name, tensor in named_weights(other.policy).items() if "normalizer" not in name}
     assert model.policy.optimizer.state and model._last_lstm_states.pi[0].any()
     model.reinitialize(fresh)
-    assert not model.policy.optimizer.state
+    assert not model.policy.optimizer.state and model._n_updates == 0
     assert not any(state.any() for state in (*model._last_lstm_states.pi, *model._last_lstm_states.vf))
     assert all(named_weights(model.policy)[name].equal(tensor) for name, tensor in fresh.items())
     found, expected = (weights.state_dict() for weights in (model.policy.return_normalizer, ReturnNormalizer(1.0)))
