@@ -63,6 +63,7 @@ class Experiment:
     stock: dict[str, Any] | None = None  # trained by sb3-contrib's RecurrentPPO, with these changes of its settings
     slim: bool = False  # stock's network made about as small as ours
     fixed_map: bool = False  # evaluated on the one map that it was trained on
+    after: str = ""  # experiment whose run of the same seed this one starts from
     stock_entropy: bool = False  # estimated by the log-probability of the actions, as for squashed Gaussians in SB3
 
 
@@ -104,7 +105,8 @@ EXPERIMENTS = {
 def run(name: str, seed: int, out: Path) -> dict[str, Any]:
     """Train and evaluate a policy, and store the result."""
     experiment = EXPERIMENTS[name]
-    config = load_run_config(experiment.config, {"seed": str(seed), **experiment.changes})
+    start = {"init": str(folder(out.parent, experiment.after, seed))} if experiment.after else {}
+    config = load_run_config(experiment.config, {"seed": str(seed), **start, **experiment.changes})
     if experiment.stock_entropy:
         _forget_entropy()
     began, elapsed = time.process_time(), time.perf_counter()
@@ -194,9 +196,12 @@ def main(arguments: list[str] | None = None) -> int:
     if options.one is not None:
         run(names[0], options.one, folder(options.out, names[0], options.one))
         return 0
-    runs = [(name, seed) for name in names for seed in EXPERIMENTS[name].seeds]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        failed = [codes for codes in pool.map(lambda each: _in_a_process(*each, options.out), runs) if codes]
+    first = dict.fromkeys(EXPERIMENTS[name].after for name in names if EXPERIMENTS[name].after)
+    failed = []
+    for batch in ([*first], [name for name in names if name not in first]):
+        runs = [(name, seed) for name in batch for seed in EXPERIMENTS[name].seeds]
+        with ThreadPoolExecutor(options.jobs) as pool:
+            failed += [codes for codes in pool.map(lambda each: _in_a_process(*each, options.out), runs) if codes]
     print(table(results(options.out), names))
     return 1 if failed else 0
 

@@ -34,7 +34,7 @@ class NetworkConfig:
     critic: Literal["shared", "separate", "central"] = field(
         default="shared",
         metadata={
-            "help": "shared: the actor's trunk; separate: its own trunk; central: its own, with the global state"
+            "help": "shared: the actor's trunk; separate: its own trunk; central: the actor's, with the global state"
         },
     )
     auxiliary: bool = field(

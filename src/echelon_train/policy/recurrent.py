@@ -41,7 +41,7 @@ class BattlePolicy(SequencePolicy):
     connection), so they see the observation from the first update on. Raw actions are those of `HybridDistribution`.
 
     The critic shares the actor's encoder and LSTM, and their gradients, or has its own (`NetworkConfig.critic`). A
-    central critic also gets the global state; observations are then a dict
+    central critic shares them, and adds features of the global state to their output; observations are then a dict
     ``{"observation": (rows, D), "state": (rows, S)}``.
 
     The value head starts at zero. The approach reward is about 0.01 a decision, far less than the noise of a critic
@@ -71,7 +71,7 @@ class BattlePolicy(SequencePolicy):
     ) -> None:
         self.network = network or NetworkConfig()
         self._flat_space = flat_space(observation_space, action_space, self.network)
-        own_critic = self.network.critic != "shared"
+        own_critic = self.network.critic == "separate"
         super().__init__(
             observation_space,
             action_space,
@@ -107,7 +107,7 @@ class BattlePolicy(SequencePolicy):
         self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
         self.observation_normalizer = ObservationNormalizer() if network.normalize_observations else None
         self.register_buffer("action_limits", action_limits(BattleConfig()))
-        self.critic_encoder = self.make_features_extractor() if network.critic != "shared" else None
+        self.critic_encoder = self.make_features_extractor() if network.critic == "separate" else None
         self.battle_encoder = (
             BattleEncoder(network.width, network.set_width, network.map_channels)
             if network.critic == "central"
@@ -331,11 +331,13 @@ class BattlePolicy(SequencePolicy):
             assert self.critic_encoder is not None
             with self._autocast():
                 features = self.critic_encoder(self._flat(observations))
-                if self.battle_encoder is not None:
-                    features = features + self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
             features = _to_float32(features)
             output, next_states = self._run_lstm(features, states, starts, self.lstm_critic, _living(observations))
             latent = output + features
+        if self.battle_encoder is not None:
+            with self._autocast():
+                battle = self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
+            latent = latent + _to_float32(battle)
         return self.value_net(self.mlp_extractor.forward_critic(latent)), next_states
 
 

@@ -29,8 +29,10 @@ class Start:
 def load_start(config: TrainConfig) -> Start:
     """Load the checkpoint of `TrainConfig.init`, if there is one.
 
+    Its critic may be of another kind than the run's: the weights that both have are taken over, the others are random.
+
     Raises CheckpointError, with the reason, for one that is missing, damaged or of another version, and for a network
-    whose weights have other shapes than the run's.
+    whose other weights have other shapes than the run's.
     """
     if not config.init:
         return Start()
@@ -65,7 +67,7 @@ def _weights_sha256(folder: Path) -> str:
 
 def _check_network(network: NetworkConfig, config: TrainConfig) -> None:
     theirs, ours = network.shape(), config.network.shape()
-    changed = [name for name in ours if theirs[name] != ours[name]]
+    changed = [name for name in ours if theirs[name] != ours[name] and name != "critic"]
     if changed:
         found = ", ".join(f"network.{name} {_plain(theirs[name])} instead of {_plain(ours[name])}" for name in changed)
         options = " ".join(f"--network.{name.replace('_', '-')} {_plain(theirs[name])}" for name in changed)

@@ -79,7 +79,7 @@ def build_model(
 ) -> EchelonRecurrentPPO:
     """The algorithm of a run, with the weights and normalizers of a policy of the same shapes.
 
-    `initial` is by default a policy of random weights that follow from the run's seed.
+    `initial` may have a critic of another kind. Weights that it lacks are random and follow from the run's seed.
     """
     ppo = config.ppo
     model = EchelonRecurrentPPO(
@@ -92,7 +92,7 @@ def build_model(
         device=device,
     )
     model.set_teacher(make_teacher(config, env))
-    start = weights_of(build_policy(config.network, config.seed) if initial is None else initial)
+    start = weights_of(build_policy(config.network, config.seed)) | (weights_of(initial) if initial else {})
     for name, tensor in weights_of(model.policy).items():
         if name in start:  # a policy without a return normaliser leaves the run's as it is
             tensor.copy_(start[name])
