@@ -92,6 +92,18 @@ def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
     assert read_ancestry(tmp_path / "stopped") == ancestry != []
 
 
+@pytest.mark.parametrize("critic", ["separate", "central"])
+def test_a_run_with_another_critic_takes_the_weights_that_both_have(critic, ancestor, tmp_path):
+    network = dataclasses.replace(NORMALIZED, critic=critic)
+    config = small_run(steps=32, network=network, init=str(ancestor))
+    train(config, tmp_path / "run", console=QUIET)
+    first = weights_of(load_checkpoint(tmp_path / "run" / "checkpoints" / "0000000000").policy)
+    before = weights_of(load_checkpoint(ancestor).policy)
+    assert before.keys() < first.keys()
+    assert all(torch.equal(first[name], before[name]) for name in before if name != "action_limits")
+    assert all(name.startswith(("critic_", "lstm_critic", "battle_")) for name in first.keys() - before.keys())
+
+
 def test_a_run_that_stopped_before_its_first_checkpoint_starts_from_its_ancestor_again(ancestor, tmp_path):
     start, run = shutil.copytree(ancestor, tmp_path / "start"), tmp_path / "run"
     config = small_run(init=str(start), network=NORMALIZED)
