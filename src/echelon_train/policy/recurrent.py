@@ -334,6 +334,7 @@ class BattlePolicy(SequencePolicy):
             features = _to_float32(features)
             output, next_states = self._run_lstm(features, states, starts, self.lstm_critic, _living(observations))
             latent = output + features
+        assert latent is not None
         if self.battle_encoder is not None:
             with self._autocast():
                 battle = self.battle_encoder(cast("dict[str, Tensor]", observations)["state"])
