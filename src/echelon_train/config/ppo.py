@@ -72,6 +72,9 @@ class PPOConfig:
     kickstart_coef: Schedule = schedule(
         0.0, 0, 1e3, help="weight of the cross-entropy to the teacher's actions, see --teacher"
     )
+    kickstart_motion_scale: float = quantity(
+        1.0, "x kickstart_coef", 0, 1e3, help="factor for the cross-entropy of motion; 0: it is not imitated"
+    )
     learner_share: Schedule = schedule(
         1.0, 0, 1, help="share of the battles that the learner plays; the teacher plays the others"
     )

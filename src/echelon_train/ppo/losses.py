@@ -26,6 +26,7 @@ class Coefficients(NamedTuple):
     ratio: str = "joint"
     inactive_vf_scale: float = 1.0
     motion_ent_scale: float = 1.0
+    kickstart_motion_scale: float = 1.0
 
 
 class Losses(NamedTuple):
@@ -83,22 +84,27 @@ def losses(
     # without a closed form the entropy is estimated by -log_prob, as in SB3; this has almost no gradient
     entropies = -evaluation.log_probs if evaluation.entropy is None else evaluation.entropy
     entropy = entropies.sum() / num_actor
-    bonus = entropy
-    if coefficients.motion_ent_scale != 1.0 and "motion" in policy.blocks:
-        motion = entropies[:, policy.blocks.index("motion")].sum() / num_actor
-        bonus = entropy + (coefficients.motion_ent_scale - 1.0) * motion
+    bonus = _scaled_sum(entropies, policy, coefficients.motion_ent_scale) / num_actor
     auxiliary = kickstart = entropy.new_zeros(())
     if coefficients.auxiliary_coef:
         errors = policy.auxiliary_errors(evaluation, batch.actions, batch.observations, batch.sequences)
         auxiliary = errors[active].sum() / num_actor
     if evaluation.label_losses is not None:
-        kickstart = evaluation.label_losses.sum() / num_actor
+        kickstart = _scaled_sum(evaluation.label_losses, policy, coefficients.kickstart_motion_scale) / num_actor
     total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * bonus
     total = total + coefficients.auxiliary_coef * auxiliary + coefficients.kickstart_coef * kickstart
     with torch.no_grad():
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
         clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).float().mean(1).sum() / num_actor
     return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction)
+
+
+def _scaled_sum(by_block: Tensor, policy: SequencePolicy, motion_scale: float) -> Tensor:
+    """Sum of values by block, (n, blocks), with those of motion scaled."""
+    if motion_scale == 1.0 or "motion" not in policy.blocks:
+        return by_block.sum()
+    scales = by_block.new_tensor([motion_scale if name == "motion" else 1.0 for name in policy.blocks])
+    return (by_block * scales).sum()
 
 
 def _value_loss(

@@ -89,7 +89,10 @@ def naive_losses(model, batch, coefficients, mean=0.0, std=1.0):
             bonus.append(sum(by_block))
             kls.append(sum(one - 1 - other for one, other in zip(ratios, differences, strict=True)))
             clipped.append(sum(abs(each - 1) > coefficients.clip_range for each in ratios) / len(ratios))
-            missed.append(0.0 if label_losses is None else float(label_losses[sample].sum()))
+            misses = [0.0] if label_losses is None else label_losses[sample].tolist()
+            if label_losses is not None and motion is not None:
+                misses[motion] *= coefficients.kickstart_motion_scale
+            missed.append(sum(misses))
     found = {
         "policy": -sum(gains) / len(gains),
         "value": sum(errors) / sum(weights),
@@ -134,6 +137,7 @@ def test_losses_equal_a_naive_implementation(model, clip_range_vf, normalizer):
         {"inactive_vf_scale": 0.25},
         {"inactive_vf_scale": 0.0},
         {"kickstart_coef": 0.5},
+        {"kickstart_coef": 0.5, "kickstart_motion_scale": 0.0},
         {"policy_coef": 0.0, "kickstart_coef": 1.0, "ratio": "blocks", "motion_ent_scale": 0.0},
     ],
     ids=str,
