@@ -22,6 +22,7 @@ from echelon_train.runs.callbacks.statistics import BattleStatistics
 _TREND = 12  # characters of a trend, which covers all remembered updates
 _REMEMBERED = 16 * _TREND
 _BLOCKS = "▁▂▃▄▅▆▇█"
+_NAME = 24  # most characters of an opponent's name
 _REFRESHES = 1.0  # of the panel, per second
 _RATE_WINDOW = 30.0  # s that the rate is measured over; at least one update
 _LINE_SECONDS, _LINE_SHARE, _LINE_AT_LEAST = 30.0, 0.01, 600.0  # when the next line is due; see _line_is_due
@@ -80,6 +81,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         self._console = console
         self._values: dict[str, deque[float]] = {shown.metric: deque(maxlen=_REMEMBERED) for shown in SHOWN}
         self._stage = ""
+        self._opponents: dict[str, float] = {}  # win rates by opponent
         self._live: Live | None = None
         self._start, self._began = 0, 0.0  # in samples, in seconds
         self._marks: deque[tuple[float, int]] = deque()  # (seconds, samples) at the beginnings of rollouts
@@ -116,7 +118,14 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         for name, value in (("win_rate", self._statistics.win_rate), ("return", self._statistics.mean_return)):
             if value is not None:
                 self._values[f"battle/{name}"].append(value)
-        self._stage = str(self.logger.name_to_value.get("curriculum/scenario", ""))
+        recorded = self.logger.name_to_value
+        self._stage = str(recorded.get("curriculum/scenario", ""))
+        beginning, end = "opponent/", "/win_rate"
+        self._opponents = {
+            name.removeprefix(beginning).removesuffix(end): float(value)
+            for name, value in recorded.items()
+            if name.startswith(beginning) and name.endswith(end)
+        }
 
     def _on_training_end(self) -> None:
         self._collect("train/", "eval/")
@@ -177,7 +186,16 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             values = self._values[shown.metric]
             if shown.short and values:
                 parts.append(f"{shown.short} {shown.text(values[-1])}")
+        if len(self._opponents) > 1:
+            parts.append(self._by_opponent())
         return "  ".join(parts)
+
+    def _by_opponent(self) -> str:
+        """Win rates by opponent: ``v expert 45 %, novice 97 %``; of paths only the ends are shown."""
+        names = {name: name if len(name) <= _NAME else f"…{name[1 - _NAME :]}" for name in self._opponents}
+        return "v " + ", ".join(
+            f"{names[name]} {rate:.0%}".replace("%", " %") for name, rate in self._opponents.items()
+        )
 
     def _panel(self) -> RenderableType:
         rate, left = self._rate(), self._seconds_left()
@@ -194,7 +212,10 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             Text(elapsed if left is None else f"{elapsed}, {_clock(left)} left", "cyan"),
         )
         title = Text(self._stage or "training", "bold")
-        return Panel(Group(facts, Text(), self._table()), title=title, title_align="left", border_style="dim")
+        parts: list[RenderableType] = [facts, Text(), self._table()]
+        if len(self._opponents) > 1:
+            parts.append(Text(f"win rate {self._by_opponent()}", "dim"))
+        return Panel(Group(*parts), title=title, title_align="left", border_style="dim")
 
     def _table(self) -> Table:
         table = Table.grid(expand=True, padding=(0, 1, 0, 0))

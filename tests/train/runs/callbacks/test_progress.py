@@ -91,6 +91,18 @@ def test_the_panel_shows_the_run_and_its_learning_metrics(watched):
         assert part in text
 
 
+def test_several_opponents_have_a_win_rate_each(watched):
+    path = "policy:runs/league/members/main-of-yesterday"
+    watched.rollout({}, {"opponent/novice/win_rate": 0.97})
+    assert "novice" not in "".join(panel(watched)), "of one it is the win rate"
+    rates = {"opponent/novice/win_rate": 0.97, f"opponent/{path}/win_rate": 0.5, "opponent/novice/battles": 120.0}
+    watched.rollout({}, rates)
+    shown = f"v novice 97 %, …{path[-23:]} 50 %"
+    assert any(shown in line for line in panel(watched))
+    assert {len(line) for line in panel(watched)} == {80}
+    assert watched.callback._line().endswith(shown)
+
+
 def test_before_there_is_anything_to_show(watched):
     lines = panel(watched)
     assert {len(line) for line in lines} == {80}
