@@ -223,7 +223,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         loss_mask = buffer.loss_mask()
         self._normalize_returns(loss_mask)
         explained = explained_variance(buffer.values[loss_mask], buffer.returns[loss_mask])
-        log, stopped = UpdateLog(), False
+        log, stopped = UpdateLog(self.policy.blocks), False
         for epoch in range(self.n_epochs):
             if epoch and self.recompute_advantages:
                 self._recompute()
@@ -269,8 +269,9 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             batch = buffer.batch(part, advantages, loss_mask)
             result = losses(self.policy, batch, self.policy.return_normalizer, coefficients, num_actor, num_loss)
             result.total.backward()  # type: ignore[no-untyped-call]
-            results.append(torch.stack([number.detach().float() for number in result]))
-        return Losses(*distributed.all_reduce_gradients(self.policy.parameters(), torch.stack(results).sum(0).unbind()))
+            results.append(result.packed())
+        numbers = torch.stack(results).sum(0).unbind()
+        return Losses.unpacked(distributed.all_reduce_gradients(self.policy.parameters(), numbers))
 
     def _normalize_returns(self, loss_mask: Tensor) -> None:
         normalizer = self.policy.return_normalizer

@@ -30,7 +30,7 @@ class Coefficients(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Means over the samples of a minibatch, () each. Results of parts of a minibatch add up to the whole's."""
+    """Means over the samples of a minibatch, () each but the last. Results of parts of a minibatch add up."""
 
     total: Tensor
     policy: Tensor
@@ -40,6 +40,18 @@ class Losses(NamedTuple):
     kickstart: Tensor
     approx_kl: Tensor
     clip_fraction: Tensor
+    kickstart_blocks: Tensor
+    """The loss of labels by block of the action, not scaled, (blocks,); (0,) without labels."""
+
+    def packed(self) -> Tensor:
+        """All numbers in one detached float32 tensor, (8 + blocks,)."""
+        return torch.cat([each.detach().float().reshape(-1) for each in self])
+
+    @classmethod
+    def unpacked(cls, numbers: Tensor) -> Losses:
+        """The inverse of `packed`."""
+        single = len(cls._fields) - 1
+        return cls._make((*numbers[:single].unbind(), numbers[single:]))
 
 
 def losses(
@@ -89,14 +101,16 @@ def losses(
     if coefficients.auxiliary_coef:
         errors = policy.auxiliary_errors(evaluation, batch.actions, batch.observations, batch.sequences)
         auxiliary = errors[active].sum() / num_actor
+    by_block = entropy.new_zeros(0)
     if evaluation.label_losses is not None:
+        by_block = evaluation.label_losses.sum(0) / num_actor
         kickstart = _scaled_sum(evaluation.label_losses, policy, coefficients.kickstart_motion_scale) / num_actor
     total = coefficients.policy_coef * policy_loss + coefficients.vf_coef * value_loss - coefficients.ent_coef * bonus
     total = total + coefficients.auxiliary_coef * auxiliary + coefficients.kickstart_coef * kickstart
     with torch.no_grad():
         approx_kl = ((ratio - 1.0) - log_ratio).sum() / num_actor
         clip_fraction = ((ratio - 1.0).abs() > coefficients.clip_range).float().mean(1).sum() / num_actor
-    return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction)
+    return Losses(total, policy_loss, value_loss, entropy, auxiliary, kickstart, approx_kl, clip_fraction, by_block)
 
 
 def _scaled_sum(by_block: Tensor, policy: SequencePolicy, motion_scale: float) -> Tensor:

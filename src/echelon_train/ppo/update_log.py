@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -11,24 +13,37 @@ _NAMES = (
     "loss", "policy_gradient_loss", "value_loss", "entropy", "auxiliary_loss", "kickstart_loss", "approx_kl",
     "clip_fraction",
 )  # fmt: skip
-"""stable-baselines3's names of the fields of `Losses`."""
+"""stable-baselines3's names of the single numbers of `Losses`."""
 
 
 class UpdateLog:
-    """Losses and gradient norms of the minibatches of an update."""
+    """Losses and gradient norms of the minibatches of an update.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    blocks
+        Names of the blocks of an action.
+    """
+
+    def __init__(self, blocks: Sequence[str] = ()) -> None:
+        self._blocks = blocks
         self._rows: list[Tensor] = []
 
     def add(self, result: Losses, gradient_norm: Tensor) -> None:
         """Record a minibatch, without synchronising with the device."""
-        self._rows.append(torch.stack([*result, gradient_norm.float()]))
+        self._rows.append(torch.cat([result.packed(), gradient_norm.float().view(1)]))
 
     def means(self) -> dict[str, float]:
-        """Means over the minibatches by name, and the number of minibatches; empty if there were none."""
+        """Means over the minibatches by name, and the number of minibatches; empty if there were none.
+
+        ``kickstart_loss_<block>`` is there for the blocks with a label: a loss of exactly 0 is one without.
+        """
         if not self._rows:
             return {}
-        means = dict(zip((*_NAMES, "grad_norm"), torch.stack(self._rows).mean(0).tolist(), strict=True))
+        *numbers, norm = torch.stack(self._rows).mean(0).tolist()
+        means = dict(zip(_NAMES, numbers, strict=False)) | {"grad_norm": norm}
+        by_block = zip(self._blocks, numbers[len(_NAMES) :], strict=False)  # none without labels
+        means |= {f"kickstart_loss_{block}": number for block, number in by_block if number}
         return {**means, "entropy_loss": -means["entropy"], "minibatches": float(len(self._rows))}
 
 

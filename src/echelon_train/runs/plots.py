@@ -52,11 +52,19 @@ _CURVES = (
 )
 
 
+_GROUPS = (
+    ("win rate by opponent", "opponent/", "/win_rate"),
+    ("loss of the teacher's labels, nats", "train/kickstart_loss_", ""),
+)
+"""Title, and beginning and end of the names of metrics that are drawn together."""
+
+
 def save_run_curves(run: Path) -> Path:
     """Draw a run's metrics into ``curves.png`` in its folder.
 
     These are win rates in training and in evaluations, return, entropy, KL divergence, explained variance, value loss,
-    learning rate and speed, if the run has logged them. Changes of a curriculum's stage are marked.
+    learning rate, speed, and, with several each, win rates by opponent and losses of a teacher's labels by block, if
+    the run has logged them. Changes of a curriculum's stage are marked.
 
     Returns
     -------
@@ -69,19 +77,27 @@ def save_run_curves(run: Path) -> Path:
     """
     metrics = read_metrics(run)
     curves = [curve for curve in _CURVES if _points(metrics, curve.metric)[0].size]
-    figure = _figure((13, 6))
+    groups = {title: names for title, *ends in _GROUPS if (names := _group(metrics, *ends))}
+    columns = max(4, -(-(1 + len(curves) + len(groups)) // 2))
+    figure = _figure((3.25 * columns, 6))
     figure.suptitle(run.resolve().name, fontweight="bold")
-    places = figure.subplots(2, 4).ravel()
+    places = figure.subplots(2, columns).ravel()
     _draw_win_rates(places[0], metrics)
     for axes, curve in zip(places[1:], curves, strict=False):
         steps, values = _points(metrics, curve.metric)
         _draw(axes, steps, curve.sign * values)
         axes.set_yscale(curve.scale)
         axes.set_title(curve.title, fontsize="medium", loc="left")
-    for axes in places[: len(curves) + 1]:
+    used = 1 + len(curves) + len(groups)
+    for axes, (title, names) in zip(places[1 + len(curves) :], groups.items(), strict=False):
+        for number, (label, metric) in enumerate(names.items()):
+            axes.plot(*_points(metrics, metric), color=f"C{number}", linewidth=1.2, label=label)
+        axes.set_title(title, fontsize="medium", loc="left")
+        _add_legend(axes)
+    for axes in places[:used]:
         _finish(axes)
         _mark_stages(axes, metrics, named=axes is places[0])
-    for axes in places[len(curves) + 1 :]:
+    for axes in places[used:]:
         axes.set_visible(False)
     figure.supxlabel(_SAMPLES, fontsize="medium")
     path = run / CURVES_FILE
@@ -185,6 +201,15 @@ def _save(path: Path, figure: Figure) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=_DPI)
     write_bytes(path, picture.getvalue())
+
+
+def _group(metrics: Metrics, beginning: str, end: str) -> dict[str, str]:
+    """The metrics with this beginning and end of their names, by what is between; empty if there are not several."""
+    names = dict.fromkeys(
+        name for line in metrics for name in line if name.startswith(beginning) and name.endswith(end)
+    )
+    found = {name.removeprefix(beginning).removesuffix(end): name for name in names}
+    return found if len(found) > 1 else {}
 
 
 def _table(metrics: Metrics, *names: str) -> NDArray[np.float64]:

@@ -155,6 +155,9 @@ def test_losses_by_block_equal_a_naive_implementation(settings):
     found = losses_of(model, batch, coefficients)
     for name, number in expected.items():
         assert getattr(found, name).item() == pytest.approx(number, rel=1e-4, abs=1e-5), name
+    if coefficients.kickstart_motion_scale == 1.0:
+        assert found.kickstart_blocks.sum().item() == pytest.approx(expected["kickstart"], rel=1e-4)
+    assert len(found.kickstart_blocks) == (len(model.policy.blocks) if coefficients.kickstart_coef else 0)
 
 
 def test_at_a_ratio_of_1_blocks_have_the_gradient_of_the_joint_ratio():
@@ -177,7 +180,7 @@ def test_without_kickstarting_labels_are_ignored():
     model = battle_model()
     batch = batch_of(model)
     found, expected = losses_of(model, batch), losses_of(model, batch._replace(labels=None))
-    assert torch.equal(torch.stack(found), torch.stack(expected))
+    assert torch.equal(found.packed(), expected.packed())
     assert found.kickstart.item() == 0.0
 
 
@@ -225,7 +228,7 @@ def test_non_finite_numbers_of_inactive_samples_are_ignored(model):
     result = losses_of(
         model, batch._replace(old_log_probs=infinite, advantages=batch.advantages.masked_fill(~batch.actor_mask, 1e38))
     )
-    assert torch.isfinite(torch.stack(result)).all()
+    assert torch.isfinite(result.packed()).all()
     assert torch.isfinite(gradient(model, result)).all()
 
 

@@ -8,11 +8,12 @@ from echelon_train.ppo.update_log import UpdateLog, explained_variance
 
 
 def losses_of(start):
-    return Losses(*(torch.tensor(start + number) for number in range(8)))
+    singles = (torch.tensor(start + number) for number in range(8))
+    return Losses(*singles, torch.tensor([start, 3.0, 0.0]))
 
 
 def test_means_over_minibatches():
-    log = UpdateLog()
+    log = UpdateLog(("motion", "target", "electronics"))
     log.add(losses_of(0.0), torch.tensor(10.0))
     log.add(losses_of(2.0), torch.tensor(20.0))
     assert log.means() == {
@@ -23,6 +24,8 @@ def test_means_over_minibatches():
         "entropy_loss": -4.0,
         "auxiliary_loss": 5.0,
         "kickstart_loss": 6.0,
+        "kickstart_loss_motion": 1.0,
+        "kickstart_loss_target": 3.0,
         "approx_kl": 7.0,
         "clip_fraction": 8.0,
         "grad_norm": 15.0,

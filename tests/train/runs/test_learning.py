@@ -36,6 +36,11 @@ def test_imitation_lowers_the_loss_of_the_teachers_labels(tmp_path, quiet):
     train(config, tmp_path / "run", console=quiet)
     found = [line["train/kickstart_loss"] for line in read_metrics(tmp_path / "run") if "train/kickstart_loss" in line]
     assert len(found) == 12
+    last = next(line for line in reversed(read_metrics(tmp_path / "run")) if "train/kickstart_loss" in line)
+    by_block = {name: loss for name, loss in last.items() if name.startswith("train/kickstart_loss_")}
+    labelled = ("motion", "triggers", "target")
+    assert {f"train/kickstart_loss_{block}" for block in labelled} <= by_block.keys()
+    assert sum(by_block.values()) == pytest.approx(last["train/kickstart_loss"], rel=1e-4)
     assert sum(found[-3:]) / 3 < found[0] - 1.0
 
 

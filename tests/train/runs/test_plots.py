@@ -80,6 +80,16 @@ def test_metrics_that_are_absent_are_left_out(tmp_path, figures):
     assert not any("KL" in title for title in titles(figures[0]))
 
 
+def test_opponents_and_blocks_of_labels_are_drawn_together_if_there_are_several(tmp_path, figures):
+    opponents = {"opponent/expert/win_rate": 0.25, "opponent/novice/win_rate": 0.75, "opponent/novice/battles": 9}
+    save_run_curves(write_run(tmp_path / "run", **opponents, **{"train/kickstart_loss_motion": 1.5}))
+    (figure,) = figures
+    assert titles(figure)[-1] == "win rate by opponent"
+    assert len(titles(figure)) == 2 + len(plots._CURVES)
+    found = {line.get_label(): line.get_ydata()[0] for line in figure.axes[len(titles(figure)) - 1].lines[:2]}
+    assert found == {"expert": 0.25, "novice": 0.75}
+
+
 def test_a_run_that_has_logged_nothing_has_a_picture_of_that(tmp_path, figures):
     save_run_curves(write_run(tmp_path / "run", count=0))
     assert titles(figures[0]) == ["win rate"]
