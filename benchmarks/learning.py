@@ -67,9 +67,25 @@ class Experiment:
     stock_entropy: bool = False  # estimated by the log-probability of the actions, as for squashed Gaussians in SB3
 
 
+FROM_SCRATCH = {
+    "steps": "20_000_000", "opponent": "novice", "eval_opponent": "novice",
+    "battle.rewards.zone": "0.25", "battle.rewards.outcome": "10", "network.critic": "shared",
+    "network.min_std": "0.05",
+    "ppo.batch_size": "2048", "ppo.n_epochs": "3", "ppo.learning_rate": "linear:7e-4:7e-5", "ppo.gamma": "0.99",
+    "ppo.ent_coef": "linear:0.001:0.0001", "ppo.motion_ent_scale": "1", "ppo.critic_warmup": "0",
+}  # fmt: skip
+"""The changes of `skirmish` for runs against the novice that start from random weights."""
+
+
 def _trial(**stock: Any) -> Experiment:
     """A short run with stock's settings changed, to find those that suit it."""
-    return Experiment("skirmish", 12, (100,), stock=stock)
+    return Experiment("skirmish", 12, (100,), FROM_SCRATCH, stock=stock)
+
+
+def _strength(**changes: str) -> Experiment:
+    """A run of the shipped config that starts from an imitation of the expert, with some changes."""
+    by_key = {name.replace("__", "."): value for name, value in changes.items()}
+    return Experiment("skirmish", 30, (1, 2), by_key, after="imitation")
 
 
 def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
@@ -81,10 +97,12 @@ BEST_TRIAL = {"clip_range": 0.3, "max_grad_norm": 1.0, "n_epochs": 3}
 """Of stock's settings, what won most in the trials, by less than their intervals."""
 
 EXPERIMENTS = {
-    "fixed-map": Experiment("skirmish", 30, (1, 2, 3), {"maps": "1", "steps": "10_000_000"}, fixed_map=True),
-    "unseen-maps": Experiment("skirmish", 30, (1, 2, 3)),
-    "unseen-maps-stock": Experiment("skirmish", 30, (1,), stock=BEST_TRIAL),
-    "unseen-maps-stock-slim": Experiment("skirmish", 30, (1,), stock=BEST_TRIAL, slim=True),
+    "fixed-map": Experiment(
+        "skirmish", 30, (1, 2, 3), {**FROM_SCRATCH, "maps": "1", "steps": "10_000_000"}, fixed_map=True
+    ),
+    "unseen-maps": Experiment("skirmish", 30, (1, 2, 3), FROM_SCRATCH),
+    "unseen-maps-stock": Experiment("skirmish", 30, (1,), FROM_SCRATCH, stock=BEST_TRIAL),
+    "unseen-maps-stock-slim": Experiment("skirmish", 30, (1,), FROM_SCRATCH, stock=BEST_TRIAL, slim=True),
     "stock-trial": _trial(),
     "stock-trial-fast": _trial(learning_rate=7e-4, batch_size=1024, n_epochs=3),
     "stock-trial-long": _trial(n_steps=256, batch_size=4096),
@@ -98,7 +116,26 @@ EXPERIMENTS = {
     "duel-death-5": _ablation(battle__rewards__death="-5"),
     "duel-death-20": _ablation(battle__rewards__death="-20"),
     "duel-gamma-0.995": _ablation(ppo__gamma="0.995"),
-}
+    "imitation": Experiment("imitate", 15, (1, 2)),
+    "skirmish": _strength(),
+    "skirmish-critic-shared": _strength(network__critic="shared"),
+    "skirmish-critic-separate": _strength(network__critic="separate"),
+    "skirmish-kickstart": _strength(
+        teacher="expert", ppo__kickstart_coef="linear:0.1:0.02", ppo__kickstart_motion_scale="0"
+    ),
+    "skirmish-ratio-blocks": _strength(ppo__ratio="blocks"),
+    "skirmish-messages": _strength(network__communicate="true"),
+    "skirmish-messages-blocks": _strength(network__communicate="true", ppo__ratio="blocks"),
+    "skirmish-default-reward": _strength(battle__rewards__zone="0.25", battle__rewards__outcome="10"),
+    "skirmish-outcome-reward": _strength(
+        battle__rewards__kill="2", battle__rewards__assist="1", battle__rewards__damage="0.01",
+        battle__rewards__zone="0.05", battle__rewards__approach="0", battle__rewards__death="0",
+    ),
+    "skirmish-team-spirit": _strength(reward_schedules__team_spirit="linear:0:0.5"),
+    "skirmish-gamma-0.99": _strength(ppo__gamma="0.99"),
+    "skirmish-dead-weight": _strength(ppo__inactive_vf_scale="0.25"),
+    "skirmish-entropy": _strength(ppo__motion_ent_scale="1"),
+}  # fmt: skip
 """What `docs/learning.md` reports; seeds were named before any of it was trained."""
 
 

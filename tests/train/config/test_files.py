@@ -27,7 +27,7 @@ def test_shipped_run_configs_are_valid():
         config = load_run_config(name)
         assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
     assert len(load_run_config("skirmish").battle.blue) == 5
-    assert len(load_run_config("battle").curriculum.scenarios[-1].config.blue) == 10
+    assert len(load_run_config("battle").battle.blue) == 10
 
 
 def test_a_file_sets_battle_network_and_ppo(write):

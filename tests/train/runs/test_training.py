@@ -211,7 +211,7 @@ def test_the_reward_of_every_decision_is_weighted_by_its_schedule(tmp_path, quie
         assert kill == config.battle.rewards.kill
 
 
-def test_the_shipped_curriculum_trains_to_its_last_stage(tmp_path, quiet):
+def test_a_curriculum_trains_to_its_last_stage(tmp_path, quiet):
     """With a few battles of a few decisions of a small network, and a rule that always leads on."""
     small = {
         "steps": "500",
@@ -221,6 +221,7 @@ def test_the_shipped_curriculum_trains_to_its_last_stage(tmp_path, quiet):
         "device": "cpu",
         "eval_every": "0",
         "battle.max_steps": "4",
+        "curriculum": '["duel", "skirmish", "battle"]',
         "curriculum.window": "1",
         "curriculum.promote": "0",
         "curriculum.demote": "-1",
@@ -229,7 +230,7 @@ def test_the_shipped_curriculum_trains_to_its_last_stage(tmp_path, quiet):
         "ppo.n_steps": "16",
         "ppo.batch_size": "64",
     }
-    result = train(load_run_config("battle", small), tmp_path / "run", console=quiet)
+    result = train(load_run_config("quickstart", small), tmp_path / "run", console=quiet)
     lines = read_metrics(tmp_path / "run")
     names = [line["curriculum/scenario"] for line in lines if "curriculum/scenario" in line]
     assert list(dict.fromkeys(names)) == ["duel", "skirmish", "battle"]
