@@ -7,6 +7,7 @@ blocks of a fixed number of battles, and a battle's seed determines its position
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from collections import Counter
@@ -108,14 +109,19 @@ def _rows_in_blocks(noise: BattleNoise) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class _PlayerFactory:
-    """Creates players of a policy. Factories with equal weights are equal, even if the policy was loaded twice."""
+    """Creates players of a policy. Factories with equal weights are equal, even if the policy was loaded twice.
+
+    The actions that a player rules out are those of its own battle, whichever one the policy was trained in.
+    """
 
     policy: BattlePolicy = field(compare=False)
     weights_sha256: str  # of all parameters and buffers
     action_mode: ActionMode
 
     def __call__(self, config: BattleConfig, noise: BattleNoise) -> NetworkPlayer:
-        return NetworkPlayer(self.policy, noise, action_mode=self.action_mode)
+        policy = copy.deepcopy(self.policy)  # others may play it in another battle meanwhile
+        policy.set_battle(config)
+        return NetworkPlayer(policy, noise, action_mode=self.action_mode)
 
 
 def network_player(

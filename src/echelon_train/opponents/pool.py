@@ -44,7 +44,8 @@ class OpponentPool:
     draw
         Names the opponents of so many battles that begin.
     load
-        The policy of a player that is no scripted level; it is only read, and kept for as long as it plays.
+        The policy of a player that is no scripted level, kept for as long as it plays. The actions that it rules out
+        become those of the battle; otherwise it is only read.
     player
         The player of a name, a level or what `load` knows, and its present handicap, or None without one. By default
         the name itself.
@@ -216,6 +217,7 @@ class OpponentPool:
             if name and name not in LEVELS:
                 if name not in self._policies:
                     self._policies[name] = self._load(name)
+                    self._policies[name].set_battle(self._config)
                 self._policies.move_to_end(name)
                 policies[name] = self._policies[name]
         return policies

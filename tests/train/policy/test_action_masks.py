@@ -7,15 +7,21 @@ import pytest
 import torch
 
 from echelon_env import BattleEngine, opponents
+from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config
+from echelon_env.evaluate import BattleNoise
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, class_columns
 from echelon_env.spaces.actions import MASK_SLICES, possibilities
 from echelon_env.spaces.actions import action_masks as engine_masks
+from echelon_train.checkpoints.players import network_player
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import build_policy
 from echelon_train.policy.action_masks import MASKS, action_limits, action_masks
 from support.playing import scripted_actions
 from train.policy.hybrid import KIND_SLICES, LIMITS, NUMBERS, living_observations
 
+SMALL = NetworkConfig(width=8, head=8, set_width=4, map_channels=2)
 OWN = STREAMS["self"].start
 ENTRIES = [
     *("primary", "secondary", "tertiary", "special", "vent"),
@@ -121,13 +127,29 @@ def engine_entries(engine: BattleEngine) -> np.ndarray:
     return np.concatenate([*single, *choices, *motion, messages], axis=1)
 
 
-@pytest.mark.parametrize("scenario", ["skirmish", "duel"])
-def test_masks_never_forbid_what_the_engine_allows(scenario):
-    """And of what the engine's masks forbid, they forbid all but a hundredth."""
-    engine = BattleEngine(make_config(scenario), num_battles=8)
+def limits_of_a_player(config: BattleConfig) -> torch.Tensor:
+    """The limits in a battle of a player whose policy has those of another battle, and keeps them."""
+    policy = build_policy(SMALL, 0)
+    policy.set_battle(replace(make_config("duel"), decision_repeat=1))
+    before = policy.action_limits.clone()
+    player = network_player("elsewhere", policy, SMALL)
+    playing = player.make(config, BattleNoise([0], [0], 1))
+    assert torch.equal(policy.action_limits, before)
+    return playing._policy.action_limits
+
+
+@pytest.mark.parametrize(
+    ("scenario", "changes"), [("skirmish", {}), ("duel", {}), ("skirmish", {"decision_repeat": 8})]
+)
+def test_masks_never_forbid_what_the_engine_allows(scenario, changes):
+    """And of what the engine's masks forbid, they forbid all but a hundredth.
+
+    The limits are those of a player whose policy is of another battle.
+    """
+    engine = BattleEngine(replace(make_config(scenario), **changes), num_battles=8)
     engine.reset(np.arange(8))
     players = (opponents.make("novice", 0, scenario), opponents.make("expert", 1, scenario))
-    limits = action_limits(engine.config)
+    limits = limits_of_a_player(engine.config)
     caught, refused = np.zeros(MASKS), np.zeros(MASKS)
     for _ in range(240):
         living = engine.alive.ravel() & ~np.repeat(engine.battle_over, engine.num_mechs)
