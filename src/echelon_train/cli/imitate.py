@@ -1,4 +1,4 @@
-"""Imitate a scripted level: a start for training against strong opponents."""
+"""Imitate a scripted level or a policy: a start for training against strong opponents."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum, CurriculumLike, make_curriculum
-from echelon_env.config.opponent import SELF, Opponent, Opponents
+from echelon_env.config.opponent import SELF, HandicapConfig, Opponent, Opponents
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 from echelon_env.config.skill import LEVELS
@@ -105,7 +105,7 @@ class TrainConfig:
         default="", metadata={"help": "checkpoint, run or LEAGUE/MEMBER whose weights the run starts from"}
     )
     teacher: Opponent | None = field(
-        default=None, metadata={"help": "scripted level whose actions are imitated, see --ppo.kickstart-coef"}
+        default=None, metadata={"help": "level or policy:PATH whose actions are imitated, see --ppo.kickstart-coef"}
     )
     steps: int = quantity(1_000_000, "samples", 1, 10**15, help="decisions of the learner's mechs to train on")
     max_minutes: float = quantity(
@@ -158,8 +158,8 @@ class TrainConfig:
             object.__setattr__(self, "eval_opponent", evaluated)
         if self.teacher is not None:
             teacher = Opponent.parse(self.teacher, "teacher").check_playable("teacher")
-            if teacher.path is not None:
-                raise ConfigError(f"teacher: expected a scripted level, got {teacher}", "teacher")
+            if teacher.path is not None and teacher.handicap != HandicapConfig():
+                raise ConfigError(f"teacher: a policy teaches without a handicap, got {teacher}", "teacher")
             object.__setattr__(self, "teacher", teacher)
         check_fields(self, "")
         if self.battle.dead_agents != "persist":

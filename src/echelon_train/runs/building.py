@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from echelon_env import ConfigError, MapPool, opponents
-from echelon_env.opponents import PolicyLike
-from echelon_train.checkpoints.checkpoint import weights_of
+from echelon_env.opponents import Policy, PolicyLike
+from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.train import MAX_MAPS, TrainConfig
+from echelon_train.errors import CheckpointError, TrainError
+from echelon_train.league.store.policies import find_policy
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import EchelonRecurrentPPO, distributed
+from echelon_train.ppo.policy_teacher import PolicyTeacher
 from echelon_train.ppo.teacher import Teacher
 from echelon_train.vec_env import BattleVecEnv, training_pool
 
@@ -60,12 +63,21 @@ def make_env(
 def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teacher | None:
     """The teacher of a run, at the start of the battles of `env`; None without `TrainConfig.teacher`.
 
-    `moves` is as for `make_env`.
+    `moves` is as for `make_env`. Raises CheckpointError for a policy that is missing, damaged or of another layout.
     """
     if config.teacher is None:
         return None
-    policy = opponents.make(str(config.teacher), config.seed, config.battle)
-    return Teacher(policy, env.num_envs, env.team_size, distributed.rank_seed(config.seed) + moves * 2**32)
+    seed = distributed.rank_seed(config.seed) + moves * 2**32
+    policy: Policy
+    if config.teacher.path is None:
+        policy = opponents.make(str(config.teacher), config.seed, config.battle)
+    else:
+        try:
+            trained = load_checkpoint(find_policy(config.teacher.path)).policy
+        except TrainError as error:
+            raise CheckpointError(f"teacher: {error}") from error
+        policy = PolicyTeacher(trained, config.battle, env.num_envs, seed)
+    return Teacher(policy, env.num_envs, env.team_size, seed)
 
 
 def _fewest_rows(config: TrainConfig) -> int:

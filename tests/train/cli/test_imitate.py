@@ -29,7 +29,7 @@ def test_only_the_teacher_trains_the_policy(runs):  # noqa: F811
     [
         ("exprt", "did you mean 'expert'"),
         ("self", "teacher: "),
-        ("policy:runs/x", "teacher: expected a scripted level, got policy:runs/x"),
+        ("policy:runs/x@fire_rate=0.5", "teacher: a policy teaches without a handicap"),
     ],
 )
 def test_impossible_teachers_are_refused(teacher, message, runs, capsys):  # noqa: F811

@@ -7,9 +7,13 @@ import torch
 from echelon_env import ConfigError, opponents
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
+from echelon_train.config.train import NetworkConfig
+from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.ppo.policy_teacher import PolicyTeacher
 from echelon_train.ppo.teacher import Teacher
 from echelon_train.runs.building import build_model, make_env
+from train.policy.hybrid import living_observations
 from train.ppo.random_env import collect
 from train.small import small_battle, small_run
 
@@ -150,6 +154,42 @@ def test_battles_start_again_where_episodes_do():
     assert teacher.plays.tolist() == (~starts_of(2)).tolist()
     replaced = teacher.replace(np.full_like(labels, -1.0), labels)
     assert replaced[:, 1].tolist() == np.where(starts_of(2), -1.0, 4.0).tolist()
+
+
+# A policy as teacher
+
+
+def test_a_policys_labels_are_its_means_and_samples_and_follow_its_memory():
+    """A restored teacher continues the same; that of other weights is rejected."""
+    network = NetworkConfig(width=8, head=8, set_width=4, map_channels=2)
+    config = small_battle("skirmish", max_steps=12)
+
+    def made(seed=1):
+        return PolicyTeacher(build_policy(network, seed), config, 6, 3)
+
+    observations = living_observations(6).numpy() * np.linspace(0.5, 1.0, 6, dtype=np.float32)[:, None]
+    ours, theirs = made(), made()
+    first, second = ours.act(observations), ours.act(observations)
+    policy = build_policy(network, 1)
+    policy.set_battle(config)
+    zeros = torch.zeros(1, 6, 8)
+    with torch.no_grad():
+        distribution, _ = policy.get_distribution(torch.from_numpy(observations), (zeros, zeros), torch.zeros(6))
+        mode = policy.environment_actions(distribution.mode()).numpy()
+    motion = slice(0, 4)
+    np.testing.assert_allclose(first[:, motion], mode[:, motion], atol=1e-6)
+    assert (first != second).any(), "switches and choices are sampled"
+    arrays = ours.state_arrays()
+    theirs.restore_arrays(arrays, 6)
+    np.testing.assert_array_equal(ours.act(observations), theirs.act(observations))
+    ours.reset(np.arange(6) == 2)
+    cleared = np.abs(ours.state_arrays()["state"]).sum((0, 1, 3)) == 0.0
+    assert cleared.tolist() == [False, False, True, False, False, False]
+    for wrong in (arrays | {"decisions": np.array([-1])}, {**arrays, "state": arrays["state"][:, :, :4]}):
+        with pytest.raises(ValueError, match="the teacher's policy"):
+            theirs.restore_arrays(wrong, 6)
+    with pytest.raises(ValueError, match="has other weights than when the run was saved"):
+        made(2).restore_arrays(arrays, 6)
 
 
 # State
