@@ -78,9 +78,7 @@ class PPOConfig:
     learner_share: Schedule = schedule(
         1.0, 0, 1, help="share of the battles that the learner plays; the teacher plays the others"
     )
-    critic_warmup: int = quantity(
-        0, "rollouts", 0, 10**6, help="first rollouts that train the critic but not the policy"
-    )
+    critic_warmup: int = quantity(0, "rollouts", 0, 10**6, help="first rollouts that train what only the critic uses")
     auxiliary_coef: float = quantity(
         0.0, "", 0, 1e3, help="weight of the loss of predicting the next observation, see --network.auxiliary"
     )

@@ -217,8 +217,9 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
         for group in self.policy.optimizer.param_groups[1:]:
             group["lr"] *= self.critic_lr_scale
         coefficients = Coefficients(*map(self._current, Coefficients._fields))
-        if self._n_updates < self.critic_warmup * self.n_epochs:
-            coefficients = coefficients._replace(policy_coef=0.0, ent_coef=0.0)
+        warming_up = self._n_updates < self.critic_warmup * self.n_epochs
+        if warming_up:
+            coefficients = coefficients._replace(policy_coef=0.0, ent_coef=0.0, kickstart_coef=0.0)
         buffer = self.rollout_buffer
         loss_mask = buffer.loss_mask()
         self._normalize_returns(loss_mask)
@@ -230,6 +231,8 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             advantages = self._normalized_advantages(loss_mask)
             for chunks in buffer.minibatches(self.batch_size // self.chunk):
                 parts = self._gradient(chunks, advantages, loss_mask, coefficients)
+                if warming_up:
+                    self._keep_policy()
                 norm = torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
                 if not bool(torch.isfinite(norm) & torch.isfinite(parts.total)):
                     self._skip(chunks, advantages, loss_mask)
@@ -272,6 +275,13 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
             results.append(result.packed())
         numbers = torch.stack(results).sum(0).unbind()
         return Losses.unpacked(distributed.all_reduce_gradients(self.policy.parameters(), numbers))
+
+    def _keep_policy(self) -> None:
+        """Drop the gradients of all parameters that the actor uses: the critic's loss would change a shared trunk."""
+        critic = {id(parameter) for parameter in self.policy.critic_parameters()}
+        for parameter in self.policy.parameters():
+            if id(parameter) not in critic:
+                parameter.grad = None
 
     def _normalize_returns(self, loss_mask: Tensor) -> None:
         normalizer = self.policy.return_normalizer

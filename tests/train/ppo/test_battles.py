@@ -58,6 +58,16 @@ def test_every_parameter_receives_a_gradient(network):
     assert model.skipped_minibatches == 0
 
 
+@pytest.mark.parametrize("critic", ["shared", "separate", "central"])
+def test_the_first_rollouts_leave_a_trunk_that_the_critic_shares(critic):
+    model = model_with_rollout(NetworkConfig(critic=critic, width=16, head=8), critic_warmup=1, ent_coef=0.01)
+    own = {id(parameter) for parameter in model.policy.critic_parameters()}
+    before = {name: parameter.detach().clone() for name, parameter in model.policy.named_parameters()}
+    model.train()
+    for name, parameter in model.policy.named_parameters():
+        assert torch.equal(parameter, before[name]) != (id(parameter) in own), name
+
+
 @pytest.mark.parametrize("critic", ["separate", "central"])
 def test_critic_lr_scale_applies_to_the_critics_parameters_only(critic):
     model = model_with_rollout(NetworkConfig(critic=critic, **SMALL), critic_lr_scale=0.0, ent_coef=0.01)
@@ -108,7 +118,7 @@ def test_dead_mechs_enter_the_value_loss_only(network):
         result = losses_of(model, given)
         result.total.backward()
         gradient = torch.cat([parameter.grad.flatten() for parameter in model.policy.parameters()])
-        return torch.stack(result).detach(), gradient
+        return torch.stack([each.sum() for each in result]).detach(), gradient
 
     def other(field, value):
         changed = getattr(batch, field).clone()
