@@ -107,9 +107,9 @@ def _add_playing(commands: _Commands) -> None:
     exploit = commands.add("exploit", "Train a best response to a member and measure its exploitability.")
     add = exploit.add_argument
     add("name", metavar="NAME", help="name of the member")
-    add("--config", metavar="CONFIG", help="run config, see echelon train (default: skirmish, in the league's battles)")
+    add("--config", metavar="CONFIG", help="run config, see echelon train (default: quickstart, league's battles)")
     _add_scenario(exploit, "that of --config; without it, the league's")
-    add("--steps", type=positive, metavar="N", help="decisions to train on (default: the run config's)")
+    add("--steps", type=positive, metavar="N", help="decisions to train on (default: 2,000,000, or the --config's)")
     add("--seed", type=non_negative, metavar="N", help="seed of the run (default: the run config's)")
     add(
         "--battles",
