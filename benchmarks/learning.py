@@ -37,6 +37,7 @@ from echelon_train.policy import BattlePolicy
 from echelon_train.policy.sequences import ActionEvaluation
 from echelon_train.runs.building import training_maps
 from echelon_train.runs.evaluation import evaluate
+from echelon_train.runs.folder import read_metrics, read_run_config
 from echelon_train.runs.training import train
 from echelon_train.vec_env import BattleVecEnv
 
@@ -118,6 +119,7 @@ EXPERIMENTS = {
     "duel-gamma-0.995": _ablation(ppo__gamma="0.995"),
     "imitation": Experiment("imitate", 15, (1, 2)),
     "skirmish": _strength(),
+    "skirmish-whole": Experiment("skirmish", 240, (1, 2), after="imitation"),
     "skirmish-critic-shared": _strength(network__critic="shared"),
     "skirmish-critic-separate": _strength(network__critic="separate"),
     "skirmish-kickstart": _strength(
@@ -157,12 +159,30 @@ def run(name: str, seed: int, out: Path) -> dict[str, Any]:
         player = checkpoint_player(out)
     seconds, elapsed = time.process_time() - began, time.perf_counter() - elapsed
     signal.setitimer(signal.ITIMER_PROF, 0)
-    wins, battles = won_on_training_maps(player, config) if experiment.fixed_map else won_on_unseen_maps(player, config)
+    return _judge(name, config, player, out, {"steps": steps, "seconds": seconds, "elapsed": elapsed})
+
+
+def judge(name: str, seed: int, out: Path) -> dict[str, Any]:
+    """Evaluate a run that `echelon train` made, perhaps in several parts, and store the result."""
+    metrics = read_metrics(out)
+    times = {
+        "steps": metrics[-1]["time/total_timesteps"],
+        "seconds": 60 * max(line.get("time/cpu_minutes", 0.0) for line in metrics),
+        "elapsed": max(line.get("time/time_elapsed", 0.0) for line in metrics),
+    }
+    config = read_run_config(out)
+    if config.seed != seed:
+        sys.exit(f"{out}: expected a run with seed {seed}, got {config.seed}")
+    return _judge(name, config, checkpoint_player(out), out, times)
+
+
+def _judge(name: str, config: TrainConfig, player: Player, out: Path, times: dict[str, float]) -> dict[str, Any]:
+    fixed_map = EXPERIMENTS[name].fixed_map
+    wins, battles = won_on_training_maps(player, config) if fixed_map else won_on_unseen_maps(player, config)
     share: Interval = wilson(wins, battles)
     result = {
-        "experiment": name, "seed": seed, "steps": steps, "seconds": seconds, "elapsed": elapsed, "battles": battles,
-        "wins": share.estimate, "low": share.low, "high": share.high, "config": config.to_dict(),
-        "machine": machine.describe(),
+        "experiment": name, "seed": config.seed, **times, "battles": battles, "wins": share.estimate,
+        "low": share.low, "high": share.high, "config": config.to_dict(), "machine": machine.describe(),
     }  # fmt: skip
     write_json(out / RESULT_FILE, result)
     return result
@@ -225,11 +245,15 @@ def main(arguments: list[str] | None = None) -> int:
     add("--out", type=Path, default=Path("runs/learning"), help="folder of the runs' folders (default: %(default)s)")
     add("--jobs", type=int, default=2, help="runs at a time, a core each (default: %(default)s)")
     add("--one", type=int, metavar="SEED", help="a single run, in this process")
+    add("--judge", type=int, metavar="SEED", help="evaluate a run that echelon train made in its folder")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.experiments if name not in EXPERIMENTS]
     if unknown:
         parser.error(f"unknown experiment {unknown[0]!r}{nearest_name(unknown[0], EXPERIMENTS)}")
     names = options.experiments or list(EXPERIMENTS)
+    if options.judge is not None:
+        judge(names[0], options.judge, folder(options.out, names[0], options.judge))
+        return 0
     if options.one is not None:
         run(names[0], options.one, folder(options.out, names[0], options.one))
         return 0

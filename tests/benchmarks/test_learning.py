@@ -45,6 +45,20 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     assert all(0.0 <= share <= 1.0 for _, share in points)
 
 
+def test_a_run_of_the_command_line_is_judged(tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "BATTLES", 4)
+    settings = {**TINY, "scenario": "duel-open", "battle.max_steps": "8", "opponent": "trivial", "seed": "1"}
+    monkeypatch.setitem(learning.EXPERIMENTS, "tiny", learning.Experiment("quickstart", 1, (1,), settings))
+    out = learning.folder(tmp_path, "tiny", 1)
+    learning.train(load_run_config("quickstart", settings), out, console=learning.Console(quiet=True))
+    with pytest.raises(SystemExit, match="expected a run with seed 2, got 1"):
+        learning.judge("tiny", 2, out)
+    assert learning.main(["tiny", "--judge", "1", "--out", str(tmp_path)]) == 0
+    (result,) = learning.results(tmp_path)["tiny"]
+    assert result["steps"] >= 128
+    assert result["seconds"] > 0
+
+
 def test_a_run_that_was_stopped_from_outside_has_no_result(tmp_path, monkeypatch):
     monkeypatch.setitem(learning.EXPERIMENTS, "tiny", learning.Experiment("quickstart", 5, (1,)))
     monkeypatch.setattr(learning, "train", lambda *_, **__: SimpleNamespace(steps=64))
