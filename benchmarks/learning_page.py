@@ -40,6 +40,7 @@ PICTURES = {
         "sb3-contrib": "unseen-maps-stock",
         "sb3-contrib, slim": "unseen-maps-stock-slim",
     },
+    "skirmish": {"imitation": "imitation", "PPO": "skirmish-whole"},
     "duel": {
         "as shipped": "duel",
         "flat encoder": "duel-flat",
