@@ -1,4 +1,4 @@
-"""Imitate a scripted level or a policy: a start for training against strong opponents."""
+"""Imitate a scripted level or a policy, as a start for training."""
 
 from __future__ import annotations
 

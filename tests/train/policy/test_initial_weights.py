@@ -70,7 +70,7 @@ def test_a_policys_lstms_are_orthogonal_and_seeded(critic):
     network = NetworkConfig(width=8, head=8, critic=critic)
     first, again, other = (build_policy(network, seed) for seed in (1, 1, 2))
     lstms = [name for name in ("lstm_actor", "lstm_critic") if getattr(first, name) is not None]
-    assert len(lstms) == (1 if critic == "shared" else 2)
+    assert len(lstms) == (2 if critic == "separate" else 1)
     for name in lstms:
         check_lstm(getattr(first, name))
         weights = [getattr(policy, name).weight_hh_l0 for policy in (first, again, other)]
