@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.battle import BattleConfig, RewardConfig
+from echelon_env.config.opponent import SELF
 from echelon_env.config.schema import ConfigError, check_integer, nearest_name
 from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
 from echelon_env.engine.state import BLUE, RED
-from echelon_env.envs.controlled import ControlledBattles
+from echelon_env.envs.controlled import ControlledBattles, make_policy
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
-from echelon_env.layout.observations import state_streams, stream_bounds
+from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import Policy, PolicyLike
+from echelon_env.opponents.policy import check_resumable
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
 from echelon_train.policy import action_space, observation_space
+from echelon_train.state_layout import StateLayout
 
 Infos = list[dict[str, Any]]
 Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
@@ -32,8 +35,48 @@ SIDES: tuple[Side, ...] = get_args(Side)
 """The learner's teams; those of the engine come first, by their numbers."""
 
 
+class LearnerOrOpponent:
+    """A policy with given actions in its first rows, and those of an opponent in the others.
+
+    Parameters
+    ----------
+    opponent
+        The policy of the other rows.
+    rows
+        Number of the first rows.
+    """
+
+    def __init__(self, opponent: Policy, rows: int) -> None:
+        self._opponent = opponent
+        self._rows = rows
+        self.actions = np.zeros((rows, ACTION_DIM), np.float32)
+        """The next actions of the first rows, (rows, A) float32."""
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """See `Policy`; the first rows have no memory."""
+        if len(mask) > self._rows:
+            self._opponent.reset(mask[self._rows :])
+
+    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
+        """`actions`, and the opponent's actions for the observations of the other rows."""
+        if len(observations) == self._rows:
+            return self.actions
+        return np.concatenate([self.actions, self._opponent.act(observations[self._rows :])])
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """Those of the opponent. Raises `ConfigError` if it is not `Resumable`."""
+        return check_resumable("opponent", self._opponent).state_arrays()
+
+    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
+        """See `Resumable`."""
+        check_resumable("opponent", self._opponent).restore_arrays(arrays, rows - self._rows)
+
+
 class BattleVecEnv(VecEnv):  # type: ignore[misc]
     """Battles as a vectorised environment: row `battle * n + mech` is a mech of the learner's team of n mechs.
+
+    In the first `self_play` battles the learner plays both teams: row `(num_battles + battle) * n + mech` is a mech of
+    the other team of such a battle.
 
     An episode lasts until its battle ends, for all rows of the battle. Until then a dead mech keeps its row and
     observes only its objective. The next battle starts at once. The learner's team is drawn at random for each battle.
@@ -41,7 +84,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     At the end of a battle, the rows' infos have `terminal_observation`, `TimeLimit.truncated`, `outcome` (1 win, 0
     draw, -1 loss), `is_success`, and `episode` with the unscaled return `r`, the length `l` in decisions and the time
     `t` in seconds since the environment was created. If the opponent has `names`, one for each battle, the infos also
-    have that name as `opponent`.
+    have that name as `opponent`. In self-play the name is ``"self"``.
 
     Parameters
     ----------
@@ -53,6 +96,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         Who plays the other team: an opponent's name, weights of several, or a policy, see `ControlledBattles`.
     side
         The learner's team: ``"blue"``, ``"red"``, or ``"both"``, drawn for every battle.
+    self_play
+        Number of battles in which the learner plays both teams; it needs side ``"both"``.
     seed
         Seed of all random numbers, in `TRAINING_SEEDS`.
     num_threads
@@ -73,8 +118,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     Raises
     ------
     ConfigError
-        If the configuration does not fit, the opponent is unknown, a map is reserved for evaluation, or `state_mechs`
-        is odd, too small, or given without `central`.
+        If the configuration does not fit, the opponent is unknown, a map is reserved for evaluation, `state_mechs` is
+        odd, too small, or given without `central`, or `self_play` exceeds `num_battles` or is given with one side.
     ValueError
         For a seed that is not in `TRAINING_SEEDS`.
     """
@@ -86,6 +131,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         *,
         opponent: PolicyLike = "novice",
         side: Side = "both",
+        self_play: int = 0,
         seed: int = 0,
         num_threads: int = 1,
         maps: Maps = None,
@@ -104,6 +150,11 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
                 "side",
             )
         check_integer("num_battles", num_battles)
+        if check_integer("self_play", self_play, 0) > (num_battles if side == "both" else 0):
+            raise ConfigError(
+                f"self_play: expected at most all {num_battles} battles, and none if the learner has one side, got "
+                f"{self_play} with side {side!r}"
+            )
         check_seeds([seed], TRAINING_SEEDS)
         self.render_mode = None
         self.num_battles = num_battles
@@ -116,18 +167,21 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         space: spaces.Space[Any] = observation_space()
         if self._state is not None:
             space = spaces.Dict({"observation": space, "state": self._state.space})
-        super().__init__(num_battles * self.team_size, space, action_space())
+        super().__init__((num_battles + self_play) * self.team_size, space, action_space())
+        self._own_rows = num_battles * self.team_size
+        self._self_play = self_play
+        self._opponent = make_policy("opponent", opponent, seed, config)
+        self._other_teams = LearnerOrOpponent(self._opponent, self.num_envs - self._own_rows)
         self.battles = ControlledBattles(
             config,
             num_battles,
             control="team",
-            opponent=opponent,
+            opponent=self._other_teams if self_play else self._opponent,
             side=RED if side == "red" else BLUE,
             num_threads=num_threads,
             maps=training_pool(maps, config, seed),
             seed=seed,
         )
-        self._opponent = opponent
         self._run_seed = seed
         self._episodes = np.zeros(num_battles, np.int64)
         self._returns = np.zeros(self.num_envs)
@@ -148,7 +202,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def reset(self) -> Observations:
         """Start new battles in all rows. Returns `Observations`, float32."""
-        return self._row_observations(self._start_battles(np.ones(self.num_battles, np.bool_)))
+        self._start_battles(np.ones(self.num_battles, np.bool_))
+        return self._observations()
 
     def step_async(self, actions: NDArray[np.float32]) -> None:
         """Set the actions (rows, A) of the next step."""
@@ -156,18 +211,20 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def step_wait(self) -> tuple[Observations, NDArray[np.float32], NDArray[np.bool_], Infos]:
         """Step all battles and restart those that end. Returns new arrays (rows, ...) and the rows' infos."""
-        actions = self._actions.reshape(self.num_battles, self.team_size, -1)
-        observations, rewards, _, truncated = self.battles.step(actions)
-        row_observations = self._row_observations(observations)
-        row_rewards = self._rows(rewards)
-        self._returns += row_rewards
+        self._other_teams.actions = self._actions[self._own_rows :]
+        own = self._actions[: self._own_rows].reshape(self.num_battles, self.team_size, -1)
+        self.battles.step(own)
+        out = self.battles.engine.out
+        observations, rewards = self._observations(), self._rows(out.rewards)
+        self._returns += rewards
         self._lengths += 1
         over = self.battles.battle_over
         infos: Infos = [{} for _ in range(self.num_envs)]
         if over.any():
-            self._report_episodes(over, row_observations, truncated, infos)
-            row_observations = self._row_observations(self._start_battles(over))
-        return row_observations, row_rewards, np.repeat(over, self.team_size), infos
+            self._report_episodes(over, observations, self._rows(out.truncated), infos)
+            self._start_battles(over)
+            observations = self._observations()
+        return observations, rewards, self._of_teams(over), infos
 
     def set_rewards(self, rewards: RewardConfig) -> None:
         """Change the reward weights from the next step on; current battles, and their returns so far, continue.
@@ -204,11 +261,11 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         check_seeds([run_seed], TRAINING_SEEDS)
         if (own["episodes"] < 1).any() or (own["lengths"] < 0).any() or not np.isfinite(own["returns"]).all():
             raise ValueError("state of the environment: expected episodes from 1, lengths from 0 and finite returns")
-        observations = self.battles.restore_arrays(part_of(arrays, "battles"))
+        self.battles.restore_arrays(part_of(arrays, "battles"))
         self._run_seed = run_seed
         for name in self._counter_kinds():
             setattr(self, f"_{name}", own[name].copy())
-        return self._row_observations(observations)
+        return self._observations()
 
     def close(self) -> None:
         """Stop the engine's threads."""
@@ -232,11 +289,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         """True for SB3's `Monitor`, because rows report their episodes as it does; False for other wrappers."""
         return [wrapper_class.__name__ == "Monitor" for _ in self._get_indices(indices)]
 
-    def _start_battles(self, mask: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Start the next battles where `mask` is True. The run's seed determines their seeds and the learner's sides.
-
-        Returns the learner's observations of all battles, (B, n, D).
-        """
+    def _start_battles(self, mask: NDArray[np.bool_]) -> None:
+        """Start new battles where `mask` is True; their seeds and the learner's sides follow from the run's seed."""
         seeds, map_seeds = np.zeros((2, self.num_battles), np.uint64)
         sides = np.zeros(self.num_battles, np.int8)
         for index in np.flatnonzero(mask).tolist():
@@ -244,42 +298,54 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             seeds[index] = seed = training_seed(self._run_seed, index, episode)
             map_seeds[index] = training_seed(self._run_seed, index, episode - episode % self._regenerate)
             sides[index] = learner_side(seed) if self._side == "both" else SIDES.index(self._side)
-        observations = self.battles.reset(seeds, mask, sides, map_seeds)
+        self.battles.reset(seeds, mask, sides, map_seeds)
         self._episodes[mask] += 1
         self._lengths[mask] = 0
-        self._returns[np.repeat(mask, self.team_size)] = 0.0
-        return observations
+        self._returns[self._of_teams(mask)] = 0.0
 
     def _report_episodes(
         self, over: NDArray[np.bool_], observations: Observations, truncated: NDArray[np.bool_], infos: Infos
     ) -> None:
         now = round(time.perf_counter() - self._started, 6)
-        names = getattr(self._opponent, "names", None) if isinstance(self._opponent, Policy) else None
-        for battle in np.flatnonzero(over).tolist():
-            outcome = int(self.battles.learner_outcome[battle])
-            for mech in range(self.team_size):
-                row = battle * self.team_size + mech
-                infos[row] = {
-                    "terminal_observation": row_of(observations, row),
-                    "TimeLimit.truncated": bool(truncated[battle, mech]),
-                    "outcome": outcome,
-                    "is_success": outcome > 0,
-                    "episode": {"r": float(self._returns[row]), "l": int(self._lengths[battle]), "t": now},
-                }
-                if names is not None:
-                    infos[row]["opponent"] = names[battle]
+        names = getattr(self._opponent, "names", None)
+        for row in np.flatnonzero(self._of_teams(over)).tolist():
+            battle = row // self.team_size % self.num_battles
+            outcome = int(self.battles.learner_outcome[battle]) * (1 if row < self._own_rows else -1)
+            infos[row] = {
+                "terminal_observation": row_of(observations, row),
+                "TimeLimit.truncated": bool(truncated[row]),
+                "outcome": outcome,
+                "is_success": outcome > 0,
+                "episode": {"r": float(self._returns[row]), "l": int(self._lengths[battle]), "t": now},
+            }
+            if battle < self._self_play:
+                infos[row]["opponent"] = SELF
+            elif names is not None:
+                infos[row]["opponent"] = names[battle - self._self_play]
 
-    def _row_observations(self, observations: NDArray[np.float32]) -> Observations:
-        """The rows' observations, from the learner's observations (B, n, D)."""
-        rows = self._rows(observations)
+    def _observations(self) -> Observations:
+        """The current observations of all rows."""
+        observations = self._rows(self.battles.engine.out.observations)
         if self._state is None:
-            return rows
-        states = self._state.pad(self.battles.global_state())
-        return {"observation": rows, "state": np.repeat(states, self.team_size, axis=0)}
+            return observations
+        side, engine = self.battles.side, self.battles.engine
+        states = self._state.pad(engine.global_state(side))
+        if self._self_play:
+            others = self._state.pad(engine.global_state(RED - side))
+            states = np.concatenate([states, others[: self._self_play]])
+        return {"observation": observations, "state": np.repeat(states, self.team_size, axis=0)}
 
-    def _rows(self, array: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Reshape (battles, mechs, ...) to (rows, ...)."""
-        return array.reshape(self.num_envs, *array.shape[2:])
+    def _rows(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A copy of the rows (rows, ...) of one of the engine's arrays (battles, mechs of both teams, ...)."""
+        own = self.battles.rows_of(array).reshape(self._own_rows, *array.shape[2:])
+        if not self._self_play:
+            return own
+        others = self.battles.enemy_rows_of(array)[: self._self_play]
+        return np.concatenate([own, others.reshape(-1, *array.shape[2:])])
+
+    def _of_teams(self, battles: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """An entry for each row (rows,), from one for each battle (battles,)."""
+        return np.repeat(np.concatenate([battles, battles[: self._self_play]]), self.team_size)
 
     def _counter_kinds(self) -> dict[str, Kind]:
         """Shapes and dtypes of the counters of episodes."""
@@ -292,52 +358,6 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def _check_all_rows(self, indices: Any, what: str) -> None:
         if set(self._get_indices(indices)) != set(range(self.num_envs)):
             raise ValueError(f"rows share one environment: cannot {what} for some rows only")
-
-
-class StateLayout:
-    """Pads a battle's global state to a larger number of mechs; padding follows the mechs of each team.
-
-    Parameters
-    ----------
-    config
-        The battle.
-    team_size
-        Mechs of the own team.
-    mechs
-        Mechs of both teams that there is room for; by default twice the larger team's.
-
-    Raises
-    ------
-    ConfigError
-        If that is no even number, or less than twice the larger team's.
-    """
-
-    def __init__(self, config: BattleConfig, team_size: int, mechs: int | None = None) -> None:
-        least = state_room(config)
-        room = least if mechs is None else check_integer("state_mechs", mechs, least)
-        if room % 2:
-            raise ConfigError(f"state_mechs: expected an even number, got {room}", "state_mechs")
-        own, padded = state_streams(config.num_mechs), state_streams(room)
-        low, high = stream_bounds(padded)
-        self.space = spaces.Box(low, high, dtype=np.float32)
-        """The space of the padded state, (S,) float32; its streams are `state_streams(mechs)`."""
-        places = np.arange(config.num_mechs)
-        places[team_size:] += room // 2 - team_size
-        width = own["units"].row_width
-        units = padded["units"].start + (places[:, None] * width + np.arange(width)).ravel()
-        rest = [np.arange(padded[name].start, padded[name].stop) for name in ("clock", "battle_map")]
-        self._columns = np.concatenate([rest[0], units, rest[1]])
-
-    def pad(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Pad states (B, s) to (B, S)."""
-        padded = np.zeros((len(states), *self.space.shape), np.float32)
-        padded[:, self._columns] = states
-        return padded
-
-
-def state_room(config: BattleConfig) -> int:
-    """Mechs that the state of a battle needs room for: twice the larger team's."""
-    return 2 * max(len(config.blue), len(config.red))
 
 
 def row_of(observations: Observations, row: int) -> Observations:

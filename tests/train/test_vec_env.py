@@ -33,56 +33,69 @@ def test_shapes_and_types():
     assert all(env.observation_space.contains(row) for row in observations)
 
 
-def test_rows_equal_the_learners_mechs_in_a_plain_engine():
-    """All results equal those of a plain engine that the test steps and resets itself."""
+@pytest.mark.parametrize("self_play", [0, 1, 3])
+def test_rows_equal_the_learners_mechs_in_a_plain_engine(self_play):
+    """All results equal those of a plain engine that the test steps and resets itself; of both teams in self-play."""
     config = small_battle("skirmish", max_steps=6)
     battles, size, seed = 3, 5, 4
-    env = BattleVecEnv(config, battles, opponent="novice", seed=seed)
+    env = BattleVecEnv(config, battles, opponent="novice", seed=seed, self_play=self_play, central=True)
     engine = BattleEngine(config, battles)
     opponent_player = opponents.make("novice", seed, config)
+    of_rows = np.repeat([0, 1, 2, *range(self_play)], size)
 
-    def start(episode: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def start(episode: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """The team of each row, and the mechs of the learner and of the opponent, as (battle, mech)."""
         seeds = [training_seed(seed, place, episode) for place in range(battles)]
         sides = np.array([learner_side(s) for s in seeds])
         engine.reset(seeds)
-        opponent_player.reset(np.ones(battles * size, np.bool_))
-        rows = np.arange(battles)[:, None], sides[:, None] * size + np.arange(size)
-        other = rows[0], (1 - sides[:, None]) * size + np.arange(size)
-        return sides, rows, other
+        opponent_player.reset(np.ones((battles - self_play) * size, np.bool_))
+        teams = np.repeat(np.concatenate([sides, 1 - sides[:self_play]]), size)
+        mechs = np.tile(np.arange(size), battles + self_play)
+        others = np.repeat(np.arange(self_play, battles), size)
+        theirs = (1 - sides[others]) * size + np.tile(np.arange(size), battles - self_play)
+        return teams, (of_rows, teams * size + mechs), (others, theirs)
 
-    sides, own, other = start(0)
+    teams, own, other = start(0)
     observations = env.reset()
-    returns = np.zeros(battles * size)
-    all_sides = set(sides.tolist())
+    returns = np.zeros(env.num_envs)
+    all_sides = set(teams[: battles * size].tolist())
     for number, actions in enumerate(random_actions(env, 18), start=1):
-        np.testing.assert_array_equal(observations, engine.out.observations[own].reshape(battles * size, -1))
+        np.testing.assert_array_equal(observations["observation"], engine.out.observations[own])
+        states = np.stack([engine.global_state(np.full(battles, team))[of_rows] for team in (0, 1)])
+        np.testing.assert_array_equal(observations["state"], states[teams, np.arange(env.num_envs)])
         both = np.zeros((battles, 10, ACTION_DIM), np.float32)
-        both[own] = actions.reshape(battles, size, ACTION_DIM)
-        both[other] = opponent_player.act(engine.out.observations[other].reshape(battles * size, -1)).reshape(
-            -1, size, ACTION_DIM
-        )
+        both[own] = actions
+        if self_play < battles:
+            both[other] = opponent_player.act(engine.out.observations[other])
         engine.step(both)
         observations, rewards, dones, infos = env.step(actions)
-        np.testing.assert_array_equal(rewards, engine.out.rewards[own].ravel())
+        np.testing.assert_array_equal(rewards, engine.out.rewards[own])
         returns += rewards
         assert dones.all() == dones.any() == (number % 6 == 0)
         if not dones.any():
-            assert infos == [{}] * (battles * size)
+            assert infos == [{}] * env.num_envs
             continue
-        final = engine.out.observations[own].reshape(battles * size, -1).copy()
+        final = engine.out.observations[own]
         winners = engine.winner.copy()
         for row, info in enumerate(infos):
-            np.testing.assert_array_equal(info["terminal_observation"], final[row])
+            np.testing.assert_array_equal(info["terminal_observation"]["observation"], final[row])
             assert info["TimeLimit.truncated"] is False
-            winner = winners[row // size]
-            assert info["outcome"] == (0 if winner < 0 else 1 if winner == sides[row // size] else -1)
+            winner = winners[of_rows[row]]
+            assert info["outcome"] == (0 if winner < 0 else 1 if winner == teams[row] else -1)
             assert info["is_success"] == (info["outcome"] > 0)
+            assert info.get("opponent") == ("self" if of_rows[row] < self_play else None)
             assert info["episode"]["r"] == pytest.approx(returns[row], abs=1e-5)
             assert info["episode"]["l"] == 6
         returns[:] = 0
-        sides, own, other = start(number // 6)
-        all_sides |= set(sides.tolist())
+        teams, own, other = start(number // 6)
+        all_sides |= set(teams[: battles * size].tolist())
     assert all_sides == {0, 1}
+
+
+@pytest.mark.parametrize(("self_play", "side"), [(-1, "both"), (4, "both"), (1, "blue"), (1.0, "both")])
+def test_self_play_needs_battles_in_which_the_learner_can_have_both_sides(self_play, side):
+    with pytest.raises(ConfigError, match="self_play: expected"):
+        BattleVecEnv(small_battle(), 3, opponent="trivial", side=side, self_play=self_play)
 
 
 def test_the_time_limit_can_truncate():

@@ -120,7 +120,7 @@ class ControlledBattles:
         seed = check_integer("seed", seed, 0)
         given = {"opponent": opponent, "teammate": teammate}
         self._players = {
-            role: _make_policy(role, given[role], seed + i, config) for i, role in enumerate(POLICY_ROLES[control])
+            role: make_policy(role, given[role], seed + i, config) for i, role in enumerate(POLICY_ROLES[control])
         }
         self._mixtures = {
             role: policy
@@ -239,6 +239,10 @@ class ControlledBattles:
         """A copy of the learner's rows (B, n, ...) of one of the engine's arrays (B, M, ...)."""
         return array.copy() if self.control == "all" else self._own.of(array)
 
+    def enemy_rows_of(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A copy of the other team's rows (B, m, ...) of one of the engine's arrays. Not with control ``"all"``."""
+        return self._others["opponent"].of(array)
+
     @property
     def side(self) -> NDArray[np.int64]:
         """(B,) int64: the learner's team in each battle, 0 blue or 1 red."""
@@ -345,7 +349,8 @@ def check_arguments(
         raise ConfigError(f"unknown argument {name!r}{hint}", name)
 
 
-def _make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
+def make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
+    """The policy of a role, from the formats that `ControlledBattles` takes. Raises `ConfigError`, naming the role."""
     if isinstance(policy, (str, Mapping, Opponents)):
         return opponents.make(Opponents.parse(policy, role).check_playable(role), seed, config)
     if not isinstance(policy, type):

@@ -8,18 +8,17 @@ from typing import Literal
 from echelon_env.config.schema import ConfigError, check_fields, quantity
 
 Role = Literal["main", "main_exploiter", "league_exploiter", "best_response"]
-Source = Literal["self", "last", "past", "pfsp", "skill", "scripted", "verification"]
+Source = Literal["last", "past", "pfsp", "skill", "scripted", "verification"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpponentMixture:
     """Relative weights of the sources of opponents. The defaults are those of an AlphaStar main agent, and `last`.
 
-    If a source has no opponents, its weight is distributed over the others. Raises `ConfigError` for values out of
-    range and if all weights are 0.
+    If a source has no opponents, its weight is distributed over the others. If none has any, scripted levels play.
+    Raises `ConfigError` for values out of range and if all weights are 0.
     """
 
-    self_play: float = quantity(0.35, "weight", 0, 1e6, help="the learner's current policy")
     last: float = quantity(0.1, "weight", 0, 1e6, help="its last snapshot: when it beats that, it leaves the next one")
     past: float = quantity(0.0, "weight", 0, 1e6, help="its past snapshots, uniformly")
     pfsp: float = quantity(0.5, "weight", 0, 1e6, help="trained members, by prioritised fictitious self-play")
@@ -44,7 +43,7 @@ class OpponentMixture:
     def weights(self) -> dict[Source, float]:
         """The weights by source."""
         return {
-            "self": self.self_play, "last": self.last, "past": self.past, "pfsp": self.pfsp, "skill": self.skill,
+            "last": self.last, "past": self.past, "pfsp": self.pfsp, "skill": self.skill,
             "scripted": self.scripted, "verification": self.verification,
         }  # fmt: skip
 
@@ -57,6 +56,9 @@ class LeagueConfig:
     role: Role = field(default="main", metadata={"help": "role of the learner: its opponents, and when it restarts"})
     target: str = field(default="", metadata={"help": "opponent of a best response; only for this role"})
     agent: str = field(default="", metadata={"help": "name prefix of its snapshots; empty: the role"})
+    self_play: float = quantity(
+        0.35, "share", 0, 1, help="share of a main agent's battles against itself; the mixture has the others"
+    )
     snapshot_every: int = quantity(1_000_000, "samples", 1, 10**15, help="samples between two snapshots, at least")
     beaten: float = quantity(
         0.7,

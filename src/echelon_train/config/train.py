@@ -223,6 +223,33 @@ class TrainConfig:
         return self.battle.num_mechs - self.team_size
 
     @property
+    def self_play_battles(self) -> int:
+        """Battles in which the learner plays both teams: the share of ``self`` in `opponent`, or of the league.
+
+        There are none if the learner has one side. If other opponents have a share, at least one battle is theirs.
+        """
+        if self.league.path:
+            share = self.league.self_play if self.league.role == "main" else 0.0
+        else:
+            weights = dict(zip(self.opponent.names, self.opponent.weights, strict=True))
+            share = weights.get(SELF, 0.0) / sum(weights.values())
+        if self.side != "both" or share == 1.0:
+            return self.battles if self.side == "both" else 0
+        return min(round(share * self.battles), self.battles - 1)
+
+    @property
+    def drawn_opponents(self) -> Opponents:
+        """The opponents of the battles in which the learner has one team."""
+        others = dict(zip(self.opponent.names, self.opponent.weights, strict=True))
+        others.pop(SELF, None)
+        return Opponents.parse(others) if others and self.self_play_battles else self.opponent
+
+    @property
+    def rows(self) -> int:
+        """Mechs that the learner controls in all battles."""
+        return (self.battles + self.self_play_battles) * self.team_size
+
+    @property
     def evaluation_opponents(self) -> Opponents:
         """The opponents of the evaluations: `eval_opponent`, or one that follows from `opponent`.
 

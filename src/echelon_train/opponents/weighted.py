@@ -40,6 +40,11 @@ class WeightedOpponents:
         self._battles = dict.fromkeys(self._members, 0)
         self._outcomes: dict[str, deque[int]] = {name: deque(maxlen=WINDOW) for name in self._members}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that it draws from."""
+        return tuple(self._members)
+
     def draw(self, count: int) -> list[str]:
         """The names of the next `count` battles' opponents."""
         generator = np.random.default_rng([self._seed, self._draws])

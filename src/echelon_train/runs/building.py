@@ -51,6 +51,7 @@ def make_env(
         config.battles,
         opponent=config.opponent if opponent is None else opponent,
         side=config.side,
+        self_play=config.self_play_battles,
         seed=distributed.rank_seed(config.seed) + moves * 2**32,  # beyond any run's seed
         num_threads=config.threads,
         maps=training_maps(config),
@@ -83,7 +84,7 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
 def _fewest_rows(config: TrainConfig) -> int:
     """Learner mechs of the stage with the fewest, because all stages have the same batch size."""
     stages = 1 if config.curriculum is None else len(config.curriculum.scenarios)
-    return min(stage.battles * stage.team_size for stage in map(config.stage, range(stages)))
+    return min(config.stage(number).rows for number in range(stages))
 
 
 def build_model(

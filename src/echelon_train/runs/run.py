@@ -44,8 +44,8 @@ from echelon_train.runs.callbacks import (
 from echelon_train.runs.evaluation import Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
 from echelon_train.runs.plots import CURVES_FILE, save_run_curves
+from echelon_train.state_layout import state_room
 from echelon_train.tensor_files import weights_of
-from echelon_train.vec_env import state_room
 
 LEAGUE = "league"
 """The opponent that a checkpoint names for a policy that trained in a league."""
@@ -267,9 +267,10 @@ class Run:
         return str(self._curriculum.config.opponent) if self._league is None else LEAGUE
 
     def _refresh_opponents(self) -> None:
-        for callback in (self._league, self._opponents):
-            if callback is not None:
-                callback.refresh(self.model.policy)
+        if self._league is not None:
+            self._league.refresh()
+        if self._opponents is not None:
+            self._opponents.refresh(self.model.policy)
 
     def _prepare_rollout(self) -> None:
         """Enter the next stage if that is decided, and set the schedules to the present share of the run."""

@@ -25,8 +25,8 @@ def test_a_run_against_a_mixture_resumes_to_the_same_bits(tmp_path, finished_run
     assert differences(tmp_path / "whole", tmp_path / "parts") == []
     last = [line for line in read_metrics(tmp_path / "whole") if "battle/count" in line][-1]
     assert load_checkpoint(tmp_path / "whole").opponent == str(config.opponent)
-    counts = [last[f"opponent/{name}/battles"] for name in config.opponent.names]
-    assert sum(counts) == last["battle/count"] and all(counts)
+    counts = [last[f"opponent/{name}/battles"] for name in config.opponent.names if name != "self"]
+    assert 0 < sum(counts) < last["battle/count"] and all(counts)
     assert 0.0 <= last["opponent/trivial@auto/win_rate"] <= 1.0
     assert last["opponent/trivial@auto/handicap/fire_rate"] == 0.25
 
@@ -48,6 +48,37 @@ def test_stages_have_their_own_opponents(tmp_path):
     assert [str(config.stage(index).opponent) for index in (0, 1)] == ["trivial", '{novice = 1, "expert@auto" = 1}']
     assert str(config.stage(1).evaluation_opponents) == "expert"
     assert TrainConfig.from_dict(config.to_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("opponent", "battles", "self_play", "drawn"),
+    [
+        ("self", 5, 5, "self"),
+        ("novice", 5, 0, "novice"),
+        ({"self": 1, "novice": 3}, 8, 2, "novice"),
+        ({"self": 9, "novice": 1}, 4, 3, "novice"),
+        ({"self": 1, "novice": 9}, 4, 0, "{novice = 9, self = 1}"),
+        ({"self@fire_rate=0.5": 1, "self": 1}, 4, 2, "self@fire_rate=0.5"),
+    ],
+)
+def test_the_share_of_self_are_battles_in_which_the_learner_plays_both_teams(opponent, battles, self_play, drawn):
+    config = small_run(opponent=opponent, battles=battles)
+    assert (config.self_play_battles, str(config.drawn_opponents)) == (self_play, drawn)
+    assert config.rows == battles + self_play
+    one_side = small_run(opponent=opponent, battles=battles, side="red")
+    assert (one_side.self_play_battles, one_side.drawn_opponents) == (0, config.opponent)
+
+
+def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path, monkeypatch):
+    config = resumable_run(opponent="self", battles=2, steps=320)
+    train(config, tmp_path / "whole", console=QUIET)
+    with monkeypatch.context() as patch:
+        at_step(patch, 50, lambda: signal.raise_signal(signal.SIGTERM))
+        train(config, tmp_path / "parts", console=QUIET)
+    resume(tmp_path / "parts", console=QUIET)
+    assert differences(tmp_path / "whole", tmp_path / "parts") == []
+    first = read_metrics(tmp_path / "whole")[0]
+    assert first["time/total_timesteps"] == 4 * config.ppo.n_steps
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Opponents of a learner: its current policy, past snapshots, other members and scripted levels, mixed as configured.
+"""Opponents of a learner: past snapshots, other members and scripted levels, mixed as configured.
 
 Prioritised fictitious self-play (PFSP), verification and a main agent's mixture follow AlphaStar: Vinyals et al.,
 "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019, with its pseudocode. `scheduling`
@@ -84,7 +84,7 @@ class Candidate:
 
 
 class Opponent(NamedTuple):
-    """An opponent and the source that it was drawn from. With the source "self" the name is the learner's."""
+    """An opponent and the source that it was drawn from."""
 
     name: str
     source: Source
@@ -197,7 +197,7 @@ def opponent_probabilities(
     Raises
     ------
     ConfigError
-        For a duplicate name, and if no source with a weight offers a candidate.
+        For a duplicate name, and if there is neither a candidate of a source with a weight nor a scripted one.
     """
     names = [learner.name, *(candidate.name for candidate in candidates)]
     if len(set(names)) < len(names):
@@ -205,15 +205,17 @@ def opponent_probabilities(
     offers = {
         source: _offer(source, mixture, learner, candidates) for source, share in mixture.weights.items() if share
     }
-    total = sum(mixture.weights[source] for source, offer in offers.items() if offer)
-    if not total:
+    found = {source: mixture.weights[source] for source, offer in offers.items() if offer}
+    if not found:  # nobody has been trained yet
+        found, offers = {"scripted": 1.0}, {"scripted": _offer("scripted", mixture, learner, candidates)}
+    if not any(offers.values()):
         raise ConfigError(
-            f"the opponent mixture offers {learner.name!r} no opponent: {', '.join(offers)} found no candidates"
+            f"the opponent mixture offers {learner.name!r} no opponent, and no scripted level is a member"
         )
     return {
-        Opponent(name, source): mixture.weights[source] / total * chance
-        for source, offer in offers.items()
-        for name, chance in offer.items()
+        Opponent(name, source): share / sum(found.values()) * chance
+        for source, share in found.items()
+        for name, chance in offers[source].items()
         if chance > 0
     }
 
@@ -236,8 +238,6 @@ def _offer(
     source: Source, mixture: OpponentMixture, learner: Learner, candidates: Sequence[Candidate]
 ) -> dict[str, float]:
     """The members that a source offers, with their probabilities; empty if there are none."""
-    if source == "self":
-        return {learner.name: 1.0}
     if source == "verification":
         pool = failing(candidates)
     elif source == "last":

@@ -19,9 +19,6 @@ from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.matchmaking.opponents import MIN_GAMES, Candidate, Learner, draw
 
-SELF: Final = "(self)"
-"""The learner's current policy as its own opponent. No member can have this name."""
-
 HOPELESS: Final = 0.1
 """Win probability below which a main exploiter plays against the main agent's past selves, which are easier."""
 
@@ -34,7 +31,7 @@ def choose_opponents(
     generator: np.random.Generator,
     count: int,
 ) -> list[str]:
-    """The opponents of a learner in `count` new battles, drawn independently; `SELF` is its current policy.
+    """The opponents of a learner in `count` new battles, drawn independently.
 
     Parameters
     ----------
@@ -54,13 +51,12 @@ def choose_opponents(
     Raises
     ------
     ConfigError
-        If there is no candidate: a main exploiter needs a main agent, a league exploiter needs trained members.
+        If there is no candidate: a main exploiter needs a main agent, a league exploiter trained members.
     """
     if settings.role == "best_response":
         return [settings.target] * count
     if settings.role == "main":
-        drawn = draw(settings.mixture, learner, candidates, generator, count)
-        return [SELF if each.source == "self" else each.name for each in drawn]
+        return [each.name for each in draw(settings.mixture, learner, candidates, generator, count)]
     if settings.role == "main_exploiter":
         if not main:
             raise ConfigError("a main exploiter needs a main agent to exploit: the league has no snapshot of one")
@@ -69,12 +65,12 @@ def choose_opponents(
         if newest.games < MIN_GAMES or newest.win_probability >= HOPELESS or len(snapshots) == 1:
             return [newest.name] * count
         past = [dataclasses.replace(each, relation="past") for each in snapshots[:-1]]
-        mixture = OpponentMixture(self_play=0, pfsp=1, verification=0, pfsp_weighting="var")
+        mixture = OpponentMixture(pfsp=1, verification=0, pfsp_weighting="var")
         return [each.name for each in draw(mixture, learner, past, generator, count)]
     learned = [dataclasses.replace(each, relation="other") for each in candidates if each.relation != "scripted"]
     if not learned:
         raise ConfigError("a league exploiter needs trained members: the league has none")
-    mixture = OpponentMixture(self_play=0, pfsp=1, verification=0)
+    mixture = OpponentMixture(pfsp=1, verification=0)
     return [each.name for each in draw(mixture, learner, learned, generator, count)]
 
 

@@ -16,12 +16,11 @@ from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.league import LeagueConfig
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.opponents import Candidate, Learner, Relation
-from echelon_train.league.matchmaking.roles import SELF, choose_opponents, should_reset, snapshot_due
+from echelon_train.league.matchmaking.roles import choose_opponents, should_reset, snapshot_due
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.members import Member, check_name, read_candidate
 from echelon_train.league.store.registry import League
 from echelon_train.opponents.auto_handicap import AutoHandicap
-from echelon_train.opponents.pool import frozen_copy
 from echelon_train.policy import BattlePolicy
 
 _MOST_SNAPSHOTS = 999_999
@@ -72,20 +71,18 @@ class LeagueLearner:
         self._announced: int | None = None  # samples of the checkpoint that is to become a snapshot
         self._results: dict[str, tuple[float, float]] = {}  # decayed numbers of games and of points, by opponent
         self._handicaps = {_automatic(level): AutoHandicap(win_rate) for level in LEVELS}
-        self._self: BattlePolicy | None = None
         self._parents: dict[str, str | None] = {}
         self._members: list[Member] = []
         self._ratings: dict[str, Rating] = {}
         self._candidates: list[Candidate] = []
 
-    def refresh(self, policy: BattlePolicy) -> None:
-        """Read the members of the league, and copy the learner's current weights. Raises as `League` does."""
+    def refresh(self) -> None:
+        """Read the members of the league. Raises as `League` does."""
         members = self.league.members()
         self._parents = {member.name: member.parent for member in members}
         self._members = [each for each in members if each.state == "active" and _plays_in_training(each)]
         self._ratings = self.league.ratings()
         self._update_candidates()
-        self._self = frozen_copy(policy, self._self)
 
     def draw(self, count: int) -> Sequence[str]:
         """The opponents of the next `count` battles. Raises `ConfigError` if there is no candidate."""
@@ -101,12 +98,8 @@ class LeagueLearner:
         return name, None
 
     def load(self, name: str) -> BattlePolicy:
-        """The policy of a member or of `SELF`. Raises LeagueError or CheckpointError, with the reason."""
-        if name != SELF:
-            return load_checkpoint(self.league.member_policy(name)).policy
-        if self._self is None:
-            raise LeagueError("the learner has not refreshed its view of the league yet")
-        return self._self
+        """The policy of a member. Raises LeagueError or CheckpointError, with the reason."""
+        return load_checkpoint(self.league.member_policy(name)).policy
 
     def record(self, opponent: str, outcome: int) -> bool:
         """Record the outcome of a battle for the learner: 1 (win), 0 (draw) or -1 (loss).
@@ -217,7 +210,7 @@ class LeagueLearner:
 
     def _learner(self) -> Learner:
         rating = self._ratings[self._last].rating if self._last in self._ratings else Rating().rating
-        return Learner(SELF, rating, sum(games for games, _ in self._results.values()), self._last)
+        return Learner("(learner)", rating, sum(games for games, _ in self._results.values()), self._last)
 
     def _update_candidates(self) -> None:
         """Recompute the candidates from the battles so far."""

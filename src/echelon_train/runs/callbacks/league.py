@@ -10,14 +10,14 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
+from echelon_env.config.opponent import SELF
 from echelon_env.evaluate import training_seed
 from echelon_train.checkpoints.checkpoint import find_checkpoint, first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
-from echelon_train.league.matchmaking.roles import SELF
 from echelon_train.league.self_play.learner import LeagueLearner
 from echelon_train.league.store.registry import League
 from echelon_train.opponents.pool import OpponentPool
-from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.policy import build_policy
 from echelon_train.ppo import distributed
 from echelon_train.runs.callbacks.statistics import finished_battles
 from echelon_train.tensor_files import weights_of
@@ -26,8 +26,7 @@ from echelon_train.tensor_files import weights_of
 class LeagueCallback(BaseCallback):  # type: ignore[misc]
     """Updates a run's `LeagueLearner`, and adds its snapshots to the league.
 
-    Before every rollout it reads the league's members again, and copies the policy's weights to the learner's opponent
-    `SELF`.
+    Before every rollout it reads the league's members again.
 
     Parameters
     ----------
@@ -74,10 +73,9 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         )
         """The policies of the other team."""
 
-    def refresh(self, policy: BattlePolicy) -> None:
-        """Read the league's members again, and copy the policy's weights to the learner as its own opponent."""
-        self._learner.refresh(policy)
-        self.opponents.refresh(SELF)
+    def refresh(self) -> None:
+        """Read the league's members again."""
+        self._learner.refresh()
 
     def state_dict(self) -> dict[str, Any]:
         """The state of the `LeagueLearner`."""
@@ -100,12 +98,13 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         elif distributed.broadcast_object(lambda: self._learner.snapshot_due(steps)):
             self._learner.announce(steps)
             self._publish(self._save(steps))
-        self.refresh(self.model.policy)
+        self.refresh()
 
     def _on_step(self) -> bool:
         changed = [
             self._learner.record(infos[0]["opponent"], infos[0]["outcome"])
             for infos in finished_battles(self.training_env, self.locals["infos"])
+            if infos[0]["opponent"] != SELF
         ]
         if any(changed):
             self.opponents.update_handicaps()

@@ -21,7 +21,8 @@ from echelon_train.runs.callbacks.statistics import finished_battles
 class OpponentsCallback(BaseCallback):  # type: ignore[misc]
     """Keeps the opponents of the present stage, logs the results against each, and copies the learner's weights.
 
-    The copy that plays as ``self`` is renewed before every rollout.
+    Where the learner plays both teams there is no opponent. Elsewhere ``self`` is a copy of the learner, renewed before
+    every rollout: with a handicap, or on one side.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
         """The opponents of a plain run or a stage, after so many changes of the stage. The counts restart."""
         self._config = config
         seed = distributed.rank_seed(config.seed) + moves * 2**32
-        self._opponents = WeightedOpponents(config.opponent, seed, config.opponent_win_rate)
+        self._opponents = WeightedOpponents(config.drawn_opponents, seed, config.opponent_win_rate)
         self._pool = OpponentPool(
             config.battle,
             self._opponents.draw,
@@ -55,7 +56,7 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
 
     def refresh(self, policy: BattlePolicy) -> None:
         """Copy the policy's weights to the learner as its own opponent, if it is one."""
-        if any(each.name == SELF for each in self._config.opponent.members):
+        if any(each.name == SELF for each in self._config.drawn_opponents.members):
             self._learner = frozen_copy(policy, self._learner)
             self._pool.refresh(SELF)
 
@@ -81,6 +82,7 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
         changed = [
             self._opponents.record(infos[0]["opponent"], infos[0]["outcome"])
             for infos in finished_battles(self.training_env, self.locals["infos"])
+            if infos[0]["opponent"] in self._opponents.names
         ]
         if any(changed):
             self._pool.update_handicaps()

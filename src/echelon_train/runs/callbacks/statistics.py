@@ -25,9 +25,9 @@ _VALID: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def finished_battles(env: VecEnv, infos: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The infos of the rows of every battle of a `BattleVecEnv` that ended in a step."""
-    team_size = env.get_attr("team_size", 0)[0]
-    for row in range(0, len(infos), team_size):
+    """The infos of the learner's rows of every battle of a `BattleVecEnv` that ended: of one team in self-play."""
+    team_size, num_battles = env.get_attr("team_size", 0)[0], env.get_attr("num_battles", 0)[0]
+    for row in range(0, num_battles * team_size, team_size):
         if "outcome" in infos[row]:
             yield infos[row : row + team_size]
 

@@ -20,7 +20,7 @@ from echelon_train.league.matchmaking.opponents import (
     skill_weights,
 )
 
-NOTHING = {"self_play": 0.0, "last": 0.0, "pfsp": 0.0, "verification": 0.0}
+NOTHING = {"last": 0.0, "pfsp": 0.0, "verification": 0.0}
 LEARNER = Learner("learner", 1500.0, 100, "past 2")
 WON, EVEN, LOST = {"games": 98, "score": 89.0}, {"games": 98, "score": 49.0}, {"games": 98, "score": 9.0}  # .9, .5, .1
 
@@ -141,7 +141,6 @@ LEAGUE = [
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ({"self_play": 1.0}, {"learner": 1}),
         ({"last": 2.0}, {"past 2": 1}),
         ({"past": 2.0}, {"past 1": 0.5, "past 2": 0.5}),
         ({"pfsp": 3.0}, {"past 1": 81, "past 2": 1, "exploiter": 25, "other": 81}),
@@ -173,21 +172,21 @@ def test_verification_is_hard_and_levels_are_equals_whatever_pfsp_is():
 
 
 def test_sources_are_mixed_by_weight():
-    chances = opponent_probabilities(only(self_play=1.0, past=2.0, scripted=1.0), LEARNER, LEAGUE)
+    chances = opponent_probabilities(only(last=1.0, past=2.0, scripted=1.0), LEARNER, LEAGUE)
     assert sum(chances.values()) == pytest.approx(1)
-    for source, share in (("self", 0.25), ("past", 0.5), ("scripted", 0.25)):
+    for source, share in (("last", 0.25), ("past", 0.5), ("scripted", 0.25)):
         assert sum(chance for opponent, chance in chances.items() if opponent.source == source) == pytest.approx(share)
 
 
 def test_a_source_without_candidates_leaves_its_share_to_the_others():
     fine = [candidate for candidate in LEAGUE if candidate.name == "other"]
-    chances = opponent_probabilities(OpponentMixture(), LEARNER, fine)
-    assert chances[Opponent("learner", "self")] == pytest.approx(0.35 / 0.85)
-    assert {opponent.source for opponent in chances} == {"self", "pfsp"}
+    assert opponent_probabilities(OpponentMixture(), LEARNER, fine) == {Opponent("other", "pfsp"): 1}
 
 
-def test_in_an_empty_league_the_learner_plays_against_itself():
-    assert opponent_probabilities(OpponentMixture(), LEARNER, []) == {Opponent("learner", "self"): 1}
+def test_before_anybody_has_been_trained_scripted_levels_play():
+    levels = [candidate for candidate in LEAGUE if candidate.relation == "scripted"]
+    found = opponent_probabilities(OpponentMixture(), LEARNER, levels)
+    assert found == opponent_probabilities(only(scripted=1.0), LEARNER, levels)
 
 
 def test_a_newcomer_is_offered_neighbours_by_every_source():
@@ -196,7 +195,7 @@ def test_a_newcomer_is_offered_neighbours_by_every_source():
 
 
 def test_a_mixture_that_offers_no_opponent_is_refused():
-    with pytest.raises(ConfigError, match="offers 'learner' no opponent: past, scripted found"):
+    with pytest.raises(ConfigError, match="offers 'learner' no opponent, and no scripted level"):
         opponent_probabilities(only(past=1.0, scripted=1.0), LEARNER, [Candidate("other", "other")])
 
 

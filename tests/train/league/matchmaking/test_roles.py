@@ -7,9 +7,9 @@ import pytest
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.matchmaking.opponents import MIN_GAMES, Candidate, Learner
-from echelon_train.league.matchmaking.roles import SELF, choose_opponents, should_reset, snapshot_due
+from echelon_train.league.matchmaking.roles import choose_opponents, should_reset, snapshot_due
 
-LEARNER = Learner(SELF, 1500.0, 1000)
+LEARNER = Learner("learner", 1500.0, 1000)
 COUNT = 4000
 
 
@@ -24,11 +24,11 @@ def shares(settings, candidates, main=()):
     return {name: count / COUNT for name, count in Counter(drawn).items()}
 
 
-def test_a_main_agent_plays_against_itself_and_others_by_its_mixture():
-    mixture = OpponentMixture(self_play=0.25, last=0, pfsp=0.25, scripted=0.5, verification=0)
+def test_a_main_agent_plays_by_its_mixture():
+    mixture = OpponentMixture(last=0, pfsp=0.25, scripted=0.75, verification=0)
     members = [candidate("novice", "scripted"), candidate("main-1", "past")]
     chances = shares(LeagueConfig(mixture=mixture), members, ["main-1"])
-    assert chances == pytest.approx({SELF: 0.25, "main-1": 0.25, "novice": 0.5}, abs=0.03)
+    assert chances == pytest.approx({"main-1": 0.25, "novice": 0.75}, abs=0.03)
 
 
 class TestMainExploiter:

@@ -12,7 +12,6 @@ from echelon_env.opponents import LEVELS
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.opponents import MIN_GAMES, NEWCOMER_GAMES
-from echelon_train.league.matchmaking.roles import SELF
 from echelon_train.league.self_play.learner import DECAY, LeagueLearner
 from echelon_train.league.store.registry import League
 from echelon_train.opponents.auto_handicap import BATTLES
@@ -21,9 +20,7 @@ from echelon_train.tensor_files import weights_of
 from train.league.leagues import played, saved
 from train.small import NETWORK
 
-SETTINGS = LeagueConfig(
-    snapshot_every=100, mixture=OpponentMixture(self_play=1, last=1, past=1, pfsp=1, scripted=1, verification=1)
-)
+SETTINGS = LeagueConfig(snapshot_every=100, mixture=OpponentMixture(last=1, past=1, pfsp=1, scripted=1, verification=1))
 
 AUTOMATIC = [f"{level}@auto" for level in LEVELS]
 
@@ -39,14 +36,9 @@ def league(tmp_path):
     return made
 
 
-@pytest.fixture
-def policy():
-    return build_policy(NETWORK, 4)
-
-
-def join(league, policy, settings=SETTINGS):
+def join(league, settings=SETTINGS):
     learner = LeagueLearner(league, settings, 0)
-    learner.refresh(policy)
+    learner.refresh()
     return learner
 
 
@@ -54,51 +46,51 @@ def relations(learner):
     return {each.name: each.relation for each in learner._candidates}
 
 
-def test_it_knows_its_opponents_and_their_relations(league, policy):
-    learner = join(league, policy)
+def test_it_knows_its_opponents_and_their_relations(league):
+    learner = join(league)
     members = {"novice@auto": "scripted", "main-1": "other", "main-2": "other", "main-exploiter-1": "exploiter"}
     assert relations(learner) == members
     learner.announce(100)
     learner.published("main-2")
-    learner.refresh(policy)
+    learner.refresh()
     assert relations(learner) == members | {"main-1": "past", "main-2": "past"}
     league.retire("main-1")
     assert "main-1" in relations(learner), "until the next refresh"
-    learner.refresh(policy)
+    learner.refresh()
     assert "main-1" not in relations(learner)
     assert relations(learner)["main-2"] == "past"
 
 
-def test_draws_follow_from_the_seed_and_continue(league, policy):
-    one, two, other = join(league, policy), join(league, policy), LeagueLearner(league, SETTINGS, 1)
-    other.refresh(policy)
+def test_draws_follow_from_the_seed_and_continue(league):
+    one, two, other = join(league), join(league), LeagueLearner(league, SETTINGS, 1)
+    other.refresh()
     drawn = [*one.draw(5), *one.draw(5)]
     assert [*two.draw(5), *two.draw(5)] == drawn
     assert drawn[:5] != drawn[5:]
     assert [*other.draw(5), *other.draw(5)] != drawn
-    assert set(join(league, policy).draw(500)) == {SELF, "novice@auto", "main-1", "main-2", "main-exploiter-1"}
+    assert set(join(league).draw(500)) == {"novice@auto", "main-1", "main-2", "main-exploiter-1"}
 
 
-def test_opponents_that_beat_it_are_drawn_more_often(league, policy):
-    learner = join(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
+def test_opponents_that_beat_it_are_drawn_more_often(league):
+    learner = join(league, LeagueConfig(mixture=OpponentMixture(pfsp=1, verification=0)))
     for name, outcome in (("main-1", -1), ("main-2", 1), ("main-exploiter-1", 1)):
         for _ in range(30):
             learner.record(name, outcome)
-    learner.refresh(policy)
+    learner.refresh()
     drawn = Counter(learner.draw(500))
     assert drawn["main-1"] > 400
     assert learner.win_rates() == {"main-1": 0.0, "main-2": 1.0, "main-exploiter-1": 1.0}
 
 
-def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league, policy):
+def test_a_newcomer_draws_neighbours_and_has_its_snapshots_rating(league):
     league.record(played("main-1", "novice", (1, 1) * 30, 1))
     league.record(played("main-exploiter-1", "novice", (-1, -1) * 30, 2))
     league.close_period()
-    learner = join(league, policy, LeagueConfig(mixture=OpponentMixture(self_play=0, pfsp=1, verification=0)))
+    learner = join(league, LeagueConfig(mixture=OpponentMixture(pfsp=1, verification=0)))
     assert set(learner.draw(100)) == {"main-2"}, "without games, as the learner itself"
     learner.announce(100)
     learner.published("main-1")
-    learner.refresh(policy)
+    learner.refresh()
     assert set(learner.draw(100)) == {"main-1"}
     for _ in range(2 * NEWCOMER_GAMES):
         learner.record("novice", 1)
@@ -127,8 +119,8 @@ def test_battles_of_long_ago_do_not_count():
     assert 0 < score < games < 50.001
 
 
-def test_a_level_has_a_handicap_that_follows_the_learner_and_no_other_opponent_has_one(league, policy):
-    learner = join(league, policy)
+def test_a_level_has_a_handicap_that_follows_the_learner_and_no_other_opponent_has_one(league):
+    learner = join(league)
     name, handicap = learner.player("novice@auto")
     assert (name, handicap.fire_rate) == ("novice", 0.25)
     changed = [learner.record("novice@auto", 1) for _ in range(BATTLES)]
@@ -137,29 +129,13 @@ def test_a_level_has_a_handicap_that_follows_the_learner_and_no_other_opponent_h
     found = learner.metrics()
     assert found["novice@auto/score"] == pytest.approx(1) and found["novice@auto/handicap/fire_rate"] > 0.25
     assert learner.player("main-1") == ("main-1", None) and not learner.record("main-1", 1)
-    response = join(league, policy, LeagueConfig(role="best_response", target="novice"))
+    response = join(league, LeagueConfig(role="best_response", target="novice"))
     assert response.player(response.draw(1)[0]) == ("novice", None)
 
 
-def test_self_has_the_weights_of_the_last_refresh(league, policy):
-    learner = join(league, policy)
-    weights = weights_of(policy)["action_net.weight"]
-    weights.add_(1)
-    kept = weights_of(learner.load(SELF))["action_net.weight"]
-    assert not kept.equal(weights)
-    learner.refresh(policy)
-    assert kept.equal(weights), "and the same policy has the new weights"
-    assert not learner.load(SELF).training
-
-
-def test_members_come_with_the_weights_they_joined_with(league, policy, tmp_path):
-    loaded = weights_of(join(league, policy).load("main-1"))["action_net.weight"]
+def test_members_come_with_the_weights_they_joined_with(league, tmp_path):
+    loaded = weights_of(join(league).load("main-1"))["action_net.weight"]
     assert loaded.equal(weights_of(build_policy(NETWORK, 1))["action_net.weight"])
-
-
-def test_before_the_first_refresh_there_is_no_policy_to_load(league):
-    with pytest.raises(LeagueError, match="has not refreshed"):
-        LeagueLearner(league, SETTINGS, 0).load(SELF)
 
 
 @pytest.mark.parametrize(("target", "reason"), [("idle", "no opponent in training"), ("absent", "no member")])
@@ -174,8 +150,8 @@ def test_an_agent_whose_snapshots_could_have_no_name_is_refused_at_once(league, 
         LeagueLearner(league, LeagueConfig(agent=agent), 0)
 
 
-def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, policy, tmp_path):
-    learner = join(league, policy)
+def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, tmp_path):
+    learner = join(league)
     assert not learner.snapshot_due(99)
     assert learner.snapshot_due(100)
     for number, samples in ((3, 100), (4, 250)):
@@ -185,7 +161,7 @@ def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, poli
         assert (name, learner.publish(checkpoint)) == (f"main-{number}",) * 2, "it was killed before it noted so"
         learner.published(name)
         assert learner.announced is None
-    learner.refresh(policy)
+    learner.refresh()
     assert Counter(learner.draw(2000))["main-4"] > 2000 / 6, "to know whether it beats it"
     assert not learner.snapshot_due(349) and not learner.snapshot_due(350)
     for _ in range(2 * MIN_GAMES):
@@ -195,8 +171,8 @@ def test_a_snapshot_joins_once_and_has_the_one_before_as_its_parent(league, poli
     assert [league.member(name).parent for name in ("main-3", "main-4")] == [None, "main-3"]
 
 
-def test_a_reset_clears_the_win_rates_and_the_parent(league, policy, tmp_path):
-    learner = join(league, policy, LeagueConfig(role="main_exploiter", snapshot_every=100))
+def test_a_reset_clears_the_win_rates_and_the_parent(league, tmp_path):
+    learner = join(league, LeagueConfig(role="main_exploiter", snapshot_every=100))
     learner.record("main-2", 1)
     learner.announce(100)
     learner.published(learner.publish(saved(tmp_path / "own", 9)))
@@ -207,8 +183,8 @@ def test_a_reset_clears_the_win_rates_and_the_parent(league, policy, tmp_path):
     assert league.member(learner.publish(saved(tmp_path / "next", 10))).parent is None
 
 
-def test_a_learner_continues_from_its_state(league, policy):
-    learner, other = join(league, policy), join(league, policy)
+def test_a_learner_continues_from_its_state(league):
+    learner, other = join(league), join(league)
     learner.draw(7)
     for outcome in (1, 0, -1):
         learner.record("novice@auto", outcome)
@@ -218,7 +194,7 @@ def test_a_learner_continues_from_its_state(league, policy):
     other.load_state_dict(learner.state_dict())
     assert other.state_dict() == learner.state_dict()
     for each in (learner, other):
-        each.refresh(policy)
+        each.refresh()
     assert other.draw(50) == learner.draw(50)
 
 
@@ -241,8 +217,8 @@ def test_a_learner_continues_from_its_state(league, policy):
         ({"more": 1}, "expected a mapping with the keys"),
     ],
 )
-def test_an_invalid_state_is_refused_and_nothing_is_changed(league, policy, changes, reason):
-    learner = join(league, policy)
+def test_an_invalid_state_is_refused_and_nothing_is_changed(league, changes, reason):
+    learner = join(league)
     learner.record("novice", 1)
     before = learner.state_dict()
     with pytest.raises(ConfigError, match=reason):
