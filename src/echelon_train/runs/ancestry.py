@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, load_checkpoint
+from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, Checkpoint, load_checkpoint
 from echelon_train.config.train import NetworkConfig, TrainConfig
 from echelon_train.errors import CheckpointError, TrainError
 from echelon_train.league.store.policies import find_policy, origin
@@ -24,18 +24,25 @@ class Start:
     ancestry: tuple[Mapping[str, Any], ...] = ()
     """The policy's checkpoint and those before it, the newest first: ``init`` as given, ``checkpoint`` (the folder),
     ``steps`` (samples that the policy trained on in its own run) and ``weights_sha256``."""
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The same facts, without ``init``, of the opponents and the teacher that are policies, by ``policy:PATH``."""
+
+    def facts(self) -> dict[str, Any]:
+        """What a run's folder keeps of it, for JSON."""
+        return {"ancestry": [*self.ancestry], "policies": {**self.policies}}
 
 
 def load_start(config: TrainConfig) -> Start:
-    """Load the checkpoint of `TrainConfig.init`, if there is one.
+    """Load the checkpoint of `TrainConfig.init`, if there is one, and find the policies that the run plays against.
 
     Its critic may be of another kind than the run's: the weights that both have are taken over, the others are random.
 
-    Raises CheckpointError, with the reason, for one that is missing, damaged or of another version, and for a network
-    whose other weights have other shapes than the run's.
+    Raises CheckpointError, with the reason, for a policy that is missing, damaged or of another version, and for a
+    network to start from whose other weights have other shapes than the run's.
     """
+    policies = _named_policies(config)
     if not config.init:
-        return Start()
+        return Start(policies=policies)
     try:
         folder = find_policy(config.init).resolve()
         checkpoint = load_checkpoint(folder)
@@ -43,13 +50,29 @@ def load_start(config: TrainConfig) -> Start:
     except TrainError as error:
         raise CheckpointError(f"init: {error}") from error
     _check_network(checkpoint.network, config)
-    fact = {
-        "init": config.init,
-        "checkpoint": str(folder),
-        "steps": checkpoint.steps,
-        "weights_sha256": _weights_sha256(folder),
-    }
-    return Start(checkpoint.policy, (fact, *earlier))
+    return Start(checkpoint.policy, ({"init": config.init, **_facts(folder, checkpoint)}, *earlier), policies)
+
+
+def _named_policies(config: TrainConfig) -> dict[str, Mapping[str, Any]]:
+    """The facts of the opponents and the teacher that are policies. Raises CheckpointError as `load_start` does."""
+    stages = () if config.curriculum is None else config.curriculum.opponents
+    mixtures = [config.opponent, config.evaluation_opponents, *stages]
+    named = [each for mixture in mixtures for each in mixture.members]
+    if config.teacher is not None:
+        named.append(config.teacher)
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, path in {each.name: each.path for each in named}.items():
+        if path is not None:
+            try:
+                folder = find_policy(path).resolve()
+                found[name] = _facts(folder, load_checkpoint(folder))
+            except TrainError as error:
+                raise CheckpointError(f"{name}: {error}") from error
+    return found
+
+
+def _facts(folder: Path, checkpoint: Checkpoint) -> dict[str, Any]:
+    return {"checkpoint": str(folder), "steps": checkpoint.steps, "weights_sha256": _weights_sha256(folder)}
 
 
 def _earlier_ancestry(folder: Path) -> list[Mapping[str, Any]]:

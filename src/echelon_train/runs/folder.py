@@ -21,8 +21,9 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from echelon_env.config.schema import ConfigError
@@ -83,12 +84,12 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def run_folder(
-    path: Path, config: TrainConfig, wandb: str | None = None, ancestry: Sequence[Mapping[str, Any]] = ()
+    path: Path, config: TrainConfig, wandb: str | None = None, start: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[None]:
     """Claim and lock a run's folder for the block, and write the run's configuration and provenance into it.
 
     A run that fails before its first checkpoint leaves no folder, so that it can be started again. `wandb` is the
-    project of Weights & Biases that the run is logged to, `ancestry` that of `Start`. Raises as `claim_folder` and
+    project of Weights & Biases that the run is logged to, `start` the facts of `Start`. Raises as `claim_folder` and
     `locked`.
     """
     claim_folder(path)
@@ -96,7 +97,7 @@ def run_folder(
         claim_folder(path)  # again: another process may have used it before this one held the lock
         try:
             seeds = {"run": config.seed, "validation": validation_seed(config.seed)}
-            facts = {"config": config.to_dict(), "seeds": seeds, "ancestry": [*ancestry], "wandb": wandb}
+            facts = {"config": config.to_dict(), "seeds": seeds, **start, "wandb": wandb}
             write_json(path / RUN_FILE, {**facts, **_provenance(path), "resumed": []})
             yield
         except BaseException:
@@ -136,18 +137,17 @@ def record_resume(
     config: TrainConfig,
     steps: int,
     wandb: str | None = None,
-    ancestry: Sequence[Mapping[str, Any]] | None = None,
+    start: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Record in a run's folder that the run is resumed from `steps` samples, with the time, the machine and versions.
 
-    The configuration and the project `wandb` replace the old ones, and so does an `ancestry`. Raises RunFolderError,
+    The configuration, the project `wandb` and the facts of `start` replace the old ones. Raises RunFolderError,
     OSError.
     """
     document = _read_document(path)
     document["config"] = config.to_dict()
     document["wandb"] = wandb
-    if ancestry is not None:
-        document["ancestry"] = [*ancestry]
+    document |= start
     document["resumed"] = [*document.get("resumed", []), {"steps": steps, **_provenance(path)}]
     write_json(path / RUN_FILE, document)
 

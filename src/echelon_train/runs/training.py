@@ -95,7 +95,7 @@ def train(
     first = distributed.rank() == 0
     with contextlib.ExitStack() as stack:
         if first:
-            stack.enter_context(run_folder(out, config, wandb, start.ancestry))
+            stack.enter_context(run_folder(out, config, wandb, start.facts()))
         stack.enter_context(processes(config.processes, "train", str(out), config=config.to_dict()))
         stack.enter_context(torch_threads(config.torch_threads))
         device = str(resolve_device(config.device))
@@ -176,7 +176,7 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
         steps = last[0].steps if last else 0
         logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
         try:
-            record_resume(run, config, steps, wandb, None if last else start.ancestry)
+            record_resume(run, config, steps, wandb, {} if last else start.facts())
         except OSError:
             logger.close()
             raise

@@ -11,6 +11,7 @@ import torch
 from echelon_env.cli import main
 from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint, weights_of
 from echelon_train.config.ppo import PPOConfig
+from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import NetworkConfig
 from echelon_train.errors import CheckpointError
 from echelon_train.league.store.registry import League
@@ -75,6 +76,19 @@ def test_a_run_records_all_checkpoints_that_it_descends_from(ancestor, tmp_path)
     shutil.rmtree(second)
     assert load_start(small_run(init=f"{league.path}/otter", network=NORMALIZED)).ancestry == (member,)
     assert load_start(small_run()) == Start(None, ())
+
+
+def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor, tmp_path):
+    name, teacher = f"policy:{ancestor}", f"policy:{ancestor}/last"
+    changes = {"opponent": {f"{name}@fire_rate=0.5": 1, "trivial": 1}, "teacher": teacher, "eval_opponent": "novice"}
+    train(
+        small_run(**changes, ppo=PPOConfig(n_steps=16, batch_size=16, kickstart_coef=Schedule(0.1, 0.1))),
+        tmp_path / "run",
+        console=QUIET,
+    )
+    expected = fact("", find_checkpoint(ancestor), 64)
+    del expected["init"]
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["policies"] == {name: expected, teacher: expected}
 
 
 def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
