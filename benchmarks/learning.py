@@ -118,25 +118,20 @@ EXPERIMENTS = {
     "duel-death-20": _ablation(battle__rewards__death="-20"),
     "duel-gamma-0.995": _ablation(ppo__gamma="0.995"),
     "imitation": Experiment("imitate", 15, (1, 2)),
-    "skirmish": _strength(),
     "skirmish-whole": Experiment("skirmish", 240, (1, 2), after="imitation"),
+    "skirmish": _strength(),
     "skirmish-critic-shared": _strength(network__critic="shared"),
-    "skirmish-critic-separate": _strength(network__critic="separate"),
     "skirmish-kickstart": _strength(
         teacher="expert", ppo__kickstart_coef="linear:0.1:0.02", ppo__kickstart_motion_scale="0"
     ),
     "skirmish-ratio-blocks": _strength(ppo__ratio="blocks"),
     "skirmish-messages": _strength(network__communicate="true"),
-    "skirmish-messages-blocks": _strength(network__communicate="true", ppo__ratio="blocks"),
     "skirmish-default-reward": _strength(battle__rewards__zone="0.25", battle__rewards__outcome="10"),
-    "skirmish-outcome-reward": _strength(
-        battle__rewards__kill="2", battle__rewards__assist="1", battle__rewards__damage="0.01",
-        battle__rewards__zone="0.05", battle__rewards__approach="0", battle__rewards__death="0",
-    ),
     "skirmish-team-spirit": _strength(reward_schedules__team_spirit="linear:0:0.5"),
-    "skirmish-gamma-0.99": _strength(ppo__gamma="0.99"),
     "skirmish-dead-weight": _strength(ppo__inactive_vf_scale="0.25"),
-    "skirmish-entropy": _strength(ppo__motion_ent_scale="1"),
+    "skirmish-trigger-entropy": _strength(ppo__ent_coef="linear:0.0001:0.00004", ppo__motion_ent_scale="30"),
+    "skirmish-handicaps": _strength(opponent='{"expert@auto" = 1}'),
+    "skirmish-self-play": _strength(opponent="{expert = 6, veteran = 2, competent = 1, novice = 1, self = 5}"),
 }  # fmt: skip
 """What `docs/learning.md` reports; seeds were named before any of it was trained."""
 
@@ -296,7 +291,7 @@ def results(out: Path) -> dict[str, list[dict[str, Any]]]:
 def table(found: Mapping[str, Sequence[Mapping[str, Any]]], names: Sequence[str]) -> str:
     """The runs of some experiments as a table in Markdown, the machines that they had, and what has not been run."""
     lines = [
-        "| run | seed | decisions | processor minutes | elapsed minutes | won in training | battles won |",
+        "| run | seed | decisions | CPU minutes | elapsed minutes | won in training | battles won |",
         "|---|---|---|---|---|---|---|",
     ]
     processors: dict[str, list[str]] = {}

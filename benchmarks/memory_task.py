@@ -128,7 +128,7 @@ def kept() -> dict[str, Any]:
 def table(found: Mapping[str, Any]) -> str:
     """The runs as a table in Markdown, and where they were made."""
     lines = [
-        "| policy | seed | decisions | processor seconds | mean reward | right answers |", "|---|---|---|---|---|---|",
+        "| policy | seed | decisions | CPU seconds | mean reward | right answers |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for name in POLICIES:
         for one in found[name]:

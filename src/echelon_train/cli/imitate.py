@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.allow_abbrev = False
     parser.add_argument("scenario", nargs="?", metavar="SCENARIO", help="scenario to play (default: skirmish)")
     train.add_run_options(parser, f"{train.RUNS}/{_CONFIG}-SCENARIO")
-    train.add_settings(parser)
+    train.add_settings(parser, load_run_config(_CONFIG))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Train a policy against a scripted opponent, or in a league."""
+"""Train a policy against scripted levels, other policies or itself, or in a league."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ linear:START:END or cosine:START:END.
 
 examples:
   echelon train
-  echelon train skirmish --seed 1 --ppo.learning-rate cosine:1e-3:1e-5
+  echelon train skirmish --init runs/imitate-skirmish --seed 1
   echelon train my-run.toml --set battle.rewards.death=-5 --wandb
   echelon train --league leagues/first --role main
   echelon train --resume runs/skirmish --steps 40_000_000
@@ -111,10 +111,10 @@ def add_run_options(parser: argparse.ArgumentParser, folder: str) -> None:
     )
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Declare one option for every setting of a run, except those of its battles."""
+def add_settings(parser: argparse.ArgumentParser, config: TrainConfig | None = None) -> None:
+    """Declare one option for every setting of a run, except those of its battles; `config` may have the defaults."""
     groups = {path: parser.add_argument_group(title) for path, title in _GROUPS.items()}
-    for setting in settings():
+    for setting in settings(config=config):
         group = groups[setting.key.rpartition(".")[0]]
         group.add_argument(
             option(setting.key), dest=_CONFIG + setting.key, metavar=setting.metavar, help=_help(setting)

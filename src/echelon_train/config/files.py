@@ -96,10 +96,10 @@ class Setting:
     help: str  # empty if there is none
 
 
-def settings(part: type[Any] = TrainConfig, path: str = "") -> Iterator[Setting]:
+def settings(part: type[Any] = TrainConfig, path: str = "", config: Any = None) -> Iterator[Setting]:
     """All settings of a dataclass and of those nested in it, in order, except those of the battle and the curriculum.
 
-    `path` is the prefix of the keys.
+    `path` is the prefix of the keys. The defaults are the values of `config`, an object of the class, if it is given.
     """
     hints = typing.get_type_hints(part)
     for field in dataclasses.fields(part):
@@ -107,11 +107,13 @@ def settings(part: type[Any] = TrainConfig, path: str = "") -> Iterator[Setting]
         if field.name in ("battle", "curriculum"):
             continue
         if dataclasses.is_dataclass(hint) and not hasattr(hint, "parse"):
-            yield from settings(typing.cast("type[Any]", hint), f"{key}.")
+            inner = None if config is None else getattr(config, field.name)
+            yield from settings(typing.cast("type[Any]", hint), f"{key}.", inner)
             continue
-        unit = field.metadata.get("unit", "")
-        default = "" if field.default is None else f"{_value_text(field.default)} {unit}".strip()
-        yield Setting(key, _metavar(hint, field), default, field.metadata.get("help", ""))
+        unit, text = field.metadata.get("unit", ""), field.metadata.get("help", "")
+        value = field.default if config is None else getattr(config, field.name)
+        default = "" if value is None else f"{_value_text(value)} {'' if unit in text else unit}".strip()
+        yield Setting(key, _metavar(hint, field), default, text)
 
 
 def _metavar(hint: Any, field: dataclasses.Field[Any]) -> str:

@@ -59,7 +59,7 @@ class LeagueConfig:
     self_play: float = quantity(
         0.35, "share", 0, 1, help="share of a main agent's battles against itself; the mixture has the others"
     )
-    snapshot_every: int = quantity(1_000_000, "samples", 1, 10**15, help="samples between two snapshots, at least")
+    snapshot_every: int = quantity(1_000_000, "decisions", 1, 10**15, help="decisions between two snapshots, at least")
     beaten: float = quantity(
         0.7,
         "win rate",

@@ -107,7 +107,7 @@ class TrainConfig:
     teacher: Opponent | None = field(
         default=None, metadata={"help": "level or policy:PATH whose actions are imitated, see --ppo.kickstart-coef"}
     )
-    steps: int = quantity(1_000_000, "samples", 1, 10**15, help="decisions of the learner's mechs to train on")
+    steps: int = quantity(1_000_000, "decisions", 1, 10**15, help="decisions of the learner's mechs to train on")
     max_minutes: float = quantity(
         0.0,
         "minutes",
@@ -135,16 +135,12 @@ class TrainConfig:
         1, "threads", 1, 1024, help="threads of torch on the CPU; more than 1 is slow on busy machines"
     )
     deterministic: bool = field(default=False, metadata={"help": "reproducible results on CUDA, at lower speed"})
-    eval_every: int = quantity(200_000, "samples", 0, 10**15, help="samples between two evaluations; 0: no evaluations")
+    eval_every: int = quantity(200_000, "decisions", 0, 10**15, help="decisions between two evaluations; 0: none")
     eval_battles: int = quantity(
         50, "battles", 2, 10**6, help="battles of an evaluation, even: each map is played from both sides"
     )
     checkpoint_every: int = quantity(
-        200_000,
-        "samples",
-        0,
-        10**15,
-        help="samples between two checkpoints; 0: only the first, last and best",
+        200_000, "decisions", 0, 10**15, help="decisions between two checkpoints; 0: only the first, last and best"
     )
     network: NetworkConfig = field(default_factory=NetworkConfig)
     ppo: PPOConfig = field(default_factory=PPOConfig)
