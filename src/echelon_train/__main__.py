@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from echelon_env.cli import main as command_line
 from echelon_train.ppo import distributed
 
-COMMANDS = ("train", "demo")
+COMMANDS = ("train", "imitate", "demo")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -50,6 +50,7 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
     [
         (["evaluate"], "PLAYER"),
         (["evaluate", "nowhere"], "nowhere: no such file or folder"),
+        (["evaluate", "me@corp"], "me@corp: no such file or folder"),
         (["evaluate", "novic"], "did you mean 'novice'"),
         (["evaluate", "random", "--opponent", "novic"], "did you mean 'novice'"),
         (["evaluate", "random", "--scenario", "dule"], "did you mean 'duel'"),

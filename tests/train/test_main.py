@@ -12,6 +12,7 @@ from echelon_train import __main__ as main_module
         (["skirmish", "--seed", "1"], ["train", "skirmish", "--seed", "1"]),
         (["train", "skirmish"], ["train", "skirmish"]),
         (["demo", "--help"], ["demo", "--help"]),
+        (["imitate", "duel"], ["imitate", "duel"]),
         (["--resume", "runs/x"], ["train", "--resume", "runs/x"]),
         ([], ["train"]),
     ],

@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "players",
         nargs="+",
         metavar="PLAYER",
-        help=f"run, checkpoint, LEAGUE/MEMBER, {', '.join(tournament.player_names())}, with @HANDICAP or without; "
-        "several play each other",
+        help=f"run, checkpoint, LEAGUE/MEMBER, {', '.join(tournament.player_names())}, or with a handicap "
+        "LEVEL@HANDICAP and policy:PATH@HANDICAP; several play each other",
     )
     add("--opponent", nargs="+", metavar="PLAYER", help=f"opponents of a single player (default: {_OPPONENT})")
     add("--suite", help="name or JSON file of a frozen suite, which has its own opponents and maps")

@@ -16,7 +16,7 @@ from typing import Any
 from echelon_env.cli.arguments import non_negative, positive
 from echelon_env.config import plugins
 from echelon_env.config.battle import BattleConfig
-from echelon_env.config.opponent import POLICY
+from echelon_env.config.opponent import AUTO, POLICY
 from echelon_env.config.plugins import CHECKPOINT
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.evaluate.matches import Match, play_match
@@ -117,7 +117,9 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
     kind, _, argument = name.partition(":")
     if kind not in kinds or kind == CHECKPOINT:
         kind, argument = CHECKPOINT, name
-        if not Path(name).exists() and (name.startswith(POLICY) or "@" in name):
+        base, _, handicap = name.rpartition("@")
+        handicapped = base in player_names() or (bool(base) and (handicap == AUTO or "=" in handicap))
+        if not Path(name).exists() and (name.startswith(POLICY) or handicapped):
             return named_player(name, seed, action_mode=action_mode)
         folder = os.path.dirname(name)
         if not Path(name).exists() and not (folder and Path(folder).is_dir()):

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from echelon_train.cli import train
-from echelon_train.config.files import load_run_config
+from echelon_train.config.files import load_run_config, run_config_names
 from echelon_train.errors import TrainError
 
 EXPECTED_ERRORS = (TrainError,)
@@ -43,7 +43,9 @@ def run(args: argparse.Namespace) -> int:
     if args.scenario is not None:
         overrides["scenario"] = args.scenario
     config = load_run_config(_CONFIG, overrides)
+    train.check_league(config, overrides)
     name = Path(overrides.get("scenario", "skirmish")).stem
+    following = name if name in run_config_names() else f"skirmish --scenario {overrides['scenario']}"
     return train.train_and_report(
-        config, args.out, f"{_CONFIG}-{name}", args.wandb, "Start from it: echelon train --init {}"
+        config, args.out, f"{_CONFIG}-{name}", args.wandb, f"Start from it: echelon train {following} --init {{}}"
     )

@@ -1,4 +1,4 @@
-"""Train a policy against scripted levels, other policies or itself, or in a league."""
+"""Train a policy against levels, other policies or itself, or in a league."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -128,12 +128,17 @@ def run(args: argparse.Namespace) -> int:
         return _resume(args, overrides)
     default = _LEAGUE if "league.path" in overrides else _DEFAULT
     config = load_run_config(args.config or default, overrides)
-    if not config.league.path and (
-        config.league != LeagueConfig() or any(key.startswith("league.") for key in overrides)
-    ):
-        raise ConfigError("league.path: expected the folder of a league, see --league: this run has settings of one")
+    check_league(config, overrides)
     name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
     return train_and_report(config, args.out, Path(name).stem, args.wandb)
+
+
+def check_league(config: TrainConfig, overrides: Mapping[str, str]) -> None:
+    """Raise `ConfigError` for settings of a league in a run without one."""
+    if config.league.path:
+        return
+    if config.league != LeagueConfig() or any(key.startswith("league.") for key in overrides):
+        raise ConfigError("league.path: expected the folder of a league, see --league: this run has settings of one")
 
 
 def train_and_report(config: TrainConfig, out: Path | None, name: str, wandb: str | None, hint: str = "") -> int:

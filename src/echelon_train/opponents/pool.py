@@ -25,7 +25,7 @@ from echelon_train.opponents.policy_batch import Floats, PolicyBatch
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.tensor_files import weights_of
 
-NAME_BYTES = 128
+NAME_BYTES = 1024
 """Largest size of an opponent's name in UTF-8."""
 
 _LEVELS = list(LEVELS)
@@ -88,7 +88,7 @@ class OpponentPool:
         self._levels = np.zeros(0, np.int64)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpponentPool:
-        """A player made alike that has not battles; the battles try a state on one before they take it."""
+        """A new pool with the same arguments and no battles, on which a state can be tried."""
         return OpponentPool(
             self._config,
             self._draw,

@@ -28,12 +28,13 @@ class Teacher:
     rows
         Rows of the environment.
     group
-        Successive rows that belong to one battle.
+        Successive rows that belong to one team in a battle.
     seed
         Seed of the draws of battles.
     """
 
     def __init__(self, policy: Policy, rows: int, group: int, seed: int) -> None:
+        policy.reset(np.ones(rows, np.bool_))  # so that a state saved before the first decision has all rows
         self.policy = policy
         self._group = group
         self._seed = seed
@@ -46,7 +47,7 @@ class Teacher:
         return np.repeat(self._plays, self._group)
 
     def begin(self, starts: NDArray[np.bool_], share: float) -> None:
-        """Start new battles in the rows (rows,); the teacher plays each of them with probability `share`."""
+        """Start new battles in the rows (rows,); the teacher plays each team of them with probability `share`."""
         if not starts.any():
             return
         self.policy.reset(starts)

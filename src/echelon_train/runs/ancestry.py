@@ -57,17 +57,17 @@ def _named_policies(config: TrainConfig) -> dict[str, Mapping[str, Any]]:
     """The facts of the opponents and the teacher that are policies. Raises CheckpointError as `load_start` does."""
     stages = () if config.curriculum is None else config.curriculum.opponents
     mixtures = [config.opponent, config.evaluation_opponents, *stages]
-    named = [each for mixture in mixtures for each in mixture.members]
+    named = [("opponent", each) for mixture in mixtures for each in mixture.members]
     if config.teacher is not None:
-        named.append(config.teacher)
+        named.append(("teacher", config.teacher))
     found: dict[str, Mapping[str, Any]] = {}
-    for name, path in {each.name: each.path for each in named}.items():
-        if path is not None:
+    for role, each in named:
+        if each.path is not None and each.name not in found:
             try:
-                folder = find_policy(path).resolve()
-                found[name] = _facts(folder, load_checkpoint(folder))
+                folder = find_policy(each.path).resolve()
+                found[each.name] = _facts(folder, load_checkpoint(folder))
             except TrainError as error:
-                raise CheckpointError(f"{name}: {error}") from error
+                raise CheckpointError(f"{role}: {error}") from error
     return found
 
 

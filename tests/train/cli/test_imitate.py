@@ -13,7 +13,7 @@ def test_it_imitates_the_expert_and_says_how_to_start_from_the_result(runs, caps
     overrides = {"scenario": "duel", "teacher": "veteran@fire_rate=0.5", "steps": "1_000"}
     assert run.config == load_run_config("imitate", overrides)
     assert run.out == Path("runs/imitate-duel")
-    assert "Start from it: echelon train --init runs/imitate-duel\n" in capsys.readouterr().out
+    assert "Start from it: echelon train duel --init runs/imitate-duel\n" in capsys.readouterr().out
 
 
 def test_only_the_teacher_trains_the_policy(runs):  # noqa: F811
@@ -22,6 +22,18 @@ def test_only_the_teacher_trains_the_policy(runs):  # noqa: F811
     ppo = run.config.ppo
     assert (ppo.policy_coef, ppo.ent_coef.start, ppo.kickstart_coef.end) == (0.0, 0.0, 1.0)
     assert (str(run.config.teacher), run.out.name) == ("expert", "imitate-skirmish")
+
+
+def test_settings_of_a_league_are_refused(runs, capsys):  # noqa: F811
+    assert main(["imitate", "--league.self-play", "0.5"]) == 2
+    assert "league.path: expected the folder of a league" in capsys.readouterr().err
+    assert not runs
+
+
+def test_another_scenario_is_trained_with_the_settings_of_skirmish(runs, capsys):  # noqa: F811
+    assert main(["imitate", "skirmish-open"]) == 0
+    expected = "echelon train skirmish --scenario skirmish-open --init runs/imitate-skirmish-open\n"
+    assert expected in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo.policy_teacher import PolicyTeacher
 from echelon_train.ppo.teacher import Teacher
-from echelon_train.runs.building import build_model, make_env
+from echelon_train.runs.building import build_model, make_env, make_teacher
 from train.policy.hybrid import living_observations
 from train.ppo.random_env import collect
 from train.small import small_battle, small_run
@@ -51,6 +51,20 @@ def starts_of(*battles, of=4):
 
 
 EVERYWHERE = starts_of(*range(4))
+
+
+@pytest.mark.parametrize("teacher", ["expert", "expert@fire_rate=0.5"])
+def test_a_scripted_teachers_state_from_before_its_first_decision_is_restored(teacher):
+    config = small_run(
+        battle=small_battle("skirmish"), teacher=teacher, ppo=PPOConfig(kickstart_coef=Schedule.constant(1.0))
+    )
+    env = make_env(config)
+    fresh, used = make_teacher(config, env), make_teacher(config, env)
+    used.begin(np.ones(env.num_envs, np.bool_), 0.5)
+    used.act(env.reset())
+    used.restore_arrays(fresh.state_arrays())
+    arrays = used.state_arrays()
+    assert all(arrays[name].tobytes() == array.tobytes() for name, array in fresh.state_arrays().items())
 
 
 # Labels

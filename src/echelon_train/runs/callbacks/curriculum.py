@@ -10,6 +10,7 @@ from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 
 from echelon_env.config.curriculum import Move, Progress
+from echelon_env.config.opponent import SELF
 from echelon_env.config.schema import ConfigError
 from echelon_train.config.train import TrainConfig
 from echelon_train.runs.callbacks.statistics import finished_battles
@@ -91,8 +92,9 @@ class CurriculumCallback(BaseCallback):  # type: ignore[misc]
 
     def _on_step(self) -> bool:
         if self._progress is not None:
+            pure = self.config.self_play_battles == self.config.battles  # else battles against itself do not count
             for infos in finished_battles(self.training_env, self.locals["infos"]):
-                if self._move is None:
+                if self._move is None and (pure or infos[0].get("opponent") != SELF):
                     self._move = self._progress.record(infos[0]["outcome"] > 0)
         return True
 

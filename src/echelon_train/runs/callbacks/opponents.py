@@ -56,7 +56,9 @@ class OpponentsCallback(BaseCallback):  # type: ignore[misc]
 
     def refresh(self, policy: BattlePolicy) -> None:
         """Copy the policy's weights to the learner as its own opponent, if it is one."""
-        if any(each.name == SELF for each in self._config.drawn_opponents.members):
+        config = self._config
+        drawn = config.self_play_battles < config.battles
+        if drawn and any(each.name == SELF for each in config.drawn_opponents.members):
             self._learner = frozen_copy(policy, self._learner)
             self._pool.refresh(SELF)
 

@@ -24,7 +24,7 @@ class Env:
     """The part of a `BattleVecEnv` of duels that callbacks use."""
 
     def get_attr(self, name, indices=None):
-        assert name == "team_size"
+        assert name in ("team_size", "num_battles")
         return [1]
 
 
