@@ -13,7 +13,7 @@ from echelon_env import opponents
 from echelon_env.layout.observations import OBSERVATION_DIM
 from echelon_train.config.train import NetworkConfig, battle_config
 from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
-from echelon_train.opponents.pool import OpponentPool
+from echelon_train.opponents.pool import NAME_BYTES, OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from echelon_train.vec_env import BattleVecEnv
@@ -230,9 +230,9 @@ def test_what_does_not_fit_is_refused():
     arrays = pool.state_arrays()
     with pytest.raises(ValueError, match="state0"):
         pool.restore_arrays({name: array for name, array in arrays.items() if name != "state0"}, 10)
-    for bad in ("", "x" * 129, "a\0b", 3):
+    for bad in ("", "x" * (NAME_BYTES + 1), "a\0b", 3):
         pool._draw = Turns(bad)
-        with pytest.raises(ValueError, match="name of 1 to 128 bytes"):
+        with pytest.raises(ValueError, match=f"name of 1 to {NAME_BYTES} bytes"):
             pool.reset(mask)
     assert pool.names == ("ann", "ann")
     pool._draw = Turns("absent")
