@@ -18,10 +18,9 @@ from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import ControlledBattles, make_policy
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
-from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.opponents import Policy, PolicyLike
-from echelon_env.opponents.policy import check_resumable
+from echelon_env.opponents import PolicyLike
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
+from echelon_train.opponents.both_teams import LearnerOrOpponent
 from echelon_train.policy import action_space, observation_space
 from echelon_train.state_layout import StateLayout
 
@@ -33,43 +32,6 @@ Observations = NDArray[np.float32] | dict[str, NDArray[np.float32]]
 Side = Literal["blue", "red", "both"]
 SIDES: tuple[Side, ...] = get_args(Side)
 """The learner's teams; those of the engine come first, by their numbers."""
-
-
-class LearnerOrOpponent:
-    """A policy with given actions in its first rows, and those of an opponent in the others.
-
-    Parameters
-    ----------
-    opponent
-        The policy of the other rows.
-    rows
-        Number of the first rows.
-    """
-
-    def __init__(self, opponent: Policy, rows: int) -> None:
-        self._opponent = opponent
-        self._rows = rows
-        self.actions = np.zeros((rows, ACTION_DIM), np.float32)
-        """The next actions of the first rows, (rows, A) float32."""
-
-    def reset(self, mask: NDArray[np.bool_]) -> None:
-        """See `Policy`; the first rows have no memory."""
-        if len(mask) > self._rows:
-            self._opponent.reset(mask[self._rows :])
-
-    def act(self, observations: NDArray[np.float32]) -> NDArray[np.float32]:
-        """`actions`, and the opponent's actions for the observations of the other rows."""
-        if len(observations) == self._rows:
-            return self.actions
-        return np.concatenate([self.actions, self._opponent.act(observations[self._rows :])])
-
-    def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """Those of the opponent. Raises `ConfigError` if it is not `Resumable`."""
-        return check_resumable("opponent", self._opponent).state_arrays()
-
-    def restore_arrays(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
-        """See `Resumable`."""
-        check_resumable("opponent", self._opponent).restore_arrays(arrays, rows - self._rows)
 
 
 class BattleVecEnv(VecEnv):  # type: ignore[misc]
@@ -139,22 +101,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         central: bool = False,
         state_mechs: int | None = None,
     ) -> None:
-        if config.dead_agents != "persist":
-            raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode is the battle")
-        if side not in SIDES:
-            raise ConfigError(f"side: got {side!r}{nearest_name(str(side), SIDES)}", "side")
-        if side == "both" and len(config.blue) != len(config.red):
-            raise ConfigError(
-                f"side: teams of {len(config.blue)} and {len(config.red)} mechs need a learner with one side: "
-                "expected 'blue' or 'red'",
-                "side",
-            )
-        check_integer("num_battles", num_battles)
-        if check_integer("self_play", self_play, 0) > (num_battles if side == "both" else 0):
-            raise ConfigError(
-                f"self_play: expected at most all {num_battles} battles, and none if the learner has one side, got "
-                f"{self_play} with side {side!r}"
-            )
+        check_battles(config, num_battles, side, self_play)
         check_seeds([seed], TRAINING_SEEDS)
         self.render_mode = None
         self.num_battles = num_battles
@@ -358,6 +305,26 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
     def _check_all_rows(self, indices: Any, what: str) -> None:
         if set(self._get_indices(indices)) != set(range(self.num_envs)):
             raise ValueError(f"rows share one environment: cannot {what} for some rows only")
+
+
+def check_battles(config: BattleConfig, num_battles: int, side: str, self_play: int) -> None:
+    """Raise `ConfigError` for arguments of `BattleVecEnv` that do not fit each other."""
+    if config.dead_agents != "persist":
+        raise ConfigError("BattleVecEnv needs dead_agents = 'persist': a row's episode is the battle")
+    if side not in SIDES:
+        raise ConfigError(f"side: got {side!r}{nearest_name(str(side), SIDES)}", "side")
+    if side == "both" and len(config.blue) != len(config.red):
+        raise ConfigError(
+            f"side: teams of {len(config.blue)} and {len(config.red)} mechs need a learner with one side: "
+            "expected 'blue' or 'red'",
+            "side",
+        )
+    check_integer("num_battles", num_battles)
+    if check_integer("self_play", self_play, 0) > (num_battles if side == "both" else 0):
+        raise ConfigError(
+            f"self_play: expected at most all {num_battles} battles, and none if the learner has one side, got "
+            f"{self_play} with side {side!r}"
+        )
 
 
 def row_of(observations: Observations, row: int) -> Observations:

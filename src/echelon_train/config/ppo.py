@@ -120,6 +120,11 @@ class PPOConfig:
                 self.policy_coef == 0 or self.learner_share.start == self.learner_share.end == 1,
                 "1, as ppo.policy_coef is not 0: the policy's loss needs its own actions",
             ),
+            (
+                "auxiliary_coef",
+                self.auxiliary_coef == 0 or self.learner_share.start == self.learner_share.end == 1,
+                "0, as ppo.learner_share is not 1: the prediction needs the actions that were played",
+            ),
         ):
             if not valid:
                 raise ConfigError(f"ppo.{name}: expected {expected}, got {getattr(self, name)}", f"ppo.{name}")

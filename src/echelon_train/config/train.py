@@ -224,14 +224,14 @@ class TrainConfig:
 
         There are none if the learner has one side. If other opponents have a share, at least one battle is theirs.
         """
+        if self.side != "both":
+            return 0
         if self.league.path:
             share = self.league.self_play if self.league.role == "main" else 0.0
         else:
             weights = dict(zip(self.opponent.names, self.opponent.weights, strict=True))
             share = weights.get(SELF, 0.0) / sum(weights.values())
-        if self.side != "both" or share == 1.0:
-            return self.battles if self.side == "both" else 0
-        return min(round(share * self.battles), self.battles - 1)
+        return self.battles if share == 1.0 else min(round(share * self.battles), self.battles - 1)
 
     @property
     def drawn_opponents(self) -> Opponents:

@@ -33,6 +33,10 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
         (lambda: small_run(teacher="expert"), "teacher: expected one exactly if ppo.kickstart_coef is above 0"),
         (lambda: small_run(ppo=PPOConfig(kickstart_coef=RISING)), "teacher: expected one exactly if"),
         (lambda: PPOConfig(learner_share=RISING), "ppo.learner_share: expected 1, as ppo.policy_coef is not 0"),
+        (
+            lambda: PPOConfig(policy_coef=0.0, learner_share=RISING, auxiliary_coef=0.1),
+            "ppo.auxiliary_coef: expected 0, as ppo.learner_share is not 1",
+        ),
         (lambda: PPOConfig(learner_share=Schedule.constant(0.5)), "ppo.learner_share: expected 1"),
         (lambda: PPOConfig(ratio="block"), "ppo.ratio"),
         (lambda: PPOConfig(n_epochs=0), "ppo.n_epochs"),

@@ -13,16 +13,21 @@ from train.resuming import QUIET, at_step, differences, resumable_run
 from train.small import small_battle, small_run
 
 
+def assert_resumes(config, step, tmp_path, monkeypatch):
+    """A run that is stopped in a step and resumed equals a whole one, which is left in the folder `whole`."""
+    train(config, tmp_path / "whole", console=QUIET)
+    with monkeypatch.context() as patch:
+        at_step(patch, step, lambda: signal.raise_signal(signal.SIGTERM))
+        train(config, tmp_path / "parts", console=QUIET)
+    resume(tmp_path / "parts", console=QUIET)
+    assert differences(tmp_path / "whole", tmp_path / "parts") == []
+
+
 def test_a_run_against_a_mixture_resumes_to_the_same_bits(tmp_path, finished_run, monkeypatch):
     mixture = {"trivial@auto": 2, "novice@reaction_delay=0.5,aim_error=0.3": 1, "self": 2, "expert": 1}
     mixture[f"policy:{finished_run}@fire_rate=0.5"] = 1
     config = resumable_run(opponent=mixture, battles=4, steps=640)
-    train(config, tmp_path / "whole", console=QUIET)
-    with monkeypatch.context() as patch:
-        at_step(patch, 70, lambda: signal.raise_signal(signal.SIGTERM))
-        train(config, tmp_path / "parts", console=QUIET)
-    resume(tmp_path / "parts", console=QUIET)
-    assert differences(tmp_path / "whole", tmp_path / "parts") == []
+    assert_resumes(config, 70, tmp_path, monkeypatch)
     last = [line for line in read_metrics(tmp_path / "whole") if "battle/count" in line][-1]
     assert load_checkpoint(tmp_path / "whole").opponent == str(config.opponent)
     counts = [last[f"opponent/{name}/battles"] for name in config.opponent.names if name != "self"]
@@ -71,12 +76,7 @@ def test_the_share_of_self_are_battles_in_which_the_learner_plays_both_teams(opp
 
 def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path, monkeypatch):
     config = resumable_run(opponent="self", battles=2, steps=320)
-    train(config, tmp_path / "whole", console=QUIET)
-    with monkeypatch.context() as patch:
-        at_step(patch, 50, lambda: signal.raise_signal(signal.SIGTERM))
-        train(config, tmp_path / "parts", console=QUIET)
-    resume(tmp_path / "parts", console=QUIET)
-    assert differences(tmp_path / "whole", tmp_path / "parts") == []
+    assert_resumes(config, 50, tmp_path, monkeypatch)
     first = read_metrics(tmp_path / "whole")[0]
     assert first["time/total_timesteps"] == 4 * config.ppo.n_steps
 

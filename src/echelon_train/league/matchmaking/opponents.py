@@ -206,7 +206,7 @@ def opponent_probabilities(
         source: _offer(source, mixture, learner, candidates) for source, share in mixture.weights.items() if share
     }
     found = {source: mixture.weights[source] for source, offer in offers.items() if offer}
-    if not found:  # nobody has been trained yet
+    if not found:  # no member has been trained yet
         found, offers = {"scripted": 1.0}, {"scripted": _offer("scripted", mixture, learner, candidates)}
     if not any(offers.values()):
         raise ConfigError(
