@@ -40,7 +40,7 @@ def load_start(config: TrainConfig) -> Start:
     Raises CheckpointError, with the reason, for a policy that is missing, damaged or of another version, and for a
     network to start from whose other weights have other shapes than the run's.
     """
-    policies = _named_policies(config)
+    policies = named_policies(config)
     if not config.init:
         return Start(policies=policies)
     try:
@@ -53,7 +53,7 @@ def load_start(config: TrainConfig) -> Start:
     return Start(checkpoint.policy, ({"init": config.init, **_facts(folder, checkpoint)}, *earlier), policies)
 
 
-def _named_policies(config: TrainConfig) -> dict[str, Mapping[str, Any]]:
+def named_policies(config: TrainConfig) -> dict[str, Mapping[str, Any]]:
     """The facts of the opponents and the teacher that are policies. Raises CheckpointError as `load_start` does."""
     stages = () if config.curriculum is None else config.curriculum.opponents
     mixtures = [config.opponent, config.evaluation_opponents, *stages]

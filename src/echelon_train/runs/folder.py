@@ -185,11 +185,14 @@ def rewind_metrics(path: Path, steps: int) -> None:
     write_bytes(path / METRICS_FILE, "".join(f"{json.dumps(line)}\n" for line in kept.values()).encode())
 
 
-def differences_from(path: Path, config: TrainConfig) -> list[str]:
+def differences_from(
+    path: Path, config: TrainConfig, policies: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> list[str]:
     """The differences from the run's last start or resume that could change its results.
 
-    Compared are the versions of packages, the commit of the checkout, the machine and, in the configuration of the
-    resumed run, the device and the threads of the network. Raises RunFolderError.
+    Compared are the versions of packages, the commit of the checkout, the machine, the weights of the `policies` (those
+    of `Start`) and, in the configuration of the resumed run, the device and the threads of the network. Raises
+    RunFolderError.
     """
     document = _read_document(path)
     before = [document, *document.get("resumed", [])][-1]
@@ -198,6 +201,8 @@ def differences_from(path: Path, config: TrainConfig) -> list[str]:
     now |= {name: getattr(config, name) for name in names}
     then = {**before.get("packages", {}), "git commit": before.get("git_commit"), "machine": before.get("machine")}
     then |= {name: getattr(read_run_config(path), name) for name in names}
+    now |= {name: facts["weights_sha256"][:8] for name, facts in policies.items()}
+    then |= {name: facts["weights_sha256"][:8] for name, facts in document.get("policies", {}).items()}
     return [f"{name}: {then[name]} then, {now[name]} now" for name in now if name in then and then[name] != now[name]]
 
 

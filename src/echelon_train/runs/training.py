@@ -24,7 +24,7 @@ from echelon_train.checkpoints.checkpoint import (
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import CheckpointError
 from echelon_train.ppo import distributed
-from echelon_train.runs.ancestry import Start, load_start
+from echelon_train.runs.ancestry import Start, load_start, named_policies
 from echelon_train.runs.device import resolve_device
 from echelon_train.runs.evaluation import Evaluation
 from echelon_train.runs.folder import (
@@ -162,9 +162,10 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
     if wandb is not None:
         check_wandb()
     last = _last_state(run)
-    start = Start() if last else load_start(config)  # the ancestor of a run with checkpoints may be gone
+    # the ancestor of a run with checkpoints may be gone
+    start = Start(policies=named_policies(config)) if last else load_start(config)
     if last and distributed.rank() == 0:
-        for difference in differences_from(run, config):
+        for difference in differences_from(run, config, start.policies):
             print(f"changed since the run was started: {difference}; the result may differ", file=sys.stderr)
 
     def begin() -> Logger:
@@ -176,7 +177,7 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
         steps = last[0].steps if last else 0
         logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
         try:
-            record_resume(run, config, steps, wandb, {} if last else start.facts())
+            record_resume(run, config, steps, wandb, {"policies": start.policies} if last else start.facts())
         except OSError:
             logger.close()
             raise

@@ -78,8 +78,9 @@ def test_a_run_records_all_checkpoints_that_it_descends_from(ancestor, tmp_path)
     assert load_start(small_run()) == Start(None, ())
 
 
-def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor, tmp_path):
-    name, teacher = f"policy:{ancestor}", f"policy:{ancestor}/last"
+def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor, tmp_path, capsys):
+    ancestor = shutil.copytree(ancestor, tmp_path / "opponents")
+    name, teacher = f"policy:{ancestor}", f"policy:{find_checkpoint(ancestor)}"
     changes = {"opponent": {f"{name}@fire_rate=0.5": 1, "trivial": 1}, "teacher": teacher, "eval_opponent": "novice"}
     train(
         small_run(**changes, ppo=PPOConfig(n_steps=16, batch_size=16, kickstart_coef=Schedule(0.1, 0.1))),
@@ -89,6 +90,14 @@ def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor
     expected = fact("", find_checkpoint(ancestor), 64)
     del expected["init"]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["policies"] == {name: expected, teacher: expected}
+    resume(ancestor, console=QUIET, steps=96)
+    now = hashlib.sha256((find_checkpoint(ancestor) / WEIGHTS_FILE).read_bytes()).hexdigest()
+    resume(tmp_path / "run", console=QUIET, steps=96)
+    changed = [line for line in capsys.readouterr().err.splitlines() if line.startswith("changed")]
+    text = f"{expected['weights_sha256'][:8]} then, {now[:8]} now; the result may differ"
+    assert changed == [f"changed since the run was started: {name}: {text}"]
+    resume(tmp_path / "run", console=QUIET, steps=128)
+    assert "changed" not in capsys.readouterr().err, "since it was last resumed"
 
 
 def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):
