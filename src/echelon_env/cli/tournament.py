@@ -115,22 +115,21 @@ def make_player(name: str, seed: int, *, action_mode: ActionMode = "sampled") ->
         return baseline(name, seed)
     kinds = plugins.declared(plugins.PLAYERS)
     kind, _, argument = name.partition(":")
-    if kind not in kinds or kind == CHECKPOINT:
-        kind, argument = CHECKPOINT, name
+    if kind in kinds and kind != CHECKPOINT:
+        player = plugins.load(kinds[kind])(argument, seed, action_mode=action_mode)
+        if not isinstance(player, Player):
+            raise plugins.broken(kinds[kind], f"expected a Player, got {type(player).__name__}")
+        return player
+    path = Path(name)
+    if not path.exists():
         base, _, handicap = name.rpartition("@")
-        handicapped = base in player_names() or (bool(base) and (handicap == AUTO or "=" in handicap))
-        if not Path(name).exists() and (name.startswith(POLICY) or handicapped):
+        if name.startswith(POLICY) or base in player_names() or (base and (handicap == AUTO or "=" in handicap)):
             return named_player(name, seed, action_mode=action_mode)
-        folder = os.path.dirname(name)
-        if not Path(name).exists() and not (folder and Path(folder).is_dir()):
+        if len(path.parts) < 2 or not path.parent.is_dir():
             hint = nearest_name(name, player_names())
             raise ConfigError(f"{name}: no such file or folder, and no player of that name{hint}")
-        if kind not in kinds:
-            raise ConfigError(f"{name}: no installed package plays checkpoints")
-    player = plugins.load(kinds[kind])(argument, seed, action_mode=action_mode)
-    if not isinstance(player, Player):
-        raise plugins.broken(kinds[kind], f"expected a Player, got {type(player).__name__}")
-    return player
+    checkpoint: Player = plugins.checkpoint_player(name, seed, action_mode=action_mode)
+    return checkpoint
 
 
 def suite_fields(suite: Suite, names: Sequence[str] | None, battles: int | None) -> list[Field]:
