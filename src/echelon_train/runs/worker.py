@@ -7,14 +7,16 @@ and a ``config`` or ``changes``. It ends when standard input does, because then 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import threading
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+import torch
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError
@@ -29,15 +31,20 @@ def main() -> int:
     """Do the job; returns the exit code."""
     job = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_first, daemon=True).start()
-    _say(READY)
+    with contextlib.redirect_stdout(sys.stderr):  # standard output is for the first process
+        return _do(job, sys.__stdout__ or sys.stderr)
+
+
+def _do(job: dict[str, Any], replies: TextIO) -> int:
+    _say(READY, replies)
     try:
         with distributed.local_group(job["rank"], job["size"], Path(job["store"])):
             _run(job)
     except BaseException as error:
-        lost = isinstance(error, RuntimeError)
+        lost = isinstance(error, RuntimeError) and not isinstance(error, torch.OutOfMemoryError)
         if not lost and not isinstance(error, (TrainError, ConfigError, OSError)):
             traceback.print_exc()
-        _say(json.dumps({"lost": lost, "message": f"{type(error).__name__}: {error}"}))
+        _say(json.dumps({"lost": lost, "message": f"{type(error).__name__}: {error}"}), replies)
         return 1
     return 0
 
@@ -51,9 +58,9 @@ def _run(job: dict[str, Any]) -> None:
         resume(folder, console=console, **job["changes"])
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+def _say(line: str, replies: TextIO) -> None:
+    replies.write(f"{line}\n")
+    replies.flush()
 
 
 def _end_with_the_first() -> None:

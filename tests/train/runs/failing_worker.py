@@ -7,6 +7,7 @@ from echelon_train.runs.run import Run
 
 
 def fail(self, logger):
+    print("a line that is no message")
     raise ValueError("broken in the worker")
 
 

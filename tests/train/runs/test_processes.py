@@ -191,8 +191,8 @@ def test_two_processes_train_one_member_of_a_league(tmp_path):
     """It adds each snapshot once, plays against it in both processes, and continues."""
     league = League.create(tmp_path / "league")
     arguments = [
-        *RUN, "--league", "league", "--role", "main", "--league.snapshot-every", "128", "--eval-every", "0",
-        "--checkpoint-every", "0", "--out", "run",
+        *RUN, "--league", "league", "--role", "main", "--league.snapshot-every", "128", "--league.patience", "1",
+        "--eval-every", "0", "--checkpoint-every", "0", "--eval-opponent", "novice", "--out", "run",
     ]  # fmt: skip
     stdout = finish(start([*arguments, "--steps", "512"], tmp_path))
     snapshots = [each for each in league.members() if each.kind == "main"]
