@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, help=f"new folder for the run (default: {_DEFAULT_OUT}, or the next free name)")
     add("--minutes", type=positive_number, default=4.0, help="time limit of training (default: %(default)s)")
     add("--opponent", default="novice", help="opponent to beat (default: %(default)s)")
-    add("--steps", type=positive, default=400_000, help="decisions to train on (default: %(default)s)")
+    add("--steps", type=positive, default=370_000, help="decisions to train on (default: %(default)s)")
     add("--battles", type=positive, default=200, help="battles per evaluation, an even number (default: %(default)s)")
     add("--seed", type=non_negative, default=0, help="seed of weights and training (default: %(default)s)")
 
