@@ -1,5 +1,6 @@
 """Properties of all environments: the same trajectory for the same seed and actions, and ends of episodes."""
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import flatten
@@ -281,12 +282,20 @@ WITH_FORMATS = tuple(make for make in APIS if make is not ControlledBattles)
 )
 def test_the_error_about_a_mistyped_argument_names_the_right_one(makers, wrong, right):
     for make in makers:
-        with pytest.raises(ConfigError, match=f"^unknown argument '{wrong}'; did you mean '{right}'. .*{right}"):
+        with pytest.raises(ConfigError, match=f"argument '{wrong}'; did you mean '{right}'. .*{right}") as caught:
             make(["duel"] if make in (CurriculumEnv, CurriculumParallelEnv) else "duel", **{wrong: 1})
+        assert isinstance(caught.value, TypeError)
+
+
+@pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
+def test_an_unknown_argument_of_make_is_a_type_error_in_the_words_of_python(make):
+    """TorchRL passes `frameskip`, and makes the environment without it after such an error."""
+    with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'frameskip'"):
+        make("echelon/DuelOpen-v0", frameskip=1)
 
 
 @pytest.mark.parametrize("name", ["opponent", "teammate"])
 @pytest.mark.parametrize("make", EVERY_MECH)
 def test_policies_of_other_mechs_are_refused_where_the_caller_controls_all(make, name):
-    with pytest.raises(ConfigError, match=f"^unknown argument '{name}'; here all mechs are agents, see BattleEnv"):
+    with pytest.raises(ConfigError, match=f"argument '{name}'; here all mechs are agents, see BattleEnv"):
         make(["duel"] if make is CurriculumParallelEnv else "duel", **{name: "novice"})

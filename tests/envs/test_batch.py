@@ -251,7 +251,7 @@ def test_bad_input():
         ({"regenerate": 0}, "regenerate: expected an integer of at least 1"),
         ({"action": "discrete"}, "unknown action 'discrete'"),
         ({"mask_in_observation": True}, "mask_in_observation needs action 'multi_discrete'"),
-        ({"opponent": "novice"}, "unknown argument 'opponent'"),
+        ({"opponent": "novice"}, "unexpected keyword argument 'opponent'"),
     ):
         with pytest.raises(ConfigError, match=message):
             BattleBatchEnv("duel", **arguments)

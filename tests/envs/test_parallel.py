@@ -190,7 +190,7 @@ def test_bad_input(env):
         with pytest.raises(echelon_env.ConfigError, match="max_cycles: expected an integer of at least 1, got"):
             echelon_env.parallel_env("duel", max_cycles=max_cycles)
     for name in ("opponent", "side", "seed", "copy"):
-        with pytest.raises(echelon_env.ConfigError, match=f"unknown argument '{name}'"):
+        with pytest.raises(echelon_env.ConfigError, match=f"unexpected keyword argument '{name}'"):
             echelon_env.parallel_env("duel", **{name: 0})
     with pytest.raises(echelon_env.ConfigError, match="unknown render_mode 'rgb_arry'; did you mean 'rgb_array'"):
         echelon_env.parallel_env("duel", render_mode="rgb_arry")

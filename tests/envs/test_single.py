@@ -173,7 +173,7 @@ def test_max_cycles_truncate_and_abandon_the_battle(control):
         ({"max_cycles": 0}, "max_cycles: expected an integer of at least 1"),
         ({"pilot": 7}, "pilot: expected a place in a roster of 1, got 7"),
         ({"side": 2}, "side: expected 0 or 1"),
-        ({"seed": 3}, "unknown argument 'seed'"),
+        ({"seed": 3}, "unexpected keyword argument 'seed'"),
     ],
 )
 def test_bad_arguments(arguments, message):

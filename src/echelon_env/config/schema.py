@@ -33,6 +33,10 @@ class ConfigError(ValueError):
         self.keys = keys
 
 
+class UnexpectedArgumentError(ConfigError, TypeError):
+    """A keyword argument that a class does not take, in the words of Python's `TypeError`, on which clients rely."""
+
+
 MAX_VALUE = 1e6
 """Default upper bound of a quantity: far above useful values, and products of a few such values do not overflow."""
 

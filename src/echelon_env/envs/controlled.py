@@ -15,7 +15,7 @@ from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.opponent import Opponents
 from echelon_env.config.scenario import ScenarioLike, make_config
-from echelon_env.config.schema import ConfigError, check_integer, nearest_name
+from echelon_env.config.schema import ConfigError, UnexpectedArgumentError, check_integer, nearest_name
 from echelon_env.engine.core import BattleEngine, read_actions
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
@@ -333,8 +333,9 @@ def check_arguments(
 
     Raises
     ------
-    ConfigError
-        For a name that is neither such a parameter nor a key of the configuration, with the nearest valid name.
+    UnexpectedArgumentError
+        For a name that is neither such a parameter nor a key of the configuration, with the nearest valid name. It is
+        a `ConfigError` and a `TypeError`.
     """
     valid = {field.name for field in dataclasses.fields(BattleConfig)}
     valid |= {p.name for p in inspect.signature(env_class).parameters.values() if p.kind is not p.VAR_KEYWORD}
@@ -346,7 +347,9 @@ def check_arguments(
         hint = nearest_name(name, valid)
         if name in POLICY_ROLES["pilot"]:
             hint = "; here all mechs are agents, see BattleEnv and echelon_env.wrappers.TeamVersusPolicy"
-        raise ConfigError(f"unknown argument {name!r}{hint}", name)
+        raise UnexpectedArgumentError(
+            f"{env_class.__name__}.__init__() got an unexpected keyword argument {name!r}{hint}", name
+        )
 
 
 def make_policy(role: str, policy: PolicyLike, seed: int, config: BattleConfig) -> Policy:
