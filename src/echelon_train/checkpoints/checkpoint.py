@@ -12,8 +12,10 @@ best evaluation. Only the newest has a ``training.safetensors``, because that fi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,6 +53,8 @@ MAX_WEIGHTS_BYTES = 1 << 30
 MAX_TRAINING_BYTES = 1 << 36
 
 _NORMALIZER = "return_normalizer."
+_OWN = re.compile(r"\d{10,}")  # `checkpoint_name`
+_INCOMPLETE = re.compile(rf"\.{_OWN.pattern}\..{{8}}")  # of `new_folder`
 
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "format": str,
@@ -133,28 +137,31 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, training: TrainingStat
 def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | None = None) -> Path:
     """Write a checkpoint of a run and make it the run's last. Returns its folder.
 
-    If the run's last checkpoint has the same number of steps, it is kept. The training states of older checkpoints are
-    deleted afterwards. Raises like `save_checkpoint`, and CheckpointError for a damaged ``last.json``.
+    If the run's last checkpoint has the same number of steps, it is kept. Otherwise its training state is deleted
+    afterwards, and what a killed process has left. No other file is touched. Raises like `save_checkpoint`, and
+    CheckpointError for a damaged ``last.json``.
     """
     folder = run / "checkpoints" / checkpoint_name(checkpoint.steps)
-    if (run / LAST_FILE).exists() and _named_checkpoint(run / LAST_FILE) == folder:
+    last = _named_checkpoint(run / LAST_FILE) if (run / LAST_FILE).exists() else None
+    if last == folder:
         return folder
     if folder.exists():  # the run was killed before it wrote last.json; it may have continued differently
         shutil.rmtree(folder)
     save_checkpoint(folder, checkpoint, training)
     write_json(run / LAST_FILE, {"checkpoint": folder.name})
-    for other in folder.parent.iterdir():
-        if other.name.startswith("."):  # incomplete: the run was killed
-            shutil.rmtree(other)
-        elif other != folder:
-            (other / TRAINING_FILE).unlink(missing_ok=True)
+    if last:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # its folder is the user's to move
+            (last / TRAINING_FILE).unlink()
+    for entry in folder.parent.iterdir():
+        if _INCOMPLETE.fullmatch(entry.name) and entry.is_dir() and not entry.is_symlink():  # the run was killed
+            shutil.rmtree(entry)
     return folder
 
 
 def has_checkpoint(run: Path) -> bool:
     """Whether a run has a checkpoint to resume from; a run that was killed before its first one restarts."""
-    later = (each.name for each in (run / "checkpoints").glob("[!.]*") if each.name != checkpoint_name(0))
-    return (run / LAST_FILE).exists() or any(later)
+    later = (each for each in (run / "checkpoints").glob(f"*/{JSON_FILE}") if _OWN.fullmatch(each.parent.name))
+    return (run / LAST_FILE).exists() or any(each.parent != first_checkpoint(run) for each in later)
 
 
 def checkpoint_name(steps: int) -> str:

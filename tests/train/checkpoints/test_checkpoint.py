@@ -14,9 +14,12 @@ from echelon_train.checkpoints.checkpoint import (
     JSON_FILE,
     LAST_FILE,
     MAX_JSON_BYTES,
+    TRAINING_FILE,
     WEIGHTS_FILE,
     Checkpoint,
+    TrainingState,
     find_checkpoint,
+    has_checkpoint,
     load_checkpoint,
     save_checkpoint,
     save_in_run,
@@ -187,6 +190,29 @@ def test_a_runs_folder_refers_to_its_last_checkpoint(tmp_path):
     assert find_checkpoint(tmp_path) == second
     assert find_checkpoint(first) == first
     assert save_in_run(tmp_path, example(steps=2)) == second
+
+
+def test_files_of_users_among_the_checkpoints_are_neither_touched_nor_in_the_way(tmp_path):
+    state = TrainingState({"x": torch.zeros(1)}, {})
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    for name in (".DS_Store", ".notes", "notes.txt", "0000000009"):
+        (checkpoints / name).write_text("mine")
+    (checkpoints / "dangling").symlink_to("nowhere")
+    (checkpoints / ".git").mkdir()
+    assert not has_checkpoint(tmp_path)
+    copy = shutil.copytree(save_in_run(tmp_path, example(steps=1), state), checkpoints / "0000000007")
+    before = {path: path.lstat().st_mtime_ns for path in checkpoints.rglob("*") if "0000000001" not in path.parts}
+    incomplete = checkpoints / ".0000000002.abcdefgh"
+    incomplete.mkdir()
+    save_in_run(tmp_path, example(steps=2), state)
+    assert {path: path.lstat().st_mtime_ns for path in before} == before
+    assert (copy / TRAINING_FILE).exists()
+    assert not (checkpoints / "0000000001" / TRAINING_FILE).exists()
+    assert not incomplete.exists()
+    shutil.rmtree(checkpoints / "0000000002")
+    (checkpoints / "0000000002").write_text("mine")
+    assert load_checkpoint(save_in_run(tmp_path, example(steps=3), state)).steps == 3
 
 
 def test_a_checkpoint_is_never_overwritten(saved):
