@@ -170,3 +170,7 @@ def test_catalogues_that_are_too_large_are_refused():
     config = make_config(blue=["heavy"] * 64, red=["heavy"] * 64, catalog=catalog, terrain={"size": 400})
     with pytest.raises(ConfigError, match=r"can hold .* events in a decision, expected at most 1000000"):
         BattleEngine(config)
+    fog = [dataclasses.replace(each, charges=0, smoke_duration=1e6, cooldown=0.05) for each in weapons if each.charges]
+    catalog = dataclasses.replace(DEFAULT_CATALOG, weapons=(*(each for each in weapons if not each.charges), *fog))
+    with pytest.raises(ConfigError, match=r"can hold \d{8,} smoke clouds, expected at most 1000000"):
+        BattleEngine(make_config("duel", blue=["heavy", "light"], red=["light"], catalog=catalog))

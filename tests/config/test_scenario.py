@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -138,6 +139,40 @@ def test_files_that_cannot_be_read(tmp_path):
     path = tmp_path / "bytes.toml"
     path.write_bytes(b"description = '\xff'")
     with pytest.raises(ConfigError, match=r"bytes\.toml: is not UTF-8 text"):
+        make_config(path)
+
+
+HOSTILE = [
+    ("max_steps = " + "1" * 5_000, "an integer has thousands of digits"),
+    ("blue = " + "[" * 3_000 + "]" * 3_000, "nested too deeply"),
+    ("blue = " + "{a=" * 3_000 + "1" + "}" * 3_000, "nested too deeply"),
+    (".".join(["a"] * 500_000) + " = 1", "a key has more than 32 parts"),
+    ("x = {" + ".".join(['"a"'] * 200_000) + " = 1}", "a key has more than 32 parts"),
+    ("[" + " . ".join(["a"] * 100_000) + "]", "a key has more than 32 parts"),
+    ("#" * 1_100_000, "larger than 1,048,576 bytes"),
+    ("x" * 900_000 + "=1", "unknown config key"),
+    ('x = "' + "a" * 900_000, "Illegal character|Unterminated|Expected"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), HOSTILE, ids=[message for _, message in HOSTILE])
+def test_a_file_that_would_take_long_or_much_memory_is_refused(write, text, message):
+    with pytest.raises(ConfigError, match=message):
+        make_config(write('description = "x"\n' + text))
+
+
+def test_a_file_that_never_ends_and_a_path_that_cannot_be_are_refused():
+    with pytest.raises(ConfigError, match="/dev/zero: larger than"):
+        make_config(Path("/dev/zero"))
+    with pytest.raises(ConfigError, match="expected a path without NUL"):
+        make_config("a\0.toml")
+
+
+def test_the_line_of_an_error_in_a_long_file_is_found_in_linear_time(write):
+    """It would take minutes if every line were parsed with all lines before it."""
+    array = "blue = [\n" + '  "heavy",\n' * 30_000 + "]\n"
+    path = write('description = "x"\n' + array + "# a comment\n" * 30_000 + "[terrain]\nsise = 3\n")
+    with pytest.raises(ConfigError, match=r"mine\.toml:60005: unknown config key 'terrain\.sise'"):
         make_config(path)
 
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from echelon_env.config.schema import ConfigError, nearest_name
 
 SUFFIX = ".toml"
+MAX_BYTES = 1 << 20
+"""Size of the largest file that is read."""
+
+MAX_KEY_PARTS = 32
+"""`tomllib` takes quadratic time for the parts of a dotted key."""
+
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY_PARTS}}}")
 
 T = TypeVar("T")
 
@@ -41,49 +50,110 @@ def read_config_file(path: Path, kind: str, make: Callable[[dict[str, Any]], T])
     Raises `ConfigError` with the path and the line of the error if the file cannot be read, is no valid TOML, or if
     `make` raises `ConfigError`. `kind` is the kind of configuration in errors.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise ConfigError(f"{kind} {path}: {reason}") from None
+    text = _read_text(path, kind)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1  # at the end of the document
         raise ConfigError(f"{path}:{line}: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: arrays or tables are nested too deeply") from None
+    except ValueError:  # the limit of Python
+        raise ConfigError(f"{path}: an integer has thousands of digits") from None
     try:
         return make(data)
     except ConfigError as error:
         raise ConfigError(f"{path}:{_line_of(text, error.keys)}: {error}", *error.keys) from None
 
 
+def _read_text(path: Path, kind: str) -> str:
+    """The text of a file. Raises `ConfigError` for one that cannot be read, or that would take too long to parse."""
+    if "\0" in str(path):
+        raise ConfigError(f"{kind} {str(path)!r}: expected a path without NUL")
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ConfigError(f"{kind} {path}: larger than {MAX_BYTES:,} bytes")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise ConfigError(f"{kind} {path}: {reason}") from None
+    if _LONG_KEY.search(text):
+        raise ConfigError(f"{kind} {path}: a key has more than {MAX_KEY_PARTS} parts")
+    return text
+
+
 def _line_of(text: str, keys: tuple[str, ...]) -> int:
     """The line of the first of the dotted keys that is in the file; 1 if none of them is."""
+    statements = list(_statements(text))
     paths = [re.findall(r"[^.\[\]]+", key) for key in keys]
     tables = [path[:length] for path in paths for length in range(len(path) - 1, 0, -1)]
     for path in [*paths, *tables]:  # for a missing key, report the table that should hold it
-        line = _first_line_with(text, path)
+        line = _first_line_with(statements, path)
         if line is not None:
             return line
     return 1
 
 
-def _first_line_with(text: str, key: list[str]) -> int | None:
-    """The line at which a key starts: parse growing prefixes of the file until the key appears."""
-    lines = text.split("\n")
-    complete = 0  # length in lines of the longest valid prefix without the key
-    for count in range(1, len(lines) + 1):
+def _statements(text: str) -> Iterator[tuple[int, bool, dict[str, Any]]]:
+    """Each statement of a valid document: its line, whether it begins a table, and its data as a document of its own.
+
+    Statements end where their lines can be parsed. To take linear time, long ones are only tried where their brackets
+    are balanced, and the rest of the document is left out after many failures.
+    """
+    lines: list[str] = []
+    depth, quotes, failures = 0, 0, 0
+    for number, line in enumerate(text.split("\n"), 1):
+        lines.append(line)
+        depth += line.count("[") - line.count("]")
+        quotes += line.count('"""') + line.count("'''")
+        if len(lines) > 8 and (depth or quotes % 2):
+            continue
         try:
-            data: Any = tomllib.loads("\n".join(lines[:count]) + "\n")
+            data = tomllib.loads("\n".join(lines) + "\n")
         except tomllib.TOMLDecodeError:
-            continue  # inside a value of several lines
-        for part in key:
-            data = _entry(data, part)
-        if data is not None:
-            return complete + 1
-        complete = count
+            failures += 1
+            if failures > 1_000:
+                return
+            continue
+        if data:
+            yield number - len(lines) + 1, lines[0].lstrip().startswith("["), data
+        lines, depth, quotes = [], 0, 0
+
+
+def _first_line_with(statements: Iterable[tuple[int, bool, dict[str, Any]]], key: list[str]) -> int | None:
+    """The line of the statement that has a key, or that begins the table of that path."""
+    table: list[str] = []
+    lengths: Counter[tuple[str, ...]] = Counter()  # of the arrays of tables so far
+    for line, begins_table, data in statements:
+        if begins_table:
+            table = _table_path(data, lengths)
+            if table[: len(key)] == key:
+                return line
+        elif key[: len(table)] == table:
+            value: Any = data
+            for part in key[len(table) :]:
+                value = _entry(value, part)
+            if value is not None and len(key) > len(table):
+                return line
     return None
+
+
+def _table_path(header: Any, lengths: Counter[tuple[str, ...]]) -> list[str]:
+    """The path of the table that a header begins, with the indices in arrays of tables, which are counted."""
+    path: list[str] = []
+    while header:
+        if isinstance(header, list):
+            lengths[tuple(path)] += 1
+            header = header[0]
+        else:
+            ((key, header),) = header.items()
+            path.append(key)
+        if tuple(path) in lengths and not isinstance(header, list):
+            path.append(str(lengths[tuple(path)] - 1))
+    return path
 
 
 def _entry(data: Any, key: str) -> Any:

@@ -25,7 +25,7 @@ from echelon_env.engine.state import (
 from echelon_env.layout.observations import EGO_SIDE
 
 MAX_RECORDS = 1_000_000
-"""Largest allowed capacity for projectiles, and for events of a decision."""
+"""Largest allowed capacity for projectiles, for smoke clouds, and for events of a decision."""
 
 
 def pack_counts(config: BattleConfig) -> tuple[int, int]:
@@ -86,18 +86,23 @@ def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> S
     """Zeroed state arrays for `num_battles` battles. Raises `ConfigError` for a capacity above `MAX_RECORDS`."""
     mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
     weapons, projectiles, events = len(config.catalog.weapons), max_projectiles(config), max_events(config)
-    for what, number in (("projectiles in flight", projectiles), ("events in a decision", events)):
+    clouds = max_clouds(config)
+    for what, number in (
+        ("projectiles in flight", projectiles),
+        ("smoke clouds", clouds),
+        ("events in a decision", events),
+    ):
         if number > MAX_RECORDS:
             raise ConfigError(
                 f"a battle of this configuration can hold {number} {what}, expected at most {MAX_RECORDS}: "
-                "give its weapons longer cooldowns or shorter flights, or agents more frequent decisions"
+                "give its weapons longer cooldowns, shorter flights or shorter smoke, or agents more frequent decisions"
             )
     return State(
         mechs=np.zeros((num_battles, mechs), MECH),
         teams=np.zeros((num_battles, 2), TEAM),
         battles=np.zeros(num_battles, BATTLE),
         projectiles=np.zeros((num_battles, projectiles), PROJECTILE),
-        clouds=np.zeros((num_battles, max_clouds(config)), CLOUD),
+        clouds=np.zeros((num_battles, clouds), CLOUD),
         bursts=np.zeros((num_battles, projectiles), BURST),
         paint=np.zeros((num_battles, sum(pack_counts(config)), mechs), PAINT_MARK),
         sightings=np.zeros((num_battles, sum(pack_counts(config)), mechs), SIGHTING),
