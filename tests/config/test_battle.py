@@ -174,3 +174,5 @@ def test_catalogues_that_are_too_large_are_refused():
     catalog = dataclasses.replace(DEFAULT_CATALOG, weapons=(*(each for each in weapons if not each.charges), *fog))
     with pytest.raises(ConfigError, match=r"can hold \d{8,} smoke clouds, expected at most 1000000"):
         BattleEngine(make_config("duel", blue=["heavy", "light"], red=["light"], catalog=catalog))
+    with pytest.raises(ConfigError, match=r"1000000000000 battles of this configuration need \d+\.\d GiB, more than"):
+        BattleEngine("duel", 10**12)

@@ -123,6 +123,7 @@ def damaged(**changes):
         ("", "Expecting value"),
         (damaged()[:-20], "delimiter|Unterminated|Expecting"),
         ("[1, 2]", "got list"),
+        ("[" * 100_000, "recursion"),
         (damaged().replace("RunningMoments", "NormalizeRewards"), "got kind 'NormalizeRewards'"),
         (damaged().replace('{"": {', '{"x": {'), r"expected moments of \[''\], got \['x'\]"),
         ('{"kind": "RunningMoments"}', r"expected moments of \[''\]"),

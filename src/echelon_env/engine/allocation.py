@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+
 import numpy as np
 
 from echelon_env.config.battle import PACK, BattleConfig
@@ -83,33 +86,52 @@ def _mounted(config: BattleConfig) -> list[tuple[Weapon, int]]:
 
 
 def allocate(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
-    """Zeroed state arrays for `num_battles` battles. Raises `ConfigError` for a capacity above `MAX_RECORDS`."""
-    mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
-    weapons, projectiles, events = len(config.catalog.weapons), max_projectiles(config), max_events(config)
-    clouds = max_clouds(config)
+    """Zeroed state arrays for `num_battles` battles.
+
+    Raises `ConfigError` for a capacity above `MAX_RECORDS`, and for more bytes than the machine has memory.
+    """
     for what, number in (
-        ("projectiles in flight", projectiles),
-        ("smoke clouds", clouds),
-        ("events in a decision", events),
+        ("projectiles in flight", max_projectiles(config)),
+        ("smoke clouds", max_clouds(config)),
+        ("events in a decision", max_events(config)),
     ):
         if number > MAX_RECORDS:
             raise ConfigError(
                 f"a battle of this configuration can hold {number} {what}, expected at most {MAX_RECORDS}: "
                 "give its weapons longer cooldowns, shorter flights or shorter smoke, or agents more frequent decisions"
             )
+    needed = num_battles * sum(array.nbytes for array in _zeros(config, 1, battle_map_width))
+    if needed > _memory():
+        raise ConfigError(
+            f"{num_battles} battles of this configuration need {needed / 2**30:.1f} GiB, more than this machine has"
+        )
+    return _zeros(config, num_battles, battle_map_width)
+
+
+def _memory() -> float:
+    """Bytes of memory of the machine; infinity where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return math.inf
+
+
+def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> State:
+    mechs, size, height = config.num_mechs, config.terrain.size, config.terrain.height
+    weapons, projectiles = len(config.catalog.weapons), max_projectiles(config)
     return State(
         mechs=np.zeros((num_battles, mechs), MECH),
         teams=np.zeros((num_battles, 2), TEAM),
         battles=np.zeros(num_battles, BATTLE),
         projectiles=np.zeros((num_battles, projectiles), PROJECTILE),
-        clouds=np.zeros((num_battles, clouds), CLOUD),
+        clouds=np.zeros((num_battles, max_clouds(config)), CLOUD),
         bursts=np.zeros((num_battles, projectiles), BURST),
         paint=np.zeros((num_battles, sum(pack_counts(config)), mechs), PAINT_MARK),
         sightings=np.zeros((num_battles, sum(pack_counts(config)), mechs), SIGHTING),
         statistics=np.zeros((num_battles, mechs), STATISTICS),
         shots=np.zeros((num_battles, mechs, weapons), np.int32),
         hits=np.zeros((num_battles, mechs, weapons), np.int32),
-        events=np.zeros((num_battles, events), EVENT),
+        events=np.zeros((num_battles, max_events(config)), EVENT),
         order=np.zeros((num_battles, mechs), np.int16),
         move_order=np.zeros((num_battles, mechs), np.int16),
         near=np.zeros((num_battles, mechs, mechs), np.int16),

@@ -170,7 +170,7 @@ def read_moments(path: FilePath, kind: str, moments: Mapping[str, RunningMoments
                 read[name] = each._from_plain(saved[name])
             except ValueError as error:
                 raise ValueError(f"{name}: {error}" if name else str(error)) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: expected a file that {kind}.save() wrote: {error}") from error
     for name, each in moments.items():
         vars(each).update(vars(read[name]))

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -145,11 +145,12 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
             model.observation_space, model.action_space, model.n_envs = observations, actions, counters["n_envs"]
         else:
             check_for_correct_spaces(model.env, observations, actions)
+        weights, optimizer = part_of(tensors, "policy."), part_of(tensors, "optimizer.")
+        _check_spaces(file, model, weights)
         try:
             model._setup_model()
         except (TypeError, ValueError, RuntimeError, MemoryError) as error:
             raise CheckpointError(f"{file}: {error}") from error
-        weights, optimizer = part_of(tensors, "policy."), part_of(tensors, "optimizer.")
         check_shapes(model.policy, weights, file)
         check_finite(weights)
         check_optimizer(model.policy, optimizer)
@@ -166,6 +167,14 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         if not isinstance(load_path_or_dict, dict):
             raise TypeError(f"set_parameters: expected a dict, got {load_path_or_dict!r}; files are read by load")
         super().set_parameters(load_path_or_dict, exact_match, device)
+
+
+def _check_spaces(file: Path, model: SafetensorsSaving, weights: Mapping[str, torch.Tensor]) -> None:
+    """Raise CheckpointError for spaces that would need much more memory than the file has."""
+    inputs, outputs = spaces.flatdim(model.observation_space), spaces.flatdim(model.action_space)
+    numbers = sum(tensor.numel() for tensor in weights.values())
+    if inputs + outputs > numbers:
+        raise CheckpointError(f"{file}: spaces of {inputs} and {outputs} numbers do not fit {numbers} weights")
 
 
 def _file(path: str | Path) -> Path:

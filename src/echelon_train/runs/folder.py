@@ -158,12 +158,12 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     An incomplete last line, left by a killed run, is skipped. Raises OSError, and RunFolderError for a file in another
     format.
     """
-    lines = (path / METRICS_FILE).read_text().split("\n")[:-1]  # the part after the last newline is incomplete
+    lines = (path / METRICS_FILE).read_bytes().split(b"\n")[:-1]  # the part after the last newline is incomplete
     metrics = []
     for number, line in enumerate(lines, 1):
         try:
             metrics.append(json.loads(line))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise RunFolderError(f"{path / METRICS_FILE}:{number}: expected a line of JSON: {error}") from None
         if not isinstance(metrics[-1], dict) or type(metrics[-1].get("time/total_timesteps")) is not int:
             raise RunFolderError(f"{path / METRICS_FILE}:{number}: expected an integer 'time/total_timesteps'")
@@ -212,7 +212,7 @@ def _read_document(path: Path) -> dict[str, Any]:
         document = json.loads(file.read_text())
     except FileNotFoundError:
         raise RunFolderError(f"{path} is no training run: it has no {RUN_FILE}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{file}: expected JSON: {error}") from None
     if not isinstance(document, dict):
         raise RunFolderError(f"{file}: expected an object, got {type(document).__name__}")

@@ -218,6 +218,13 @@ def test_bad_files_are_rejected_with_the_reason(tmp_path, case):
         EchelonRecurrentPPO.load(tmp_path / "model", CASES["vectors"][0]())
 
 
+def test_a_space_without_an_environment_must_fit_the_weights(tmp_path):
+    make_model().save(tmp_path / "model")
+    observations({"type:MultiBinary": 10**9})(tmp_path / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"spaces of 1000000000 and \d+ numbers do not fit \d+ weights"):
+        EchelonRecurrentPPO.load(tmp_path / "model")
+
+
 def test_a_full_disk_leaves_the_old_file_unchanged(tmp_path, monkeypatch):
     make_model().save(tmp_path / "model")
     before = (tmp_path / "model.safetensors").read_bytes()

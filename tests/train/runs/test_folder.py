@@ -192,7 +192,17 @@ def test_metrics_go_back_to_a_checkpoint(tmp_path):
     assert read_metrics(tmp_path) == []
 
 
-def test_metrics_that_are_something_else_are_refused_with_the_line(tmp_path):
-    write_lines(tmp_path, 100, end="no\n")
+@pytest.mark.parametrize("line", [b"no", b"\xff\xfe", b"[" * 5_000, b'{"x": ' + b"3" * 5_000 + b"}"])
+def test_metrics_that_are_something_else_are_refused_with_the_line(tmp_path, line):
+    write_lines(tmp_path, 100)
+    with (tmp_path / METRICS_FILE).open("ab") as file:
+        file.write(line + b"\n")
     with pytest.raises(RunFolderError, match=r"metrics\.jsonl:2: expected a line of JSON"):
         read_metrics(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[" * 100_000, b"{"])
+def test_a_run_file_that_is_no_json_is_refused(tmp_path, content):
+    (tmp_path / "run.json").write_bytes(content)
+    with pytest.raises(RunFolderError, match=r"run\.json: expected JSON"):
+        read_run_config(tmp_path)
