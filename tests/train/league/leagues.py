@@ -1,6 +1,7 @@
 """Leagues whose members never trained, and matches that were never played."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import uuid
@@ -10,6 +11,7 @@ from pathlib import Path
 from echelon_env.evaluate import Battle, Match
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_train.checkpoints.checkpoint import Checkpoint, save_checkpoint
+from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 from echelon_train.policy import build_policy
@@ -91,3 +93,16 @@ def run_script(script: str, *arguments: object, prefix: tuple[str, ...] = ()) ->
     """Run a script in a new process."""
     command = [*prefix, *script_command(script), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=SCRIPT_ENVIRONMENT, check=False)
+
+
+def change(league, *statements):
+    """Change a database without its triggers, and restore them."""
+    connection = sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)
+    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        connection.execute(f"DROP TRIGGER {name}")
+    for statement in statements:
+        connection.execute(statement)
+    for _, sql in triggers:
+        connection.execute(sql)
+    connection.close()

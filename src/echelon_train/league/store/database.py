@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import re
+import reprlib
 import sqlite3
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -22,6 +24,9 @@ FORMAT = "echelon-league"
 VERSION = 2
 BUSY_SECONDS = 60.0
 """How long to wait for another process's transaction, which takes milliseconds."""
+
+MAX_VALUE_BYTES = 1 << 26
+"""Size of the largest value that is read, far above that of a match of thousands of maps."""
 
 SAFE_WAL_VERSION = (3, 51, 3)
 """The first SQLite without the race in which a write-ahead log loses transactions, https://sqlite.org/wal.html."""
@@ -78,7 +83,7 @@ def _transaction(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
     with _connection(folder, "rw") as connection:
         _leave_unsafe_wal(connection)
         connection.execute(begin)
-        check_format(folder, read_meta(connection))
+        _check_schema(folder, connection)
         yield connection
         connection.execute("COMMIT")
 
@@ -98,6 +103,7 @@ def _connection(folder: Path, mode: str) -> Iterator[sqlite3.Connection]:
                 "PRAGMA recursive_triggers = ON;"  # otherwise REPLACE deletes rows without their triggers
                 "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"  # the file may come from another machine
             )
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
             yield connection
     except sqlite3.ProgrammingError:
         raise
@@ -114,41 +120,59 @@ def _leave_unsafe_wal(connection: sqlite3.Connection) -> None:
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, str]:
-    """The format, the version and the settings as JSON; empty if the table is missing."""
-    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is None:
-        return {}
-    return dict(connection.execute("SELECT key, value FROM meta"))
+    """The format, the version and the settings as JSON."""
+    keys = ("format", "version", "settings")
+    return dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", keys))
 
 
-def check_format(folder: Path, meta: Mapping[str, str]) -> None:
-    """Raise LeagueError unless a database is that of a league of this version."""
-    if meta.get("format") != FORMAT:
-        raise LeagueError(f"{folder}: is no league (format {meta.get('format')!r} in {DATABASE_FILE})")
-    version = meta.get("version", "")
-    if version != str(VERSION):
-        newer = version.isdecimal() and int(version) > VERSION
-        advice = "it was made by a newer release, update echelon-env" if newer else "it cannot be used"
-        raise LeagueError(f"{folder}: league format version {version!r}, this release reads {VERSION}: {advice}")
+def _check_schema(folder: Path, connection: sqlite3.Connection) -> None:
+    """Raise LeagueError unless a database has the tables, indices and triggers of this version, and nothing else.
 
-
-def check_integrity(connection: sqlite3.Connection) -> list[str]:
-    """Problems of the database file and its tables, damaged or foreign; empty for a sound one."""
-    problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
-    for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        problems.append(f"a row of {table} refers to a missing row of {parent}")
-    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
-        fresh.executescript(_SCHEMA)
-        expected, found = _tables(fresh), _tables(connection)
+    Until this is known nothing but the list of tables is read: a stranger's views and triggers could run for ever.
+    """
+    expected, found = _expected_schema(_SCHEMA), _schema(connection)
+    _check_format(folder, read_meta(connection) if found.get("meta") == expected["meta"] else {})
+    problems = []
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
             what = "is missing" if name not in found else "is foreign" if name not in expected else "has been changed"
-            problems.append(f"the table, index or trigger {name!r} {what}")
+            problems.append(f"the table, index or trigger {reprlib.repr(name)} {what}")
+    if problems:
+        raise DamagedLeagueError(f"{folder / DATABASE_FILE}: damaged: {'; '.join(problems[:4])}")
+
+
+def _check_format(folder: Path, meta: Mapping[str, str]) -> None:
+    """Raise LeagueError unless a database is that of a league of this version."""
+    if meta.get("format") != FORMAT:
+        shown = reprlib.repr(meta.get("format"))
+        raise LeagueError(f"{folder}: is no league (format {shown} in {DATABASE_FILE})")
+    version = meta.get("version", "")
+    if version != str(VERSION):
+        newer = version.isdecimal() and len(version) < 9 and int(version) > VERSION
+        advice = "it was made by a newer release, update echelon-env" if newer else "it cannot be used"
+        raise LeagueError(
+            f"{folder}: league format version {reprlib.repr(version)}, this release reads {VERSION}: {advice}"
+        )
+
+
+def check_integrity(connection: sqlite3.Connection) -> list[str]:
+    """Problems of the database file and its rows; empty for a sound one."""
+    problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
+    for table, _, parent, _ in connection.execute("PRAGMA foreign_key_check").fetchmany(20):
+        problems.append(f"a row of {table} refers to a missing row of {parent}")
     return problems
 
 
-def _tables(connection: sqlite3.Connection) -> dict[str, str]:
-    """The SQL of each table, index and trigger, by name, without comments and line breaks."""
-    made = connection.execute("SELECT name, COALESCE(sql, '') FROM sqlite_master")
+@functools.cache
+def _expected_schema(script: str) -> Mapping[str, str]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
+        fresh.executescript(script)
+        return _schema(fresh)
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, str]:
+    """The SQL of each table, index, view and trigger, by name, without comments and line breaks."""
+    made = connection.execute("SELECT name, COALESCE(sql, '') FROM sqlite_master LIMIT 1000")
     return {name: " ".join(re.sub("--.*", "", sql).split()) for name, sql in made}
 
 

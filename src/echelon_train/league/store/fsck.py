@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -18,8 +17,9 @@ from echelon_train.league.store.database import DATABASE_FILE, check_integrity, 
 from echelon_train.league.store.members import MEMBERS_FOLDER, check_files, read_members
 from echelon_train.league.store.periods import derive_all, read_periods, read_ratings
 from echelon_train.league.store.promotion import conservative_score
-from echelon_train.league.store.records import read_rows
+from echelon_train.league.store.records import read_rows, to_match
 from echelon_train.league.store.registry import read_settings
+from echelon_train.league.store.values import parse
 
 _RESTORE = "restore the league from an export"
 _REBUILD = "rebuild the ratings"
@@ -84,20 +84,24 @@ def _check_folder(path: Path, connection: sqlite3.Connection) -> Iterator[Findin
 
 def _check_configs(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
     for name, document in connection.execute("SELECT hash, document FROM configs"):
-        with contextlib.suppress(ValueError):
-            if document_hash(json.loads(document)) == name:
+        with contextlib.suppress(DamagedLeagueError):
+            if document_hash(parse(document, dict, "config")) == name:
                 continue
-        yield Finding(f"config {name[:12]}", "altered: its SHA-256 is not the recorded one", _RESTORE)
+        yield Finding(f"config {name[:12]!r}", "altered: its SHA-256 is not the recorded one", _RESTORE)
 
 
 def _check_matches(path: Path, connection: sqlite3.Connection) -> Iterator[Finding]:
     recorded = dict(connection.execute("SELECT uuid, content_sha256 FROM matches"))
+    members = {member.name: member for member in read_members(connection)}
     for row in read_rows(connection):
-        pinned = recorded.pop(row.uuid)
-        with contextlib.suppress(ValueError):
-            if row.content_sha256 == pinned:
+        subject, pinned = f"match {row.uuid}", recorded.pop(row.uuid)
+        try:
+            if row.content_sha256 != pinned:
+                yield Finding(subject, "altered: its SHA-256 is not the recorded one", _RESTORE)
                 continue
-        yield Finding(f"match {row.uuid}", "altered: its SHA-256 is not the recorded one", _RESTORE)
+            to_match(row, members)
+        except DamagedLeagueError as error:
+            yield Finding(subject, str(error), _RESTORE)
     for uuid in recorded:
         yield Finding(f"match {uuid}", "orphaned: one of its players is no member", _RESTORE)
     yield from _check_ids(connection, "matches")

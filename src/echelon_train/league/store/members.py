@@ -11,6 +11,7 @@ import datetime
 import hashlib
 import json
 import re
+import reprlib
 import shutil
 import sqlite3
 from collections.abc import Mapping
@@ -30,7 +31,9 @@ from echelon_train.checkpoints.checkpoint import (
 )
 from echelon_train.checkpoints.players import UNTRAINED
 from echelon_train.errors import CheckpointError
-from echelon_train.league.errors import LeagueError
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
+from echelon_train.league.store.database import DATABASE_FILE
+from echelon_train.league.store.values import is_text, parse
 from echelon_train.tensor_files import read_file
 
 MEMBERS_FOLDER = "members"
@@ -38,6 +41,7 @@ MAX_NAME_LENGTH = 32
 """Characters of a name, so that tables fit on a terminal."""
 
 _NAME = re.compile(rf"[a-z0-9][a-z0-9._-]{{0,{MAX_NAME_LENGTH - 1}}}")
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 Kind = Literal["scripted", "main", "main_exploiter", "league_exploiter", "past"]
 """What a member joined as; it never changes. ``past``: a policy whose training was over when it joined."""
@@ -83,12 +87,36 @@ def now() -> str:
 
 
 def read_members(connection: sqlite3.Connection) -> list[Member]:
-    """All members in the order of joining."""
+    """All members in the order of joining. Raises DamagedLeagueError for a row that no release has written."""
     rows = connection.execute(
         "SELECT m.id, m.name, m.kind, m.state, p.name, m.age, m.weights_sha256, m.document_sha256, m.created_at,"
-        " m.origin FROM members m LEFT JOIN members p ON p.id = m.parent ORDER BY m.id"
+        " m.origin, m.parent FROM members m LEFT JOIN members p ON p.id = m.parent ORDER BY m.id"
     )
-    return [Member(*[*row[:-1], json.loads(row[-1])]) for row in rows]
+    members = []
+    for *columns, origin, parent in rows:
+        member = Member(*[*columns, parse(origin, dict, f"origin of member {columns[0]}")])
+        _check_row(member, parent)
+        members.append(member)
+    return members
+
+
+def _check_row(member: Member, parent: Any) -> None:
+    """Raise DamagedLeagueError for values that the schema allows and a league does not."""
+    scripted, origin = member.kind == "scripted", member.origin
+    hashes = (member.weights_sha256, member.document_sha256)
+    for name, valid in (
+        ("name", isinstance(member.name, str) and _NAME.fullmatch(member.name)),
+        ("kind", member.kind in get_args(Kind) and scripted == (member.weights_sha256 is None)),
+        ("state", member.state in get_args(State)),
+        ("parent", parent is None or (isinstance(parent, int) and parent < member.id)),
+        ("age", isinstance(member.age, int) and member.age >= 0),
+        ("hashes", scripted or all(isinstance(each, str) and _SHA256.fullmatch(each) for each in hashes)),
+        ("created_at", is_text(member.created_at)),
+        ("origin", all(is_text(origin.get(key)) for key in (("level",) if scripted else ("checkpoint", "opponent")))),
+    ):
+        if not valid:
+            value = parent if name == "parent" else hashes if name == "hashes" else getattr(member, name)
+            raise DamagedLeagueError(f"{DATABASE_FILE}: member {member.id}: {name}: got {reprlib.repr(value)}")
 
 
 def insert_member(connection: sqlite3.Connection, member: Member, parent: int | None) -> int:

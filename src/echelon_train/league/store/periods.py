@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import reprlib
 import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from echelon_env.config.schema import check_fields, quantity
 from echelon_env.evaluate import baseline
+from echelon_train.league.errors import DamagedLeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import TAU, Rating, rate_period
 from echelon_train.league.store.members import LEARNING_KINDS, now
 from echelon_train.league.store.records import read_games
+from echelon_train.league.store.values import parse
 
 ANCHOR_RATING = Rating(deviation=0.0)
 """Rating of the anchor. It defines the scale, so it has no uncertainty."""
@@ -87,7 +91,14 @@ def read_periods(connection: sqlite3.Connection) -> list[Period]:
     rows = connection.execute(
         "SELECT number, last_match, last_member, tau, drifting, pinned, closed_at FROM periods ORDER BY number"
     )
-    return [Period(*[*row[:4], *(tuple(json.loads(ids)) for ids in row[4:6]), row[6]]) for row in rows]
+    return [Period(*[*row[:4], *(_ids(row[0], ids) for ids in row[4:6]), row[6]]) for row in rows]
+
+
+def _ids(number: Any, text: Any) -> tuple[int, ...]:
+    ids = parse(text, list, f"period {number}")
+    if not all(type(each) is int for each in ids):
+        raise DamagedLeagueError(f"period {number}: expected a list of integers, got {reprlib.repr(text)}")
+    return tuple(ids)
 
 
 def insert_period(connection: sqlite3.Connection, period: Period) -> None:

@@ -8,6 +8,7 @@ content.
 from __future__ import annotations
 
 import json
+import reprlib
 import sqlite3
 import uuid as uuids
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,8 +20,9 @@ from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.evaluate import Battle, Match, stamp
 from echelon_env.evaluate.matches import LOSS, TIE, WIN
 from echelon_env.evaluate.stamps import battle_hash, document_hash
-from echelon_train.league.errors import LeagueError
+from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.store.members import Member, now, read_members
+from echelon_train.league.store.values import check_text, parse
 
 _COLUMNS = tuple(each.name for each in fields(Battle) if each.name != "outcome")
 _PAIRS = ("scores", "survivors")  # of (first, second)
@@ -54,7 +56,7 @@ class Row:
 
     @property
     def content_sha256(self) -> str:
-        """Hash of everything but the uuid. Raises ValueError for invalid JSON."""
+        """Hash of everything but the uuid. Raises DamagedLeagueError for invalid JSON."""
         return document_hash(
             {
                 "first": self.first,
@@ -62,8 +64,8 @@ class Row:
                 "learner": self.learner,
                 "scenario": self.scenario,
                 "config": self.config,
-                "outcomes": json.loads(self.outcomes),
-                "document": json.loads(self.document),
+                "outcomes": parse(self.outcomes, list, f"outcomes of match {self.uuid}"),
+                "document": parse(self.document, dict, f"document of match {self.uuid}"),
             }
         )
 
@@ -92,14 +94,19 @@ def to_row(played: PlayedMatch, members: Mapping[str, Member]) -> Row:
 
 
 def read_rows(connection: sqlite3.Connection, where: str = "1", values: Sequence[str | int] = ()) -> list[Row]:
-    """The matches that fulfil a condition, in the order of recording."""
+    """The matches that fulfil a condition, in the order of recording. Raises DamagedLeagueError for foreign texts."""
     rows = connection.execute(
         "SELECT m.uuid, a.name, b.name, l.name, m.scenario, m.config, m.outcomes, m.document FROM matches m"
         " JOIN members a ON a.id = m.first JOIN members b ON b.id = m.second LEFT JOIN members l ON l.id = m.learner"
         f" WHERE {where} ORDER BY m.id",
         values,
     )
-    return [Row(*columns) for columns in rows]
+    read = []
+    for columns in rows:
+        check_text(columns[0], "uuid of a match")
+        check_text(columns[4], f"scenario of match {columns[0]}")
+        read.append(Row(*columns))
+    return read
 
 
 def read_matches(connection: sqlite3.Connection, where: str, values: Sequence[str | int]) -> list[PlayedMatch]:
@@ -112,36 +119,47 @@ def read_matches(connection: sqlite3.Connection, where: str, values: Sequence[st
         f"SELECT m.worker, m.stamp, m.played_at FROM matches m WHERE {where} ORDER BY m.id", values
     )
     return [
-        PlayedMatch(row.uuid, _match(row, members), configs[row.config], row.learner, worker, json.loads(stamp), at)
-        for row, (worker, stamp, at) in zip(read_rows(connection, where, values), beside, strict=True)
+        PlayedMatch(row.uuid, to_match(row, members), configs[row.config], row.learner, *_provenance(row.uuid, *texts))
+        for row, texts in zip(read_rows(connection, where, values), beside, strict=True)
     ]
+
+
+def _provenance(uuid: str, worker: Any, stamp: Any, played_at: Any) -> tuple[str, Mapping[str, str], str]:
+    """The last columns of a match, checked."""
+    where = f"match {uuid}"
+    stamps = parse(stamp, dict, f"stamp of {where}")
+    for text in (worker, played_at, *stamps.values()):
+        check_text(text, where)
+    return worker, stamps, played_at
 
 
 def _config(name: str, document: str) -> BattleConfig:
     try:
-        return BattleConfig.from_dict(json.loads(document))
+        return BattleConfig.from_dict(parse(document, dict, f"config {name[:12]}"))
     except ConfigError as error:
         raise LeagueError(f"config {name[:12]}: cannot be used by this release: {error}") from error
 
 
-def _match(row: Row, members: Mapping[str, Member]) -> Match:
-    """The inverse of `to_row`. The players' identities are those of the members."""
-    document = json.loads(row.document)
-    columns = dict(document["battles"])
-    columns |= {name: [tuple(pair) for pair in columns[name]] for name in _PAIRS}
-    columns["outcome"] = json.loads(row.outcomes)
-    battles = [Battle(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
-    first, second = document["classes"]
-    return Match(
-        row.scenario,
-        row.first,
-        row.second,
-        tuple(document["action_modes"]),
-        tuple(battles),
-        (first, second),
-        row.config,
-        (_identity(members[row.first]), _identity(members[row.second])),
-    )
+def to_match(row: Row, members: Mapping[str, Member]) -> Match:
+    """The inverse of `to_row`. The players' identities are those of the members.
+
+    Raises DamagedLeagueError for a row that no release has written.
+    """
+    where = f"match {row.uuid}"
+    document = parse(row.document, dict, where)
+    try:
+        columns = dict(document["battles"])
+        columns |= {name: [tuple(pair) for pair in columns[name]] for name in _PAIRS}
+        columns["outcome"] = parse(row.outcomes, list, where)
+        battles = [Battle(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)]
+        first, second = document["classes"]
+        modes = tuple(document["action_modes"])
+        _check_battles(where, battles)
+        game_scores(row.outcomes)
+    except (KeyError, TypeError, ValueError, LeagueError) as error:
+        raise DamagedLeagueError(f"{where}: is no match: {reprlib.repr(str(error))}") from error
+    identities = _identity(members[row.first]), _identity(members[row.second])
+    return Match(row.scenario, row.first, row.second, modes, tuple(battles), (first, second), row.config, identities)
 
 
 def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, members: Mapping[str, Member]) -> None:
@@ -173,8 +191,13 @@ def config_document(config: BattleConfig) -> str:
 
 
 def game_scores(outcomes: str) -> list[float]:
-    """The first member's score on each map, the mean of its two battles: one of 0, 1/4, 1/2, 3/4, 1."""
-    values = json.loads(outcomes)
+    """The first member's score on each map, the mean of its two battles: one of 0, 1/4, 1/2, 3/4, 1.
+
+    Raises DamagedLeagueError for a text that holds no outcomes.
+    """
+    values = parse(outcomes, list, "outcomes of a match")
+    if not values or len(values) % 2 or any(type(each) is not int or each not in (WIN, TIE, LOSS) for each in values):
+        raise DamagedLeagueError(f"outcomes of a match: expected two of -1, 0 or 1 a map, got {reprlib.repr(outcomes)}")
     return [(2 + blue + red) / 4 for blue, red in zip(values[::2], values[1::2], strict=True)]
 
 
@@ -210,8 +233,12 @@ def read_map_games(connection: sqlite3.Connection) -> Iterator[tuple[str, str, f
         " JOIN members b ON b.id = m.second ORDER BY m.id"
     )
     for first, second, outcomes, document in rows:
-        seeds = json.loads(document)["battles"]["seed"][::2]
-        for score, seed in zip(game_scores(outcomes), seeds, strict=True):
+        try:
+            seeds = parse(document, dict, "document of a match")["battles"]["seed"][::2]
+            scored = list(zip(game_scores(outcomes), map(check_seed, seeds), strict=True))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedLeagueError(f"document of a match: {reprlib.repr(str(error))}") from error
+        for score, seed in scored:
             yield first, second, score, seed
 
 

@@ -61,6 +61,7 @@ from echelon_train.league.store.records import (
     read_pair_scores,
     to_row,
 )
+from echelon_train.league.store.values import parse
 
 
 @dataclass(frozen=True)
@@ -358,8 +359,9 @@ class League:
 def read_settings(path: Path, connection: sqlite3.Connection) -> LeagueSettings:
     """The settings of the league in a folder. Raises LeagueError if they are invalid."""
     try:
-        settings: LeagueSettings = build(LeagueSettings, json.loads(read_meta(connection)["settings"]), "settings.")
-    except (KeyError, ValueError) as error:
+        plain = parse(read_meta(connection)["settings"], dict, "settings")
+        settings: LeagueSettings = build(LeagueSettings, plain, "settings.")
+    except (KeyError, ValueError, DamagedLeagueError) as error:
         raise DamagedLeagueError(f"{path}: damaged: its settings cannot be read ({error})") from error
     return settings
 

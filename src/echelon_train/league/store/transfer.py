@@ -106,6 +106,8 @@ def _checked_entries(archive: zipfile.ZipFile, file: Path) -> list[zipfile.ZipIn
             raise LeagueError(f"{file}: {info.filename!r} is no part of a league")
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
             raise LeagueError(f"{file}: {info.filename!r}: expected uncompressed entries")
+    if sum(info.file_size for info in entries) > file.stat().st_size:  # some share their bytes
+        raise LeagueError(f"{file}: damaged: its entries are larger than the file")
     return entries
 
 

@@ -1,15 +1,15 @@
 import shutil
-import sqlite3
 
 import pytest
 
 from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import database
-from echelon_train.league.store.database import DATABASE_FILE, writing
+from echelon_train.league.store.database import DATABASE_FILE, reading, writing
 from echelon_train.league.store.fsck import fsck
+from echelon_train.league.store.records import read_rows
 from echelon_train.league.store.registry import League
-from train.league.leagues import number_uuid, played, saved, small_league
+from train.league.leagues import change, number_uuid, played, saved, small_league
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +30,6 @@ def league(sound, tmp_path):
     return League.open(tmp_path / "league")
 
 
-def change(league, *statements):
-    """Change a database without its triggers, and restore them."""
-    connection = sqlite3.connect(league.path / DATABASE_FILE, isolation_level=None)
-    triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-    for name, _ in triggers:
-        connection.execute(f"DROP TRIGGER {name}")
-    for statement in statements:
-        connection.execute(statement)
-    for _, sql in triggers:
-        connection.execute(sql)
-    connection.close()
-
-
 def problems(league):
     return [(finding.subject, finding.problem) for finding in fsck(league.path)]
 
@@ -59,7 +46,7 @@ def test_a_sound_league(league):
     ("statement", "subject", "problem"),
     [
         ("UPDATE matches SET outcomes = '[-1, 0]' WHERE id = 4", f"match {number_uuid(4)}", "altered: its SHA-256"),
-        ("UPDATE matches SET outcomes = 'x' WHERE id = 5", f"match {number_uuid(5)}", "altered: its SHA-256"),
+        ("UPDATE matches SET outcomes = 'x' WHERE id = 5", f"match {number_uuid(5)}", "expected JSON, got 'x'"),
         ("UPDATE members SET name = 'x' WHERE id = 2", f"match {number_uuid(1)}", "altered: its SHA-256"),
         ("UPDATE matches SET first = 99 WHERE id = 2", f"match {number_uuid(2)}", "orphaned: one of its players is no"),
         ("UPDATE matches SET first = 99 WHERE id = 2", DATABASE_FILE, "a row of matches refers to a missing row of"),
@@ -99,12 +86,38 @@ def test_a_sound_league(league):
         ),
         ("UPDATE ratings SET rating = -1", "ratings of period 2", "invalid: "),
         ("CREATE TABLE mine (x)", DATABASE_FILE, "the table, index or trigger 'mine' is foreign"),
+        ("UPDATE members SET name = char(27) || '[2J' WHERE id = 2", DATABASE_FILE, r"member 2: name: got '\x1b[2J'"),
+        ("UPDATE members SET name = hex(zeroblob(5000000)) WHERE id = 2", DATABASE_FILE, "member 2: name: got '00000"),
+        ("UPDATE members SET name = '../../x' WHERE id = 2", DATABASE_FILE, "member 2: name: got '../../x'"),
+        ("UPDATE members SET parent = 4 WHERE id = 4", DATABASE_FILE, "member 4: parent: got 4"),
+        ("UPDATE members SET age = 1e30 WHERE id = 4", DATABASE_FILE, "member 4: age: got 1e+30"),
+        ("UPDATE members SET origin = '{}' WHERE id = 1", DATABASE_FILE, "member 1: origin: got {}"),
+        ("UPDATE members SET origin = '[]' WHERE id = 1", DATABASE_FILE, "expected a JSON dict, got []"),
+        (f"UPDATE matches SET document = '{'[' * 20_000}'", f"match {number_uuid(1)}", "expected JSON"),
+        (
+            "UPDATE matches SET scenario = char(27) WHERE id = 1",
+            DATABASE_FILE,
+            r"expected a printable text, got '\x1b'",
+        ),
+        ("UPDATE periods SET drifting = '[\"x\"]'", DATABASE_FILE, "expected a list of integers"),
     ],
 )
 def test_changed_rows_are_found(league, statement, subject, problem):
     change(league, statement)
     found = problems(league)
     assert any(s.startswith(subject) and problem in p for s, p in found), found
+    assert all(p.isprintable() and len(p) < 500 for _, p in found)
+
+
+@pytest.mark.parametrize("outcomes", ["[7, 7]", "[1]", "[]", "[true, 0]", "[1, 0.5]", '["1", 0]'])
+def test_outcomes_that_are_none_are_found_also_with_a_matching_hash(league, outcomes):
+    change(league, f"UPDATE matches SET outcomes = '{outcomes}' WHERE id = 4")
+    with reading(league.path) as connection:
+        row = next(row for row in read_rows(connection) if row.uuid == number_uuid(4))
+    change(league, f"UPDATE matches SET content_sha256 = '{row.content_sha256}' WHERE id = 4")
+    assert any(subject == f"match {row.uuid}" and "is no match" in problem for subject, problem in problems(league))
+    with pytest.raises(LeagueError, match="outcomes of a match: expected two of -1, 0 or 1 a map"):
+        league.pair_scores()
 
 
 def test_wrong_ratings_are_repaired_by_a_rebuild(league):

@@ -1,6 +1,5 @@
 import dataclasses
 import math
-import sqlite3
 
 import pytest
 
@@ -9,10 +8,9 @@ from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_env.evaluate.stamps import battle_hash
 from echelon_env.evaluate.statistics import map_scores
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.records import PlayedMatch, game_scores, to_row
 from echelon_train.league.store.registry import League
-from train.league.leagues import CONFIG, match, number_uuid, played
+from train.league.leagues import CONFIG, change, match, number_uuid, played
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +104,7 @@ def test_a_configuration_of_another_release(tmp_path):
     league = League.create(tmp_path / "league")
     league.add_scripted("trivial")
     league.record(played("novice", "trivial"))
-    with sqlite3.connect(league.path / DATABASE_FILE) as connection:
-        connection.execute("DROP TRIGGER configs_keep")
-        connection.execute("UPDATE configs SET document = '{\"gravity\": 3}'")
-    connection.close()
+    change(league, "UPDATE configs SET document = '{\"gravity\": 3}'")
     assert league.pair_scores() == {("novice", "trivial"): [1.0]}
     with pytest.raises(LeagueError, match=r"config .*: cannot be used by this release: unknown config key 'gravity'"):
         league.matches()

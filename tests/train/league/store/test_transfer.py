@@ -1,3 +1,4 @@
+import copy
 import io
 import os
 import shutil
@@ -222,3 +223,18 @@ def test_entries_that_could_be_larger_than_the_file_are_refused(exported, tmp_pa
         archive.writestr(DATABASE_FILE, "x")
     with pytest.raises(LeagueError, match="it has a duplicate entry"):
         import_league(file, tmp_path / "new")
+
+
+def test_entries_that_share_their_bytes_are_refused(exported, tmp_path):
+    file = tmp_path / "league.zip"
+    shutil.copy(exported, file)
+    with zipfile.ZipFile(file, "a") as archive:
+        largest = max(archive.infolist(), key=lambda info: info.file_size)
+        for number in range(10):
+            shared = copy.copy(largest)
+            shared.filename = f"members/{number:064x}/policy.safetensors"
+            archive.filelist.append(shared)
+        archive.writestr(f"members/{'a' * 64}/policy.safetensors", b"x")  # so that the directory is written
+    with pytest.raises(LeagueError, match="its entries are larger than the file"):
+        import_league(file, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
