@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from echelon_env import BattleEngine, ControlledBattles, MapPool, make_config
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
@@ -61,6 +63,51 @@ def test_values_that_no_battle_can_have_are_refused(case):
     with pytest.raises(ValueError, match=case):
         restore_engine(target, arrays)
     assert all(array.tobytes() == before[key].tobytes() for key, array in target.snapshot().items())
+
+
+@pytest.mark.parametrize("case", VALUES)
+def test_a_snapshot_with_values_that_no_battle_can_have_is_refused(case):
+    name, field, value = VALUES[case]
+    engine = fought()
+    before, wrong = engine.snapshot(), engine.snapshot()
+    wrong[name][field][...] = value
+    with pytest.raises(ValueError, match=case):
+        engine.restore(wrong)
+    assert all(array.tobytes() == before[key].tobytes() for key, array in engine.snapshot().items())
+
+
+@pytest.fixture(scope="module")
+def fighting():
+    engine = fought()
+    return engine, engine.snapshot()
+
+
+def numbers_of(dtype):
+    """Strategy for numbers of a dtype, most of them extreme."""
+    if dtype.kind == "b":
+        return st.booleans()
+    if dtype.kind == "f":
+        return st.floats(width=8 * dtype.itemsize) | st.sampled_from([-1.0, 1e6, 1e18])
+    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    return st.sampled_from([low, high, 1, 7, 100]) | st.integers(low, high)
+
+
+@given(st.data())
+def test_a_snapshot_with_any_change_is_refused_or_can_be_played(fighting, data):
+    """Most changes are no harm; what is accepted must not let compiled code leave its arrays."""
+    engine, sound = fighting
+    changed = {name: array.copy() for name, array in sound.items()}
+    name = data.draw(st.sampled_from([name for name, array in changed.items() if array.size and name != "started"]))
+    array = changed[name]
+    values = array[data.draw(st.sampled_from(array.dtype.names))] if array.dtype.names else array
+    place = data.draw(st.just(...) | st.integers(0, len(values) - 1))
+    values[place] = data.draw(numbers_of(values.dtype))
+    try:
+        engine.restore(changed)
+    except ValueError:
+        return
+    for action in (-1.0, 1.0):
+        engine.step(np.full((3, 10, ACTION_DIM), action, np.float32))
 
 
 def test_unknown_materials_are_refused():

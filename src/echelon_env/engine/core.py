@@ -17,6 +17,7 @@ from echelon_env.engine.allocation import allocate
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
 from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
+from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
 from echelon_env.engine.tick import Outputs, begin_battle, step_range
 from echelon_env.engine.workers import Workers
@@ -290,7 +291,8 @@ class BattleEngine:
     def restore(self, snapshot: Mapping[str, NDArray[Any]]) -> None:
         """Restore a snapshot of an engine with the same configuration and batch size.
 
-        Raises ValueError, with nothing changed, if an array is missing or has another shape or dtype.
+        Raises ValueError, with nothing changed, if an array is missing, has another shape or dtype, or holds values
+        that no battle can have.
         """
         arrays = self._lasting_arrays()
         for name, array in arrays.items():
@@ -301,6 +303,7 @@ class BattleEngine:
                 raise ValueError(
                     f"snapshot: array {name!r}: expected {array.shape} {array.dtype}, got {kept.shape} {kept.dtype}"
                 )
+        check_values(self.config, self.tables, {name: snapshot[name] for name in arrays})
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.engine.maps import MapPool
-from echelon_env.engine.state import NO_MECH
+from echelon_env.engine.state_values import check_values
 from echelon_env.storage.arrays import Arrays, Kind, as_bytes, bytes_kind, check_arrays, check_same, from_bytes
 from echelon_env.terrain import RecipeError, Terrain, generate
 
@@ -84,7 +84,7 @@ def restore_engine(engine: BattleEngine, arrays: Mapping[str, NDArray[Any]]) -> 
         data[arrays[f"{name}_at"]] = arrays[f"{name}_bytes"]
         snapshot[name] = from_bytes(data.reshape(engine.num_battles, -1), snapshot[name])
     snapshot["started"][:] = True
-    _check_values(engine, snapshot)
+    check_values(engine.config, engine.tables, snapshot)
     _pack_columns(engine, snapshot["voxels"], snapshot["columns"])
     if engine.maps is not None:
         made = [digest.tobytes().hex() for digest in arrays["made_hashes"]]
@@ -208,44 +208,3 @@ def _pack_columns(engine: BattleEngine, voxels: NDArray[np.uint8], columns: NDAr
         bit = engine.tables.materials[of].astype(np.uint32)
         for battle in range(len(voxels)):
             columns[name][battle] = np.bitwise_or.reduce(bit[voxels[battle]] << heights, axis=0)
-
-
-def _check_values(engine: BattleEngine, snapshot: Mapping[str, NDArray[Any]]) -> None:
-    """Raise ValueError for values that would make a kernel read or write outside an array."""
-    mechs, tables, size = engine.num_mechs, engine.tables, engine.config.terrain.size
-    classes, weapons, height = len(tables.classes), len(tables.weapons), engine.config.terrain.height
-    packs = snapshot["paint"].shape[1]
-    limits = {
-        ("voxels", ""): (0, len(tables.materials) - 1),
-        ("visible", ""): (0, 2),
-        ("order", ""): (0, mechs - 1),
-        **{("mechs", name): (NO_MECH, mechs - 1) for name in ("contacts", "intel", "target")},
-        **{("mechs", name): (0, 1) for name in ("team", "alive", "shutdown", "on_ground")},
-        **{("mechs", name): (0, size) for name in ("x", "y")},
-        **{("mechs", name): (0, height) for name in ("wreck_low", "wreck_high")},
-        **{("mechs", name): (0, 2) for name in ("display", "radiates")},
-        ("mechs", "mech_class"): (0, classes - 1),
-        ("mechs", "pack"): (0, packs - 1),
-        ("teams", "quarter_turns"): (0, 3),
-        ("projectiles", "owner"): (0, mechs - 1),
-        ("projectiles", "target"): (NO_MECH, mechs - 1),
-        ("projectiles", "weapon"): (0, max(0, weapons - 1)),
-        ("paint", "painter"): (NO_MECH, mechs - 1),
-        ("battles", "num_projectiles"): (0, snapshot["projectiles"].shape[1]),
-        ("battles", "num_clouds"): (0, snapshot["clouds"].shape[1]),
-        ("battles", "num_bursts"): (0, 0),
-        ("battles", "num_events"): (0, snapshot["events"].shape[1]),
-        ("battles", "first_team"): (0, 1),
-    }
-    for (name, field), (low, high) in limits.items():
-        values = snapshot[name][field] if field else snapshot[name]
-        if not ((values >= low) & (values <= high)).all():
-            raise ValueError(
-                f"state of the battles: {name}.{field}: expected values from {low} to {high}, "
-                f"got {values.min()} to {values.max()}"
-            )
-    for name, array in snapshot.items():
-        fields = {"": array} if array.dtype.names is None else {field: array[field] for field in array.dtype.names}
-        for field, values in fields.items():
-            if not np.isfinite(values).all():
-                raise ValueError(f"state of the battles: {name}.{field}: expected finite numbers")
