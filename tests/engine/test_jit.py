@@ -2,6 +2,7 @@ import dis
 import itertools
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tomllib
@@ -108,12 +109,38 @@ def test_compiled_code_is_stored_in_the_cache_directory(script, tmp_path):
     assert list(cache.rglob("*.nbi"))
 
 
-def test_a_damaged_cache_is_compiled_again(script, tmp_path):
+def flip_a_bit(data):
+    return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 4]) + data[len(data) // 2 + 1 :]
+
+
+@pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize(
+    "damage", [lambda data: b"damaged", flip_a_bit, lambda data: b""], ids=["text", "bit", "empty"]
+)
+def test_a_damaged_cache_is_compiled_again(script, tmp_path, kind, damage):
     cache = tmp_path / "cache"
     script(ECHELON_CACHE_DIR=str(cache))
-    for file in (*cache.rglob("*.nbi"), *cache.rglob("*.nbc")):
-        file.write_bytes(b"damaged")
+    (file,) = cache.rglob(kind)
+    file.write_bytes(damage(file.read_bytes()))
     assert compiles(script(ECHELON_CACHE_DIR=str(cache)))
+    assert not compiles(script(ECHELON_CACHE_DIR=str(cache)))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no modes")
+def test_a_directory_that_others_can_write_or_own_is_not_used(script, tmp_path):
+    """They could leave machine code there, which would be run."""
+    cache, home = tmp_path / "cache", tmp_path / "home"
+    (directory,) = (Path(line) for line in script(ECHELON_CACHE_DIR=str(cache)).stdout.splitlines())
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    directory.chmod(0o770)
+    assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
+    directory.chmod(0o700)
+    moved = directory.rename(tmp_path / "moved")
+    directory.symlink_to(moved)
+    assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
+    result = script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME="/dev/null")
+    assert compiles(result)
+    assert "no folder that you alone can write" in result.stderr
 
 
 def test_an_unwritable_cache_directory_falls_back(script, tmp_path):

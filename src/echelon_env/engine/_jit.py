@@ -13,6 +13,8 @@ import enum
 import functools
 import hashlib
 import os
+import pickle
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -170,29 +172,42 @@ def _constant(value: Any) -> str:
 def cache_directory(function: Callable[..., Any]) -> Path | None:
     """Directory of an entry point's machine code, or None if none can be written.
 
-    It lies in ``$ECHELON_CACHE_DIR``, the user's cache, or the temporary directory.
+    It lies in ``$ECHELON_CACHE_DIR`` or the user's cache. It belongs to this user, and nobody else can write it:
+    machine code that another one has left there would be run.
     """
-    candidates = [
-        Path(os.environ["ECHELON_CACHE_DIR"]) if os.environ.get("ECHELON_CACHE_DIR") else None,
-        Path(platformdirs.user_cache_dir("echelon_env")),
-        Path(tempfile.gettempdir()) / f"echelon_env-{os.getuid() if hasattr(os, 'getuid') else 'user'}",
-    ]
+    candidates = [os.environ.get("ECHELON_CACHE_DIR"), platformdirs.user_cache_dir("echelon_env")]
     for candidate in candidates:
-        if candidate is None:
+        if not candidate:
             continue
-        directory = candidate / f"kernels-{kernel_digest(function)}"
+        directory = Path(candidate) / f"kernels-{kernel_digest(function)}"
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=directory):
-                return directory
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, exist_ok=True)
+            if _is_private(directory):
+                with tempfile.TemporaryFile(dir=directory):
+                    return directory
         except OSError:
             continue
     return None
 
 
+def _is_private(directory: Path) -> bool:
+    """Whether a directory, no link, belongs to this user, and nobody else can write it."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = directory.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
 @functools.cache
 def _announce_compilation() -> None:
     print("echelon_env: compiling kernels (first run only)", file=sys.stderr, flush=True)
+
+
+@functools.cache
+def _announce_no_directory() -> None:
+    text = "no folder that you alone can write: kernels will be compiled at every start, set ECHELON_CACHE_DIR"
+    print(f"echelon_env: {text}", file=sys.stderr, flush=True)
 
 
 class _KernelCache:
@@ -246,18 +261,52 @@ def _cache_of(function: Callable[..., Any]) -> Any:
     """
     directory = cache_directory(function)
     if directory is None:
+        _announce_no_directory()
         return None
     previous, numba_config.CACHE_DIR = numba_config.CACHE_DIR, str(directory)
     try:
         from numba.core.caching import FunctionCache, IndexDataCacheFile
 
         cache = FunctionCache(function)
-        cache._cache_file = IndexDataCacheFile(str(directory), function.__qualname__, directory.name)
+        cache._cache_file = _checked(IndexDataCacheFile)(str(directory), function.__qualname__, directory.name)
     except (ImportError, AttributeError, TypeError, RuntimeError):
         return None
     finally:
         numba_config.CACHE_DIR = previous
     return cache
+
+
+@functools.cache
+def _checked(base: Any) -> Any:
+    """A kind of Numba's files whose contents begin with their SHA-256. A flipped bit would crash the process."""
+
+    class Checked(base):  # type: ignore[misc]
+        def _dump(self, obj: Any) -> bytes:
+            data: bytes = super()._dump(obj)
+            return hashlib.sha256(data).digest() + data
+
+        def _load_index(self) -> Any:
+            try:
+                with open(self._index_path, "rb") as file:
+                    same_version = pickle.load(file) == self._version
+                    stamp, overloads = _verified(file.read())
+            except Exception:  # absent, or damaged in any way
+                return {}
+            return overloads if same_version and stamp == self._source_stamp else {}
+
+        def _load_data(self, name: str) -> Any:
+            with open(self._data_path(name), "rb") as file:
+                return _verified(file.read())
+
+    return Checked
+
+
+def _verified(data: bytes) -> Any:
+    """What a file contains. Raises ValueError if it is damaged."""
+    size = hashlib.sha256().digest_size
+    if hashlib.sha256(data[size:]).digest() != data[:size]:
+        raise ValueError("damaged")
+    return pickle.loads(data[size:])
 
 
 def entry_point(function: Function) -> Function:
