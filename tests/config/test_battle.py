@@ -160,6 +160,34 @@ def test_durations_are_whole_ticks():
     assert make_config("battle", dt=0.001).ticks(1.0) == 1000
 
 
+def test_an_entry_of_the_catalogue_is_changed_by_name():
+    changes = {"weapons": {"laser": {"damage": 20}}, "mech_classes": {"scout": {"armour": 50, "special": None}}}
+    config = make_config("duel", catalog=changes)
+    laser, scout = config.catalog.weapons[config.catalog.weapon_index("laser")], config.catalog.mech_classes[0]
+    assert (laser.damage, scout.name, scout.armour, scout.special) == (20.0, "scout", 50.0, None)
+    again = make_config(config, catalog={"weapons": {"laser": {"heat": 1.0}}})
+    assert again.catalog.weapons[config.catalog.weapon_index("laser")] == dataclasses.replace(laser, heat=1.0)
+    assert BattleConfig.from_dict({"catalog": changes}).catalog == config.catalog
+    unchanged = [each for each in config.catalog.weapons if each.name != "laser"]
+    assert unchanged == [each for each in DEFAULT_CATALOG.weapons if each.name != "laser"]
+
+
+@pytest.mark.parametrize(
+    ("weapons", "message"),
+    [
+        ({"lasser": {}}, r"unknown config key 'catalog.weapons.lasser'; did you mean 'laser'"),
+        ({"laser": {"damge": 1}}, r"unknown config key 'catalog.weapons.laser.damge'; did you mean 'damage'"),
+        ({"laser": 3}, r"config key 'catalog.weapons.laser': expected a mapping, got 3"),
+        ({"laser": {"damage": "x"}}, r"damage.*expected float, got 'x'"),
+    ],
+)
+def test_a_wrong_change_of_the_catalogue_is_refused(weapons, message):
+    with pytest.raises(ConfigError, match=message):
+        make_config("duel", catalog={"weapons": weapons})
+    with pytest.raises(ConfigError, match=message):
+        BattleConfig.from_dict({"catalog": {"weapons": weapons}})
+
+
 def test_catalogues_that_are_too_large_are_refused():
     many = tuple(dataclasses.replace(MEDIUM, name=f"m{i}") for i in range(200))
     with pytest.raises(ConfigError, match="expected at most 100 mech classes, got 201"):

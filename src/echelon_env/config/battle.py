@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from echelon_env.config.catalog import DEFAULT_CATALOG, MOUNTS, Catalog, MechClass, check_catalog
 from echelon_env.config.map import MapConfig, TerrainConfig
-from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
+from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, override, quantity, to_plain
 
 PACK = ("heavy", "medium", "medium", "light", "scout")
 """Mech classes of a pack of five, in the order of the spawn places."""
@@ -204,7 +204,13 @@ class BattleConfig:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> BattleConfig:
-        """The inverse of `to_dict`; missing keys keep their defaults. Raises `ConfigError`."""
+        """The inverse of `to_dict`; missing keys keep their defaults. Raises `ConfigError`.
+
+        A catalogue whose ``weapons`` or ``mech_classes`` are mappings changes the default catalogue's entries by name.
+        """
+        catalog = data.get("catalog") if isinstance(data, Mapping) else None
+        if isinstance(catalog, Mapping) and any(isinstance(entries, Mapping) for entries in catalog.values()):
+            data = {**data, "catalog": override(DEFAULT_CATALOG, catalog, "catalog.")}
         return cast("BattleConfig", build(cls, data, ""))
 
 

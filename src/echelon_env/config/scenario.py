@@ -62,7 +62,8 @@ def load_scenario(name_or_file: str | os.PathLike[str]) -> Scenario:
 def make_config(scenario: ScenarioLike = "battle", **overrides: Any) -> BattleConfig:
     """Build a configuration from the name or file of a scenario, a configuration or its dict, with fields overridden.
 
-    A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``.
+    A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``. An entry of
+    the catalogue is changed by its name: ``make_config("duel", catalog={"weapons": {"laser": {"damage": 20}}})``.
     Raises `ConfigError` for an unknown scenario or key (with the nearest valid name) and for invalid values.
 
     >>> make_config("duel", max_steps=240).max_steps

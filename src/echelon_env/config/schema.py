@@ -83,7 +83,10 @@ def check_seed(seed: Any) -> int:
 
 
 def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
-    """A copy of a configuration with changed fields. A nested part takes a mapping. `path` prefixes keys in errors."""
+    """A copy of a configuration with changed fields. `path` prefixes keys in errors.
+
+    A nested part takes a mapping of its fields, a tuple of parts with names one of its entries by name.
+    """
     names = [f.name for f in dataclasses.fields(part)]
     changes: dict[str, Any] = {}
     hints = _type_hints(type(part))
@@ -93,9 +96,28 @@ def override(part: Any, overrides: Mapping[str, Any], path: str) -> Any:
         current = getattr(part, key)
         if dataclasses.is_dataclass(current) and isinstance(value, Mapping) and not hasattr(current, "plain"):
             changes[key] = override(current, value, f"{path}{key}.")
+        elif isinstance(value, Mapping) and _has_names(current):
+            changes[key] = _override_entries(current, value, f"{path}{key}.")
         else:
             changes[key] = _convert(hints[key], value, path + key)
     return dataclasses.replace(part, **changes)
+
+
+def _has_names(entries: Any) -> bool:
+    return isinstance(entries, tuple) and len(entries) > 0 and all(hasattr(entry, "name") for entry in entries)
+
+
+def _override_entries(entries: tuple[Any, ...], overrides: Mapping[str, Any], path: str) -> tuple[Any, ...]:
+    """The entries with changed fields, given by name."""
+    names = [entry.name for entry in entries]
+    for name, fields in overrides.items():
+        if name not in names:
+            raise ConfigError(
+                f"unknown config key {path + str(name)!r}{nearest_name(str(name), names)}", path + str(name)
+            )
+        if not isinstance(fields, Mapping):
+            raise ConfigError(f"config key {path + name!r}: expected a mapping, got {fields!r}", path + name)
+    return tuple(override(entry, overrides.get(entry.name, {}), f"{path}{entry.name}.") for entry in entries)
 
 
 def build(cls: type[Any], data: Any, path: str) -> Any:
