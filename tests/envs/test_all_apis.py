@@ -294,6 +294,30 @@ def test_an_unknown_argument_of_make_is_a_type_error_in_the_words_of_python(make
         make("echelon/DuelOpen-v0", frameskip=1)
 
 
+def map_seed_of(infos):
+    first = infos if "map_seed" in infos else next(iter(infos.values()))
+    return int(np.ravel(first["map_seed"])[0])
+
+
+@pytest.mark.parametrize("maps", [None, 3])
+@pytest.mark.parametrize("make", [parallel_env, BattleEnv, BattleVectorEnv, BattleBatchEnv])
+def test_a_reset_takes_the_seed_of_a_map_and_refuses_other_options(make, maps):
+    environment = make("duel-open", maps=maps)
+    _, infos = environment.reset(seed=1, options={"map_seed": 77})
+    chosen = map_seed_of(infos)
+    assert (chosen == 77) == (maps is None)
+    _, infos = environment.reset(seed=2, options={"map_seed": 77})
+    assert map_seed_of(infos) == chosen
+    seeds = {map_seed_of(environment.reset(seed=seed)[1]) for seed in range(20)}
+    assert len(seeds) > 2
+    for options, message in (
+        ({"map_sed": 1}, "options: unknown key 'map_sed'; did you mean 'map_seed'"),
+        ({"map_seed": -1}, "seed: expected an integer"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            environment.reset(options=options)
+
+
 @pytest.mark.parametrize("name", ["opponent", "teammate"])
 @pytest.mark.parametrize("make", EVERY_MECH)
 def test_policies_of_other_mechs_are_refused_where_the_caller_controls_all(make, name):

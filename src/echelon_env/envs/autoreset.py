@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,7 +121,8 @@ class AutoresetBattles:
         generator
             Draws initial seeds for sub-environments without one.
         options
-            Keys other than ``"reset_mask"`` are ignored.
+            ``"reset_mask"`` (B,) bool, and ``"map_seed"``, the seed of the maps of the battles that start: an integer,
+            or (B,) of them. With a pool it selects one of its maps. Later battles have the maps of the seeds again.
 
         Returns
         -------
@@ -133,9 +134,12 @@ class AutoresetBattles:
         ResetNeeded
             If the first reset is partial.
         ValueError
-            For a mask or seeds of a wrong shape, or a seed that is not an integer in [0, 2**64). Nothing changes then.
+            For an unknown option, for a mask or seeds of a wrong shape, or a seed that is not an integer in [0, 2**64).
+            Nothing changes then.
         """
-        mask = _check_mask((options or {}).get("reset_mask"), len(self._all))
+        chosen = check_options(options, ("map_seed", "reset_mask"))
+        mask = _check_mask(chosen.get("reset_mask"), len(self._all))
+        map_seeds = _read_seeds(chosen.get("map_seed"), len(mask), step=0)
         if not self.was_reset and not mask.all():
             raise ResetNeeded("reset_mask: the first reset must start every battle")
         given_seeds = _read_seeds(seed, len(mask))
@@ -145,7 +149,7 @@ class AutoresetBattles:
             last if value is None or not m else value for value, m, last in zip(given_seeds, mask, old, strict=True)
         ]
         episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
-        observations = self._start(mask, seeds, episodes, restart=given)
+        observations = self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
         return observations, self._report(mask, mask, self._components())
 
     def step(self, actions: Floats) -> Step:
@@ -203,18 +207,26 @@ class AutoresetBattles:
         self.battles.close()
 
     def _start(
-        self, mask: Flags, seeds: list[int], episodes: NDArray[np.int64], restart: Flags | None = None
+        self,
+        mask: Flags,
+        seeds: list[int],
+        episodes: NDArray[np.int64],
+        restart: Flags | None = None,
+        map_seeds: Sequence[int | None] | None = None,
     ) -> Floats:
         """Start battles where `mask` (B,) is set.
 
         `episodes` (B,) counts the battles since the seed was given. `restart` (B,) marks sub-environments with a new
-        seed.
+        seed. `map_seeds` are those of the maps, or None where they follow from the seeds.
         """
-        given = list(zip(mask.tolist(), seeds, episodes.tolist(), strict=True))
+        given = list(zip(mask.tolist(), seeds, episodes.tolist(), map_seeds or [None] * len(mask), strict=True))
         observations = self.battles.reset(
-            [episode_seed(seed, k) if starts else 0 for starts, seed, k in given],
+            [episode_seed(seed, k) if starts else 0 for starts, seed, k, _ in given],
             mask,
-            map_seeds=[map_seed(seed, k, self._regenerate) if starts else 0 for starts, seed, k in given],
+            map_seeds=[
+                0 if not starts else map_seed(seed, k, self._regenerate) if chosen is None else chosen
+                for starts, seed, k, chosen in given
+            ],
             restart=restart,
         )
         self._seeds, self._episodes = seeds, episodes
@@ -304,6 +316,14 @@ def _check_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     return by_name[mode]
 
 
+def check_options(options: Mapping[str, Any] | None, allowed: Sequence[str]) -> Mapping[str, Any]:
+    """The options of a reset. Raises ValueError for an unknown one, with the nearest valid name."""
+    for name in options or {}:
+        if name not in allowed:
+            raise ValueError(f"options: unknown key {name!r}{nearest_name(str(name), allowed)}")
+    return options or {}
+
+
 def _check_mask(mask: Any, count: int) -> Flags:
     if mask is None:
         return np.ones(count, np.bool_)
@@ -313,8 +333,8 @@ def _check_mask(mask: Any, count: int) -> Flags:
     return array
 
 
-def _read_seeds(seed: Any, count: int) -> Sequence[int | None]:
-    """One seed for each sub-environment, or None to continue the sequence of its last seed."""
+def _read_seeds(seed: Any, count: int, step: int = 1) -> Sequence[int | None]:
+    """One seed for each sub-environment, or None where none is given. Those from an integer differ by `step`."""
     if seed is None:
         return [None] * count
     if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, str):
@@ -323,4 +343,4 @@ def _read_seeds(seed: Any, count: int) -> Sequence[int | None]:
             raise ValueError(f"seed: expected {count} seeds, got {len(seeds)}")
         return seeds
     first = check_seed(seed)
-    return [check_seed(first + index) for index in range(count)]
+    return [check_seed(first + step * index) for index in range(count)]

@@ -105,10 +105,13 @@ class BattleBatchEnv:
     ) -> tuple[Any, dict[str, Any]]:
         """Start battles: all, or those of ``options["reset_mask"]`` (B,) bool.
 
+        ``options["map_seed"]``, an integer or (B,) of them, chooses their maps by seed. With a pool of maps it selects
+        among them.
+
         An integer seeds battle i with seed + i. A sequence has one seed for each battle, or None to continue the
         sequence of its last seed. Without a seed all continue.
 
-        Raises ValueError for an invalid mask or seed, with nothing changed. Raises ResetNeeded if the first reset is
+        Raises ValueError for an invalid option or seed, with nothing changed. Raises ResetNeeded if the first reset is
         partial.
         """
         vectors, report = self._battles.reset(seed, np.random.default_rng(), options)

@@ -17,7 +17,7 @@ from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
-from echelon_env.envs.autoreset import AutoresetBattles, check_max_cycles
+from echelon_env.envs.autoreset import AutoresetBattles, check_max_cycles, check_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import Report, agent_infos
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
@@ -128,11 +128,18 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
         """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.
 
-        Raises ValueError for a seed that is not an integer in [0, 2**64). Nothing changes then.
+        ``options={"map_seed": seed}`` chooses the battle's map by its seed (``infos["map_seed"]``), independent of the
+        battle's. With a pool of maps it selects one of them.
+
+        Raises ValueError for a seed that is not an integer in [0, 2**64), and for other options. Nothing changes then.
         """
+        options = {
+            key: value for key, value in (options or {}).items() if key != "options"
+        }  # PettingZoo's tests pass it
+        check_options(options, ("map_seed",))
         if seed is not None:
             seed = check_seed(seed)
-        vectors, report = self._battles.reset(seed, np.random.default_rng())
+        vectors, report = self._battles.reset(seed, np.random.default_rng(), options)
         self.agents = self.possible_agents[:]
         self._screen.show()
         return self._observations(self._row, vectors, report), self._infos(self._row, report)

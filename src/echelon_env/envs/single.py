@@ -14,7 +14,7 @@ from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
-from echelon_env.envs.autoreset import AutoresetBattles
+from echelon_env.envs.autoreset import AutoresetBattles, check_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import Report, agent_infos
 from echelon_env.opponents import PolicyLike
@@ -144,12 +144,16 @@ class BattleEnv(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.
 
-        Raises ValueError for a seed that is not an integer in [0, 2**64). Nothing changes then.
+        ``options={"map_seed": seed}`` chooses the battle's map by its seed (``infos["map_seed"]``), independent of the
+        battle's. With a pool of maps it selects one of them.
+
+        Raises ValueError for a seed that is not an integer in [0, 2**64), and for other options. Nothing changes then.
         """
+        check_options(options, ("map_seed",))
         if seed is not None:
             seed = check_seed(seed)
         super().reset(seed=seed)
-        vectors, report = self._battles.reset(seed, self.np_random)
+        vectors, report = self._battles.reset(seed, self.np_random, options)
         self._screen.show()
         return self._observation(vectors, report), agent_infos(report, [0])[0]
 

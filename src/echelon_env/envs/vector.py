@@ -97,10 +97,13 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
     ) -> tuple[Any, dict[str, Any]]:
         """Start battles: all, or those of ``options["reset_mask"]`` (num_envs,) bool.
 
+        ``options["map_seed"]``, an integer or (num_envs,) of them, chooses their maps by seed. With a pool of maps it
+        selects among them.
+
         An integer seeds sub-environment i with seed + i. A sequence has one seed for each sub-environment, or None to
         continue the sequence of its last seed.
 
-        Raises ValueError for an invalid mask or seed, with nothing changed. Raises ResetNeeded if the first reset is
+        Raises ValueError for an invalid option or seed, with nothing changed. Raises ResetNeeded if the first reset is
         partial.
         """
         vectors, report = self._battles.reset(seed, self.np_random, options)
