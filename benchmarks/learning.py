@@ -119,6 +119,7 @@ EXPERIMENTS = {
     "duel-gamma-0.995": _ablation(ppo__gamma="0.995"),
     "imitation": Experiment("imitate", 15, (1, 2)),
     "skirmish-whole": Experiment("skirmish", 240, (1, 2), after="imitation"),
+    "battle-whole": Experiment("battle", 240, (1,), {"init": "policies/skirmish"}),
     "skirmish": _strength(),
     "skirmish-critic-shared": _strength(network__critic="shared"),
     "skirmish-kickstart": _strength(
