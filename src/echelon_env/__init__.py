@@ -5,7 +5,7 @@ from importlib.metadata import version
 from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.curriculum import Curriculum, Progress, make_curriculum
-from echelon_env.config.scenario import Scenario, load_scenario, make_config, scenarios
+from echelon_env.config.scenario import Scenario, load_scenario, make_config, scenario_names, scenarios
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.engine.maps import MapPool
@@ -44,5 +44,6 @@ __all__ = [
     "make_curriculum",
     "opponents",
     "parallel_env",
+    "scenario_names",
     "scenarios",
 ]

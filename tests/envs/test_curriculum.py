@@ -285,7 +285,7 @@ def test_max_cycles_ends_an_episode_without_a_win():
     assert env.progress.stage == 1
 
 
-@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human", None])
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human"])
 @pytest.mark.parametrize("make", [CurriculumEnv, CurriculumParallelEnv])
 def test_pictures_are_of_the_stage(make, mode):
     env = make(hasty("duel-open", "duel"), render_mode=mode, max_steps=1)

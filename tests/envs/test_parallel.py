@@ -196,7 +196,30 @@ def test_bad_input(env):
         echelon_env.parallel_env("duel", render_mode="rgb_arry")
 
 
-@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human", None])
+@pytest.mark.parametrize("make", [echelon_env.parallel_env, echelon_env.BattleEnv, echelon_env.BattleVectorEnv])
+def test_render_warns_without_a_mode(make):
+    env = make("duel")
+    env.reset(seed=0)
+    with pytest.warns(UserWarning, match="render.. does nothing without a render mode"):
+        assert env.render() is None
+
+
+def test_without_a_window_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("echelon_env.render.screen._HAS_WINDOW", False)
+    with pytest.raises(echelon_env.ConfigError, match=r"pip install 'echelon-env\[render\]'"):
+        echelon_env.parallel_env("duel", render_mode="human")
+
+
+def test_the_name_tells_the_scenario(tmp_path):
+    assert str(echelon_env.parallel_env("duel-open")) == "echelon_duel_open_v0"
+    assert str(echelon_env.env("duel-open")) == "echelon_duel_open_v0"
+    assert str(echelon_env.parallel_env(echelon_env.make_config("duel"))) == "echelon_v0"
+    (tmp_path / "raid.toml").write_text('description = "x"\nblue = ["light"]\nred = ["light"]')
+    assert echelon_env.env(tmp_path / "raid.toml").metadata["name"] == "echelon_raid_v0"
+    assert echelon_env.BattleEnv.metadata["render_modes"] == ["rgb_array", "ansi", "human"]
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "ansi", "human"])
 def test_render_modes(mode):
     env = echelon_env.parallel_env("duel", render_mode=mode)
     env.reset(seed=0)

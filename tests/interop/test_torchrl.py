@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torchrl.envs import GymWrapper, PettingZooWrapper
+from torchrl.envs import GymEnv, GymWrapper, PettingZooWrapper
 from torchrl.envs.utils import check_env_specs
 
 import echelon_env
@@ -97,6 +97,12 @@ def test_masks_within_observations_do_not_fit():
 
 def test_single_agent():
     env = GymWrapper(echelon_env.BattleEnv("duel-open", max_steps=10))
+    check_env_specs(env)
+    assert rollout(env, 20)["next", "done"][-1]
+
+
+def test_single_agent_by_id():
+    env = GymEnv("echelon_env:echelon/DuelOpen-v0", max_steps=10)
     check_env_specs(env)
     assert rollout(env, 20)["next", "done"][-1]
 

@@ -6,12 +6,12 @@ A scenario file holds a ``description`` and keys of `BattleConfig`. Missing keys
 from __future__ import annotations
 
 import os
+import textwrap
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from echelon_env.config.battle import BattleConfig
@@ -33,19 +33,50 @@ class Scenario:
     config: BattleConfig
 
 
+class Scenarios(Mapping[str, Scenario]):
+    """Scenarios by name. It prints as a table."""
+
+    def __init__(self, scenarios: Iterable[Scenario]) -> None:
+        self._by_name = {scenario.name: scenario for scenario in scenarios}
+
+    def __getitem__(self, name: str) -> Scenario:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __repr__(self) -> str:
+        names = max(map(len, self._by_name), default=0)
+        lines = []
+        for name, scenario in self._by_name.items():
+            teams = f"{len(scenario.config.blue)} v {len(scenario.config.red)}"
+            start = f"{name:<{names}}  {teams:>7}  {scenario.config.terrain.size:>3} m  "
+            lines.append(start + textwrap.shorten(scenario.description, 80 - len(start), placeholder="..."))
+        return "\n".join(lines)
+
+
 @cache
-def scenarios() -> Mapping[str, Scenario]:
-    """The shipped scenarios by name, sorted by number of mechs.
+def scenarios() -> Scenarios:
+    """The shipped scenarios by name, sorted by number of mechs. `scenario_names` returns the names alone.
 
     >>> list(scenarios())[:3]
     ['duel', 'duel-cover', 'duel-open']
+    >>> str(scenarios()).splitlines()[0]
+    'duel               1 v 1  100 m  Two mediums, one zone, every biome.'
     """
     ordered = sorted(map(_shipped, scenario_names()), key=lambda scenario: (scenario.config.num_mechs, scenario.name))
-    return MappingProxyType({scenario.name: scenario for scenario in ordered})
+    return Scenarios(ordered)
 
 
 def scenario_names() -> tuple[str, ...]:
-    """The names of the shipped scenarios in alphabetical order; their files are not read."""
+    """The names of the shipped scenarios in alphabetical order. It reads no file.
+
+    >>> scenario_names()[:2]
+    ('ambush', 'battle')
+    """
     return shipped_names(_SHIPPED)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,6 +101,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         self._engine = self._battles.engine
         self._absent = self._spaces.zeros
         self.config: BattleConfig = self._engine.config
+        self.metadata = {**self.metadata, "name": _name_of(scenario)}
         self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
         self._row = {agent: row for row, agent in enumerate(self.possible_agents)}
@@ -240,6 +243,12 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
     def _infos(self, rows: dict[str, int], report: Report) -> Infos:
         return dict(zip(rows, agent_infos(report, rows.values()), strict=True))
+
+
+def _name_of(scenario: ScenarioLike) -> str:
+    """``echelon_duel_open_v0``; without the scenario for a configuration, which has no name."""
+    name = f"_{Path(scenario).stem}" if isinstance(scenario, (str, os.PathLike)) else ""
+    return f"echelon{name.replace('-', '_')}_v0"
 
 
 def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattleParallelEnv:

@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 from typing import Any
 
+import gymnasium
+
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.core import BattleEngine
 from echelon_env.render.ansi import render_ansi
@@ -13,8 +15,8 @@ from echelon_env.render.frame import render_frame
 
 _HAS_WINDOW = importlib.util.find_spec("pygame") is not None
 
-RENDER_MODES = ("rgb_array", "ansi", "human") if _HAS_WINDOW else ("rgb_array", "ansi")
-"""The render modes of this installation. The window needs the extra ``render``."""
+RENDER_MODES = ("rgb_array", "ansi", "human")
+"""The render modes. The window of ``"human"`` needs the extra ``render``."""
 
 RENDER_FPS = 4
 """Frames per second for real time: four decisions per second."""
@@ -61,7 +63,10 @@ class Screen:
         self._clock.tick(RENDER_FPS)
 
     def render(self, battle: int = 0) -> Any:
-        """Render a battle: (H, W, 3) uint8 or text; None in the other modes."""
+        """Render a battle: (H, W, 3) uint8 or text; None in the other modes. Warns if there is none."""
+        if self._mode is None:
+            modes = ", ".join(f'"{mode}"' for mode in RENDER_MODES)
+            gymnasium.logger.warn(f"render() does nothing without a render mode: pass render_mode= one of {modes}")
         if self._mode == "rgb_array":
             return render_frame(self._engine.config, self._engine.state, battle)
         if self._mode == "ansi":
@@ -69,10 +74,10 @@ class Screen:
         return None
 
     def render_all(self) -> Any:
-        """Render all battles as a tuple of pictures or texts; None in the other modes."""
+        """Render all battles as a tuple of pictures or texts; else as `render`."""
         if self._mode in ("rgb_array", "ansi"):
             return tuple(self.render(battle) for battle in range(self._engine.num_battles))
-        return None
+        return self.render()
 
     def close(self) -> None:
         """Close the window."""
