@@ -17,14 +17,16 @@ weighted = echelon_env.parallel_env(
 )
 weighted.reset(seed=1)
 _, rewards, _, _, infos = weighted.step({agent: weighted.action_space(agent).sample() for agent in weighted.agents})
-parts = infos["blue_0"]["reward_components"]
-print("the components are", list(parts))
-print("they sum to the reward exactly:", float(sum(parts.values())) == rewards["blue_0"])
+print("the components are", weighted.metadata["reward_components"])
+print("they sum to the reward exactly:", float(sum(infos["blue_0"]["reward_components"])) == rewards["blue_0"])
 weighted.close()
 
 
 # 2. A wrapper. Infos hold the reward's components and the teams' scores, so a wrapper can compute any reward from them:
 #    here the change of the lead in the zone, and the outcome.
+OUTCOME = weighted.metadata["reward_components"].index("outcome")
+
+
 class ZoneLead(gymnasium.Wrapper):
     """Rewards the increase of the own lead in zone seconds, and the outcome."""
 
@@ -38,7 +40,7 @@ class ZoneLead(gymnasium.Wrapper):
         """Take a decision."""
         observation, _, terminated, truncated, info = self.env.step(action)
         before, self.lead = self.lead, info["own_score"] - info["enemy_score"]
-        reward = self.lead - before + float(info["reward_components"]["outcome"])
+        reward = self.lead - before + float(info["reward_components"][OUTCOME])
         return observation, reward, terminated, truncated, info
 
 
@@ -50,5 +52,5 @@ while not done:
     _, reward, terminated, truncated, info = env.step(env.action_space.sample())
     total += reward
     done = terminated or truncated
-print(f"return with the wrapper {total:.2f}; without it {info['episode_statistics']['r']:.2f}")
+print(f"return with the wrapper {total:.2f}; without it {info['episode_statistics'][0]:.2f}")
 env.close()

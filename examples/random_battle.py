@@ -19,10 +19,8 @@ while env.agents:
     actions = {agent: env.action_space(agent).sample(infos[agent]["action_mask"]) for agent in env.agents}
     observations, rewards, terminations, truncations, infos = env.step(actions)
     # An agent that dies is terminated and leaves env.agents; its last info has the statistics of its episode.
-    for agent, info in infos.items():
-        if "episode_statistics" in info:
-            statistics[agent] = info["episode_statistics"]
+    statistics |= {agent: info["episode_statistics"] for agent, info in infos.items()}
 for agent in env.possible_agents:
-    record = statistics[agent]
-    print(f"{agent}: return {record['r']:6.2f} in {record['l']} decisions, {record['damage']:.0f} hit points of damage")
+    record = dict(zip(env.metadata["episode_statistics"], statistics[agent], strict=True))
+    print(f"{agent}: return {record['r']:6.2f} in {record['l']:.0f} decisions, {record['damage']:.0f} damage")
 env.close()

@@ -38,7 +38,7 @@ save_gif(frames, arguments.out)
 info = infos["blue_0"]
 won = {1: "blue has won", 0: "a draw", -1: "red has won"}
 print(
-    f"{won[info['outcome']]} by {info['reason']}" if "outcome" in info else "truncated",
+    f"{won[info['outcome']]} by {info['reason']}" if info["reason"] else "truncated",
     f"({len(frames) - 1} decisions)",
 )
 print(f"GIF: {arguments.out}")

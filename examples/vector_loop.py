@@ -20,10 +20,9 @@ returns, lost = [], 0
 for _ in range(arguments.decisions):
     # The default mode is NEXT_STEP: after an end the next step only starts a new battle; learners skip that step.
     observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-    if "episode_statistics" in infos:
-        ended = infos["_episode_statistics"]
-        returns += infos["episode_statistics"]["r"][ended].tolist()
-        lost += int(np.sum(infos["outcome"][infos["_outcome"]] == -1))
+    ended = terminated | truncated
+    returns += infos["episode_statistics"][ended, 0].tolist()  # envs.metadata["episode_statistics"] names the columns
+    lost += int(np.sum(infos["outcome"][ended] == -1))
 print(
     f"{len(returns)} battles ended, {lost} lost, mean return {np.mean(returns):.2f}; observations {observations.shape}"
 )

@@ -7,9 +7,12 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from echelon_env import BattleBatchEnv, ConfigError
+from echelon_env.envs.infos import EPISODE_STATISTICS
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM
 from support.environments import FIGHT, SEED, record
+
+L = EPISODE_STATISTICS.index("l")
 
 SHORT = {"scenario": "duel", "max_steps": 4}
 
@@ -32,10 +35,8 @@ def test_arrays_have_a_row_for_every_mech(action_format, observation_format):
     assert rewards.dtype == np.float32
     assert terminated.dtype == truncated.dtype == np.bool_
     assert rewards.shape == terminated.shape == truncated.shape == (3, 10)
-    total = np.zeros((3, 10), np.float32)
-    for component in infos["reward_components"].values():
-        total += component
-    np.testing.assert_array_equal(total, rewards)
+    assert infos["reward_components"].shape == (3, 10, len(envs.metadata["reward_components"]))
+    np.testing.assert_array_equal(infos["reward_components"].cumsum(axis=-1)[..., -1], rewards)
     if observation_format == "flat":
         assert observations.shape == (3, 10, OBSERVATION_DIM)
     envs.close()
@@ -52,14 +53,13 @@ def test_dead_agents_are_terminated_once_and_then_absent():
         assert not (terminated & truncated).any()
         assert not (ended & ~present).any()
         assert (rewards[0, ~present] == 0).all()
-        assert (infos["_episode_statistics"][0] if ended.any() else ended).tolist() == ended.tolist()
         np.testing.assert_array_equal(infos["present"][0], present & ~ended)
         dead = ~infos["alive"][0]
         assert not (infos["present"][0] & dead).any()
         present = infos["present"][0]
     assert dead.any()
     assert not present.any()
-    assert infos["_outcome"][0].tolist() == ended.tolist()
+    assert sorted(set(infos["outcome"][0].tolist())) == [-1, 1]
     _, rewards, terminated, truncated, infos = envs.step(decision.vectors[None])
     assert infos["present"].all()
     assert not (rewards.any() or terminated.any() or truncated.any())
@@ -93,11 +93,9 @@ def test_autoreset_equals_manual_resets(mode, copy):
             np.testing.assert_array_equal(np.stack(list(infos["final_obs"])), expected)
             for name in ("alive", "outcome", "reason", "present"):
                 np.testing.assert_array_equal(infos["final_info"][name], other_infos[name])
-            for name, component in other_infos["reward_components"].items():
-                np.testing.assert_array_equal(infos["final_info"]["reward_components"][name], component)
-            statistics = infos["final_info"]["episode_statistics"]
-            np.testing.assert_array_equal(statistics["r"], other_infos["episode_statistics"]["r"])
-            assert statistics["l"].tolist() == [[4, 4], [4, 4]]
+            for name in ("reward_components", "episode_statistics"):
+                np.testing.assert_array_equal(infos["final_info"][name], other_infos[name])
+            assert infos["final_info"]["episode_statistics"][..., L].tolist() == [[4, 4], [4, 4]]
             assert not (infos["final_info"]["_present"] & infos["final_info"]["present"]).any()
             kept.append((infos["final_obs"][0], expected[0]))
             expected = twin.reset()[0]
@@ -115,14 +113,14 @@ def test_battles_restart_one_by_one():
     envs._battles.engine.state.teams["score"][1, 0] = envs.config.zone.score_to_win
     _, _, terminated, _, infos = envs.step(zeros(envs))
     assert terminated.tolist() == [[False] * 2, [True] * 2]
-    assert infos["_outcome"].tolist() == [[False] * 2, [True] * 2]
-    assert infos["outcome"][1].tolist() == [1, -1]
-    assert infos["reason"].tolist() == [None, "zone_control"]
+    assert infos["outcome"].tolist() == [[0, 0], [1, -1]]
+    assert infos["reason"].tolist() == ["", "zone_control"]
     assert infos["present"].tolist() == [[True] * 2, [False] * 2]
+    before = infos["map_seed"]
     *_, infos = envs.step(zeros(envs))
-    assert infos["_map_seed"].tolist() == [False, True]
+    assert (infos["map_seed"] == before).tolist() == [True, False]
     assert envs._battles.engine.state.battles["step_count"].tolist() == [2, 0]
-    assert "outcome" not in infos
+    assert infos["reason"].tolist() == ["", ""]
 
 
 def test_without_autoreset_a_mask_selects_the_battles_to_reset():
@@ -188,8 +186,8 @@ def test_max_cycles_truncate_persistent_agents_too():
         _, _, terminated, truncated, infos = envs.step(zeros(envs))
         assert truncated.all()
         assert not terminated.any()
-        assert "outcome" not in infos
-        assert infos["episode_statistics"]["l"].tolist() == [[3, 3], [3, 3]]
+        assert infos["reason"].tolist() == ["", ""]
+        assert infos["episode_statistics"][..., L].tolist() == [[3, 3], [3, 3]]
         _, rewards, *_ = envs.step(zeros(envs))  # rewards of new battles, not of truncated ones
         assert not rewards.any()
 

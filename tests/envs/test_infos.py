@@ -9,14 +9,16 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics as VectorRecordEpi
 from echelon_env import BattleBatchEnv, BattleEnv, BattleVectorEnv, parallel_env
 from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.state import EVENT_KINDS
-from echelon_env.envs.infos import STATISTIC_NAMES, Event
+from echelon_env.envs.infos import EPISODE_STATISTICS, STATISTIC_NAMES, Event
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.spaces.actions import MASK_SIZE, MULTI_DISCRETE_SIZES, split_mask
 from support.environments import FIGHT, SEED, record
 
 ALWAYS = {
     "alive", "bad_actions", "reward_components", "own_share", "enemy_share", "own_score", "enemy_score",
+    "episode_statistics", "map_seed", "outcome", "reason",
 }  # fmt: skip
+R, L = map(EPISODE_STATISTICS.index, "rl")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def recording():
 def play(env, recording):
     """The infos of every agent in every decision of a recorded battle, with the decision and the rewards."""
     _, infos = env.reset(seed=SEED)
-    assert all(set(info) - {"events"} == ALWAYS | {"map_seed"} for info in infos.values())
+    assert all(set(info) - {"events"} == ALWAYS for info in infos.values())
     for decision in recording.decisions:
         row = {agent: i for i, agent in enumerate(env.possible_agents)}
         _, rewards, terminations, truncations, infos = env.step({a: decision.vectors[row[a]] for a in env.agents})
@@ -49,22 +51,39 @@ def test_contents_of_an_agents_info(recording):
             assert info["alive"] == bool(engine.alive[0, row[agent]])
             assert (info["own_share"], info["enemy_share"]) == (teams["share"][own], teams["share"][1 - own])
             assert (info["own_score"], info["enemy_score"]) == (teams["score"][own], teams["score"][1 - own])
-            assert tuple(info["reward_components"]) == REWARD_COMPONENTS
-            assert {type(component) for component in info["reward_components"].values()} == {np.float32}
-            assert sum(info["reward_components"].values()) == rewards[agent]
-            over = {"outcome", "reason"} if engine.battle_over[0] else set()
-            assert set(info) == ALWAYS | over | ({"episode_statistics"} if agent in ended else set())
-            if agent in ended:
-                statistics = info["episode_statistics"]
-                assert (statistics["r"], statistics["l"]) == (pytest.approx(returns[agent], abs=1e-9), number)
-                counted = engine.statistics[0, row[agent]]
-                assert {name: statistics[name] for name in STATISTIC_NAMES} == {n: counted[n] for n in STATISTIC_NAMES}
-                deaths += statistics["deaths"]
+            assert info["reward_components"].dtype == np.float32
+            assert len(info["reward_components"]) == len(REWARD_COMPONENTS)
+            assert sum(info["reward_components"]) == rewards[agent]
+            statistics = dict(zip(env.metadata["episode_statistics"], info["episode_statistics"], strict=True))
+            assert (statistics["r"], statistics["l"]) == (pytest.approx(returns[agent], abs=1e-9), number)
+            counted = engine.statistics[0, row[agent]]
+            assert {name: statistics[name] for name in STATISTIC_NAMES} == {n: counted[n] for n in STATISTIC_NAMES}
+            assert info["map_seed"] == engine.state.battles["map_seed"][0]
+            if not engine.battle_over[0]:
+                assert (info["outcome"], info["reason"]) == (0, "")
+            deaths += statistics["deaths"] if agent in ended else 0
     assert deaths > 0
     assert set(infos) == ended
     assert {info["outcome"] for info in infos.values()} == {1, -1}
     winner = "blue" if engine.winner[0] == 0 else "red"
     assert all((info["outcome"] == 1) == agent.startswith(winner) for agent, info in infos.items())
+
+
+def shape_of(value):
+    return type(value) if np.ndim(value) == 0 and not isinstance(value, np.generic) else (value.dtype, np.shape(value))
+
+
+@pytest.mark.parametrize("control", ["pilot", "team"])
+def test_every_call_returns_the_same_keys_types_and_shapes(control):
+    env = BattleEnv("duel", control=control, opponent="trivial", max_steps=3)
+    _, info = env.reset(seed=1)
+    first = {key: shape_of(value) for key, value in info.items()}
+    assert first.keys() == ALWAYS
+    for _ in range(3):
+        *_, truncated, info = env.step(env.action_space.sample())
+        assert {key: shape_of(value) for key, value in info.items()} == first
+    assert truncated
+    assert info["reason"] == "time_limit"
 
 
 def test_events_have_names(recording):
@@ -194,16 +213,16 @@ def test_gymnasiums_statistics_agree_with_ours():
     while not done:
         _, _, terminated, truncated, info = env.step(env.action_space.sample())
         done = terminated or truncated
-    assert info["episode"]["r"] == pytest.approx(info["episode_statistics"]["r"], abs=1e-9)
-    assert info["episode"]["l"] == info["episode_statistics"]["l"] == 9
+    assert info["episode"]["r"] == pytest.approx(info["episode_statistics"][R], abs=1e-9)
+    assert info["episode"]["l"] == info["episode_statistics"][L] == 9
     for mode in AutoresetMode:
         envs = VectorRecordEpisodeStatistics(BattleVectorEnv("duel", 2, max_steps=4, autoreset_mode=mode))
         envs.reset(seed=0)
         for _ in range(4):
             *_, infos = envs.step(envs.action_space.sample())
         final = infos["final_info"] if mode == AutoresetMode.SAME_STEP else infos
-        np.testing.assert_allclose(infos["episode"]["r"], final["episode_statistics"]["r"], atol=1e-9)
-        assert final["episode_statistics"]["l"].tolist() == infos["episode"]["l"].tolist() == [4, 4]
+        np.testing.assert_allclose(infos["episode"]["r"], final["episode_statistics"][:, R], atol=1e-9)
+        assert final["episode_statistics"][:, L].tolist() == infos["episode"]["l"].tolist() == [4, 4]
 
 
 def test_writing_into_infos_changes_nothing():

@@ -5,6 +5,8 @@ from gymnasium.error import ResetNeeded
 
 import echelon_env
 from echelon_env import ConfigError, make_config, opponents
+from echelon_env.config.battle import REWARD_COMPONENTS
+from echelon_env.envs.infos import EPISODE_STATISTICS
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import STREAMS
 from echelon_env.spaces.describe import describe_action, describe_observation
@@ -42,11 +44,11 @@ def test_the_pilots_death_terminates():
     observation, _reward, terminated, truncated, info = env.step(np.zeros(ACTION_DIM, np.float32))
     assert info["alive"] == 0
     assert (terminated, truncated) == (True, False)
-    assert "outcome" not in info  # the battle is not over
+    assert info["reason"] == ""  # the battle is not over
     seen = observation.copy()
     seen[STREAMS["objective"].part] = 0
     assert not seen.any()
-    assert info["reward_components"]["death"] == -1
+    assert info["reward_components"][REWARD_COMPONENTS.index("death")] == -1
     with pytest.raises(ResetNeeded):
         env.step(env.action_space.sample())
 
@@ -148,8 +150,8 @@ def test_max_cycles_truncate_and_abandon_the_battle(control):
         assert env.step(env.action_space.sample())[2:4] == (False, False)
         *_, terminated, truncated, info = env.step(env.action_space.sample())
         assert (terminated, truncated) == (False, True)
-        assert info["episode_statistics"]["l"] == 2
-        assert "outcome" not in info
+        assert info["episode_statistics"][EPISODE_STATISTICS.index("l")] == 2
+        assert info["reason"] == ""
     with pytest.raises(ResetNeeded):
         env.step(env.action_space.sample())
 

@@ -205,8 +205,8 @@ def test_fault_truncations_look_like_terminations_and_final_infos_are_mixed_with
         _, _, dones, infos = envs.step(np.ones((2 * MECHS, ACTION_DIM), np.float32))
     assert dones.all()
     assert "TimeLimit.truncated" not in infos[0]
-    assert infos[0]["reason"] == "time_limit" and infos[0]["episode_statistics"]["l"] == 6
-    assert "map_seed" in infos[0] and not any(infos[0]["reward_components"].values())
+    assert infos[0]["reason"] == "time_limit" and infos[0]["episode_statistics"][1] == 6
+    assert "map_seed" in infos[0] and not infos[0]["reward_components"].any()
 
 
 def test_fault_masks_are_not_passed_on():

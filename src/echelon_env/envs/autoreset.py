@@ -14,7 +14,7 @@ from echelon_env.config.schema import ConfigError, check_integer, check_seed, ne
 from echelon_env.engine.maps import map_seed
 from echelon_env.engine.rng import episode_seed
 from echelon_env.envs.controlled import ControlledBattles
-from echelon_env.envs.infos import STATISTIC_NAMES, Report, agent_names, batch_infos, objects, read_events
+from echelon_env.envs.infos import Report, agent_names, batch_infos, numbers_of, objects, read_events
 from echelon_env.spaces.actions import action_masks
 from echelon_env.spaces.agent import pick
 
@@ -101,7 +101,7 @@ class AutoresetBattles:
         self._agent_teams = battles.teams[:, :agents]
         self._present = np.zeros((count, agents), np.bool_)
         self._done = np.ones(count, np.bool_)
-        self._returns = np.zeros((count, agents))
+        self._returns, self._lengths = np.zeros((count, agents)), np.zeros((count, agents), np.int64)
 
     @property
     def was_reset(self) -> bool:
@@ -150,7 +150,7 @@ class AutoresetBattles:
         ]
         episodes = np.where(given | (not self.was_reset), 0, self._episodes + mask)
         observations = self._start(mask, seeds, episodes, restart=given, map_seeds=map_seeds)
-        return observations, self._report(mask, mask, self._components())
+        return observations, self._report(mask, self._components())
 
     def step(self, actions: Floats) -> Step:
         """Take a decision in every battle, with the mechs' actions (B, n, A).
@@ -168,6 +168,7 @@ class AutoresetBattles:
             rewards = np.cumsum(components, axis=-1)[..., -1]  # the same order of summation as `sum` over the infos
             terminated, truncated = terminated[:, :1], truncated[:, :1]  # equal for all mechs of a team
         self._truncate(terminated, truncated)
+        self._lengths += self._present
         if any_done:
             rewards[done], components[done], terminated[done], truncated[done] = 0.0, 0.0, False, False
             observations = self._start_next(done)
@@ -176,7 +177,7 @@ class AutoresetBattles:
         if np.count_nonzero(ended):
             self._present = self._present & ~ended
             self._done = np.logical_not(self._present.any(axis=1))
-        report = self._report(self._all, done, components, ended)
+        report = self._report(self._all, components)
         if self.mode != AutoresetMode.SAME_STEP or not np.count_nonzero(self._done):
             return Step(observations, rewards, terminated, truncated, report, None)
         done = self._done
@@ -184,7 +185,7 @@ class AutoresetBattles:
             observations if self.battles.copy else observations.copy(), report.copied()._replace(valid=done)
         )
         observations = self._start_next(done)
-        report = self._report(self._all, done, self._components())
+        report = self._report(self._all, self._components())
         return Step(observations, rewards, terminated, truncated, report, final)
 
     def global_state(self, team: int) -> Floats:
@@ -231,7 +232,7 @@ class AutoresetBattles:
         )
         self._seeds, self._episodes = seeds, episodes
         self._present, self._done = self._present | mask[:, None], self._done & ~mask
-        self._returns[mask] = 0.0
+        self._returns[mask], self._lengths[mask] = 0.0, 0
         return observations
 
     def _start_next(self, mask: Flags) -> Floats:
@@ -251,9 +252,8 @@ class AutoresetBattles:
         sums: Floats = np.einsum("bnk->bk", components)[:, None]  # four times as fast as `mean` for few mechs
         return sums / np.float32(components.shape[1])
 
-    def _report(self, valid: Flags, started: Flags, components: Floats, ended: Flags | None = None) -> Report:
+    def _report(self, valid: Flags, components: Floats) -> Report:
         battles, state = self.battles, self.engine.state
-        ended = np.zeros_like(self._present) if ended is None else ended
         alive, bad_actions = battles.alive, battles.bad_actions
         if self._single_agent:
             alive, bad_actions = alive.sum(axis=1, keepdims=True), bad_actions.sum(axis=1, keepdims=True)
@@ -262,30 +262,24 @@ class AutoresetBattles:
             events = tuple(read_events(self.engine, b, self.names) for b in range(battles.num_battles))
         return Report(
             valid=valid,
-            started=started,
             present=self._present,
-            ended=ended,
             alive=alive,
             bad_actions=bad_actions,
             components=components,
             agent_teams=self._agent_teams,
             teams=state.teams,
             battles=state.battles,
-            returns=self._returns,
-            statistics=self._statistics() if np.count_nonzero(ended) else None,
+            statistics=self._statistics(),
             masks=self.action_masks() if self._has_masks else None,
             events=events,
         )
 
-    def _statistics(self) -> NDArray[Any]:
-        """Statistics of the agents, (B, a) STATISTICS: sums over their mechs."""
-        statistics = self.battles.rows_of(self.engine.state.statistics)
-        if not self._single_agent:
-            return statistics
-        totals = statistics[:, :1].copy()
-        for name in STATISTIC_NAMES:
-            totals[name] = statistics[name].sum(axis=1, keepdims=True)
-        return totals
+    def _statistics(self) -> NDArray[np.float64]:
+        """(B, a, S): the statistics of the agents' episodes so far, sums over their mechs."""
+        counted = numbers_of(self.battles.rows_of(self.engine.state.statistics))
+        if self._single_agent:
+            counted = counted.sum(axis=1, keepdims=True)
+        return np.concatenate([self._returns[..., None], self._lengths[..., None], counted], axis=-1)
 
 
 def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict[str, Any]:

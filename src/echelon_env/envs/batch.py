@@ -18,7 +18,7 @@ from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, final_infos
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
-from echelon_env.envs.infos import Report, batch_infos
+from echelon_env.envs.infos import INFO_NAMES, Report, batch_infos
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces
 from echelon_env.spaces.observations import ObservationFormat
@@ -59,6 +59,8 @@ class BattleBatchEnv:
     >>> rewards.shape, bool(infos["present"].all())
     ((4, 2), True)
     """
+
+    metadata: dict[str, Any] = {**INFO_NAMES}  # noqa: RUF012
 
     def __init__(
         self,

@@ -145,9 +145,8 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
         """Take a decision, as in `BattleEnv`."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated or truncated:
-            self.progress.record(info.get("outcome") == 1)
-            info |= self._stage_info
-        return observation, reward, terminated, truncated, info
+            self.progress.record(info["outcome"] == 1)
+        return observation, reward, terminated, truncated, info | self._stage_info
 
 
 class CurriculumParallelEnv(
@@ -229,8 +228,8 @@ class CurriculumParallelEnv(
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         if not self.agents:
             agent, info = next(iter(infos.items()))
-            self.progress.record(info.get("outcome") == (1 if agent.startswith(self._team) else -1))
-            infos = {agent: info | self._stage_info for agent, info in infos.items()}
+            self.progress.record(info["outcome"] == (1 if agent.startswith(self._team) else -1))
+        infos = {agent: info | self._stage_info for agent, info in infos.items()}
         return observations, rewards, terminations, truncations, infos
 
     def state(self, team: int = BLUE) -> NDArray[np.float32]:

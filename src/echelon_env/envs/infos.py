@@ -1,21 +1,25 @@
-"""Contents of the infos of all environment classes: scalars for single agents, arrays for batches.
+"""Contents of the infos of all environment classes: scalars and vectors for single agents, arrays for batches.
 
-| key | meaning | when |
-|---|---|---|
-| ``alive`` | whether the mech is alive; for a team or pilot as one agent: its number of living mechs | always |
-| ``bad_actions`` | number of non-finite entries in the last action, which count as 0 | always |
-| ``reward_components`` | the reward by component; the float32 sum in this order is exactly the reward | always |
-| ``own_share``, ``enemy_share`` | the teams' shares of the zone in the last decision, 0..1 | always |
-| ``own_score``, ``enemy_score`` | the teams' seconds of zone control | always |
-| ``action_mask`` | possible choices: for each part of the action an int8 array of 1 and 0 | ``"multi_discrete"`` |
-| ``events`` | all `Event` of the last decision in the battle, seen by the agent or not | ``events=True`` |
-| ``map_seed`` | seed of the map | a battle starts |
-| ``episode_statistics`` | ``r`` return, ``l`` decisions, then the fields of STATISTICS | an agent's episode ends |
-| ``present`` | whether the mech is still an agent of its battle after the call | always, in `BattleBatchEnv` |
-| ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss | the battle is over |
-| ``reason`` | ``"zone_control"``, ``"elimination"`` or ``"time_limit"`` | the battle is over |
+Every call returns the same keys, with the same types and shapes.
 
-The key ``episode`` is not used, because `gymnasium.wrappers.RecordEpisodeStatistics` reserves it.
+| key | meaning |
+|---|---|
+| ``alive`` | whether the mech is alive; for a team or pilot as one agent: its number of living mechs |
+| ``bad_actions`` | number of non-finite entries in the last action, which count as 0 |
+| ``reward_components`` | (K,) float32, named in the metadata; the float32 sum in this order is exactly the reward |
+| ``own_share``, ``enemy_share`` | the teams' shares of the zone in the last decision, 0..1 |
+| ``own_score``, ``enemy_score`` | the teams' seconds of zone control |
+| ``episode_statistics`` | (S,) float64 of the episode so far, named in the metadata, see below |
+| ``map_seed`` | seed of the map |
+| ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss; 0 until the battle is over |
+| ``reason`` | ``"zone_control"``, ``"elimination"`` or ``"time_limit"``; empty until the battle is over |
+| ``action_mask`` | only with ``"multi_discrete"``: for each part of the action an int8 array, 1 for possible choices |
+| ``events`` | only with ``events=True``: all `Event` of the last decision in the battle, seen by the agent or not |
+| ``present`` | only in `BattleBatchEnv`: whether the mech is still an agent of its battle after the call |
+
+``metadata["reward_components"]`` and ``metadata["episode_statistics"]`` of the environment name the entries of the
+vectors. The statistics are ``r``, the return, ``l``, the decisions, and the fields of STATISTICS. The key ``episode``
+is not used, because `gymnasium.wrappers.RecordEpisodeStatistics` reserves it.
 """
 
 from __future__ import annotations
@@ -35,7 +39,11 @@ from echelon_env.spaces.agent import pick
 STATISTIC_NAMES = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
 """Statistics of a mech's battle: the fields of STATISTICS without its padding."""
 
-_NO_REWARD = dict.fromkeys(REWARD_COMPONENTS, np.float32(0))
+EPISODE_STATISTICS = ("r", "l", *STATISTIC_NAMES)
+"""Names of the entries of ``episode_statistics``."""
+
+INFO_NAMES = {"reward_components": REWARD_COMPONENTS, "episode_statistics": EPISODE_STATISTICS}
+"""The part of the environments' metadata that names the entries of vectors in infos."""
 
 
 class Event(NamedTuple):
@@ -60,23 +68,25 @@ class Report(NamedTuple):
     """Data for the infos of B battles with `a` agents of n mechs each. Valid until the environment's next call."""
 
     valid: NDArray[np.bool_]  # (B,) battles that the report covers
-    started: NDArray[np.bool_]  # (B,) battles that started in this call
     present: NDArray[np.bool_]  # (B, a) agents that continue
-    ended: NDArray[np.bool_]  # (B, a) agents whose episode ended in this call
     alive: NDArray[Any]  # (B, a) bool, or the number of the agent's living mechs
     bad_actions: NDArray[np.int32]  # (B, a)
     components: NDArray[np.float32]  # (B, a, K)
     agent_teams: NDArray[np.int64]  # (B, a)
     teams: NDArray[Any]  # (B, 2) TEAM
     battles: NDArray[Any]  # (B,) BATTLE
-    returns: NDArray[np.float64]  # (B, a)
-    statistics: NDArray[Any] | None  # (B, a) STATISTICS, valid where `ended`; None if no episode ended
+    statistics: NDArray[np.float64]  # (B, a, S), see EPISODE_STATISTICS
     masks: NDArray[np.int8] | None  # (B, a, n * MASK_SIZE); None for actions without masks
     events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
 
     def copied(self) -> Report:
         """A copy that stays valid after the next call."""
-        return self._replace(teams=self.teams.copy(), battles=self.battles.copy(), returns=self.returns.copy())
+        return self._replace(teams=self.teams.copy(), battles=self.battles.copy())
+
+
+def numbers_of(statistics: NDArray[Any]) -> NDArray[np.float64]:
+    """Records (..., ) STATISTICS as an array (..., S - 2) of their fields."""
+    return np.stack([statistics[name] for name in STATISTIC_NAMES], axis=-1, dtype=np.float64)
 
 
 def agent_names(config: BattleConfig) -> list[str]:
@@ -105,13 +115,17 @@ def read_events(engine: BattleEngine, battle: int, names: Sequence[str]) -> tupl
 
 
 def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]:
-    """Infos of the given agents of battle 0, as scalars."""
+    """Infos of the given agents of battle 0."""
     alive, bad_actions, agent_teams = (
         report.alive[0].tolist(),
         report.bad_actions[0].tolist(),
         report.agent_teams[0].tolist(),
     )
-    components, zones = _components(report), _zones(report)
+    components, statistics, zones = report.components[0].copy(), report.statistics[0], _zones(report)
+    map_seed = report.battles["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
+    over = report.battles["over"][0]
+    outcomes = _outcomes(report)[0].tolist() if over else [0] * len(alive)
+    reason = REASONS[report.battles["reason"][0]] if over else ""
     infos: list[dict[str, Any]] = []
     for agent in agents:
         own_share, enemy_share, own_score, enemy_score = zones[agent_teams[agent]]
@@ -124,6 +138,10 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
                 "enemy_share": enemy_share,
                 "own_score": own_score,
                 "enemy_score": enemy_score,
+                "episode_statistics": statistics[agent],
+                "map_seed": map_seed,
+                "outcome": outcomes[agent],
+                "reason": reason,
             }
         )
     if report.masks is not None:
@@ -132,31 +150,7 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
     if report.events is not None:
         for info in infos:
             info["events"] = report.events[0]
-    if report.started[0]:
-        for info in infos:
-            info["map_seed"] = report.battles["map_seed"][0]  # uint64: Gymnasium's vector environments overflow on ints
-    if report.statistics is not None:
-        ended, returns, counted = report.ended[0].tolist(), report.returns[0].tolist(), report.statistics[0].tolist()
-        length = int(report.battles["step_count"][0])
-        for agent, info in zip(agents, infos, strict=True):
-            if ended[agent]:
-                fields = zip(STATISTICS.names or (), counted[agent], strict=True)
-                statistics = {name: value for name, value in fields if name in STATISTIC_NAMES}
-                info["episode_statistics"] = {"r": returns[agent], "l": length, **statistics}
-    if report.battles["over"][0]:
-        outcomes, reason = _outcomes(report)[0].tolist(), REASONS[report.battles["reason"][0]]
-        for agent, info in zip(agents, infos, strict=True):
-            info["outcome"], info["reason"] = outcomes[agent], reason
     return infos
-
-
-def _components(report: Report) -> list[dict[str, np.float32]]:
-    """The reward components of the agents of battle 0. Most of them are 0."""
-    entries, kinds = report.components[0].ravel(), len(REWARD_COMPONENTS)
-    components = [_NO_REWARD.copy() for _ in range(len(entries) // kinds)]
-    for place in entries.nonzero()[0].tolist():
-        components[place // kinds][REWARD_COMPONENTS[place % kinds]] = entries[place]
-    return components
 
 
 def _zones(report: Report) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -182,9 +176,9 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
     Returns
     -------
     dict
-        The keys of the table in this module, without keys that are valid for no battle. ``present`` (agents that
-        continue) is included for several agents only. ``reward_components`` and ``episode_statistics`` are dicts of
-        arrays. ``map_seed`` is (B,). ``reason`` and ``events`` are object arrays (B,).
+        The keys of the table in this module. ``present`` (agents that continue) is included for several agents only.
+        ``reward_components`` and ``episode_statistics`` have a last axis. ``map_seed`` is (B,). ``reason`` and
+        ``events`` are object arrays (B,).
     """
 
     def of_agents(array: NDArray[Any]) -> NDArray[Any]:
@@ -198,8 +192,7 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
 
     put("alive", of_agents(report.alive), valid)
     put("bad_actions", of_agents(report.bad_actions), valid)
-    components = of_agents(report.components)
-    put("reward_components", {name: components[..., k] for k, name in enumerate(REWARD_COMPONENTS)}, valid)
+    put("reward_components", of_agents(report.components).copy(), valid)
     battle = np.arange(len(report.valid))[:, None]
     for name, team in (("own", report.agent_teams), ("enemy", 1 - report.agent_teams)):
         put(f"{name}_share", of_agents(report.teams["share"][battle, team]), valid)
@@ -213,23 +206,16 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
         )
     if report.events is not None:
         put("events", objects(report.events), report.valid.copy())
-    if np.count_nonzero(report.started):
-        put("map_seed", report.battles["map_seed"].copy(), report.started)
-    if report.statistics is not None:
-        ended = report.ended & report.valid[:, None]
-        counted = np.zeros_like(report.statistics)
-        counted[ended] = report.statistics[ended]
-        columns = {
-            "r": np.where(ended, report.returns, 0.0),
-            "l": np.where(ended, report.battles["step_count"][:, None], 0),
-            **{name: counted[name] for name in STATISTIC_NAMES},
-        }
-        put("episode_statistics", {name: of_agents(column) for name, column in columns.items()}, of_agents(ended))
     over = (report.battles["over"] != 0) & report.valid
-    if np.count_nonzero(over):
-        put("outcome", of_agents(_outcomes(report) * over[:, None]), of_agents(report.ended & over[:, None]))
-        reasons = [REASONS[reason] if o else None for reason, o in zip(report.battles["reason"], over, strict=True)]
-        put("reason", objects(reasons), over)
+    reasons = [REASONS[reason] if o else "" for reason, o in zip(report.battles["reason"], over.tolist(), strict=True)]
+    put("episode_statistics", of_agents(report.statistics), valid)
+    put("map_seed", report.battles["map_seed"].copy(), report.valid.copy())
+    put("outcome", of_agents(_outcomes(report) * over[:, None]), valid)
+    put(
+        "reason",
+        objects([text if v else None for text, v in zip(reasons, report.valid.tolist(), strict=True)]),
+        report.valid.copy(),
+    )
     return infos
 
 

@@ -21,7 +21,7 @@ from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, check_max_cycles, check_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
-from echelon_env.envs.infos import Report, agent_infos
+from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.spaces.actions import ActionFormat
 from echelon_env.spaces.agent import AgentSpaces, pick
@@ -75,6 +75,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         "render_modes": list(RENDER_MODES),
         "render_fps": RENDER_FPS,
         "is_parallelizable": True,
+        **INFO_NAMES,
     }
 
     def __init__(

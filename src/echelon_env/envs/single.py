@@ -16,7 +16,7 @@ from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, check_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
-from echelon_env.envs.infos import Report, agent_infos
+from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
 from echelon_env.spaces.actions import ActionFormat
@@ -105,7 +105,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         For invalid arguments.
     """
 
-    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS, **INFO_NAMES}  # noqa: RUF012
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from echelon_env.config.schema import check_integer
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
 from echelon_env.envs.autoreset import AutoresetBattles, final_infos
-from echelon_env.envs.infos import batch_infos
+from echelon_env.envs.infos import INFO_NAMES, batch_infos
 from echelon_env.envs.single import SingleControl, agents_of, make_battles, observe_agents
 from echelon_env.opponents import PolicyLike
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
@@ -85,6 +85,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.config: BattleConfig = battles.config
         self.metadata = {
             "render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS, "autoreset_mode": self._battles.mode,
+            **INFO_NAMES,
         }  # fmt: skip
         self.single_observation_space = self._spaces.observation_space
         self.single_action_space = self._spaces.action_space
