@@ -35,7 +35,7 @@ def run_tests(session: nox.Session, name: str, **environment: str) -> None:
 @nox.session
 def sb3(session: nox.Session) -> None:
     """Stable-Baselines3 and sb3-contrib, on our own environments and through SuperSuit."""
-    install(session, ".[train]")
+    install(session, ".[train,interop]")
     run_tests(session, "test_sb3.py")
 
 

@@ -77,7 +77,7 @@ def test_state_for_a_central_critic():
 
 
 def test_infos_as_they_are_do_not_fit():
-    with pytest.raises(TypeError, match="invalid data type 'str'"):
+    with pytest.raises(TypeError, match="integer is required"):
         PettingZooWrapper(echelon_env.parallel_env("duel-open"))
 
 
