@@ -7,8 +7,10 @@ import pickle
 import threading
 import warnings
 
+import numpy as np
 import pytest
 
+from echelon_env import BattleEngine
 from echelon_env.engine.workers import Workers
 
 
@@ -77,19 +79,10 @@ def test_a_thread_that_has_not_started_is_not_waited_for():
     workers.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_forked_process_works_without_the_threads_that_it_lacks():
-    workers = Workers(2)
-    barrier = threading.Barrier(2, timeout=60)
-    workers.for_all(lambda _: barrier.wait(), [(1,), (2,)])  # the second thread runs
-
-    def work(pipe):
-        done = []
-        workers.for_all(done.append, [(1,), (2,)])
-        pipe.send(done)
-
+def answer_of_a_fork(function):
+    """What a function returns in a forked process."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(target=work, args=(sender,))
+    child = multiprocessing.get_context("fork").Process(target=lambda: sender.send(function()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, since Python 3.12
         child.start()
@@ -97,8 +90,46 @@ def test_a_forked_process_works_without_the_threads_that_it_lacks():
     child.kill()
     child.join()
     assert answered
-    assert receiver.recv() == [1, 2]
+    return receiver.recv()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_forked_process_has_threads_of_its_own():
+    workers = Workers(2)
+    barrier = threading.Barrier(2, timeout=60)
+    workers.for_all(lambda _: barrier.wait(), [(1,), (2,)])  # the second thread runs
+
+    def work():
+        together, done = threading.Barrier(2, timeout=30), []
+        workers.for_all(lambda number: done.append((together.wait() >= 0, number)), [(1,), (2,)])
+        return sorted(done)
+
+    assert answer_of_a_fork(work) == [(True, 1), (True, 2)]
     workers.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_process_that_is_forked_while_another_thread_steps_can_start_its_battles_again():
+    engine = BattleEngine("duel-open", 4, num_threads=2)
+    engine.reset(range(4))
+    expected = engine.state.mechs.tobytes()
+    actions, stopped = np.zeros((4, 2, engine.action_dim), np.float32), threading.Event()
+
+    def step():
+        while not stopped.is_set():
+            engine.step(actions)
+
+    def work():
+        engine.reset(range(4))
+        return engine.state.mechs.tobytes()
+
+    other = threading.Thread(target=step)
+    other.start()
+    try:
+        assert [answer_of_a_fork(work) == expected for _ in range(20)] == [True] * 20
+    finally:
+        stopped.set()
+        other.join()
 
 
 @pytest.mark.parametrize("renew", [copy.copy, copy.deepcopy, lambda workers: pickle.loads(pickle.dumps(workers))])

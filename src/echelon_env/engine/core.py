@@ -38,7 +38,8 @@ class BattleEngine:
 
     Mechs are rows: team blue's first, then red's, in roster order. A finished battle does not change (zero rewards, no
     flags, unchanged observations) until it is reset. The same seed and actions give the same bytes for any number of
-    battles, position in the batch and number of threads.
+    battles, position in the batch and number of threads. A forked process may use its copy. If another thread was
+    stepping at that moment, the copy's battles are in the middle of a decision: reset them.
 
     Parameters
     ----------

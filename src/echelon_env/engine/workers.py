@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
@@ -10,11 +12,12 @@ Arguments = tuple[Any, ...]
 
 
 class Workers:
-    """The calling thread and `num_threads` - 1 others. Copies and pickles get their own threads."""
+    """The calling thread and `num_threads` - 1 others. Copies, pickles and forked processes get their own threads."""
 
     def __init__(self, num_threads: int) -> None:
         self.num_threads = num_threads
         self._others = ThreadPoolExecutor(num_threads - 1) if num_threads > 1 else None
+        _ALL.add(self)
 
     def for_all(self, function: Callable[..., None], arguments: Sequence[Arguments]) -> None:
         """Call a function with each tuple of arguments. Every thread takes the next one until none is left.
@@ -42,6 +45,20 @@ class Workers:
 
     def __reduce__(self) -> tuple[type[Workers], tuple[int]]:
         return Workers, (self.num_threads,)
+
+
+_ALL: weakref.WeakSet[Workers] = weakref.WeakSet()
+
+
+def _renew_threads() -> None:
+    """In a forked process: the threads are gone, and what they shared may be locked for ever."""
+    for workers in list(_ALL):
+        if workers._others is not None:
+            workers._others = ThreadPoolExecutor(workers.num_threads - 1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_threads)
 
 
 def _work(function: Callable[..., None], arguments: Iterator[Arguments]) -> None:
