@@ -126,6 +126,9 @@ def test_a_custom_suite_is_loaded_from_its_file(small, tmp_path):
     assert load_suite(file).opponents == ("novice",)
 
 
+FROZEN = {"name": "duel", "config_hash": "", "map_hashes": [""], "seeds": [2**62]}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -139,6 +142,13 @@ def test_a_custom_suite_is_loaded_from_its_file(small, tmp_path):
         ),
         ({"scenarios": [{"name": "duel", "config_hash": "", "map_hashes": [""], "seeds": [7]}]}, "outside the allowed"),
         ({"extra": 1}, "unknown config key 'extra'"),
+        ({"opponents": []}, "opponents: expected at least one"),
+        ({"opponents": ["novice", "trivial", "novice"]}, "opponents: expected different ones, got 'novice' twice"),
+        ({"scenarios": [FROZEN, FROZEN]}, "scenarios: expected different ones, got 'duel' twice"),
+        (
+            {"scenarios": [FROZEN | {"map_hashes": ["", ""], "seeds": [2**62, 2**62]}]},
+            "scenario 'duel': seeds: expected different ones, got 4611686018427387904 twice",
+        ),
     ],
 )
 def test_an_invalid_suite_file_is_refused(small, tmp_path, change, message):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -135,8 +136,10 @@ def suite_from_dict(document: Mapping[str, Any]) -> Suite:
     suite: Suite = build(Suite, document, "")
     check_fields(suite, "")
     _check_opponents(suite.opponents)
+    _check_different("scenarios", [scenario.name for scenario in suite.scenarios])
     for scenario in suite.scenarios:
         check_seeds(scenario.seeds, EVALUATION_SEEDS)
+        _check_different(f"scenario {scenario.name!r}: seeds", scenario.seeds)
         if len(scenario.seeds) != len(scenario.map_hashes):
             raise SuiteError(
                 f"scenario {scenario.name!r}: expected a hash for each of the {len(scenario.seeds)} maps, "
@@ -155,6 +158,7 @@ def freeze_suite(name: str, scenarios: Sequence[str], opponents: Sequence[str], 
     """
     check_integer("num_maps", num_maps)
     _check_opponents(opponents)
+    _check_different("scenarios", scenarios)
     frozen = []
     for scenario in scenarios:
         config = make_config(scenario)
@@ -165,7 +169,16 @@ def freeze_suite(name: str, scenarios: Sequence[str], opponents: Sequence[str], 
     return Suite(name, tuple(frozen), tuple(opponents))
 
 
+def _check_different(what: str, values: Sequence[str | int]) -> None:
+    if not values:
+        raise SuiteError(f"{what}: expected at least one")
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    if twice:
+        raise SuiteError(f"{what}: expected different ones, got {twice[0]!r} twice")
+
+
 def _check_opponents(opponents: Sequence[str]) -> None:
+    _check_different("opponents", opponents)
     for name in opponents:
         if name not in BASELINES:
             raise SuiteError(f"unknown opponent {name!r}{nearest_name(name, BASELINES)}")
