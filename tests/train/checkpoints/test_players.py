@@ -25,6 +25,7 @@ from echelon_train.checkpoints.players import (
     untrained_player,
 )
 from echelon_train.errors import CheckpointError
+from echelon_train.policy import BattlePolicy
 from echelon_train.policy.raw_actions import NUMBERS
 from train.policy.hybrid import living_observations
 from train.small import NETWORK, sensitive_policy, small_battle
@@ -267,3 +268,18 @@ def test_a_checkpoint_is_an_opponent_in_environments_and_evaluations(finished_ru
     assert (named_player(name).name, named_player(name).action_mode) == (name, "sampled")
     match = play_match(named_player(name), baseline("idle"), make_config("duel", max_steps=8), SEEDS[:1], scenario="x")
     assert len(match.battles) == 2
+
+
+def test_a_player_keeps_no_graph_of_its_network(monkeypatch):
+    """Without inference mode a battle would keep the graph of every decision."""
+    seen = []
+    stock = BattlePolicy.get_distribution
+
+    def watched(*arguments):
+        seen.append(torch.is_inference_mode_enabled())
+        return stock(*arguments)
+
+    monkeypatch.setattr(BattlePolicy, "get_distribution", watched)
+    play_match(example_player(), baseline("idle"), DUEL, SEEDS[:1], scenario="duel")
+    assert seen
+    assert all(seen)
