@@ -12,7 +12,7 @@ from echelon_env.engine.maps import MapPool
 from echelon_env.envs.batch import BattleBatchEnv
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
-from echelon_env.envs.parallel import env, parallel_env
+from echelon_env.envs.parallel import BattleParallelEnv, env, parallel_env
 from echelon_env.envs.registration import register_all
 from echelon_env.envs.single import BattleEnv
 from echelon_env.envs.vector import BattleVectorEnv
@@ -27,6 +27,7 @@ __all__ = [
     "BattleConfig",
     "BattleEngine",
     "BattleEnv",
+    "BattleParallelEnv",
     "BattleVectorEnv",
     "ConfigError",
     "ControlledBattles",

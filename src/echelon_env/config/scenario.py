@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.overrides import Overrides
 from echelon_env.config.schema import ConfigError, override
 from echelon_env.config.toml_file import SUFFIX, find_config_file, read_config_file, shipped_names
 
@@ -90,7 +91,7 @@ def load_scenario(name_or_file: str | os.PathLike[str]) -> Scenario:
     return _shipped(path.stem) if path.parent == _SHIPPED else _read(path)
 
 
-def make_config(scenario: ScenarioLike = "battle", **overrides: Any) -> BattleConfig:
+def make_config(scenario: ScenarioLike = "battle", **overrides: Unpack[Overrides]) -> BattleConfig:
     """Build a configuration from the name or file of a scenario, a configuration or its dict, with fields overridden.
 
     A nested part takes a mapping of the fields to change: ``make_config("duel", terrain={"size": 64})``. An entry of

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig, RewardConfig
+from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import check_integer, check_seed
 from echelon_env.engine.allocation import allocate
@@ -78,7 +79,7 @@ class BattleEngine:
         num_threads: int = 1,
         *,
         maps: Maps = None,
-        **overrides: Any,
+        **overrides: Unpack[Overrides],
     ) -> None:
         self.config: BattleConfig = make_config(scenario, **overrides)
         self.num_battles = check_integer("num_battles", num_battles)

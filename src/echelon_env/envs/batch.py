@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium.spaces import Box
@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.maps import Maps
@@ -77,7 +78,7 @@ class BattleBatchEnv:
         num_threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
-        **overrides: Any,
+        **overrides: Unpack[Overrides],
     ) -> None:
         check_arguments(overrides, BattleBatchEnv)
         self.num_envs = check_integer("num_envs", num_envs)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env import opponents
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.opponent import Opponents
+from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, UnexpectedArgumentError, check_integer, nearest_name
 from echelon_env.engine.core import BattleEngine, read_actions
@@ -103,7 +104,7 @@ class ControlledBattles:
         num_threads: int = 1,
         maps: Maps = None,
         seed: int = 0,
-        **overrides: Any,
+        **overrides: Unpack[Overrides],
     ) -> None:
         check_arguments(overrides, ControlledBattles)
         if control not in POLICY_ROLES:

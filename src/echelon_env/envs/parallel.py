@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pettingzoo
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pettingzoo.utils import parallel_to_aec, wrappers
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.engine.maps import Maps
@@ -38,6 +39,14 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
     With ``dead_agents="terminate"`` (the default) a mech that dies is terminated and leaves `agents`. With
     ``"persist"`` it stays until the battle ends, and observes the objective stream only. `echelon_env.envs.infos` lists
     the infos.
+
+    Rewards: the sum of the components of `RewardConfig`: approaching and holding the zone, damage, kills, assists,
+    deaths and the outcome of the battle.
+
+    Episode end: all agents are terminated when a team has held the zone long enough or has lost all mechs. The time
+    limit, ``max_steps`` decisions, truncates them, or terminates them with ``time_limit="terminate"``.
+
+    Version history: v0 is the first. The number is raised when the rules, the spaces or the rewards change.
 
     Parameters
     ----------
@@ -90,7 +99,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         maps: Maps = None,
         regenerate: int = 1,
         render_mode: str | None = None,
-        **overrides: Any,
+        **overrides: Unpack[Overrides],
     ) -> None:
         check_arguments(overrides, BattleParallelEnv)
         self.render_mode = check_render_mode(render_mode)
@@ -252,12 +261,25 @@ def _name_of(scenario: ScenarioLike) -> str:
     return f"echelon{name.replace('-', '_')}_v0"
 
 
-def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Any) -> BattleParallelEnv:
+class Arguments(Overrides, total=False):
+    """The keyword arguments of `BattleParallelEnv`."""
+
+    observation: ObservationFormat
+    action: ActionFormat
+    mask_in_observation: bool
+    events: bool
+    max_cycles: int | None
+    maps: Maps
+    regenerate: int
+    render_mode: str | None
+
+
+def parallel_env(scenario: ScenarioLike = "battle", **kwargs: Unpack[Arguments]) -> BattleParallelEnv:
     """Make PettingZoo's parallel environment of a battle. The parameters are those of `BattleParallelEnv`."""
     return BattleParallelEnv(scenario, **kwargs)
 
 
-def env(scenario: ScenarioLike = "battle", **kwargs: Any) -> Any:
+def env(scenario: ScenarioLike = "battle", **kwargs: Unpack[Arguments]) -> Any:
     """Make PettingZoo's AEC environment of a battle: `parallel_env`, converted and wrapped to enforce the call order.
 
     ``env(...).unwrapped`` is the `BattleParallelEnv` with `explain_action`, `describe_observation`, `describe_action`

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.engine.maps import Maps
@@ -33,7 +34,7 @@ def make_battles(
     scenario: ScenarioLike,
     num_battles: int,
     control: SingleControl,
-    overrides: dict[str, Any],
+    overrides: Overrides,
     **kwargs: Any,
 ) -> ControlledBattles:
     """Make battles with one agent each. Dead mechs of a team stay in its observation until the battle ends.
@@ -44,10 +45,8 @@ def make_battles(
     check_arguments(overrides, env_class)
     if control not in ("pilot", "team"):
         raise ConfigError(f"unknown control {control!r}{nearest_name(str(control), ('pilot', 'team'))}")
-    if control == "team":
-        overrides = {"dead_agents": "persist"} | overrides
-        if overrides["dead_agents"] != "persist":
-            raise ConfigError("control 'team' needs dead_agents 'persist': the episode continues when a mech dies")
+    if control == "team" and overrides.setdefault("dead_agents", "persist") != "persist":
+        raise ConfigError("control 'team' needs dead_agents 'persist': the episode continues when a mech dies")
     return ControlledBattles(make_config(scenario, **overrides), num_battles, control=control, **kwargs)
 
 
@@ -62,6 +61,15 @@ class BattleEnv(gymnasium.Env[Any, Any]):
     The agent is one mech (a pilot) or a team of n mechs. The observation and action vectors of a team are concatenated,
     (n * D,) and (n * A,). Its dict formats have a leading axis n. Its reward is the sum of the reward components'
     means over the team. `echelon_env.envs.infos` lists the infos.
+
+    Rewards: the sum of the components of `RewardConfig`: approaching and holding the zone, damage, kills, assists,
+    deaths and the outcome of the battle.
+
+    Episode end: it terminates when a team has held the zone long enough or has lost all mechs, and when the pilot dies
+    unless ``dead_agents="persist"``. The time limit, ``max_steps`` decisions, truncates it, or terminates it with
+    ``time_limit="terminate"``.
+
+    Version history: v0 is the first. The number is raised when the rules, the spaces or the rewards change.
 
     Parameters
     ----------
@@ -124,7 +132,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         maps: Maps = None,
         regenerate: int = 1,
         render_mode: str | None = None,
-        **overrides: Any,
+        **overrides: Unpack[Overrides],
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         battles = make_battles(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from gymnasium.utils import seeding
@@ -12,6 +12,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
+from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.maps import Maps
@@ -68,7 +69,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         num_threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
-        **overrides: Any,
+        **overrides: Unpack[Overrides],
     ) -> None:
         self.render_mode = check_render_mode(render_mode)
         self.num_envs = check_integer("num_envs", num_envs)
