@@ -36,7 +36,7 @@ env.reset(seed=0)
 _, rewards, *_, infos = env.step({agent: np.ones(27, np.float32) for agent in env.agents})
 mechs = env._engine.state.mechs[0]
 for agent, m in (("blue_0", 0), ("red_0", 1)):
-    components = infos[agent]["reward_components"]
+    components = dict(zip(REWARD_COMPONENTS, infos[agent]["reward_components"], strict=True))
     assert mechs["vx"][m] != 0 and components["haste"] == np.float32(3.0 * mechs["vx"][m])
     assert np.isclose(rewards[agent], sum(components.values()))
 """

@@ -257,7 +257,7 @@ def test_a_checkpoint_that_was_never_named_is_written_again(copied, finished, mo
     unnamed = copied / "checkpoints" / "0000000096"
     unnamed.mkdir()
     (unnamed / "checkpoint.json").write_text("{}")
-    unfinished = copied / "checkpoints" / ".0000000096.x"
+    unfinished = copied / "checkpoints" / ".0000000096.abcd_123"  # as `new_folder` names it
     unfinished.mkdir()
     resume(copied, console=QUIET)
     assert load_checkpoint(unnamed).steps == 96
