@@ -276,10 +276,11 @@ class AutoresetBattles:
 
     def _statistics(self) -> NDArray[np.float64]:
         """(B, a, S): the statistics of the agents' episodes so far, sums over their mechs."""
-        counted = numbers_of(self.battles.rows_of(self.engine.state.statistics))
+        statistics = numbers_of(self.battles.rows_of(self.engine.state.statistics))
         if self._single_agent:
-            counted = counted.sum(axis=1, keepdims=True)
-        return np.concatenate([self._returns[..., None], self._lengths[..., None], counted], axis=-1)
+            statistics = statistics.sum(axis=1, keepdims=True)
+        statistics[..., 0], statistics[..., 1] = self._returns, self._lengths
+        return statistics
 
 
 def final_infos(observations: Any, final: FinalStep, single_agent: bool) -> dict[str, Any]:

@@ -84,9 +84,24 @@ class Report(NamedTuple):
         return self._replace(teams=self.teams.copy(), battles=self.battles.copy())
 
 
-def numbers_of(statistics: NDArray[Any]) -> NDArray[np.float64]:
-    """Records (..., ) STATISTICS as an array (..., S - 2) of their fields."""
-    return np.stack([statistics[name] for name in STATISTIC_NAMES], axis=-1, dtype=np.float64)
+_FLOATS = sum(STATISTICS[name].kind == "f" for name in STATISTIC_NAMES)
+_GROUPED = np.dtype(
+    {
+        "names": ["floats", "integers"],
+        "formats": [("f8", _FLOATS), ("i4", len(STATISTIC_NAMES) - _FLOATS)],
+        "offsets": [0, 8 * _FLOATS],
+        "itemsize": STATISTICS.itemsize,
+    }
+)
+"""STATISTICS, whose floats come first, with two fields: to convert each one takes five times as long."""
+
+
+def numbers_of(records: NDArray[Any]) -> NDArray[np.float64]:
+    """Records (...) STATISTICS as an array (..., S), with zeros for the return and the number of decisions."""
+    grouped = np.ascontiguousarray(records).view(_GROUPED)
+    statistics = np.zeros((*records.shape, len(EPISODE_STATISTICS)))
+    statistics[..., 2 : 2 + _FLOATS], statistics[..., 2 + _FLOATS :] = grouped["floats"], grouped["integers"]
+    return statistics
 
 
 def agent_names(config: BattleConfig) -> list[str]:
