@@ -121,7 +121,6 @@ EXPERIMENTS = {
     "skirmish-whole": Experiment("skirmish", 240, (1, 2), after="imitation"),
     "battle-whole": Experiment("battle", 240, (1,), {"init": "policies/skirmish"}),
     "skirmish": _strength(),
-    "skirmish-critic-shared": _strength(network__critic="shared"),
     "skirmish-kickstart": _strength(
         teacher="expert", ppo__kickstart_coef="linear:0.1:0.02", ppo__kickstart_motion_scale="0"
     ),
@@ -130,9 +129,6 @@ EXPERIMENTS = {
     "skirmish-default-reward": _strength(battle__rewards__zone="0.25", battle__rewards__outcome="10"),
     "skirmish-team-spirit": _strength(reward_schedules__team_spirit="linear:0:0.5"),
     "skirmish-dead-weight": _strength(ppo__inactive_vf_scale="0.25"),
-    "skirmish-trigger-entropy": _strength(ppo__ent_coef="linear:0.0001:0.00004", ppo__motion_ent_scale="30"),
-    "skirmish-handicaps": _strength(opponent='{"expert@auto" = 1}'),
-    "skirmish-self-play": _strength(opponent="{expert = 6, veteran = 2, competent = 1, novice = 1, self = 5}"),
 }  # fmt: skip
 """What `docs/learning.md` reports; seeds were named before any of it was trained."""
 
