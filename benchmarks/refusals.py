@@ -13,7 +13,7 @@ from echelon_env import BattleEngine, opponents
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.config.scenario import make_config
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_env.spaces.actions import possibilities
+from echelon_env.spaces.masks import possibilities
 from echelon_train.policy.action_masks import action_limits, action_masks
 from echelon_train.policy.raw_actions import SIZES, SWITCHES
 

@@ -19,7 +19,7 @@ from echelon_env import (
 from echelon_env.layout.actions import ACTION_DIM
 from support.environments import FIGHT, SEED, Replay, record, stack
 
-FORMATS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict")]
+FORMATS = [("continuous", "flat"), ("dict", "dict"), ("multi_discrete", "dict"), ("discrete", "flat")]
 LIFE = ["terminate", "persist"]
 BLUE, RED = slice(0, 5), slice(5, 10)
 OTHER_SEED = 8
@@ -100,7 +100,7 @@ def test_the_batch_has_the_engines_trajectory(recordings, action_format, observa
 
 def team_action(action_format, actions):
     """The actions of a team's mechs as the one action of the team."""
-    return stack(actions) if action_format == "dict" else np.concatenate(actions)
+    return stack(actions) if action_format in ("dict", "discrete") else np.concatenate(actions)
 
 
 def team_reward(components):

@@ -247,8 +247,8 @@ def test_bad_input():
         ({"autoreset_mode": "LATER"}, "unknown autoreset_mode 'LATER'"),
         ({"max_cycles": 0}, "max_cycles: expected an integer of at least 1"),
         ({"regenerate": 0}, "regenerate: expected an integer of at least 1"),
-        ({"action": "discrete"}, "unknown action 'discrete'"),
-        ({"mask_in_observation": True}, "mask_in_observation needs action 'multi_discrete'"),
+        ({"action": "choices"}, "unknown action 'choices'"),
+        ({"mask_in_observation": True}, "mask_in_observation needs action 'multi_discrete' or 'discrete'"),
         ({"opponent": "novice"}, "unexpected keyword argument 'opponent'"),
     ):
         with pytest.raises(ConfigError, match=message):

@@ -11,7 +11,7 @@ from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.state import EVENT_KINDS
 from echelon_env.envs.infos import EPISODE_STATISTICS, STATISTIC_NAMES, Event
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.spaces.actions import MASK_SIZE, MULTI_DISCRETE_SIZES, split_mask
+from echelon_env.spaces import MASK_SIZE, MULTI_DISCRETE_SIZES, split_mask
 from support.environments import FIGHT, SEED, record
 
 ALWAYS = {
@@ -155,7 +155,7 @@ def test_masks_can_be_part_of_the_observation(observation_format):
         observations, _ = made.reset(seed=0)
         assert made.observation_space.contains(observations)
         np.testing.assert_array_equal(np.concatenate(observations["action_mask"], axis=-1), made.action_masks())
-    assert len(split_mask(team.action_masks())) == 5 * len(MULTI_DISCRETE_SIZES)
+    assert len(split_mask(team.action_masks(), mechs=5)) == 5 * len(MULTI_DISCRETE_SIZES)
 
 
 def same(first, second):

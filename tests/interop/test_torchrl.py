@@ -10,7 +10,8 @@ from torchrl.envs import GymEnv, GymWrapper, PettingZooWrapper
 from torchrl.envs.utils import check_env_specs
 
 import echelon_env
-from echelon_env.spaces.actions import MASK_SIZE, MULTI_DISCRETE_SIZES
+from echelon_env.interop import NumericInfos
+from echelon_env.spaces import MASK_SIZE, MULTI_DISCRETE_SIZES
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torchrl_rollout.py"
 _spec = importlib.util.spec_from_file_location("torchrl_rollout", EXAMPLE)
@@ -19,7 +20,7 @@ _spec.loader.exec_module(example)
 
 pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using version")
 
-FORMATS = [(o, a) for o in ("flat", "dict") for a in ("continuous", "dict", "multi_discrete")]
+FORMATS = [(o, a) for o in ("flat", "dict") for a in ("continuous", "dict", "multi_discrete", "discrete")]
 
 
 def rollout(env, steps, seed=0):
@@ -69,7 +70,7 @@ def test_the_end_of_the_clock_is_truncation_where_all_live_on():
 
 def test_state_for_a_central_critic():
     env = PettingZooWrapper(
-        example.ForTorchRL(echelon_env.parallel_env("skirmish", max_steps=4)),
+        NumericInfos(echelon_env.parallel_env("skirmish", max_steps=4)),
         use_mask=True, done_on_any=False, return_state=True,
     )  # fmt: skip
     battle = rollout(env, 4)
@@ -83,11 +84,20 @@ def test_infos_as_they_are_do_not_fit():
 
 def test_without_the_arguments_a_rollout_ends_with_the_first_death_or_fails(deadly):
     def wrapped(**options):
-        return PettingZooWrapper(example.ForTorchRL(echelon_env.parallel_env(deadly, max_steps=120)), **options)
+        return PettingZooWrapper(NumericInfos(echelon_env.parallel_env(deadly, max_steps=120)), **options)
 
     assert len(rollout(wrapped(use_mask=True), 200)) < 120
     with pytest.raises(ValueError, match="use_mask=True"):
         rollout(wrapped(done_on_any=False), 200)
+
+
+def test_random_discrete_actions_keep_to_the_mask(deadly):
+    battle = rollout(example.make(deadly, action="discrete", max_steps=60), 60)
+    for team in ("blue", "red"):
+        masks, actions = battle[team, "action_mask"], battle[team, "action"]
+        allowed = masks.gather(-1, actions[..., None])[..., 0]
+        assert allowed[battle[team, "mask"]].all()
+        assert not masks[battle[team, "mask"]].all()
 
 
 def test_masks_within_observations_do_not_fit():

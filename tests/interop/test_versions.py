@@ -16,11 +16,15 @@ from echelon_env.layout.observations import OBSERVATION_DIM
 FORMATS = [
     {"observation": observation, "action": action, "mask_in_observation": masked}
     for observation in ("flat", "dict")
-    for action in ("continuous", "dict", "multi_discrete")
+    for action in ("continuous", "dict", "multi_discrete", "discrete")
     for masked in (False, True)
-    if action == "multi_discrete" or not masked
+    if action.endswith("discrete") or not masked
 ]
-CHECKED = [formats for formats in FORMATS if hasattr(pettingzoo, "register") or not formats["mask_in_observation"]]
+CHECKED = [
+    formats
+    for formats in FORMATS
+    if hasattr(pettingzoo, "register") or not formats["mask_in_observation"] or formats["action"] == "discrete"
+]
 """Before its version 1.27 PettingZoo's checker takes a mask in the observation for that of a single choice."""
 
 SHORT = {"max_steps": 12}

@@ -7,7 +7,7 @@ from echelon_env import BattleEngine
 from echelon_env.config.catalog import DEFAULT_CATALOG, HEAVY, SCOUT
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, feature_names, observation_bounds
-from echelon_env.spaces.actions import BLOCKS, PARTS, action_masks, split_mask
+from echelon_env.spaces import BLOCKS, PARTS, action_masks, split_mask
 from echelon_env.spaces.describe import describe_action, describe_observation
 from support.fights import CONFIGS, fight
 

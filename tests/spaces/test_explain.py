@@ -7,7 +7,7 @@ from echelon_env import BattleEngine
 from echelon_env.config.catalog import MOUNTS, WATER
 from echelon_env.engine.state import NO_MECH, SHOT
 from echelon_env.layout.actions import ACTION_DIM, Action
-from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, PARTS, action_masks, read_action, split_mask
+from echelon_env.spaces import MULTI_DISCRETE_SIZES, PARTS, action_masks, read_action, split_mask
 from echelon_env.spaces.explain import ActionPart, explain_action
 from oracles.configs import small_config
 from oracles.situations import set_voxels

@@ -6,7 +6,8 @@ from echelon_env import BattleEngine
 from echelon_env.config.scenario import scenarios
 from echelon_env.config.schema import ConfigError
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, observation_bounds
-from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, action_masks, split_mask
+from echelon_env.spaces import MULTI_DISCRETE_SIZES, action_masks, split_mask
+from echelon_env.spaces.masks import mask_space
 from echelon_env.spaces.observations import format_observations, observation_space
 
 ROWS = 12
@@ -101,12 +102,15 @@ def test_masked_observations_hold_the_mask(observation_format, mechs):
     engine = BattleEngine("skirmish", 1)
     rows = engine.reset([1])[0, 0] if mechs is None else engine.reset([1])[0, :5]
     masks = action_masks(engine)[0, 0] if mechs is None else action_masks(engine)[0, :5].ravel()
-    space = observation_space(observation_format, mechs, masked=True)
+    space = observation_space(observation_format, mechs, mask_space("multi_discrete", mechs))
     assert list(space) == ["observation", "action_mask"]
     assert space["observation"] == observation_space(observation_format, mechs)
     assert space["action_mask"] == Tuple([MultiBinary(size) for size in MULTI_DISCRETE_SIZES * (mechs or 1)])
     assert space.contains(
-        {"observation": format_observations(observation_format, rows, mechs), "action_mask": split_mask(masks)}
+        {
+            "observation": format_observations(observation_format, rows, mechs),
+            "action_mask": split_mask(masks, mechs=mechs),
+        }
     )
 
 

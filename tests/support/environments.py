@@ -6,7 +6,7 @@ import numpy as np
 
 from echelon_env import BattleEngine, opponents
 from echelon_env.layout.actions import ACTION_DIM, Action
-from echelon_env.spaces.actions import PARTS, read_action
+from echelon_env.spaces.actions import CHOICE_PARTS, read_action
 from support.playing import scripted_actions
 
 FORMATS = [
@@ -14,6 +14,7 @@ FORMATS = [
     for observation in ("flat", "dict")
     for action, masked in (
         ("continuous", False), ("dict", False), ("multi_discrete", False), ("multi_discrete", True),
+        ("discrete", False), ("discrete", True),
     )
 ]  # fmt: skip
 """Every combination of observation and action formats, as arguments of the environments."""
@@ -57,7 +58,8 @@ def in_format(action_format: str, vector: np.ndarray) -> object:
             "display": 1,
             "comm": np.linspace(-1, 1, 8, dtype=np.float32),
         }
-    return np.array([_nearest(np.array(part.values), vector[list(part.entries)]) for part in PARTS])
+    choices = np.array([_nearest(np.array(p.values), vector[list(p.entries)]) for p in CHOICE_PARTS[action_format]])
+    return choices[0] if action_format == "discrete" else choices
 
 
 def _nearest(values: np.ndarray, wanted: np.ndarray) -> int:

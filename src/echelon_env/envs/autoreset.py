@@ -15,8 +15,7 @@ from echelon_env.engine.maps import map_seed
 from echelon_env.engine.rng import episode_seed
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.envs.infos import Report, agent_names, batch_infos, numbers_of, objects, read_events
-from echelon_env.spaces.actions import action_masks
-from echelon_env.spaces.agent import pick
+from echelon_env.spaces.agent import AgentSpaces, pick
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -61,8 +60,8 @@ class AutoresetBattles:
         limit.
     regenerate
         Number of consecutive battles of a sub-environment on the same map.
-    masks
-        Whether reports hold action masks.
+    spaces
+        Formats of the agents (default: vectors). Reports hold action masks if the actions have them.
     events
         Whether reports hold events.
 
@@ -79,7 +78,7 @@ class AutoresetBattles:
         *,
         max_cycles: int | None = None,
         regenerate: int = 1,
-        masks: bool = False,
+        spaces: AgentSpaces | None = None,
         events: bool = False,
     ) -> None:
         self.battles = battles
@@ -92,7 +91,7 @@ class AutoresetBattles:
             config.mech_classes[config.catalog.class_index(name)] for roster in config.rosters for name in roster
         ]
         self._regenerate = check_integer("regenerate", regenerate)
-        self._has_masks, self._has_events = masks, events
+        self._spaces, self._has_events = spaces or AgentSpaces(), events
         self._single_agent = battles.control != "all"
         count, agents = battles.num_battles, 1 if self._single_agent else battles.num_controlled
         self._all = np.ones(count, np.bool_)
@@ -199,8 +198,8 @@ class AutoresetBattles:
             raise ResetNeeded(f"{what} needs a battle: call reset() first")
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Masks of the agents' multi-discrete actions: (B, a, mechs of an agent * MASK_SIZE) int8."""
-        masks = self.battles.rows_of(action_masks(self.engine))
+        """Masks of the agents' actions: (B, a, mechs of an agent * K) int8, see `AgentSpaces.masks`."""
+        masks = self.battles.rows_of(self._spaces.masks(self.engine))
         return masks.reshape(*self._present.shape, -1)
 
     def close(self) -> None:
@@ -270,7 +269,7 @@ class AutoresetBattles:
             teams=state.teams,
             battles=state.battles,
             statistics=self._statistics(),
-            masks=self.action_masks() if self._has_masks else None,
+            masks=self._spaces.split_masks(self.action_masks()) if self._spaces.masked else None,
             events=events,
         )
 

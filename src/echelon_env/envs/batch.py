@@ -89,7 +89,7 @@ class BattleBatchEnv:
         )  # fmt: skip
         self._battles = AutoresetBattles(
             battles, autoreset_mode,
-            max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events,
+            max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events,
         )  # fmt: skip
         self.config: BattleConfig = battles.config
         self.autoreset_mode = self._battles.mode
@@ -154,7 +154,7 @@ class BattleBatchEnv:
         return self._battles.global_state(team)
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Masks (B, M, MASK_SIZE) bool of the multi-discrete actions: the choices that are possible now."""
+        """Masks (B, M, K) bool of the actions; of the multi-discrete ones if the format has none."""
         return self._battles.action_masks().astype(np.bool_)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ Every call returns the same keys, with the same types and shapes.
 | ``map_seed`` | seed of the map |
 | ``outcome`` | 1 for a win, 0 for a draw, -1 for a loss; 0 until the battle is over |
 | ``reason`` | ``"zone_control"``, ``"elimination"`` or ``"time_limit"``; empty until the battle is over |
-| ``action_mask`` | only with ``"multi_discrete"``: for each part of the action an int8 array, 1 for possible choices |
+| ``action_mask`` | only with choices: for each part of the action an int8 array, 1 for possible choices |
 | ``events`` | only with ``events=True``: all `Event` of the last decision in the battle, seen by the agent or not |
 | ``present`` | only in `BattleBatchEnv`: whether the mech is still an agent of its battle after the call |
 
@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import DRAW, EVENT_KINDS, NO_MECH, REASONS, STATISTICS
-from echelon_env.spaces.actions import split_mask
 from echelon_env.spaces.agent import pick
 
 STATISTIC_NAMES = tuple(name for name in STATISTICS.names or () if not name.startswith("gap_"))
@@ -76,7 +75,7 @@ class Report(NamedTuple):
     teams: NDArray[Any]  # (B, 2) TEAM
     battles: NDArray[Any]  # (B,) BATTLE
     statistics: NDArray[np.float64]  # (B, a, S), see EPISODE_STATISTICS
-    masks: NDArray[np.int8] | None  # (B, a, n * MASK_SIZE); None for actions without masks
+    masks: Any  # arrays (B, a, choices) int8, see AgentSpaces.split_masks; None for actions without masks
     events: tuple[tuple[Event, ...], ...] | None  # for each battle; None if not requested
 
     def copied(self) -> Report:
@@ -161,7 +160,7 @@ def agent_infos(report: Report, agents: Collection[int]) -> list[dict[str, Any]]
         )
     if report.masks is not None:
         for agent, info in zip(agents, infos, strict=True):
-            info["action_mask"] = split_mask(report.masks[0, agent])
+            info["action_mask"] = pick(report.masks, (0, agent))
     if report.events is not None:
         for info in infos:
             info["events"] = report.events[0]
@@ -215,10 +214,10 @@ def batch_infos(report: Report, single_agent: bool) -> dict[str, Any]:
     if not single_agent:
         put("present", report.present.copy(), valid)
     if report.masks is not None:
-        parts = split_mask(of_agents(report.masks))
-        put(
-            "action_mask", objects([pick(parts, b) for b in range(len(report.valid))]) if single_agent else parts, valid
-        )
+        masks = pick(report.masks, np.s_[:, 0]) if single_agent else report.masks
+        if single_agent and isinstance(masks, tuple):
+            masks = objects([pick(masks, b) for b in range(len(report.valid))])
+        put("action_mask", masks, valid)
     if report.events is not None:
         put("events", objects(report.events), report.valid.copy())
     over = (report.battles["over"] != 0) & report.valid

@@ -56,9 +56,11 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         ``"flat"``: (D,) float32, see `echelon_env.layout.observations`. ``"dict"``: a dict of its streams.
     action
         ``"continuous"``: (A,) float32 in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of its
-        blocks. ``"multi_discrete"``: choices only, with masks of the choices that are possible now.
+        blocks. ``"multi_discrete"``: a choice for each part. ``"discrete"``: one choice. Both have masks of the
+        choices that are possible now.
     mask_in_observation
-        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with ``"multi_discrete"``.
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with actions that
+        have masks.
     events
         Whether infos hold the events of the last decision.
     max_cycles
@@ -106,7 +108,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         self._spaces = AgentSpaces(observation, action, mask_in_observation)
         self._battles = AutoresetBattles(
             ControlledBattles(make_config(scenario, **overrides), control="all", maps=maps),
-            max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events,
+            max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events,
         )  # fmt: skip
         self._engine = self._battles.engine
         self._absent = self._spaces.zeros
@@ -195,7 +197,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return state
 
     def action_masks(self) -> dict[str, NDArray[np.bool_]]:
-        """For each agent in `agents` the mask (MASK_SIZE,) bool of its multi-discrete action."""
+        """For each agent in `agents` the mask (K,) bool of its action; of the multi-discrete one if it has none."""
         masks = self._battles.action_masks()[0].astype(np.bool_)
         return {agent: masks[self._row[agent]] for agent in self.agents}
 
@@ -245,7 +247,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         return self._spaces.read_all(padded, self.possible_agents)[None]
 
     def _observations(self, rows: dict[str, int], vectors: NDArray[np.float32], report: Report) -> dict[str, Any]:
-        masks = None if report.masks is None else report.masks[0]
+        masks = None if report.masks is None else pick(report.masks, 0)
         observations = self._spaces.observe(vectors[0], masks)
         if isinstance(observations, np.ndarray):
             return {agent: observations[row] for agent, row in rows.items()}

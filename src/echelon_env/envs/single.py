@@ -7,6 +7,7 @@ from typing import Any, Literal, Unpack
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
@@ -90,9 +91,11 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         ``"flat"``: float32 vectors, see `echelon_env.layout.observations`. ``"dict"``: a dict of their streams.
     action
         ``"continuous"``: float32 vectors in [-1, 1], see `layout.actions`. ``"dict"``: an entry for each of their
-        blocks. ``"multi_discrete"``: choices only, with masks of the choices that are possible now.
+        blocks. ``"multi_discrete"``: a choice for each part. ``"discrete"``: one choice. Both have masks of the
+        choices that are possible now.
     mask_in_observation
-        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with ``"multi_discrete"``.
+        Whether observations are dicts of ``"observation"`` and ``"action_mask"``. Only with actions that
+        have masks.
     events
         Whether infos hold the events of the last decision.
     max_cycles
@@ -141,12 +144,14 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         )  # fmt: skip
         self._spaces = AgentSpaces(observation, action, mask_in_observation, agents_of(battles))
         self._battles = AutoresetBattles(
-            battles, max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events
+            battles, max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events
         )
         self._own = battles.rows[0].tolist()
         self.mechs = tuple(self._battles.names[row] for row in self._own)
         self.config: BattleConfig = battles.config
         self.observation_space, self.action_space = self._spaces.observation_space, self._spaces.action_space
+        low, high = battles.engine.global_state_bounds()
+        self.state_space = Box(low, high, dtype=np.float32)
         self._screen = Screen(battles.engine, self.render_mode)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -182,8 +187,16 @@ class BattleEnv(gymnasium.Env[Any, Any]):
             agent_infos(step.report, [0])[0],
         )
 
+    def state(self) -> NDArray[np.float32]:
+        """The global state (S,) float32: all mechs, visible or not, those of the agent's team first.
+
+        The layout is `echelon_env.layout.observations.state_streams`. Raises ResetNeeded before the first `reset`.
+        """
+        state: NDArray[np.float32] = self._battles.global_state(int(self._battles.battles.side[0]))[0]
+        return state
+
     def action_masks(self) -> NDArray[np.bool_]:
-        """The mask (n * MASK_SIZE,) bool of the multi-discrete action, mech by mech."""
+        """The mask (n * K,) bool of the action, mech by mech; of the multi-discrete one if the format has none."""
         return np.asarray(self._battles.action_masks()[0, 0], np.bool_)
 
     def explain_action(self, action: Any, mech: int = 0) -> list[ActionPart]:
@@ -229,5 +242,5 @@ class BattleEnv(gymnasium.Env[Any, Any]):
 
 def observe_agents(spaces: AgentSpaces, vectors: NDArray[np.float32], report: Report) -> Any:
     """Observations of B agents, one per battle, from the observations (B, n, D) of their mechs."""
-    masks = None if report.masks is None else report.masks[:, 0]
+    masks = None if report.masks is None else pick(report.masks, np.s_[:, 0])
     return spaces.observe(vectors if spaces.mechs else vectors[:, 0], masks)

@@ -80,7 +80,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self._spaces = AgentSpaces(observation, action, mask_in_observation, agents_of(battles))
         self._battles = AutoresetBattles(
             battles, autoreset_mode,
-            max_cycles=max_cycles, regenerate=regenerate, masks=self._spaces.masked, events=events,
+            max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events,
         )  # fmt: skip
         self._mechs = battles.num_controlled
         self.config: BattleConfig = battles.config
@@ -138,7 +138,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         )
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Masks (num_envs, n * MASK_SIZE) bool of the multi-discrete actions, mech by mech."""
+        """Masks (num_envs, n * K) bool, mech by mech; of the multi-discrete actions if the format has none."""
         return self._battles.action_masks()[:, 0].astype(np.bool_)
 
     def render(self) -> Any:

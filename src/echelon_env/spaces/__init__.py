@@ -2,23 +2,22 @@
 
 from echelon_env.spaces.actions import (
     BLOCKS,
-    MASK_SIZE,
-    MASK_SLICES,
+    DISCRETE_CHOICES,
     MULTI_DISCRETE_SIZES,
     NEUTRAL_CHOICES,
     PARTS,
     ActionFormat,
-    action_masks,
     action_space,
     read_action,
-    split_mask,
 )
 from echelon_env.spaces.describe import ActionDescription, FeatureDescription, describe_action, describe_observation
 from echelon_env.spaces.explain import ActionPart, explain_action
+from echelon_env.spaces.masks import MASK_SIZE, MASK_SLICES, action_masks, split_mask
 from echelon_env.spaces.observations import ObservationFormat, format_observations, observation_space
 
 __all__ = [
     "BLOCKS",
+    "DISCRETE_CHOICES",
     "MASK_SIZE",
     "MASK_SLICES",
     "MULTI_DISCRETE_SIZES",

@@ -1,4 +1,4 @@
-"""Action formats, their conversion to action vectors, and masks of impossible choices.
+"""Action formats and their conversion to action vectors.
 
 One table, `BLOCKS`, follows `actions.Action`; spaces, readers, masks and descriptions follow from it.
 """
@@ -6,23 +6,23 @@ One table, `BLOCKS`, follows `actions.Action`; spaces, readers, masks and descri
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any, Literal, NamedTuple, get_args
+from itertools import product
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 from numpy.typing import ArrayLike, NDArray
 
-from echelon_env.config.catalog import MOUNTS
 from echelon_env.config.schema import ConfigError, nearest_name
-from echelon_env.engine.core import BattleEngine, read_actions
-from echelon_env.engine.state import NO_MECH
-from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, TARGET_CHOICES, Action
+from echelon_env.engine.core import read_actions
+from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, Action
 
-ActionFormat = Literal["continuous", "dict", "multi_discrete"]
-"""``"continuous"``: the canonical vector. ``"dict"``: an entry for each block. ``"multi_discrete"``: choices only."""
+ActionFormat = Literal["continuous", "dict", "multi_discrete", "discrete"]
+"""``"continuous"``: the canonical vector. ``"dict"``: an entry for each block. ``"multi_discrete"``: a choice for each
+part. ``"discrete"``: one choice."""
 
 LEVELS = 5
 """Choices of a continuous entry in the multi-discrete format."""
@@ -100,32 +100,70 @@ PARTS = tuple(part for block in BLOCKS for part in _parts(block))
 MULTI_DISCRETE_SIZES = tuple(len(part.values) for part in PARTS)
 """Choices of each part."""
 
-MASK_SIZE = sum(MULTI_DISCRETE_SIZES)
-"""Entries of one mech's mask: the parts' choices one after the other."""
-
 NEUTRAL_CHOICES = tuple(part.neutral for part in PARTS)
 """The multi-discrete action that does nothing."""
 
-_STOPS = list(accumulate(MULTI_DISCRETE_SIZES))
-
-MASK_SLICES = {
-    part.name: slice(stop - size, stop) for part, size, stop in zip(PARTS, MULTI_DISCRETE_SIZES, _STOPS, strict=True)
+_MOVES = {
+    "stand": {},
+    "forward": {Action.THROTTLE: 1.0},
+    "backward": {Action.THROTTLE: -1.0},
+    "left": {Action.STRAFE: 1.0},
+    "right": {Action.STRAFE: -1.0},
+    "forward left": {Action.THROTTLE: 1.0, Action.STRAFE: 1.0},
+    "forward right": {Action.THROTTLE: 1.0, Action.STRAFE: -1.0},
+    "backward left": {Action.THROTTLE: -1.0, Action.STRAFE: 1.0},
+    "backward right": {Action.THROTTLE: -1.0, Action.STRAFE: -1.0},
+    "jump forward": {Action.THROTTLE: 1.0, Action.JET: 1.0},
 }
-"""Each part's slice of the mask, by name."""
+_TURNS = {"": {}, "turn left": {Action.TURN: 1.0}, "turn right": {Action.TURN: -1.0}}
+_FIRE = {"": {}, "fire": dict.fromkeys((Action.PRIMARY, Action.SECONDARY, Action.TERTIARY), 1.0)}
+_OTHERS = {
+    "vent": {Action.VENT: 1.0},
+    "forward, vent": {Action.THROTTLE: 1.0, Action.VENT: 1.0},
+    "backward, vent": {Action.THROTTLE: -1.0, Action.VENT: 1.0},
+    "special": {Action.SPECIAL: 1.0},
+    "backward, special": {Action.THROTTLE: -1.0, Action.SPECIAL: 1.0},
+    "ecm": {Action.ECM: 1.0},
+    "eccm": {Action.ECCM: 1.0},
+}
+
+DISCRETE_CHOICES: Mapping[str, Mapping[Action, float]] = MappingProxyType(
+    {
+        ", ".join(filter(None, (move, turn, fire))): {**_MOVES[move], **_TURNS[turn], **_FIRE[fire]}
+        for move, turn, fire in product(_MOVES, _TURNS, _FIRE)
+    }
+    | _OTHERS
+)
+"""The choices of the discrete format by name, in order, with the entries of the vector that are not 0.
+
+Every combination of ten moves, three turns, and fire with the primary, secondary and tertiary weapon or none; then
+venting, the special weapon and electronics. The engine chooses the targets. The first choice does nothing."""
+
+_VECTOR_ENTRIES = tuple(entry for part in PARTS for entry in part.entries)
+
+_CHOICE = Part(
+    "choice",
+    _VECTOR_ENTRIES,
+    tuple(tuple(choice.get(entry, 0.0) for entry in _VECTOR_ENTRIES) for choice in DISCRETE_CHOICES.values()),
+    0,
+)
+
+CHOICE_PARTS: Mapping[str, tuple[Part, ...]] = MappingProxyType({"multi_discrete": PARTS, "discrete": (_CHOICE,)})
+"""The parts of the formats that consist of choices."""
 
 
-def _value_table() -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+def _value_table(parts: Sequence[Part]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Per entry of the vector: the part that sets it (ACTION_DIM,), and its value for each choice of that part."""
     part_of = np.zeros(ACTION_DIM, np.intp)
-    values = np.zeros((ACTION_DIM, max(MULTI_DISCRETE_SIZES)), np.float32)
-    for number, part in enumerate(PARTS):
+    values = np.zeros((ACTION_DIM, max(len(part.values) for part in parts)), np.float32)
+    for number, part in enumerate(parts):
         for column, entry in enumerate(part.entries):
             part_of[entry] = number
             values[entry, : len(part.values)] = [row[column] for row in part.values]
     return part_of, values
 
 
-_PART_OF, _VALUES = _value_table()
+_VALUE_TABLES = {name: _value_table(parts) for name, parts in CHOICE_PARTS.items()}
 _ENTRIES = np.arange(ACTION_DIM)
 
 
@@ -142,10 +180,11 @@ def action_space(action_format: ActionFormat, mechs: int | None = None) -> Space
     ----------
     action_format
         ``"continuous"``: a Box of (A,) float32 in [-1, 1]. ``"dict"``: a Dict of `BLOCKS`, numbers as Box, switches as
-        MultiBinary, a choice as Discrete. ``"multi_discrete"``: a MultiDiscrete of `PARTS`.
+        MultiBinary, a choice as Discrete. ``"multi_discrete"``: a MultiDiscrete of `PARTS`. ``"discrete"``: a Discrete
+        of `DISCRETE_CHOICES`.
     mechs
-        None for one mech. For a team of n mechs as one agent: concatenated vectors, (n * A,) and (n * parts,), and a
-        leading axis in every entry of the dict format.
+        None for one mech. For a team of n mechs as one agent: concatenated vectors, (n * A,) and (n * parts,), a
+        leading axis in every entry of the dict format, and a MultiDiscrete of n choices.
 
     Raises
     ------
@@ -155,9 +194,15 @@ def action_space(action_format: ActionFormat, mechs: int | None = None) -> Space
     check_action_format(action_format)
     if action_format == "continuous":
         return Box(ACTION_LOW, ACTION_HIGH, ((mechs or 1) * ACTION_DIM,), np.float32)
-    if action_format == "multi_discrete":
-        return MultiDiscrete(np.array(MULTI_DISCRETE_SIZES * (mechs or 1)))
+    if action_format in CHOICE_PARTS:
+        sizes = choice_sizes(action_format, mechs)
+        return Discrete(sizes[0]) if action_format == "discrete" and mechs is None else MultiDiscrete(np.array(sizes))
     return Dict(OrderedDict((block.name, _block_space(block, mechs)) for block in BLOCKS))
+
+
+def choice_sizes(action_format: str, mechs: int | None = None) -> tuple[int, ...]:
+    """Choices of each part of a format in `CHOICE_PARTS`, mech by mech."""
+    return tuple(len(part.values) for part in CHOICE_PARTS[action_format]) * (mechs or 1)
 
 
 def _block_space(block: Block, mechs: int | None) -> Space[Any]:
@@ -205,9 +250,11 @@ def read_action(
     check_action_format(action_format)
     if action_format == "dict":
         return _read_only(_read_blocks(action, rows, what))
-    sizes = np.array(MULTI_DISCRETE_SIZES * (mechs or 1))
-    choices = _read_choices(action, (*agents, len(sizes)), sizes, what).reshape(*rows, len(PARTS))
-    return _read_only(_VALUES[_ENTRIES, choices[..., _PART_OF]])
+    sizes = np.array(choice_sizes(action_format, mechs))
+    shape = agents if action_format == "discrete" and mechs is None else (*agents, len(sizes))
+    part_of, values = _VALUE_TABLES[action_format]
+    choices = _read_choices(action, shape, sizes if shape else sizes[0], what).reshape(*rows, -1)
+    return _read_only(values[_ENTRIES, choices[..., part_of]])
 
 
 def _read_only(array: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -259,99 +306,3 @@ def _read_blocks(action: Any, rows: tuple[int, ...], what: str) -> NDArray[np.fl
             one_hot = np.eye(block.choices, width, -int(block.optional), np.float32)
             vectors[..., block.part] = one_hot[choices]
     return vectors
-
-
-class Possibilities(NamedTuple):
-    """What mechs may be able to do in the coming decision. False only where it is certain that they cannot."""
-
-    present: NDArray[np.bool_]  # (B, M) alive, in a battle that is not over
-    awake: NDArray[np.bool_]  # (B, M) present, and not shut down for the whole decision
-    able: NDArray[np.bool_]  # (B, M) awake, and not fallen for the whole decision
-    walks: NDArray[np.bool_]  # (B, M) has legs that move it
-    turns: NDArray[np.bool_]  # (B, M) can turn at all
-    jets: NDArray[np.bool_]  # (B, M) has jump jets
-    electronics: NDArray[np.bool_]  # (B, M) carries ECM and ECCM
-    mounted: NDArray[np.bool_]  # (B, M, mounts) has a weapon there
-    loaded: NDArray[np.bool_]  # (B, M, mounts) has charges left or needs none
-    ready: NDArray[np.bool_]  # (B, M, mounts) will have cooled down
-    contacts: NDArray[np.bool_]  # (B, M, TARGET_CHOICES) the contact row is filled
-
-    @property
-    def fires(self) -> NDArray[np.bool_]:
-        """(B, M, mounts): may fire."""
-        return self.able[..., None] & self.mounted & self.loaded & self.ready
-
-
-_HEAT_TOLERANCE = 1e-6
-"""Heat points by which a sum over ticks may differ from the product."""
-
-
-def possibilities(engine: BattleEngine) -> Possibilities:
-    """What the mechs of an engine may be able to do in the coming decision."""
-    mechs, tables = engine.state.mechs, engine.tables
-    rules, classes = tables.rules[0], tables.classes[mechs["mech_class"]]
-    ticks = rules["decision_repeat"]
-    present = (mechs["alive"] != 0) & (engine.state.battles["over"] == 0)[:, None]
-    # An upper bound of the cooling: where a shut-down mech falls and how the terrain changes is not simulated, so
-    # every cooling material counts.
-    cooling = classes["heat_dissipation"] * rules["vent_factor"] + np.maximum(0.0, -tables.materials["heat"]).sum()
-    coolest = mechs["heat"] - ticks * rules["dt"] * cooling
-    restarts = coolest <= rules["restart_heat"] * classes["heat_capacity"] + _HEAT_TOLERANCE
-    awake = present & ((mechs["shutdown"] == 0) | restarts)
-    charges = np.append(tables.weapons["charges"], 0)[classes["weapon"]]
-    return Possibilities(
-        present=present,
-        awake=awake,
-        able=awake & (mechs["fallen"] <= ticks),
-        walks=(classes["top_speed"] > 0) & ((mechs["legs"] > 0) | (rules["legged_speed"] > 0)),
-        turns=classes["turn_rate"] > 0,
-        jets=classes["jet_acceleration"] > 0,
-        electronics=classes["electronics"] != 0,
-        mounted=classes["weapon"] >= 0,
-        loaded=(charges == 0) | (mechs["charges"] > 0),
-        ready=mechs["cooldown"] <= ticks,
-        contacts=mechs["contacts"][..., :TARGET_CHOICES] != NO_MECH,
-    )
-
-
-def action_masks(engine: BattleEngine) -> NDArray[np.int8]:
-    """The masks of the multi-discrete format, (B, M, MASK_SIZE) int8, a new array.
-
-    0: the choice certainly has no effect in the coming decision, the same as the part's neutral choice, except that the
-    next observation may echo it (`has_target`, `is_target`, `by_...`). 1: it may have an effect, or it is the neutral
-    choice, which is always allowed. Dead mechs, and all mechs in a battle that is over, have only the neutral choices.
-    """
-    can = possibilities(engine)
-    fires = can.fires
-    allowed = {
-        "throttle": can.able & can.walks,
-        "strafe": can.able & can.walks,
-        "jet": can.able & can.jets,
-        "turn": can.able & can.turns,
-        **{mount: fires[..., i] for i, mount in enumerate(MOUNTS)},
-        "vent": can.present,
-        "electronics": can.awake & can.electronics,
-        "display": can.awake,
-    }
-    masks = np.zeros((*can.present.shape, MASK_SIZE), np.int8)
-    for part in PARTS:
-        mask = masks[..., MASK_SLICES[part.name]]
-        if part.name == "target":
-            mask[..., 1:] = can.contacts & fires.any(axis=-1, keepdims=True)
-        else:
-            mask[:] = allowed[part.name][..., None]
-        mask[..., part.neutral] = 1
-    return masks
-
-
-def split_mask(mask: NDArray[np.int8]) -> tuple[NDArray[np.int8], ...]:
-    """Views of a mask, one for each part, as `gymnasium.spaces.MultiDiscrete.sample` takes them.
-
-    `mask` is (..., MASK_SIZE), or (..., n * MASK_SIZE) for a team of n mechs as one agent, with the parts of the first
-    mech before those of the second.
-    """
-    mechs, rest = divmod(mask.shape[-1], MASK_SIZE)
-    if rest or not mechs:
-        raise ValueError(f"mask: expected a last axis of a multiple of {MASK_SIZE}, got shape {mask.shape}")
-    stops = [mech * MASK_SIZE + stop for mech in range(mechs) for stop in _STOPS]
-    return tuple(np.split(mask, stops[:-1], axis=-1))

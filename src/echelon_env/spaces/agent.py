@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,23 @@ from gymnasium.spaces import Dict, Space
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.engine.core import BattleEngine
 from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES, ActionFormat, action_space, read_action, split_mask
-from echelon_env.spaces.observations import ObservationFormat, format_observations, observation_space
+from echelon_env.spaces.actions import (
+    CHOICE_PARTS,
+    ActionFormat,
+    action_space,
+    check_action_format,
+    choice_sizes,
+    read_action,
+)
+from echelon_env.spaces.masks import action_masks, mask_space, split_mask
+from echelon_env.spaces.observations import (
+    ObservationFormat,
+    check_observation_format,
+    format_observations,
+    observation_space,
+)
 
 
 @dataclass(frozen=True)
@@ -33,41 +48,48 @@ class AgentSpaces:
     """None for agents of one mech each, n for a team of n mechs as one agent."""
 
     def __post_init__(self) -> None:
-        _ = self.observation_space, self.action_space  # raise for an unknown format
+        check_observation_format(self.observation)
+        check_action_format(self.action)
         if self.mask_in_observation and not self.masked:
             raise ConfigError(
-                f"mask_in_observation needs action 'multi_discrete': there are no masks for {self.action!r}",
+                f"mask_in_observation needs action {' or '.join(map(repr, CHOICE_PARTS))}: "
+                f"there are no masks for {self.action!r}",
                 "mask_in_observation",
             )
 
     @property
     def masked(self) -> bool:
         """Whether actions have masks."""
-        return self.action == "multi_discrete"
+        return self.action in CHOICE_PARTS
 
     @property
     def observation_space(self) -> Space[Any]:
         """A new space of one agent's observations."""
-        return observation_space(self.observation, self.mechs, self.mask_in_observation)
+        mask = mask_space(self.action, self.mechs) if self.mask_in_observation else None
+        return observation_space(self.observation, self.mechs, mask)
 
     @property
     def action_space(self) -> Space[Any]:
         """A new space of one agent's actions."""
         return action_space(self.action, self.mechs)
 
-    def observe(self, vectors: NDArray[np.float32], masks: NDArray[np.int8] | None) -> Any:
-        """Observations of agents (...) from vectors (..., D), or (..., n, D) of teams, and masks (..., MASK_SIZE).
+    def masks(self, engine: BattleEngine) -> NDArray[np.int8]:
+        """The masks (B, M, K) of all mechs; those of the multi-discrete format if the actions have none."""
+        return action_masks(engine, self.action)
 
-        Masks of a team are those of its mechs, concatenated. Returns views of both.
+    def split_masks(self, masks: NDArray[np.int8]) -> Any:
+        """Views of agents' masks (..., K), or (..., n * K) of teams, as `split_mask` returns them."""
+        return split_mask(masks, self.action, self.mechs)
+
+    def observe(self, vectors: NDArray[np.float32], masks: Any) -> Any:
+        """Observations of agents (...) from vectors (..., D), or (..., n, D) of teams, and masks by `split_masks`.
+
+        Returns views of the vectors and copies of the masks.
         """
         observations = format_observations(self.observation, vectors, self.mechs)
         if not self.mask_in_observation:
             return observations
-        assert masks is not None
-        return {
-            "observation": observations,
-            "action_mask": split_mask(masks.copy()),
-        }  # a copy, as infos hold the same mask
+        return {"observation": observations, "action_mask": deepcopy(masks)}  # infos hold the same mask
 
     def read(self, action: Any, batch: int | None = None, what: str = "action") -> NDArray[np.float32]:
         """Vectors ([B,] [n,] A) of an agent's action, or of the actions of B agents. Raises ValueError."""
@@ -92,10 +114,11 @@ class AgentSpaces:
     def read_rows(self, actions: Any, batch: int, mechs: int) -> NDArray[np.float32]:
         """Vectors (B, M, A) of actions with two leading axes, (B, M, ...). Raises ValueError."""
         if self.action != "dict":
-            width = ACTION_DIM if self.action == "continuous" else len(MULTI_DISCRETE_SIZES)
+            width = ACTION_DIM if self.action == "continuous" else len(choice_sizes(self.action))
+            shape = (batch, mechs) if self.action == "discrete" else (batch, mechs, width)
             actions = np.asarray(actions)
-            if actions.shape != (batch, mechs, width):
-                raise ValueError(f"actions: expected shape {(batch, mechs, width)}, got {actions.shape}")
+            if actions.shape != shape:
+                raise ValueError(f"actions: expected shape {shape}, got {actions.shape}")
             actions = actions.reshape(batch, -1)
         return read_action(self.action, actions, mechs, batch, "actions")
 
@@ -116,8 +139,8 @@ def _stack(actions: Sequence[Any]) -> Any:
     return {name: np.array([action[name] for action in actions]) for name in names}
 
 
-def pick(tree: Any, index: int) -> Any:
-    """Entry `index` of the leading axis of every array in nested dicts and tuples."""
+def pick(tree: Any, index: Any) -> Any:
+    """The part ``array[index]`` of every array in nested dicts and tuples."""
     if isinstance(tree, dict):
         return {name: pick(part, index) for name, part in tree.items()}
     if isinstance(tree, tuple):

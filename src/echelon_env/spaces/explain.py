@@ -18,7 +18,7 @@ from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, NO
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import choose_target
 from echelon_env.layout.actions import ACTION_DIM, COMM_DIM, TARGET_CHOICES, Action
-from echelon_env.spaces.actions import Possibilities, possibilities
+from echelon_env.spaces.masks import Possibilities, possibilities
 
 NOTHING = "nothing"
 

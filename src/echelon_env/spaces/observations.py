@@ -6,12 +6,11 @@ from collections import OrderedDict
 from typing import Any, Literal, get_args
 
 import numpy as np
-from gymnasium.spaces import Box, Dict, MultiBinary, Space, Tuple
+from gymnasium.spaces import Box, Dict, Space
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.layout.observations import STREAMS, Stream, observation_bounds
-from echelon_env.spaces.actions import MULTI_DISCRETE_SIZES
 
 ObservationFormat = Literal["flat", "dict"]
 """``"flat"``: one vector. ``"dict"``: an array for each stream, whose concatenation is the vector."""
@@ -25,7 +24,7 @@ def check_observation_format(observation_format: object) -> None:
 
 
 def observation_space(
-    observation_format: ObservationFormat, mechs: int | None = None, masked: bool = False
+    observation_format: ObservationFormat, mechs: int | None = None, mask: Space[Any] | None = None
 ) -> Space[Any]:
     """The space of one agent's observations.
 
@@ -37,9 +36,9 @@ def observation_space(
     mechs
         None for one mech. For a team of n mechs as one agent: ``"flat"`` concatenates their vectors, (n * D,), and
         ``"dict"`` has a leading axis in every stream, (n, ...).
-    masked
-        Whether the observation also holds the mask of the agent's multi-discrete actions: then it is a Dict of
-        ``"observation"`` and ``"action_mask"``, a Tuple of one MultiBinary for each part of each mech.
+    mask
+        Space of the agent's action mask, if the observation also holds it: then it is a Dict of ``"observation"`` and
+        ``"action_mask"``.
 
     Raises
     ------
@@ -54,9 +53,8 @@ def observation_space(
         space = Box(np.tile(low, mechs or 1), np.tile(high, mechs or 1), dtype=np.float32)
     else:
         space = Dict(OrderedDict((name, _box(stream, low, high, team)) for name, stream in STREAMS.items()))
-    if not masked:
+    if mask is None:
         return space
-    mask = Tuple([MultiBinary(size) for size in MULTI_DISCRETE_SIZES * (mechs or 1)])
     return Dict(OrderedDict([("observation", space), ("action_mask", mask)]))
 
 

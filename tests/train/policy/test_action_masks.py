@@ -12,8 +12,8 @@ from echelon_env.config.scenario import make_config
 from echelon_env.evaluate import BattleNoise
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, class_columns
-from echelon_env.spaces.actions import MASK_SLICES, possibilities
-from echelon_env.spaces.actions import action_masks as engine_masks
+from echelon_env.spaces.masks import MASK_SLICES, possibilities
+from echelon_env.spaces.masks import action_masks as engine_masks
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import build_policy

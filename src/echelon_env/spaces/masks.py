@@ -1,0 +1,186 @@
+"""Masks of choices that certainly have no effect."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.spaces import MultiBinary, Space, Tuple
+from numpy.typing import NDArray
+
+from echelon_env.config.catalog import MOUNTS
+from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.state import NO_MECH
+from echelon_env.layout.actions import TARGET_CHOICES, Action
+from echelon_env.spaces.actions import DISCRETE_CHOICES, MULTI_DISCRETE_SIZES, PARTS, ActionFormat, choice_sizes
+
+MASK_SIZE = sum(MULTI_DISCRETE_SIZES)
+"""Entries of one mech's mask of the multi-discrete format: the parts' choices one after the other."""
+
+MASK_SLICES = {
+    part.name: slice(stop - size, stop)
+    for part, size, stop in zip(PARTS, MULTI_DISCRETE_SIZES, accumulate(MULTI_DISCRETE_SIZES), strict=True)
+}
+"""Each part's slice of the mask, by name."""
+
+
+class Possibilities(NamedTuple):
+    """What mechs may be able to do in the coming decision. False only where it is certain that they cannot."""
+
+    present: NDArray[np.bool_]  # (B, M) alive, in a battle that is not over
+    awake: NDArray[np.bool_]  # (B, M) present, and not shut down for the whole decision
+    able: NDArray[np.bool_]  # (B, M) awake, and not fallen for the whole decision
+    walks: NDArray[np.bool_]  # (B, M) has legs that move it
+    turns: NDArray[np.bool_]  # (B, M) can turn at all
+    jets: NDArray[np.bool_]  # (B, M) has jump jets
+    electronics: NDArray[np.bool_]  # (B, M) carries ECM and ECCM
+    mounted: NDArray[np.bool_]  # (B, M, mounts) has a weapon there
+    loaded: NDArray[np.bool_]  # (B, M, mounts) has charges left or needs none
+    ready: NDArray[np.bool_]  # (B, M, mounts) will have cooled down
+    contacts: NDArray[np.bool_]  # (B, M, TARGET_CHOICES) the contact row is filled
+
+    @property
+    def fires(self) -> NDArray[np.bool_]:
+        """(B, M, mounts): may fire."""
+        return self.able[..., None] & self.mounted & self.loaded & self.ready
+
+
+_HEAT_TOLERANCE = 1e-6
+"""Heat points by which a sum over ticks may differ from the product."""
+
+
+def possibilities(engine: BattleEngine) -> Possibilities:
+    """What the mechs of an engine may be able to do in the coming decision."""
+    mechs, tables = engine.state.mechs, engine.tables
+    rules, classes = tables.rules[0], tables.classes[mechs["mech_class"]]
+    ticks = rules["decision_repeat"]
+    present = (mechs["alive"] != 0) & (engine.state.battles["over"] == 0)[:, None]
+    # An upper bound of the cooling: where a shut-down mech falls and how the terrain changes is not simulated, so
+    # every cooling material counts.
+    cooling = classes["heat_dissipation"] * rules["vent_factor"] + np.maximum(0.0, -tables.materials["heat"]).sum()
+    coolest = mechs["heat"] - ticks * rules["dt"] * cooling
+    restarts = coolest <= rules["restart_heat"] * classes["heat_capacity"] + _HEAT_TOLERANCE
+    awake = present & ((mechs["shutdown"] == 0) | restarts)
+    charges = np.append(tables.weapons["charges"], 0)[classes["weapon"]]
+    return Possibilities(
+        present=present,
+        awake=awake,
+        able=awake & (mechs["fallen"] <= ticks),
+        walks=(classes["top_speed"] > 0) & ((mechs["legs"] > 0) | (rules["legged_speed"] > 0)),
+        turns=classes["turn_rate"] > 0,
+        jets=classes["jet_acceleration"] > 0,
+        electronics=classes["electronics"] != 0,
+        mounted=classes["weapon"] >= 0,
+        loaded=(charges == 0) | (mechs["charges"] > 0),
+        ready=mechs["cooldown"] <= ticks,
+        contacts=mechs["contacts"][..., :TARGET_CHOICES] != NO_MECH,
+    )
+
+
+def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_discrete") -> NDArray[np.int8]:
+    """The masks of all mechs' choices, (B, M, K) int8, a new array.
+
+    ``"multi_discrete"``, and formats without masks: K = MASK_SIZE. 0: the choice certainly has no effect in the coming
+    decision, the same as the part's neutral choice, except that the next observation may echo it (`has_target`,
+    `is_target`, `by_...`). 1: it may have an effect, or it is the neutral choice, which is always allowed. Dead mechs,
+    and all mechs in a battle that is over, have only the neutral choices.
+
+    ``"discrete"``: one entry for each of the K `DISCRETE_CHOICES`. 0: a part of the choice has no effect, so that a
+    simpler choice does the same.
+    """
+    can = possibilities(engine)
+    fires = can.fires
+    allowed = {
+        "throttle": can.able & can.walks,
+        "strafe": can.able & can.walks,
+        "jet": can.able & can.jets,
+        "turn": can.able & can.turns,
+        **{mount: fires[..., i] for i, mount in enumerate(MOUNTS)},
+        "vent": can.present,
+        "electronics": can.awake & can.electronics,
+        "display": can.awake,
+    }
+    masks = np.zeros((*can.present.shape, MASK_SIZE), np.int8)
+    for part in PARTS:
+        mask = masks[..., MASK_SLICES[part.name]]
+        if part.name == "target":
+            mask[..., 1:] = can.contacts & fires.any(axis=-1, keepdims=True)
+        else:
+            mask[:] = allowed[part.name][..., None]
+        mask[..., part.neutral] = 1
+    return _discrete_masks(masks) if action_format == "discrete" else masks
+
+
+_WEAPONS = tuple(Action[mount.upper()] for mount in MOUNTS)
+
+
+def _column(entry: Action, value: float) -> int:
+    """The column of the multi-discrete mask for a value of an entry."""
+    part = next(part for part in PARTS if entry in part.entries)
+    wanted = tuple(value * (other == entry) for other in part.entries)
+    return MASK_SLICES[part.name].start + part.values.index(wanted)
+
+
+def _needed_columns() -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """For each discrete choice the columns of which all, (N, k), and of which any, (N, j), have to be allowed."""
+    all_of, any_of = [], []
+    for choice in DISCRETE_CHOICES.values():
+        columns = {entry: _column(entry, value) for entry, value in choice.items()}
+        all_of.append([column for entry, column in columns.items() if entry not in _WEAPONS])
+        any_of.append([column for entry, column in columns.items() if entry in _WEAPONS])
+    always = _column(Action.THROTTLE, 0.0)
+    return _filled(all_of, always), _filled(any_of, always)
+
+
+def _filled(rows: list[list[int]], always: int) -> NDArray[np.intp]:
+    """The rows as an array, filled up with their first column, or one that is always allowed."""
+    width = max(map(len, rows))
+    return np.array([row + [row[0] if row else always] * (width - len(row)) for row in rows])
+
+
+_ALL_OF, _ANY_OF = _needed_columns()
+
+
+def _discrete_masks(masks: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Masks (..., N) of the discrete choices from those of the multi-discrete format, (..., MASK_SIZE)."""
+    return np.asarray(masks[..., _ALL_OF].all(axis=-1) & masks[..., _ANY_OF].any(axis=-1), np.int8)
+
+
+def mask_space(action_format: ActionFormat, mechs: int | None = None) -> Space[Any]:
+    """The space of an agent's mask: what its action space's `sample` takes, see `split_mask`."""
+    spaces = [MultiBinary(size) for size in choice_sizes(action_format, mechs)]
+    return spaces[0] if action_format == "discrete" and mechs is None else Tuple(spaces)
+
+
+def split_mask(
+    mask: NDArray[np.int8], action_format: ActionFormat = "multi_discrete", mechs: int | None = None
+) -> NDArray[np.int8] | tuple[NDArray[np.int8], ...]:
+    """Views of masks as the action space's `sample` takes them.
+
+    Parameters
+    ----------
+    mask
+        (..., K); for a team of n mechs as one agent (..., n * K), with the parts of the first mech before those of the
+        second.
+    action_format
+        ``"multi_discrete"`` or ``"discrete"``.
+    mechs
+        None for one mech, n for a team of n mechs as one agent.
+
+    Returns
+    -------
+    numpy.ndarray or tuple of numpy.ndarray
+        The mask itself for a discrete action of one mech, otherwise one array for each part.
+
+    Raises
+    ------
+    ValueError
+        If the last axis has another length.
+    """
+    sizes = choice_sizes(action_format, mechs)
+    if mask.shape[-1] != sum(sizes):
+        raise ValueError(f"mask: expected a last axis of {sum(sizes)}, got shape {mask.shape}")
+    if action_format == "discrete" and mechs is None:
+        return mask
+    return tuple(np.split(mask, list(accumulate(sizes))[:-1], axis=-1))
