@@ -26,10 +26,11 @@ def install(session: nox.Session, *packages: str, free: tuple[str, ...] = ()) ->
     session.install("-c", str(constraints), "pytest", *packages)
 
 
-def run_tests(session: nox.Session, name: str, **environment: str) -> None:
+def run_tests(session: nox.Session, name: str, *options: str, **environment: str) -> None:
     """Run one file of tests/interop; a test that hangs has failed. Arguments after ``--`` go to pytest."""
     hanging = ["-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true"]
-    session.run("pytest", "-q", "--durations=5", *hanging, str(TESTS / name), *session.posargs, env=environment)
+    arguments = ["-q", "--durations=5", *hanging, *options, str(TESTS / name), *session.posargs]
+    session.run("pytest", *arguments, env=environment)
 
 
 @nox.session
@@ -44,6 +45,20 @@ def torchrl(session: nox.Session) -> None:
     """TorchRL's PettingZooWrapper and GymWrapper."""
     install(session, ".", "torch", "torchrl")
     run_tests(session, "test_torchrl.py")
+
+
+@nox.session
+def benchmarl(session: nox.Session) -> None:
+    """BenchMARL: MAPPO, IPPO and QMIX on `echelon_env.interop.benchmarl.EchelonTask`."""
+    install(session, ".", "torch", "benchmarl")
+    run_tests(session, "test_benchmarl.py", "-W", "ignore")  # BenchMARL and TorchRL warn of each other
+
+
+@nox.session
+def tianshou(session: nox.Session) -> None:
+    """Tianshou's high-level experiments; they need its extra `eval`."""
+    install(session, ".", "torch", "tianshou[eval]")
+    run_tests(session, "test_tianshou.py", "-W", "ignore")  # Tianshou's own, of pandas and others
 
 
 @nox.session

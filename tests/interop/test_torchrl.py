@@ -1,6 +1,7 @@
 """TorchRL's PettingZooWrapper, by way of examples/torchrl_rollout.py."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,15 @@ import echelon_env
 from echelon_env.interop import NumericInfos
 from echelon_env.spaces import MASK_SIZE, MULTI_DISCRETE_SIZES
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "torchrl_rollout.py"
-_spec = importlib.util.spec_from_file_location("torchrl_rollout", EXAMPLE)
-example = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(example)
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+example, qmix = load("torchrl_rollout"), load("torchrl_qmix")
 
 pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using version")
 
@@ -121,3 +127,13 @@ def test_the_example_runs(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["torchrl_rollout.py", "--decisions=20"])
     example.main()
     assert "blue: rewards" in capsys.readouterr().out
+
+
+def test_qmix_learns(monkeypatch, capsys):
+    """The trivial level wins all battles against a beginner, who does not reach the zone."""
+    monkeypatch.setattr("sys.argv", ["torchrl_qmix.py"])
+    qmix.main()
+    lines = capsys.readouterr().out.splitlines()
+    first, last = (int(re.search(r"won (\d+)%", line).group(1)) for line in (lines[0], lines[-1]))
+    assert first <= 10
+    assert last >= 50  # 84 with this seed on the machine of its first run
