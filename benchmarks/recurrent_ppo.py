@@ -72,8 +72,8 @@ class RecurrentPPO:
         value = self.agent.predict_values(self.next_observation, self.state.vf, self.next_done).flatten()
         ahead, going_on = torch.zeros_like(value), 1.0 - self.next_done
         for step in reversed(range(self.ppo.n_steps)):
-            delta = self.rewards[step] + self.ppo.gamma * value * going_on - self.values[step]
-            self.advantages[step] = ahead = delta + self.ppo.gamma * self.ppo.gae_lambda * going_on * ahead
+            delta = self.rewards[step] + self.ppo.gamma.start * value * going_on - self.values[step]
+            self.advantages[step] = ahead = delta + self.ppo.gamma.start * self.ppo.gae_lambda * going_on * ahead
             value, going_on = self.values[step], 1.0 - self.dones[step]
 
     def train(self) -> None:

@@ -41,7 +41,7 @@ def train_stock(
     """
     out.mkdir(parents=True)
     torch.set_num_threads(1)
-    env = VecNormalize(make_env(config), norm_obs=False, gamma=config.ppo.gamma)
+    env = VecNormalize(make_env(config), norm_obs=False, gamma=config.ppo.gamma.start)
     network: dict[str, Any] = {
         "lstm_hidden_size": config.network.width, "net_arch": [config.network.head],
         "log_std_init": math.log(config.network.initial_std), "activation_fn": torch.nn.ReLU,
@@ -54,7 +54,7 @@ def train_stock(
             "enable_critic_lstm": False,
         }
     model = RecurrentPPO(
-        "MlpLstmPolicy", env, gamma=config.ppo.gamma, gae_lambda=config.ppo.gae_lambda, policy_kwargs=network,
+        "MlpLstmPolicy", env, gamma=config.ppo.gamma.start, gae_lambda=config.ppo.gae_lambda, policy_kwargs=network,
         seed=config.seed, device="cpu", **SETTINGS | (changes or {}),
     )  # fmt: skip
     model.set_logger(Logger(str(out), [JSONOutputFormat(str(out / METRICS_FILE))]))

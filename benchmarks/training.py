@@ -196,7 +196,7 @@ def stock(rollout: Rollout) -> Learner:
     replay, config = Replay(rollout), rollout.config.ppo
     settings = {
         "n_steps": config.n_steps, "batch_size": config.batch_size, "n_epochs": config.n_epochs,
-        "learning_rate": config.learning_rate, "gamma": config.gamma, "gae_lambda": config.gae_lambda,
+        "learning_rate": config.learning_rate, "gamma": config.gamma.start, "gae_lambda": config.gae_lambda,
         "clip_range": config.clip_range, "ent_coef": config.ent_coef.start, "vf_coef": config.vf_coef,
         "max_grad_norm": config.max_grad_norm, "seed": rollout.config.seed,
     }  # fmt: skip

@@ -80,6 +80,7 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "Next:",
             f"  tensorboard --logdir {out}",
             f"  echelon evaluate {out} --opponent novice --battles 200 --seed 7",
-            "  echelon train skirmish",
+            "  echelon imitate skirmish",
+            "  echelon train skirmish --init runs/imitate-skirmish",
         ]
     )

@@ -49,7 +49,7 @@ class PPOConfig:
     critic_lr_scale: float = quantity(
         1.0, "x learning_rate", 0, 1e3, help="factor for parameters that only the critic uses"
     )
-    gamma: float = quantity(0.99, "per decision", 0, 1, help="discount factor")
+    gamma: Schedule = schedule(0.99, 0, 1, help="discount factor, per decision")
     gae_lambda: float = quantity(0.95, "", 0, 1, help="lambda of generalised advantage estimation")
     clip_range: Schedule = schedule(0.2, 1e-9, 10, help="clip range of the probability ratio")
     clip_range_vf: Schedule | None = schedule(
@@ -68,7 +68,7 @@ class PPOConfig:
             "help": "probability ratios that are clipped: one for the whole action, or one for each of its blocks",
         },
     )
-    motion_ent_scale: float = quantity(1.0, "x ent_coef", 0, 1e3, help="factor for the entropy of motion")
+    motion_ent_scale: Schedule = schedule(1.0, 0, 1e3, help="factor of ent_coef for the entropy of motion")
     kickstart_coef: Schedule = schedule(
         0.0, 0, 1e3, help="weight of the cross-entropy to the teacher's actions, see --teacher"
     )

@@ -66,7 +66,7 @@ class EchelonRecurrentPPO(SafetensorsSaving, ChunkCollector):
     vf_coef, clip_range_vf
         With `normalize_returns` they apply to normalised returns: the critic's loss is in units of the returns'
         variance, the clip range in standard deviations.
-    learning_rate, clip_range, clip_range_vf, ent_coef
+    learning_rate, clip_range, clip_range_vf, ent_coef, motion_ent_scale, gamma
         A number, a `Schedule`, or a function of the remaining share of the run.
     target_kl
         None or 0: no early stopping of updates.

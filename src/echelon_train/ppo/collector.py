@@ -172,7 +172,13 @@ class ChunkCollector(RecurrentPPO):  # type: ignore[misc]
         """Compute the rollout's advantages and returns from its rewards and values."""
         buffer = self.rollout_buffer
         buffer.advantages[:], buffer.returns[:] = advantages_and_returns(
-            buffer.rewards, buffer.values, last_values, buffer.dones, buffer.bootstraps, self.gamma, self.gae_lambda
+            buffer.rewards,
+            buffer.values,
+            last_values,
+            buffer.dones,
+            buffer.bootstraps,
+            self._current("gamma"),
+            self.gae_lambda,
         )
 
     def _values(self, observations: Observations, states: RNNStates, starts: Tensor) -> Tensor:

@@ -105,7 +105,7 @@ def test_a_late_reward_after_a_death_reaches_the_last_live_action():
 
 
 def test_schedules_are_evaluated_in_each_update():
-    seen = []
+    seen, discounts, scales = [], [], []
     model = make_model(
         RandomVecEnv(4),
         batch_size=64,
@@ -113,12 +113,16 @@ def test_schedules_are_evaluated_in_each_update():
         learning_rate=Schedule.parse("linear:1e-3:1e-4", ""),
         ent_coef=Schedule.parse("cosine:0.05:0.01", ""),
         clip_range=lambda left: 0.1 + 0.2 * left,
+        gamma=Schedule.parse("linear:0.9:0.5", ""),
+        motion_ent_scale=Schedule.parse("linear:1:5", ""),
         critic_lr_scale=3.0,
     )
     original = model.train
 
     def train():
+        discounts.append(last_discount(model.rollout_buffer))
         original()
+        scales.append(model._current("motion_ent_scale"))
         logged = model.logger.name_to_value
         rates = [group["lr"] for group in model.policy.optimizer.param_groups]
         seen.append((*rates, logged["train/ent_coef"], logged["train/clip_range"]))
@@ -132,6 +136,15 @@ def test_schedules_are_evaluated_in_each_update():
         assert entropy == pytest.approx(0.03 + 0.02 * math.cos(math.pi * done))
         assert clip == pytest.approx(0.3 - 0.2 * done)
     assert len(seen) == 4
+    assert discounts == pytest.approx([0.9, 0.8, 0.7, 0.6], rel=1e-3)  # of the start of each rollout
+    assert scales == pytest.approx([2, 3, 4, 5])
+
+
+def last_discount(buffer):
+    """The discount with which a rollout's last step enters the advantages of the step before."""
+    advantages, values = buffer.advantages[-2:].double(), buffer.values[-2:].double()
+    discounted = advantages[0] - buffer.rewards[-2] + values[0]  # gamma * (value + lambda * advantage) of the last step
+    return float((discounted / (values[1] + 0.95 * advantages[1]))[~buffer.dones[-2]].median())
 
 
 def test_critic_lr_scale_applies_to_the_critics_parameters_only():

@@ -50,10 +50,10 @@ def test_recomputing_equals_a_loop_over_the_rollout():
                 torch.testing.assert_close(buffer.states[2][(step + 1) // 4], hidden)
     torch.testing.assert_close(buffer.values, expected[:-1], rtol=1e-5, atol=1e-5)
     after = torch.where(buffer.dones, buffer.bootstraps, expected[1:])
-    errors = buffer.rewards + model.gamma * after - buffer.values
+    errors = buffer.rewards + model._current("gamma") * after - buffer.values
     last_gae, advantages = torch.zeros(3), []
     for step in reversed(range(16)):
-        last_gae = errors[step] + model.gamma * model.gae_lambda * ~buffer.dones[step] * last_gae
+        last_gae = errors[step] + model._current("gamma") * model.gae_lambda * ~buffer.dones[step] * last_gae
         advantages.append(last_gae)
     torch.testing.assert_close(buffer.advantages, torch.stack(advantages[::-1]), rtol=1e-4, atol=1e-5)
 

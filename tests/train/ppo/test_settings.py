@@ -24,7 +24,7 @@ from train.small import small_run
         ("batch_size", 6),
         ("batch_size", 68),
         ("burn_in", 4),
-        ("gamma", float("nan")),
+        ("gae_lambda", float("nan")),
         ("target_kl", -1.0),
         ("clip_range_vf", 0.0),
         ("normalize_advantage", "by_group"),

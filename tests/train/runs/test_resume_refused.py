@@ -119,7 +119,7 @@ REFUSED = {
     "network": (edit_config(lambda c: c["network"].update(width=16)), "network.width was 8 .* and is 16 in run.json"),
     "battle": (edit_config(lambda c: c["battle"].update(max_steps=13)), "battle.max_steps was 12"),
     "scenario": (edit_config(lambda c: c["battle"].update(blue=["light"], red=["light"])), "battle.blue was"),
-    "rate": (edit_config(lambda c: c["ppo"].update(gamma=0.5)), "ppo.gamma was 0.99 .* and is 0.5"),
+    "rate": (edit_config(lambda c: c["ppo"].update(gae_lambda=0.5)), "ppo.gae_lambda was 0.95 .* and is 0.5"),
     "old name": (edit_config(lambda c: c["ppo"].update(rollout_steps=32)), "it is now 'ppo.n_steps'"),
     "no config": (lambda run: (run / "run.json").write_text("{}"), "holds no configuration"),
     "run.json": (lambda run: (run / "run.json").write_text('{"config": {}, "resumed": 3}'), "."),
