@@ -275,13 +275,13 @@ def _in_a_process(name: str, seed: int, out: Path) -> int:
 
 
 def results(out: Path) -> dict[str, list[dict[str, Any]]]:
-    """The stored results, by experiment and seed, without their configurations."""
+    """The stored results, by experiment and seed."""
     found = {}
     for name, experiment in EXPERIMENTS.items():
         files = [folder(out, name, seed) / RESULT_FILE for seed in experiment.seeds]
         made = [json.loads(file.read_text()) for file in files if file.exists()]
         if made:
-            found[name] = [{key: each[key] for key in each if key != "config"} for each in made]
+            found[name] = made
     return found
 
 

@@ -2,6 +2,7 @@
 
 FOLDER is the ``--out`` of `benchmarks.learning`. The results of its runs are added to benchmarks/learning.json. The
 page's tables and pictures are made from that file and benchmarks/memory_task.json, also without an argument.
+``--keep NAME=RUN ...`` adds the configs and curves of further runs to benchmarks/runs.json.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from benchmarks import memory_task
 from benchmarks.learning import EXPERIMENTS, folder, results, table
 from benchmarks.machine import ROOT
 from echelon_env.storage.atomic import write_bytes, write_json
-from echelon_train.runs.folder import METRICS_FILE, read_metrics
+from echelon_train.config.files import load_run_config
+from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, read_metrics
 from echelon_train.runs.plots import save_comparison
 
 PAGE = ROOT / "docs" / "learning.md"
 KEPT = ROOT / "benchmarks" / "learning.json"
+RUNS = ROOT / "benchmarks" / "runs.json"
 MEMORY_TASK = "memory-task"
 """What the page calls `benchmarks.memory_task`."""
 MARKED = re.compile(r"(<!-- learning: ([\w. -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -79,10 +82,42 @@ def filled(text: str, found: Mapping[str, Any]) -> str:
 
 def curve(run: Path, result: Mapping[str, Any]) -> list[list[float]]:
     """Some points of a run's training win rate: (minutes, share), the time being shared out among the decisions."""
-    points = [(line[STEPS], line[WIN_RATE]) for line in read_metrics(run) if WIN_RATE in line]
-    kept = np.unique(np.linspace(0, len(points) - 1, min(POINTS, len(points))).astype(int))
     a_step = result["seconds"] / 60 / result["steps"]
-    return [[round(points[i][0] * a_step, 3), round(points[i][1], 3)] for i in kept]
+    return [[round(steps * a_step, 3), share] for steps, share in points(run)]
+
+
+def points(run: Path) -> list[tuple[int, float]]:
+    """Some points of a run's training win rate: (decisions, share)."""
+    found = [(line[STEPS], round(line[WIN_RATE], 3)) for line in read_metrics(run) if WIN_RATE in line]
+    return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(POINTS, len(found))).astype(int))]
+
+
+def keep(runs: Mapping[str, Path]) -> None:
+    """Add the configs and the curves of runs by name to `RUNS`."""
+    kept = json.loads(RUNS.read_text()) if RUNS.exists() else {}
+    for name, run in runs.items():
+        minutes = max(line.get("time/cpu_minutes", 0.0) for line in read_metrics(run))
+        record = json.loads((run / RUN_FILE).read_text())
+        kept[name] = {
+            "git_commit": record["git_commit"], "cpu_minutes": round(minutes, 1),
+            "config": settings(record["config"]), "decisions_and_win_rate": points(run),
+        }  # fmt: skip
+    lines = [f"{json.dumps(name)}: {json.dumps(run)}" for name, run in sorted(kept.items())]
+    write_bytes(RUNS, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run that differ from the shipped config `quickstart`, by their keys with dots."""
+    default = flattened(load_run_config("quickstart").to_dict())
+    return {key: value for key, value in flattened(config).items() if default.get(key, "") != value}
+
+
+def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested dicts as one dict by keys with dots."""
+    flat: dict[str, Any] = {}
+    for name, value in tree.items():
+        flat |= flattened(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+    return flat
 
 
 def draw(found: Mapping[str, Any]) -> None:
@@ -112,6 +147,7 @@ def merged(kept: Mapping[str, Any], out: Path) -> dict[str, Any]:
         earlier = found.setdefault(name, {})
         for one in runs:
             run = folder(out, name, one["seed"])
+            one["config"] = settings(one["config"])
             if (run / METRICS_FILE).exists():
                 one["curve"] = curve(run, one)
             else:
@@ -124,7 +160,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Write the page, and with a folder the kept results and the pictures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning_page", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="of the runs' folders")
+    parser.add_argument("--keep", nargs="+", default=[], metavar="NAME=RUN", help="keep these runs' configs and curves")
     options = parser.parse_args(arguments)
+    if options.keep:
+        keep({name: Path(run) for name, _, run in (each.partition("=") for each in options.keep)})
     kept = json.loads(KEPT.read_text())
     if options.folder is not None:
         if not results(options.folder):

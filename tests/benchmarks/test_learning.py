@@ -57,6 +57,13 @@ def test_a_run_of_the_command_line_is_judged(tmp_path, monkeypatch):
     (result,) = learning.results(tmp_path)["tiny"]
     assert result["steps"] >= 128
     assert result["seconds"] > 0
+    monkeypatch.setattr(learning_page, "RUNS", tmp_path / "runs.json")
+    for name in ("second", "first"):
+        learning_page.keep({name: out})
+    kept = json.loads(learning_page.RUNS.read_text())
+    assert [*kept] == ["first", "second"]
+    assert kept["first"]["config"]["battle.max_steps"] == 8
+    assert kept["first"]["decisions_and_win_rate"][-1][0] == result["steps"]
 
 
 def test_a_run_that_was_stopped_from_outside_has_no_result(tmp_path, monkeypatch):
@@ -75,10 +82,12 @@ def test_results_are_added_to_those_kept(tmp_path):
     for name, wins in (("duel", 0.7), ("duel-flat", 0.8)):
         run = learning.folder(tmp_path, name, 1)
         run.mkdir()
-        (run / learning.RESULT_FILE).write_text(json.dumps({"seed": 1, "wins": wins, "config": {}}))
+        config = load_run_config("quickstart", {"ppo.gamma": "0.5"}).to_dict()
+        (run / learning.RESULT_FILE).write_text(json.dumps({"seed": 1, "wins": wins, "config": config}))
+    changed = {"config": {"ppo.gamma.start": 0.5, "ppo.gamma.end": 0.5}}
     assert learning_page.merged(kept, tmp_path) == {
-        "duel": [{"seed": 1, "wins": 0.7, "curve": [[0, 0.2]]}, {"seed": 2, "wins": 0.6, "curve": []}],
-        "duel-flat": [{"seed": 1, "wins": 0.8, "curve": []}],
+        "duel": [{"seed": 1, "wins": 0.7, "curve": [[0, 0.2]], **changed}, {"seed": 2, "wins": 0.6, "curve": []}],
+        "duel-flat": [{"seed": 1, "wins": 0.8, "curve": [], **changed}],
     }
 
 
