@@ -74,14 +74,14 @@ def rllib(session: nox.Session) -> None:
 def gymnasium_min(session: nox.Session) -> None:
     """The oldest version of every dependency that pyproject.toml admits."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    session.install("pytest", ".", *(requirement.replace(">=", "==") for requirement in declared))
+    session.install("pytest", ".[render]", *(requirement.replace(">=", "==") for requirement in declared))
     run_tests(session, "test_versions.py")
 
 
 @nox.session
 def latest(session: nox.Session) -> None:
     """The newest version of every dependency."""
-    session.install("--upgrade", "--upgrade-strategy", "eager", "pytest", ".")
+    session.install("--upgrade", "--upgrade-strategy", "eager", "pytest", ".[render]")
     run_tests(session, "test_versions.py")
 
 

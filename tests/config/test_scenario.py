@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -174,6 +175,30 @@ def test_the_line_of_an_error_in_a_long_file_is_found_in_linear_time(write):
     path = write('description = "x"\n' + array + "# a comment\n" * 30_000 + "[terrain]\nsise = 3\n")
     with pytest.raises(ConfigError, match=r"mine\.toml:60005: unknown config key 'terrain\.sise'"):
         make_config(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "blue = [ # ]\n" + '"heavy", "heavy",' * 600 + "\n" + '"heavy",\n' * 1_200 + "]\n[terrain]\nsise = 3\n",
+        "a." * 20_000 + "b = 1",
+        '"\\"".' * 20_000 + "b = 1",
+    ],
+    ids=["a bracket in a comment", "a long key", "a long key in quotes"],
+)
+def test_a_file_that_is_slow_to_parse_is_read_in_linear_time(write, monkeypatch, text):
+    parsed = []
+    stock = tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(len(text)) or stock(text))
+    with pytest.raises(ConfigError):
+        make_config(write('description = "x"\n' + text))
+    assert sum(parsed) < 20 * (len(text) + 1000)
+
+
+def test_an_error_in_an_entry_of_the_catalogue_names_it_and_its_line(write):
+    text = 'description = "x"\n[catalog.weapons.gauss]\ndamage = 3\n[catalog.weapons.laser]\ndamage = -1\n'
+    with pytest.raises(ConfigError, match=r"mine\.toml:5: config key 'catalog\.weapons\.laser\.damage'"):
+        make_config(write(text))
 
 
 def test_banned_weapons_are_on_no_mount():

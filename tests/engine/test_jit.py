@@ -135,6 +135,11 @@ def test_a_directory_that_others_can_write_or_own_is_not_used(script, tmp_path):
     directory.chmod(0o770)
     assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
     directory.chmod(0o700)
+    cache.chmod(0o777)  # another user could put a directory of the same name there, after the check
+    assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
+    cache.chmod(0o1777)
+    assert str(cache) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout
+    cache.chmod(0o755)
     moved = directory.rename(tmp_path / "moved")
     directory.symlink_to(moved)
     assert str(home) in script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME=str(home)).stdout

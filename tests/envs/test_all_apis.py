@@ -310,7 +310,7 @@ def test_a_reset_takes_the_seed_of_a_map_and_refuses_other_options(make, maps):
     assert len(seeds) > 2
     for options, message in (
         ({"map_sed": 1}, "options: unknown key 'map_sed'; did you mean 'map_seed'"),
-        ({"map_seed": -1}, "seed: expected an integer"),
+        ({"map_seed": -1}, "map_seed: expected an integer"),
     ):
         with pytest.raises(ValueError, match=message):
             environment.reset(options=options)

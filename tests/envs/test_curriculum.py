@@ -146,12 +146,16 @@ def test_a_seed_restarts_the_battles_and_not_the_progress():
 
 
 @pytest.mark.parametrize("make", [CurriculumEnv, CurriculumParallelEnv])
-def test_a_bad_seed_changes_nothing(make):
+def test_a_bad_seed_or_option_changes_nothing(make):
     env, twin = make(DUELS), make(DUELS)
     for one in (env, twin):
         one.reset(seed=3)
     with pytest.raises(ValueError, match="seed: expected an integer"):
         env.reset(seed=-1)
+    with pytest.raises(ValueError, match="options: unknown key 'map_sed'"):
+        env.reset(seed=5, options={"map_sed": 1})
+    with pytest.raises(ValueError, match="map_seed: expected an integer"):
+        env.reset(seed=5, options={"map_seed": -1})
     np.testing.assert_equal(env.reset()[0], twin.reset()[0])
 
 

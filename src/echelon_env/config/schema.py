@@ -75,10 +75,10 @@ def check_integer(name: str, value: Any, minimum: int = 1) -> int:
     return int(value)
 
 
-def check_seed(seed: Any) -> int:
-    """A seed as an int. Raises ValueError unless it is an integer in [0, 2**64)."""
+def check_seed(seed: Any, name: str = "seed") -> int:
+    """A seed as an int. Raises ValueError, with its name, unless it is an integer in [0, 2**64)."""
     if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
-        raise ValueError(f"seed: expected an integer in [0, 2**64), got {seed!r}")
+        raise ValueError(f"{name}: expected an integer in [0, 2**64), got {seed!r}")
     return int(seed)
 
 
@@ -117,7 +117,12 @@ def _override_entries(entries: tuple[Any, ...], overrides: Mapping[str, Any], pa
             )
         if not isinstance(fields, Mapping):
             raise ConfigError(f"config key {path + name!r}: expected a mapping, got {fields!r}", path + name)
-    return tuple(override(entry, overrides.get(entry.name, {}), f"{path}{entry.name}.") for entry in entries)
+    changed = []
+    for entry in entries:
+        own = f"{path}{entry.name}."
+        changed.append(override(entry, overrides.get(entry.name, {}), own))
+        check_fields(changed[-1], own)  # here the path has the entry's name instead of its index
+    return tuple(changed)
 
 
 def build(cls: type[Any], data: Any, path: str) -> Any:

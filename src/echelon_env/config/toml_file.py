@@ -19,8 +19,11 @@ MAX_BYTES = 1 << 20
 MAX_KEY_PARTS = 32
 """`tomllib` takes quadratic time for the parts of a dotted key."""
 
-_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY_PARTS}}}")
+
+REPARSED = 10
+"""Most times that a document is parsed again to find the line of an error."""
 
 T = TypeVar("T")
 
@@ -101,22 +104,23 @@ def _statements(text: str) -> Iterator[tuple[int, bool, dict[str, Any]]]:
     """Each statement of a valid document: its line, whether it begins a table, and its data as a document of its own.
 
     Statements end where their lines can be parsed. To take linear time, long ones are only tried where their brackets
-    are balanced, and the rest of the document is left out after many failures.
+    are balanced, and the rest of the document is left out when `REPARSED` times its length has been tried.
     """
     lines: list[str] = []
-    depth, quotes, failures = 0, 0, 0
+    depth, quotes, left = 0, 0, REPARSED * (len(text) + 1000)
     for number, line in enumerate(text.split("\n"), 1):
         lines.append(line)
         depth += line.count("[") - line.count("]")
         quotes += line.count('"""') + line.count("'''")
         if len(lines) > 8 and (depth or quotes % 2):
             continue
+        statement = "\n".join(lines) + "\n"
+        left -= len(statement)
+        if left < 0:
+            return
         try:
-            data = tomllib.loads("\n".join(lines) + "\n")
+            data = tomllib.loads(statement)
         except tomllib.TOMLDecodeError:
-            failures += 1
-            if failures > 1_000:
-                return
             continue
         if data:
             yield number - len(lines) + 1, lines[0].lstrip().startswith("["), data

@@ -172,8 +172,8 @@ def _constant(value: Any) -> str:
 def cache_directory(function: Callable[..., Any]) -> Path | None:
     """Directory of an entry point's machine code, or None if none can be written.
 
-    It lies in ``$ECHELON_CACHE_DIR`` or the user's cache. It belongs to this user, and nobody else can write it:
-    machine code that another one has left there would be run.
+    It lies in ``$ECHELON_CACHE_DIR`` or the user's cache. It belongs to this user, and nobody else can write it or
+    replace it: machine code that another one has left there would be run.
     """
     candidates = [os.environ.get("ECHELON_CACHE_DIR"), platformdirs.user_cache_dir("echelon_env")]
     for candidate in candidates:
@@ -183,6 +183,7 @@ def cache_directory(function: Callable[..., Any]) -> Path | None:
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
             directory.mkdir(mode=0o700, exist_ok=True)
+            directory = directory.parent.resolve(strict=True) / directory.name
             if _is_private(directory):
                 with tempfile.TemporaryFile(dir=directory):
                     return directory
@@ -192,11 +193,21 @@ def cache_directory(function: Callable[..., Any]) -> Path | None:
 
 
 def _is_private(directory: Path) -> bool:
-    """Whether a directory, no link, belongs to this user, and nobody else can write it."""
+    """Whether a directory, no link, belongs to this user, and nobody else can write it or rename one of its parents."""
     if not hasattr(os, "getuid"):
         return True
     found = directory.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+    return own and not any(_others_can_rename_in(parent.lstat()) for parent in directory.parents)
+
+
+def _others_can_rename_in(found: os.stat_result) -> bool:
+    """Whether another user than root can rename entries of a directory: its owner, its group or everybody."""
+    if found.st_uid not in (0, os.getuid()):
+        return True
+    if found.st_mode & stat.S_ISVTX:
+        return False
+    return bool(found.st_mode & 0o002 or (found.st_mode & 0o020 and found.st_gid not in (0, os.getgid())))
 
 
 @functools.cache

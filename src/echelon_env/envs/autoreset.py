@@ -138,7 +138,7 @@ class AutoresetBattles:
         """
         chosen = check_options(options, ("map_seed", "reset_mask"))
         mask = _check_mask(chosen.get("reset_mask"), len(self._all))
-        map_seeds = _read_seeds(chosen.get("map_seed"), len(mask), step=0)
+        map_seeds = _read_seeds(chosen.get("map_seed"), len(mask), step=0, name="map_seed")
         if not self.was_reset and not mask.all():
             raise ResetNeeded("reset_mask: the first reset must start every battle")
         given_seeds = _read_seeds(seed, len(mask))
@@ -310,6 +310,15 @@ def _check_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     return by_name[mode]
 
 
+def check_battle_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options of a reset of one battle, with ``"map_seed"`` only. Raises ValueError."""
+    given = {key: each for key, each in (options or {}).items() if key != "options"}  # PettingZoo's tests pass it
+    checked = dict(check_options(given, ("map_seed",)))
+    if checked.get("map_seed") is not None:
+        checked["map_seed"] = check_seed(checked["map_seed"], "map_seed")
+    return checked
+
+
 def check_options(options: Mapping[str, Any] | None, allowed: Sequence[str]) -> Mapping[str, Any]:
     """The options of a reset. Raises ValueError for an unknown one, with the nearest valid name."""
     for name in options or {}:
@@ -327,14 +336,14 @@ def _check_mask(mask: Any, count: int) -> Flags:
     return array
 
 
-def _read_seeds(seed: Any, count: int, step: int = 1) -> Sequence[int | None]:
+def _read_seeds(seed: Any, count: int, step: int = 1, name: str = "seed") -> Sequence[int | None]:
     """One seed for each sub-environment, or None where none is given. Those from an integer differ by `step`."""
     if seed is None:
         return [None] * count
     if isinstance(seed, (Sequence, np.ndarray)) and not isinstance(seed, str):
-        seeds = [None if one is None else check_seed(one) for one in seed]
+        seeds = [None if one is None else check_seed(one, name) for one in seed]
         if len(seeds) != count:
-            raise ValueError(f"seed: expected {count} seeds, got {len(seeds)}")
+            raise ValueError(f"{name}: expected {count} seeds, got {len(seeds)}")
         return seeds
-    first = check_seed(seed)
-    return [check_seed(first + step * index) for index in range(count)]
+    first = check_seed(seed, name)
+    return [check_seed(first + step * index, name) for index in range(count)]

@@ -16,6 +16,7 @@ from echelon_env.config.curriculum import CurriculumLike, Progress, make_curricu
 from echelon_env.config.opponent import Opponents
 from echelon_env.config.schema import ConfigError, check_seed
 from echelon_env.engine.state import BLUE, RED
+from echelon_env.envs.autoreset import check_battle_options
 from echelon_env.envs.controlled import check_arguments
 from echelon_env.envs.parallel import BattleParallelEnv, Infos
 from echelon_env.envs.single import BattleEnv
@@ -84,8 +85,8 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
 
     `progress` records the episodes that `step` completes: as won if the info's ``outcome`` is 1, else as not won. Not
     won includes draws, and the death of a pilot while the battle is not over. An episode that `reset` abandons, for
-    example after a TimeLimit wrapper, is not recorded. The infos of `reset` and of an episode's last step hold
-    ``stage`` (index) and ``scenario`` (name) of the current battle.
+    example after a TimeLimit wrapper, is not recorded. Infos hold ``stage`` (index) and ``scenario`` (name) of the
+    current battle.
 
     All other attributes and methods of `BattleEnv`, such as `config`, `action_masks`, `explain_action` and
     `describe_observation`, are those of the current battle.
@@ -137,6 +138,7 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
         if seed is not None:
             seed = check_seed(seed)
         super().reset(seed=seed)
+        options = check_battle_options(options)
         stage_seed = self._enter_stage(seed)
         observation, info = self.env.reset(seed=stage_seed, options=options)
         return observation, info | self._stage_info
@@ -217,6 +219,7 @@ class CurriculumParallelEnv(
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict[str, Any], Infos]:
         """Start a battle of the current stage. A seed determines the sequence of battles in every stage."""
+        options = check_battle_options(options)
         stage_seed = self._enter_stage(seed)
         observations, infos = self.env.reset(seed=stage_seed, options=options)
         return observations, {agent: info | self._stage_info for agent, info in infos.items()}

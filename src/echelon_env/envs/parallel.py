@@ -20,7 +20,7 @@ from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
-from echelon_env.envs.autoreset import AutoresetBattles, check_max_cycles, check_options
+from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options, check_max_cycles
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
 from echelon_env.render.screen import RENDER_FPS, RENDER_MODES, Screen, check_render_mode
@@ -148,10 +148,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
 
         Raises ValueError for a seed that is not an integer in [0, 2**64), and for other options. Nothing changes then.
         """
-        options = {
-            key: value for key, value in (options or {}).items() if key != "options"
-        }  # PettingZoo's tests pass it
-        check_options(options, ("map_seed",))
+        options = check_battle_options(options)
         if seed is not None:
             seed = check_seed(seed)
         vectors, report = self._battles.reset(seed, np.random.default_rng(), options)

@@ -16,7 +16,7 @@ from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, check_seed, nearest_name
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.state import BLUE
-from echelon_env.envs.autoreset import AutoresetBattles, check_options
+from echelon_env.envs.autoreset import AutoresetBattles, check_battle_options
 from echelon_env.envs.controlled import ControlledBattles, check_arguments
 from echelon_env.envs.infos import INFO_NAMES, Report, agent_infos
 from echelon_env.opponents import PolicyLike
@@ -162,7 +162,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
 
         Raises ValueError for a seed that is not an integer in [0, 2**64), and for other options. Nothing changes then.
         """
-        check_options(options, ("map_seed",))
+        options = check_battle_options(options)
         if seed is not None:
             seed = check_seed(seed)
         super().reset(seed=seed)

@@ -27,7 +27,7 @@ import torch
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import ConfigError, build, to_plain
-from echelon_env.storage.atomic import new_folder, write_bytes, write_json
+from echelon_env.storage.atomic import free_path, new_folder, write_bytes, write_json
 from echelon_train.checkpoints.provenance import (
     action_layout_hash,
     git_commit,
@@ -138,15 +138,19 @@ def save_in_run(run: Path, checkpoint: Checkpoint, training: TrainingState | Non
     """Write a checkpoint of a run and make it the run's last. Returns its folder.
 
     If the run's last checkpoint has the same number of steps, it is kept. Otherwise its training state is deleted
-    afterwards, and what a killed process has left. No other file is touched. Raises like `save_checkpoint`, and
-    CheckpointError for a damaged ``last.json``.
+    afterwards, and what a killed process has left. What else has the new checkpoint's name gets another one; no other
+    file is touched. Raises like `save_checkpoint`, and CheckpointError for a damaged ``last.json``.
     """
     folder = run / "checkpoints" / checkpoint_name(checkpoint.steps)
     last = _named_checkpoint(run / LAST_FILE) if (run / LAST_FILE).exists() else None
     if last == folder:
         return folder
-    if folder.exists():  # the run was killed before it wrote last.json; it may have continued differently
+    if (
+        folder / JSON_FILE
+    ).is_file():  # the run was killed before it wrote last.json; it may have continued differently
         shutil.rmtree(folder)
+    elif folder.exists() or folder.is_symlink():
+        folder.rename(free_path(folder.with_name(f"{folder.name}.foreign")))
     save_checkpoint(folder, checkpoint, training)
     write_json(run / LAST_FILE, {"checkpoint": folder.name})
     if last:

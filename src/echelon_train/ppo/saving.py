@@ -169,11 +169,15 @@ class SafetensorsSaving(RecurrentPPO):  # type: ignore[misc]
         super().set_parameters(load_path_or_dict, exact_match, device)
 
 
+MAX_NUMBERS = 2**22
+"""Of an observation and an action, that a file without so many weights may declare."""
+
+
 def _check_spaces(file: Path, model: SafetensorsSaving, weights: Mapping[str, torch.Tensor]) -> None:
     """Raise CheckpointError for spaces that would need much more memory than the file has."""
     inputs, outputs = spaces.flatdim(model.observation_space), spaces.flatdim(model.action_space)
     numbers = sum(tensor.numel() for tensor in weights.values())
-    if inputs + outputs > numbers:
+    if inputs + outputs > max(numbers, MAX_NUMBERS):  # extractors that pool have fewer weights than inputs
         raise CheckpointError(f"{file}: spaces of {inputs} and {outputs} numbers do not fit {numbers} weights")
 
 

@@ -53,8 +53,12 @@ def load_start(config: TrainConfig) -> Start:
     return Start(checkpoint.policy, ({"init": config.init, **_facts(folder, checkpoint)}, *earlier), policies)
 
 
-def named_policies(config: TrainConfig) -> dict[str, Mapping[str, Any]]:
-    """The facts of the opponents and the teacher that are policies. Raises CheckpointError as `load_start` does."""
+def named_policies(config: TrainConfig, missing: bool = False) -> dict[str, Mapping[str, Any]]:
+    """The facts of the opponents and the teacher that are policies. Raises CheckpointError as `load_start` does.
+
+    If some may be `missing`, they are left out: a resumed run may no longer need those of a curriculum's earlier
+    stages, and one that it needs is loaded later.
+    """
     stages = () if config.curriculum is None else config.curriculum.opponents
     mixtures = [config.opponent, config.evaluation_opponents, *stages]
     named = [("opponent", each) for mixture in mixtures for each in mixture.members]
@@ -67,7 +71,8 @@ def named_policies(config: TrainConfig) -> dict[str, Mapping[str, Any]]:
                 folder = find_policy(each.path).resolve()
                 found[each.name] = _facts(folder, load_checkpoint(folder))
             except TrainError as error:
-                raise CheckpointError(f"{role}: {error}") from error
+                if not missing:
+                    raise CheckpointError(f"{role}: {error}") from error
     return found
 
 

@@ -138,17 +138,19 @@ def record_resume(
     steps: int,
     wandb: str | None = None,
     start: Mapping[str, Any] = MappingProxyType({}),
+    policies: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> None:
     """Record in a run's folder that the run is resumed from `steps` samples, with the time, the machine and versions.
 
-    The configuration, the project `wandb` and the facts of `start` replace the old ones. Raises RunFolderError,
-    OSError.
+    The configuration, the project `wandb` and the facts of `start` replace the old ones; the `policies` that it plays
+    against from now on are kept with the time. Raises RunFolderError, OSError.
     """
     document = _read_document(path)
     document["config"] = config.to_dict()
     document["wandb"] = wandb
     document |= start
-    document["resumed"] = [*document.get("resumed", []), {"steps": steps, **_provenance(path)}]
+    resumed = {"steps": steps, "policies": {**policies}, **_provenance(path)}
+    document["resumed"] = [*document.get("resumed", []), resumed]
     write_json(path / RUN_FILE, document)
 
 
@@ -202,7 +204,8 @@ def differences_from(
     then = {**before.get("packages", {}), "git commit": before.get("git_commit"), "machine": before.get("machine")}
     then |= {name: getattr(read_run_config(path), name) for name in names}
     now |= {name: facts["weights_sha256"][:8] for name, facts in policies.items()}
-    then |= {name: facts["weights_sha256"][:8] for name, facts in document.get("policies", {}).items()}
+    known = {**document.get("policies", {}), **before.get("policies", {})}
+    then |= {name: facts["weights_sha256"][:8] for name, facts in known.items()}
     return [f"{name}: {then[name]} then, {now[name]} now" for name in now if name in then and then[name] != now[name]]
 
 

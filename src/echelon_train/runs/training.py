@@ -163,7 +163,7 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
         check_wandb()
     last = _last_state(run)
     # the ancestor of a run with checkpoints may be gone
-    start = Start(policies=named_policies(config)) if last else load_start(config)
+    start = Start(policies=named_policies(config, missing=True)) if last else load_start(config)
     if last and distributed.rank() == 0:
         for difference in differences_from(run, config, start.policies):
             print(f"changed since the run was started: {difference}; the result may differ", file=sys.stderr)
@@ -177,7 +177,7 @@ def _resume(run: Path, config: TrainConfig, console: Console, wandb: str | None)
         steps = last[0].steps if last else 0
         logger = open_logger(run, config, resumed_at=steps, wandb=wandb)
         try:
-            record_resume(run, config, steps, wandb, {"policies": start.policies} if last else start.facts())
+            record_resume(run, config, steps, wandb, {} if last else start.facts(), start.policies)
         except OSError:
             logger.close()
             raise

@@ -213,6 +213,8 @@ def test_files_of_users_among_the_checkpoints_are_neither_touched_nor_in_the_way
     shutil.rmtree(checkpoints / "0000000002")
     (checkpoints / "0000000002").write_text("mine")
     assert load_checkpoint(save_in_run(tmp_path, example(steps=3), state)).steps == 3
+    assert load_checkpoint(save_in_run(tmp_path, example(steps=9), state)).steps == 9
+    assert (checkpoints / "0000000009.foreign").read_text() == "mine"
 
 
 def test_a_checkpoint_is_never_overwritten(saved):

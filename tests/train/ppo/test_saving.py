@@ -7,8 +7,10 @@ import pytest
 import safetensors.torch
 import torch
 from benchmarks.memory_task import Remember
+from gymnasium.spaces import Box
 from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from echelon_train.config.schedules import Schedule
 from echelon_train.config.train import NetworkConfig
@@ -223,6 +225,25 @@ def test_a_space_without_an_environment_must_fit_the_weights(tmp_path):
     observations({"type:MultiBinary": 10**9})(tmp_path / "model.safetensors")
     with pytest.raises(CheckpointError, match=r"spaces of 1000000000 and \d+ numbers do not fit \d+ weights"):
         EchelonRecurrentPPO.load(tmp_path / "model")
+
+
+class Mean(BaseFeaturesExtractor):
+    """Extractors that pool have few weights."""
+
+    def __init__(self, observation_space):
+        super().__init__(observation_space, 1)
+
+    def forward(self, observations):
+        return observations.mean(dim=1, keepdim=True)
+
+
+def test_a_model_with_fewer_weights_than_inputs_is_loaded(tmp_path, monkeypatch):
+    wide = RandomVecEnv(4, 1, Box(-1, 1, (30_000,), np.float32))
+    kwargs = SMALL | {"features_extractor_class": Mean}
+    monkeypatch.setitem(CASES, "wide", (lambda: wide, "MlpLstmPolicy", kwargs))
+    make_model("wide").save(tmp_path / "model")
+    for env in (None, wide):
+        assert EchelonRecurrentPPO.load(tmp_path / "model", env, policy_kwargs=kwargs).n_envs == 4
 
 
 def test_a_full_disk_leaves_the_old_file_unchanged(tmp_path, monkeypatch):

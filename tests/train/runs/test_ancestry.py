@@ -46,7 +46,7 @@ def test_a_run_starts_from_exactly_these_weights_with_every_other_setting_free(a
     network = dataclasses.replace(NORMALIZED, communicate=True, initial_std=0.4, min_std=0.1, max_std=1.0)
     config = small_run(
         battle=small_battle("skirmish"), opponent="novice", seed=5, steps=128, network=network, init=str(ancestor),
-        ppo=PPOConfig(n_steps=8, chunk=8, batch_size=24, n_epochs=2, normalize_returns=True, gamma=0.9),
+        ppo=PPOConfig(n_steps=8, chunk=8, batch_size=24, n_epochs=2, gamma=Schedule.constant(0.9)),
     )  # fmt: skip
     train(config, tmp_path / "run", console=QUIET)
     first = weights_of(load_checkpoint(tmp_path / "run" / "checkpoints" / "0000000000").policy)
@@ -98,6 +98,9 @@ def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor
     assert changed == [f"changed since the run was started: {name}: {text}"]
     resume(tmp_path / "run", console=QUIET, steps=128)
     assert "changed" not in capsys.readouterr().err, "since it was last resumed"
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["policies"] == {name: expected, teacher: expected}, "those that it started with"
+    assert [each["policies"][name]["weights_sha256"] for each in record["resumed"]] == [now, now]
 
 
 def test_a_run_is_resumed_without_its_ancestor(ancestor, tmp_path, monkeypatch):

@@ -122,7 +122,8 @@ def _leave_unsafe_wal(connection: sqlite3.Connection) -> None:
 def read_meta(connection: sqlite3.Connection) -> dict[str, str]:
     """The format, the version and the settings as JSON."""
     keys = ("format", "version", "settings")
-    return dict(connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", keys))
+    found = connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?, ?)", keys)
+    return {key: value for key, value in found if isinstance(value, str)}
 
 
 def _check_schema(folder: Path, connection: sqlite3.Connection) -> None:
@@ -163,6 +164,10 @@ def check_integrity(connection: sqlite3.Connection) -> list[str]:
     return problems
 
 
+_SQL = re.compile(r"""('(?:[^']|'')*'|"[^"]*"|\[[^\]]*\]|`[^`]*`)|(?:--[^\n]*|/\*.*?\*/|[ \t\n\f\r])+""", re.DOTALL)
+"""Quoted tokens, which stay, or comments and white space."""
+
+
 @functools.cache
 def _expected_schema(script: str) -> Mapping[str, str]:
     with contextlib.closing(sqlite3.connect(":memory:")) as fresh:
@@ -173,7 +178,7 @@ def _expected_schema(script: str) -> Mapping[str, str]:
 def _schema(connection: sqlite3.Connection) -> dict[str, str]:
     """The SQL of each table, index, view and trigger, by name, without comments and line breaks."""
     made = connection.execute("SELECT name, COALESCE(sql, '') FROM sqlite_master LIMIT 1000")
-    return {name: " ".join(re.sub("--.*", "", sql).split()) for name, sql in made}
+    return {name: _SQL.sub(lambda token: token[1] or " ", sql).strip() for name, sql in made}
 
 
 def _explained(file: Path, error: sqlite3.Error) -> Exception:

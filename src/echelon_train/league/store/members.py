@@ -33,7 +33,7 @@ from echelon_train.checkpoints.players import UNTRAINED
 from echelon_train.errors import CheckpointError
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.store.database import DATABASE_FILE
-from echelon_train.league.store.values import is_text, parse
+from echelon_train.league.store.values import is_text, parse, printable
 from echelon_train.tensor_files import read_file
 
 MEMBERS_FOLDER = "members"
@@ -170,7 +170,7 @@ def read_candidate(path: Path) -> Candidate:
     if weights_sha256 != document["weights_sha256"]:
         raise CheckpointError(f"{folder}: was replaced while it was read")
     text = (json.dumps({**document, "training": None}, indent=2, allow_nan=False) + "\n").encode()
-    origin = {"checkpoint": str(folder.resolve()), "opponent": checkpoint.opponent}
+    origin = {"checkpoint": printable(str(folder.resolve())), "opponent": printable(checkpoint.opponent)}
     return Candidate(weights, text, weights_sha256, hashlib.sha256(text).hexdigest(), checkpoint.steps, origin)
 
 

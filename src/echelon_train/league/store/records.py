@@ -163,7 +163,11 @@ def to_match(row: Row, members: Mapping[str, Member]) -> Match:
 
 
 def insert_match(connection: sqlite3.Connection, row: Row, played: PlayedMatch, members: Mapping[str, Member]) -> None:
-    """Add a match to a database, and its configuration if that is new."""
+    """Add a match to a database, and its configuration if that is new.
+
+    Raises DamagedLeagueError for a scenario that could not be read again, with nothing added.
+    """
+    check_text(row.scenario, "scenario of the match")
     connection.execute("INSERT OR IGNORE INTO configs VALUES (?, ?)", (row.config, config_document(played.config)))
     connection.execute(
         "INSERT INTO matches (uuid, first, second, learner, scenario, config, outcomes, document,"

@@ -19,6 +19,11 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= MAX_TEXT and value.isprintable()
 
 
+def printable(text: str) -> str:
+    """A text as `is_text` wants it: escaped if it is not printable, and cut."""
+    return (text if text.isprintable() else text.encode("unicode_escape").decode())[:MAX_TEXT]
+
+
 def check_text(value: Any, what: str) -> str:
     """The value. Raises DamagedLeagueError unless `is_text`."""
     if not is_text(value):

@@ -135,6 +135,15 @@ def test_another_version(league, version, reason):
             use()
 
 
+@pytest.mark.parametrize("key", ["format", "version", "settings"])
+def test_settings_that_are_no_texts_are_no_settings(league, key):
+    connection = raw(league)
+    connection.execute("UPDATE meta SET value = x'32' WHERE key = ?", (key,))
+    connection.close()
+    with pytest.raises(LeagueError):
+        League.open(league.path)
+
+
 @pytest.mark.parametrize("damage", ["text", "half", "zeros", "nothing"])
 def test_a_damaged_database_is_refused(league, damage):
     file = league.path / DATABASE_FILE
@@ -182,6 +191,12 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
     [
         (f"ALTER TABLE meta RENAME TO m; CREATE VIEW meta AS {ENDLESS.format('x AS key, x AS value')}", "is no league"),
         (f"DROP TABLE ratings; CREATE VIEW ratings AS {ENDLESS.format('x')}", "'ratings' has been changed"),
+        (
+            # as long as comments are stripped without regard to quotes, this is the schema's trigger
+            "DROP TRIGGER members_stay; CREATE TRIGGER members_stay BEFORE DELETE ON members BEGIN "
+            "SELECT RAISE(ABORT, 'members--') WHERE 0 AND '' = ('\n are never deleted'); END",
+            "'members_stay' has been changed",
+        ),
         (
             f"CREATE TRIGGER endless AFTER INSERT ON matches BEGIN INSERT INTO meta {ENDLESS.format('x, x')}; END",
             "'endless' is foreign",

@@ -16,6 +16,7 @@ from echelon_train.league.ratings.glicko2 import Rating, rate_period
 from echelon_train.league.ratings.payoffs import payoffs
 from echelon_train.league.store import members
 from echelon_train.league.store.database import reading, writing
+from echelon_train.league.store.fsck import fsck
 from echelon_train.league.store.members import check_name
 from echelon_train.league.store.periods import LeagueSettings, read_periods
 from echelon_train.league.store.registry import League
@@ -69,6 +70,14 @@ def test_a_checkpoint_becomes_a_member(league, tmp_path):
     assert (loaded.battle, loaded.network, loaded.steps) == (original.battle, original.network, 700)
     for name, tensor in weights_of(loaded.policy).items():
         assert tensor.equal(weights_of(original.policy)[name])
+
+
+def test_a_policy_from_a_folder_with_an_unprintable_name_joins(league, tmp_path):
+    folder = saved(tmp_path / "my\u00a0run\x1b[31m")
+    member = league.add_checkpoint(folder, "main", "mine")
+    assert member.origin["checkpoint"].endswith(r"my\xa0run\x1b[31m")
+    assert League.open(league.path).member("mine").origin == member.origin
+    assert fsck(league.path) == []
 
 
 def test_a_run_joins_with_its_last_checkpoint(league, tmp_path):
