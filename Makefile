@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow fuzz mutants interop bench benchmark lint format docs clean
+.PHONY: demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -18,6 +18,10 @@ test-slow: $(VENV)/.installed-dev
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python tests/fuzz.py --minutes $(MINUTES) -n auto
+
+campaigns: $(VENV)/.installed-dev
+	$(BIN)/python tests/campaigns/fuzz_battles.py --minutes $(MINUTES)
+	$(BIN)/python tests/campaigns/kill_runs.py --minutes $(MINUTES)
 
 mutants: $(VENV)/.installed-dev
 	$(BIN)/python tests/mutants/run.py
