@@ -234,7 +234,7 @@ class TestTraining:
         config = rollout.config.ppo
         expected, _ = advantages_and_returns(
             learner.rewards, learner.values, last.detach(), ends, torch.zeros_like(learner.rewards),
-            config.gamma, config.gae_lambda,
+            config.gamma.start, config.gae_lambda,
         )  # fmt: skip
         torch.testing.assert_close(learner.advantages, expected, rtol=1e-4, atol=1e-5)
 
