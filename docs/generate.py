@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
+import echelon_env
 from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import DEFAULT_CATALOG
 from echelon_env.config.scenario import scenarios
@@ -313,6 +314,9 @@ PUBLIC_MODULES = (
 )
 """The modules whose `__all__` is the public interface."""
 
+MODULES_OF_OTHERS = ("echelon_env.interop.benchmarl",)
+"""Modules that import libraries which need not be installed; their classes are public, too."""
+
 
 def _assigned_docstring(module: ModuleType, name: str) -> str:
     """The string literal after the assignment of a name, in the module or in the module that it is imported from."""
@@ -339,6 +343,16 @@ def summaries(module: ModuleType) -> dict[str, str]:
     return found
 
 
+def classes_of(module: str) -> dict[str, str]:
+    """The first line of the docstring of each class of a module that is read, but not imported."""
+    classes = [node for node in _parsed(module).body if isinstance(node, ast.ClassDef)]
+    return {node.name: (ast.get_docstring(node) or "").split("\n\n")[0].replace("\n", " ") for node in classes}
+
+
+def _parsed(module: str) -> ast.Module:
+    return ast.parse((Path(echelon_env.__path__[0]).parent / f"{module.replace('.', '/')}.py").read_text())
+
+
 def _api() -> str:
     """The page of public names, with one line for each. Names with the same docstring share a line."""
     sections = []
@@ -349,6 +363,9 @@ def _api() -> str:
             names_of.setdefault(summary, []).append(f"`{public}`")
         lines = [f"- {', '.join(names)}: {summary}" for summary, names in names_of.items()]
         sections.append(f"## `{name}`\n\n{(module.__doc__ or '').splitlines()[0]}\n\n" + "\n".join(lines) + "\n")
+    for name in MODULES_OF_OTHERS:
+        lines = [f"- `{public}`: {summary}" for public, summary in classes_of(name).items()]
+        sections.append(f"## `{name}`\n\n{ast.get_docstring(_parsed(name))}\n\n" + "\n".join(lines) + "\n")
     return "\n".join([API, *sections])
 
 

@@ -5,9 +5,7 @@ import re
 
 import pytest
 
-from project.test_docs import PAGES, ROOT, load
-
-GENERATE = load(ROOT / "docs" / "generate.py")
+from project.test_docs import GENERATE, PAGES, ROOT
 
 
 @pytest.mark.parametrize("name", GENERATE.PUBLIC_MODULES)
@@ -17,12 +15,19 @@ def test_public_names_exist_and_are_documented(name):
     assert not undocumented
 
 
+@pytest.mark.parametrize("name", GENERATE.MODULES_OF_OTHERS)
+def test_classes_of_modules_that_need_other_libraries_are_documented(name):
+    classes = GENERATE.classes_of(name)
+    assert classes and all(classes.values())
+
+
 def is_public(dotted):
     """Whether a name with dots is a public module, or one of its names, perhaps with an attribute."""
     parts = dotted.split(".")
     modules = {".".join(parts[:end]): parts[end] for end in range(1, len(parts))}
-    return dotted in GENERATE.PUBLIC_MODULES or any(
-        module in GENERATE.PUBLIC_MODULES and name in importlib.import_module(module).__all__
+    return dotted in (*GENERATE.PUBLIC_MODULES, *GENERATE.MODULES_OF_OTHERS) or any(
+        (module in GENERATE.PUBLIC_MODULES and name in importlib.import_module(module).__all__)
+        or (module in GENERATE.MODULES_OF_OTHERS and name in GENERATE.classes_of(module))
         for module, name in modules.items()
     )
 
