@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.catalog import MOUNTS
+from echelon_env.engine.geometry import TINY
 from echelon_env.engine.tables import build_tables
 from echelon_env.layout.observations import CLASS_NAMES
 
@@ -57,7 +58,7 @@ def _style(mech_class: Any, weapons: NDArray[Any], dt: float) -> tuple[Any, ...]
     smoke = next((mount for mount, weapon in mounted if _only_smoke(weapon)), -1)
     reach = max((float(weapon["unaided_range"]) for _, weapon in harmful), default=0.0)
     guns = [(mount, weapon) for mount, weapon in mounted if not _only_smoke(weapon)]
-    by_efficiency = sorted(guns, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), 1e-9))
+    by_efficiency = sorted(guns, key=lambda pair: -float(pair[1]["damage"]) / max(float(pair[1]["heat"]), TINY))
     order = [mount for mount, _ in by_efficiency] + [-1] * (len(MOUNTS) - len(guns))
     if harmful:
         best_range = float(by_efficiency[0][1]["unaided_range"])
@@ -76,7 +77,7 @@ def _threat(mech_class: Any, weapons: list[Any], dt: float) -> float:
     heat, damage = mech_class["heat_dissipation"] + mech_class["heat_capacity"] / 10.0, 0.0
     for weapon in weapons:
         burning = weapon["heat"] / (weapon["cooldown"] * dt)  # heat/s
-        rate = min(1.0, heat / max(burning, 1e-9))
+        rate = min(1.0, heat / max(burning, TINY))
         heat -= rate * burning
         damage += rate * weapon["damage_rate"]
     return float(damage)

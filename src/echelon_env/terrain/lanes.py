@@ -55,7 +55,7 @@ def distance_to_segment(shape: tuple[int, int], start: Point, end: Point) -> NDA
     """Distance in metres (H, W) of column centres from the segment between two points (x, y)."""
     x, y = np.arange(shape[1]) + 0.5 - start[0], (np.arange(shape[0]) + 0.5 - start[1])[:, None]
     dx, dy = end[0] - start[0], end[1] - start[1]
-    share = np.clip((x * dx + y * dy) / max(dx * dx + dy * dy, 1e-9), 0.0, 1.0)
+    share = np.clip((x * dx + y * dy) / ((dx * dx + dy * dy) or 1.0), 0.0, 1.0)
     distance: NDArray[np.float64] = np.sqrt((x - share * dx) ** 2 + (y - share * dy) ** 2)
     return distance
 

@@ -42,7 +42,7 @@ def mine(plot: Plot, rng: np.random.Generator) -> None:
     pit = np.sqrt(y * y + x * x)
     for _ in range(FACES):
         towards = rng.random((*counts, 2)) - 0.5
-        towards /= np.sqrt((towards**2).sum(axis=2, keepdims=True)) + 1e-9
+        towards /= np.sqrt((towards**2).sum(axis=2, keepdims=True))
         nearer = floor * 0.25 * rng.random(counts)  # m, than a round wall
         pit = np.maximum(pit, y * towards[..., 0][pick] + x * towards[..., 1][pick] + nearer[pick])
     terrace = np.ceil((pit - floor[pick]) / bench[pick])
