@@ -62,6 +62,13 @@ def tianshou(session: nox.Session) -> None:
 
 
 @nox.session
+def agilerl(session: nox.Session) -> None:
+    """AgileRL's IPPO, in the newest version that admits our PettingZoo; later ones need their LLM extra, too."""
+    install(session, ".", "torch", "agilerl==2.7.1")
+    run_tests(session, "test_agilerl.py", "-W", "ignore")
+
+
+@nox.session
 def rllib(session: nox.Session) -> None:
     """RLlib's ParallelPettingZooEnv; ray pins a Gymnasium of its own."""
     install(session, ".", "torch", "ray[rllib]", free=("gymnasium",))
