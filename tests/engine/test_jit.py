@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import echelon_env
-from echelon_env.engine import _jit
+from echelon_env.engine import _jit, geometry
 
 TESTS = str(Path(__file__).parent.parent)
 
@@ -65,6 +66,23 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess:
         [sys.executable, "-W", "error", "-c", code],
         env=os.environ | environment | {"PYTHONPATH": TESTS}, capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", [geometry.cosine_sine, geometry.log1p])
+def test_an_uncompiled_kernel_has_the_same_bits(kernel):
+    numbers = np.random.default_rng(1).uniform(0.0, 7.0, 1000).tolist()
+    assert [_jit.uncompiled(kernel)(number) for number in numbers] == [kernel(number) for number in numbers]
+
+
+def test_an_engine_is_made_without_compilation():
+    code = """
+    import numba
+    from echelon_env import BattleEngine
+    numba.core.dispatcher.Dispatcher.compile = None
+    BattleEngine("skirmish", num_battles=1)
+    """
+    result = run(textwrap.dedent(code))
+    assert result.returncode == 0, result.stderr
 
 
 def test_without_the_jit_a_battle_has_the_same_bytes():

@@ -84,6 +84,16 @@ def kernel(function: Function) -> Function:
     return compiled
 
 
+def uncompiled(function: Function) -> Function:
+    """A kernel of numbers only as a Python function. A few calls take less time than its compilation would.
+
+    Its results are those of the compiled kernel to the last bit.
+    """
+    python = _plain(function)
+    callees = {name: uncompiled(value) for name, value in _globals_of(python) if _plain(value) is not value}
+    return FunctionType(python.__code__, {**python.__globals__, **callees})  # type: ignore[return-value]
+
+
 _LIBRARIES = ("math", "numpy")  # modules that their versions identify
 _COMPILER_SETTINGS = ("NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_OPT")
 
@@ -327,14 +337,14 @@ def entry_point(function: Function) -> Function:
     the same source runs in plain Python.
     """
     if JIT_DISABLED:
-        return _uncompiled(function)
+        return _on_records(function)
     compiled: Any = numba.njit(**_OPTIONS)(function)
     compiled._cache = _KernelCache(function)
     result: Function = compiled
     return result
 
 
-def _uncompiled(function: Function) -> Function:
+def _on_records(function: Function) -> Function:
     def call(*args: Any) -> Any:
         with np.errstate(over="ignore"):
             return function(*[_as_records(arg) for arg in args])
