@@ -83,6 +83,10 @@ def _trial(**stock: Any) -> Experiment:
     return Experiment("skirmish", 12, (100,), FROM_SCRATCH, stock=stock)
 
 
+HANDICAP = {"opponent": '{"expert@auto" = 6, veteran = 2, competent = 1, novice = 1}'}
+"""The opponents of `skirmish`, with experts that are held near the learner's strength."""
+
+
 def _strength(**changes: str) -> Experiment:
     """A run of the shipped config that starts from an imitation of the expert, with some changes."""
     by_key = {name.replace("__", "."): value for name, value in changes.items()}
@@ -119,8 +123,10 @@ EXPERIMENTS = {
     "duel-gamma-0.995": _ablation(ppo__gamma="0.995"),
     "imitation": Experiment("imitate", 15, (1, 2)),
     "skirmish-whole": Experiment("skirmish", 240, (1, 2), after="imitation"),
+    "skirmish-whole-handicap": Experiment("skirmish", 240, (1, 2), HANDICAP, after="imitation"),
     "battle-whole": Experiment("battle", 240, (1,), {"init": "policies/skirmish"}),
     "skirmish": _strength(),
+    "skirmish-handicap": _strength(**HANDICAP),
     "skirmish-kickstart": _strength(
         teacher="expert", ppo__kickstart_coef="linear:0.1:0.02", ppo__kickstart_motion_scale="0"
     ),
@@ -129,6 +135,7 @@ EXPERIMENTS = {
     "skirmish-default-reward": _strength(battle__rewards__zone="0.25", battle__rewards__outcome="10"),
     "skirmish-team-spirit": _strength(reward_schedules__team_spirit="linear:0:0.5"),
     "skirmish-dead-weight": _strength(ppo__inactive_vf_scale="0.25"),
+    "skirmish-processes": Experiment("skirmish", 8, (1,), {"processes": "2"}, after="imitation"),
 }  # fmt: skip
 """What `docs/learning.md` reports; seeds were named before any of it was trained."""
 

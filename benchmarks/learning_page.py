@@ -43,7 +43,11 @@ PICTURES = {
         "sb3-contrib": "unseen-maps-stock",
         "sb3-contrib, slim": "unseen-maps-stock-slim",
     },
-    "skirmish": {"imitation": "imitation", "PPO": "skirmish-whole"},
+    "skirmish": {
+        "imitation": "imitation",
+        "PPO": "skirmish-whole",
+        "PPO, handicapped experts": "skirmish-whole-handicap",
+    },
     "duel": {
         "as shipped": "duel",
         "flat encoder": "duel-flat",
