@@ -30,7 +30,7 @@ def test_a_run_is_judged_and_written_down(changes, tmp_path, monkeypatch):
     monkeypatch.setattr(learning, "BATTLES", 40)
     monkeypatch.setattr(learning.BattlePolicy, "evaluate", learning.BattlePolicy.evaluate)  # is put back afterwards
     settings = {**TINY, "scenario": "duel-open", "battle.max_steps": "8", "opponent": "trivial"}
-    tiny = replace(learning.Experiment("quickstart", 1, (1,), settings), **changes)
+    tiny = replace(learning.Experiment("quickstart", 10, (1,), settings), **changes)
     monkeypatch.setitem(learning.EXPERIMENTS, "tiny", tiny)
     result = learning.run("tiny", 1, learning.folder(tmp_path, "tiny", 1))
     assert result["battles"] == 40
