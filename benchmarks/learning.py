@@ -8,6 +8,7 @@ policy's battles besides; runs that have one are not repeated.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 import signal
@@ -167,12 +168,17 @@ def judge(name: str, seed: int, out: Path) -> dict[str, Any]:
     times = {
         "steps": metrics[-1]["time/total_timesteps"],
         "seconds": 60 * max(line.get("time/cpu_minutes", 0.0) for line in metrics),
-        "elapsed": max(line.get("time/time_elapsed", 0.0) for line in metrics),
+        "elapsed": _elapsed([line["time/time_elapsed"] for line in metrics if "time/time_elapsed" in line]),
     }
     config = read_run_config(out)
     if config.seed != seed:
         sys.exit(f"{out}: expected a run with seed {seed}, got {config.seed}")
     return _judge(name, config, checkpoint_player(out), out, times)
+
+
+def _elapsed(seconds: list[float]) -> float:
+    """The elapsed time of a run in several parts; each part counts from zero."""
+    return sum(before for before, after in itertools.pairwise([*seconds, 0.0]) if after < before)
 
 
 def _judge(name: str, config: TrainConfig, player: Player, out: Path, times: dict[str, float]) -> dict[str, Any]:
