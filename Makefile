@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
+.PHONY: library wheel wheels demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -28,6 +28,19 @@ mutants: $(VENV)/.installed-dev
 
 interop: $(VENV)/.installed-dev
 	$(BIN)/nox
+
+# The library of machine code in the source tree, after an edit of a kernel.
+library: $(VENV)/.installed-dev
+	$(BIN)/python -m native
+
+# A wheel with machine code for this machine; wheels for all machines, those for others without a test.
+wheel: $(VENV)/.installed-dev
+	$(BIN)/python -m build --wheel
+
+wheels: $(VENV)/.installed-dev
+	for target in linux-x86_64 linux-aarch64 darwin-aarch64 windows-x86_64 none; do \
+		ECHELON_TARGET=$$target $(BIN)/python -m build --quiet --wheel || exit 1; \
+	done
 
 bench: $(VENV)/.installed-train
 	$(BIN)/echelon bench

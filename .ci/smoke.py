@@ -9,9 +9,11 @@ import numpy as np
 
 import echelon_env
 
-for package in ("torch", "stable_baselines3", "sb3_contrib", "supersuit"):
+for package in ("torch", "stable_baselines3", "sb3_contrib", "supersuit", "numba", "llvmlite"):
     assert importlib.util.find_spec(package) is None, f"{package} is installed without the extra"
     assert package not in sys.modules
+
+assert echelon_env.backend().name == "library", echelon_env.backend()
 
 env = gymnasium.make("echelon/Duel-v0", render_mode="rgb_array")
 observation, info = env.reset(seed=0)
@@ -27,6 +29,9 @@ parallel = echelon_env.parallel_env("skirmish")
 observations, infos = parallel.reset(seed=0)
 parallel.step({agent: parallel.action_space(agent).sample() for agent in parallel.agents})
 
+expert = echelon_env.opponents.make("expert", config="duel", aim_error=0.1)
+assert np.abs(expert.act(echelon_env.BattleEngine("duel").reset([0])[0].copy())).max() > 0
+
 bench = subprocess.run(["echelon", "bench", "--scenarios", "duel", "--seconds", "0.2"], capture_output=True, text=True)
 assert bench.returncode == 0, bench.stderr
 assert "duel" in bench.stdout
@@ -38,7 +43,7 @@ assert len(echelon_env.MapPool.load("recipes")) == 2
 help_page = subprocess.run(["echelon", "--help"], capture_output=True, text=True)
 assert help_page.returncode == 0, help_page.stderr
 listed = {line.split()[0] for line in help_page.stdout.splitlines() if line.startswith("    ") and line.strip()}
-assert {"bench", "maps", "evaluate", "ladder", "train", "sweep", "demo", "league"} <= listed, help_page.stdout
+assert {"bench", "maps", "warmup", "evaluate", "ladder", "train", "sweep", "demo", "league"} <= listed, help_page.stdout
 assert "cannot be used" not in help_page.stdout, help_page.stdout
 
 for arguments in (["train", "--out", "run"], ["evaluate", "untrained"], ["league", "standings", "league"]):

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import bit_length, entry_point, integer, kernel
+from echelon_env.engine.bits import bit_length
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
+from echelon_env.engine.kernels import entry_point, integer, kernel
 from echelon_env.engine.state import IN_SIGHT
 from echelon_env.layout.observations import CONTACT_CLASS, EGO_SIDE, STREAMS, Contact, EgoCell
 

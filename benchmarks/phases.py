@@ -18,11 +18,11 @@ from benchmarks.recording import BATCH, MAPS, Recording, play, record
 from benchmarks.tables import Table
 from benchmarks.timing import Effort, interleaved, tell
 from echelon_env import BattleEngine, MapPool, make_config
-from echelon_env.engine._jit import entry_point
 from echelon_env.engine.body import update_bodies
 from echelon_env.engine.commands import clear_decision, read_commands
 from echelon_env.engine.damage import settle
 from echelon_env.engine.intel import share_intel
+from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.movement import list_near, move_all
 from echelon_env.engine.observe import observe_all
 from echelon_env.engine.outcome import decide_outcome, flag_rows

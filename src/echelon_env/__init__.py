@@ -8,6 +8,7 @@ from echelon_env.config.curriculum import Curriculum, Progress, make_curriculum
 from echelon_env.config.scenario import Scenario, load_scenario, make_config, scenario_names, scenarios
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.core import BattleEngine, NotResetError
+from echelon_env.engine.kernels import Backend, BackendError, backend
 from echelon_env.engine.maps import MapPool
 from echelon_env.envs.batch import BattleBatchEnv
 from echelon_env.envs.controlled import ControlledBattles
@@ -23,6 +24,8 @@ __version__ = version("echelon-env")
 register_all()
 
 __all__ = [
+    "Backend",
+    "BackendError",
     "BattleBatchEnv",
     "BattleConfig",
     "BattleEngine",
@@ -39,6 +42,7 @@ __all__ = [
     "Progress",
     "Scenario",
     "__version__",
+    "backend",
     "env",
     "load_scenario",
     "make_config",

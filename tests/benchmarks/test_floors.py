@@ -49,7 +49,7 @@ def test_standing_still_needs_no_moves_and_no_cells(floors):
 
 def test_a_line_is_walked_to_what_blocks_it(floors):
     kernels = floors.floor_kernels
-    columns = np.zeros(100, COLUMN)
+    columns = np.zeros(100, COLUMN).view(np.recarray)
     columns["opaque"][10 * 4 + 6] = 0b0100  # at (6, 4), 2 to 3 m high
     assert kernels.walk(columns, 10, 1.5, 4.5, 2.5, 8.5, 4.5, 2.5) == (46, 6)
     assert kernels.walk(columns, 10, 8.5, 4.5, 2.5, 1.5, 4.5, 2.5) == (46, 3)

@@ -181,17 +181,6 @@ def test_the_callers_actions_may_be_read_only_and_of_any_real_dtype():
     engine.step(np.asfortranarray(np.ones((1, 2, engine.action_dim), np.float32)))
 
 
-def test_entry_points_are_compiled_for_one_signature_each():
-    from echelon_env.engine.tick import begin_battle, step_range
-
-    for scenario in ("duel", "skirmish"):
-        engine = BattleEngine(scenario, 2)
-        engine.reset([1, 2])
-        engine.step(np.zeros((2, engine.num_mechs, engine.action_dim)))
-    for entry in (begin_battle, step_range):
-        assert len(entry.signatures) == 1
-
-
 @pytest.mark.parametrize(
     ("seeds", "message"),
     [

@@ -3,25 +3,25 @@ import math
 import numpy as np
 import pytest
 
-from echelon_env.engine._jit import kernel
 from echelon_env.engine.geometry import arc_tangent2, clip, cosine_sine, wrap_angle
+from echelon_env.engine.kernels import entry_point
 
 PRECISION = 4e-16
 
 
-@kernel
+@entry_point
 def _cosines_sines(angles, out):
     for i in range(angles.shape[0]):
         out[i, 0], out[i, 1] = cosine_sine(angles[i])
 
 
-@kernel
+@entry_point
 def _arc_tangents(vectors, out):
     for i in range(vectors.shape[0]):
         out[i] = arc_tangent2(vectors[i, 1], vectors[i, 0])
 
 
-@kernel
+@entry_point
 def _wrapped(angles, out):
     for i in range(angles.shape[0]):
         out[i] = wrap_angle(angles[i])

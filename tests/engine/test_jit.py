@@ -5,7 +5,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import textwrap
 import tomllib
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,50 +14,10 @@ import numpy as np
 import pytest
 
 import echelon_env
-from echelon_env.engine import _jit, geometry
+from echelon_env.engine import _jit
+from echelon_env.engine.kernels import EntryPoint
 
 TESTS = str(Path(__file__).parent.parent)
-
-PLAY = """
-import hashlib
-import numpy as np
-from echelon_env import BattleEngine
-from echelon_env.layout.actions import Action
-from echelon_env.config.catalog import AIR, CONCRETE, DEBRIS, FOLIAGE, LAVA, WATER
-from echelon_env.engine.geometry import cosine_sine
-from echelon_env.engine.state import EVENT_KINDS, NO_MECH
-from oracles.situations import set_voxels
-
-engine = BattleEngine("skirmish", 1, terrain={"size": 60, "height": 12}, combat={"aim_high": 0.4})
-engine.reset([11])
-mechs = engine.state.mechs[0]
-voxels = np.full((12, 60, 60), AIR, np.uint8)
-voxels[0, 20:24] = np.repeat([WATER, LAVA, DEBRIS, AIR], 15)
-voxels[:2, 28, ::7] = CONCRETE
-voxels[1:4, 28, 3::7] = FOLIAGE
-set_voxels(engine.state, 0, voxels)
-for i, mech in enumerate(mechs):  # two ranks, face to face, on a plain
-    mech["x"], mech["y"], mech["z"] = 20 + 5 * (i % 5), 25 + 6 * (i // 5), 0
-    mech["yaw"] = 1.5 if i < 5 else -1.5
-    mech["facing_x"], mech["facing_y"] = cosine_sine(mech["yaw"])
-    mech["armour"] /= 1 + i % 3
-    mech["stability"] = 30
-    mech["legs"] = 20
-noise = np.random.default_rng(8)
-digest = hashlib.sha256()
-kinds = set()
-for decision in range(40):
-    actions = noise.uniform(-1, 1, (1, engine.num_mechs, engine.action_dim)).astype(np.float32)
-    actions[..., Action.PRIMARY : Action.VENT] = 1 if decision < 25 else -1
-    actions[..., Action.VENT] = -1 if decision < 25 else 1
-    engine.step(actions)
-    kinds |= {EVENT_KINDS[kind] for kind in engine.events()["kind"]}
-    for array in (*engine.state, *engine.out):
-        digest.update(np.ascontiguousarray(array).tobytes())
-assert kinds == set(EVENT_KINDS), set(EVENT_KINDS) - kinds
-assert (engine.state.sightings["age"] > 0).any() and (mechs["intel"] != NO_MECH).any()
-print(digest.hexdigest())
-"""
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess:
@@ -68,36 +27,14 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kernel", [geometry.cosine_sine, geometry.log1p])
-def test_an_uncompiled_kernel_has_the_same_bits(kernel):
-    numbers = np.random.default_rng(1).uniform(0.0, 7.0, 1000).tolist()
-    assert [_jit.uncompiled(kernel)(number) for number in numbers] == [kernel(number) for number in numbers]
-
-
-def test_an_engine_is_made_without_compilation():
-    code = """
-    import numba
-    from echelon_env import BattleEngine
-    numba.core.dispatcher.Dispatcher.compile = None
-    BattleEngine("skirmish", num_battles=1)
-    """
-    result = run(textwrap.dedent(code))
-    assert result.returncode == 0, result.stderr
-
-
-def test_without_the_jit_a_battle_has_the_same_bytes():
-    compiled, interpreted = run(PLAY), run(PLAY, NUMBA_DISABLE_JIT="1")
-    assert compiled.returncode == interpreted.returncode == 0, compiled.stderr + interpreted.stderr
-    assert compiled.stdout == interpreted.stdout
-
-
 LOAD = """
 from echelon_env.engine import _jit
-@_jit.entry_point
+from echelon_env.engine.kernels import entry_point
+@entry_point
 def double(x):
     return 2 * x
 assert double(21) == 42
-print(_jit.cache_directory(double))
+print(_jit.cache_directory(double.function))
 """
 
 
@@ -178,10 +115,11 @@ def test_an_unwritable_cache_directory_falls_back(script, tmp_path):
 def test_without_any_writable_directory_nothing_is_stored(tmp_path):
     code = """
 from echelon_env.engine import _jit
+from echelon_env.engine.kernels import entry_point
 _jit.cache_directory = lambda function: None
-@_jit.entry_point
-def double(state):
-    return 2 * state
+@entry_point
+def double(x):
+    return 2 * x
 assert double(21) == 42
 """
     assert run(code).returncode == 0
@@ -190,7 +128,6 @@ assert double(21) == 42
 def test_a_full_disk_costs_only_the_cache(script, tmp_path):
     code = f"""
 import errno, runpy
-from echelon_env.engine import _jit
 from numba.core.caching import IndexDataCacheFile
 def full(self, *args):
     raise OSError(errno.ENOSPC, "No space left on device")
@@ -205,18 +142,18 @@ runpy.run_path({str(tmp_path / "load.py")!r})
 def entry_points():
     modules = [module for name, module in sys.modules.items() if name.startswith("echelon_env.")]
     functions = {
-        function.__qualname__: function
+        entry.__qualname__: entry.function
         for module in modules
-        for function in vars(module).values()
-        if isinstance(getattr(function, "_cache", None), _jit._KernelCache)
+        for entry in vars(module).values()
+        if isinstance(entry, EntryPoint)
     }
-    assert {"step_range", "begin_battle"} <= functions.keys()
+    assert {"step_range", "begin_battle", "act_rows"} <= functions.keys()
     return functions
 
 
 def constants_of(function, seen):
     """(namespace, name) of every constant that an entry point's kernels read, from their bytecode."""
-    plain = getattr(function, "py_func", function)
+    plain = getattr(function, "function", function)
     if plain in seen:
         return
     seen.add(plain)
@@ -228,7 +165,7 @@ def constants_of(function, seen):
         if isinstance(space[name], ModuleType) and space[name].__name__.startswith("echelon_env"):
             space, name = vars(space[name]), following.argval
         value = space[name]
-        if isinstance(getattr(value, "py_func", value), FunctionType):
+        if isinstance(value, FunctionType):
             yield from constants_of(value, seen)
         elif isinstance(value, int | float | tuple | np.ndarray) and not isinstance(value, bool):
             yield space, name
@@ -276,7 +213,7 @@ def digest_of(tmp_path_factory):
             text = (package / path).read_text()
             assert old in text
             (package / path).write_text(text.replace(old, new, 1))
-        code = "from echelon_env.engine import _jit, tick; print(_jit.kernel_digest(tick.step_range))"
+        code = "from echelon_env.engine import _jit, tick; print(_jit.kernel_digest(tick.step_range.function))"
         environment = os.environ | {"PYTHONPATH": str(tree)}
         found = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
@@ -312,8 +249,9 @@ import numba.core.caching, numba.core.options
 del numba.core.options.DefaultOptions
 numba.core.caching.FunctionCache = None
 from echelon_env.engine import _jit
+from echelon_env.engine.kernels import entry_point
 assert "_nrt" not in _jit._OPTIONS
-@_jit.entry_point
+@entry_point
 def double(x):
     return 2 * x
 assert double(21) == 42
@@ -327,6 +265,6 @@ assert double(21) == 42
 def test_pyproject_bounds_numba_by_the_version_that_is_tested():
     """The digest and the cache use private parts of Numba, so a newer version is allowed only after a test."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    [numba_line] = [line for line in project["dependencies"] if line.startswith("numba")]
+    [numba_line] = project["optional-dependencies"]["jit"]
     major, minor = numba.__version__.split(".")[:2]
     assert numba_line == f"numba>=0.68,<{major}.{int(minor) + 1}"

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from echelon_env.engine._jit import kernel
 from echelon_env.engine.electronics import measure_quality
 from echelon_env.engine.geometry import log1p, segment_distance_squared
 from echelon_env.engine.guidance import ballistic_aim
 from echelon_env.engine.hearing import quadrant
+from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.smoke import crosses_smoke
 from echelon_env.engine.state import CLOUD, ECCM, MECH
 from oracles.configs import odd_config, small_config
@@ -21,42 +21,42 @@ from oracles.situations import arranged_engine
 from oracles.world import load
 
 
-@kernel
+@entry_point
 def _aim(inputs, out):
     for i in range(inputs.shape[0]):
         row = inputs[i]
         out[i, 0], out[i, 1], out[i, 2] = ballistic_aim(row[0], row[1], 1e6, row[2], row[3], row[4], row[5], row[6])
 
 
-@kernel
+@entry_point
 def _logarithms(values, out):
     for i in range(values.shape[0]):
         out[i] = log1p(values[i])
 
 
-@kernel
+@entry_point
 def _distances(points, segments, out):
     for i in range(points.shape[0]):
         p, d = points[i], segments[i]
         out[i] = segment_distance_squared(p[0], p[1], p[2], d[0], d[1], d[2])
 
 
-@kernel
+@entry_point
 def _crossings(clouds, starts, ends, out):
     for i in range(starts.shape[0]):
         a, b = starts[i], ends[i]
         out[i] = crosses_smoke(clouds, clouds.shape[0], a[0], a[1], a[2], b[0], b[1], b[2])
 
 
-@kernel
+@entry_point
 def _quadrants(mechs, vectors, out):
     for i in range(vectors.shape[0]):
         out[i] = quadrant(mechs[i], vectors[i, 0], vectors[i, 1])
 
 
-@kernel
-def _measure(tables, arrays, b):  # a parameter named "state" would make it a kernel that Python cannot call
-    measure_quality(tables, arrays, b)
+@entry_point
+def _measure(tables, state, b):
+    measure_quality(tables, state, b)
 
 
 def test_an_aimed_shell_hits_its_target():

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from echelon_env.engine._jit import entry_point
 from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.setup import write_battle_maps
 from echelon_env.engine.state import NO_MECH, UNSEEN
 from echelon_env.engine.tables import build_tables
@@ -27,9 +27,9 @@ BATTLES = 6
 
 
 @entry_point
-def _draw_maps(tables, arrays):  # a parameter named "state" would make it a kernel that Python cannot call
-    for b in range(arrays.battles.shape[0]):
-        write_battle_maps(tables, arrays, b)
+def _draw_maps(tables, state):
+    for b in range(state.battles.shape[0]):
+        write_battle_maps(tables, state, b)
 
 
 def perceive(config, state):

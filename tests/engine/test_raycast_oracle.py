@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from echelon_env.engine._jit import kernel
+from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.raycast import (
     BEDROCK,
     NEVER,
@@ -27,7 +27,7 @@ RULES = build_tables(small_config()).rules
 RULES["map_size"], RULES["map_height"] = SIZE, HEIGHT
 
 
-@kernel
+@entry_point
 def _look(columns, by_sight, starts, ends, clear):
     for i in range(starts.shape[0]):
         x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
@@ -35,7 +35,7 @@ def _look(columns, by_sight, starts, ends, clear):
         clear[i] = line_is_clear(columns, by_sight, x0, y0, z0, x1, y1, z1)
 
 
-@kernel
+@entry_point
 def _cast(columns, rules, starts, ends, parameters, obstacles):
     for i in range(starts.shape[0]):
         x0, y0, z0 = starts[i, 0], starts[i, 1], starts[i, 2]
@@ -43,7 +43,7 @@ def _cast(columns, rules, starts, ends, parameters, obstacles):
         parameters[i], obstacles[i] = first_obstacle(columns, rules[0], x0, y0, z0, x1, y1, z1)
 
 
-@kernel
+@entry_point
 def _surfaces(columns, out):
     for iy in range(columns.shape[0]):
         for ix in range(columns.shape[1]):

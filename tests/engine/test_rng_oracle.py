@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from echelon_env.engine import rng
-from echelon_env.engine._jit import kernel
+from echelon_env.engine.kernels import entry_point
 from echelon_env.engine.movement import draw_move_order
 from echelon_env.engine.state import BATTLE
 from oracles import rng as oracle
@@ -14,19 +14,19 @@ SEEDS = st.integers(0, 2**64 - 1)
 ALMOST_NEVER = 1e-4  # the tests are deterministic: a p-value below this means a bad generator
 
 
-@kernel
+@entry_point
 def _bits(seeds, ticks, places, purposes, out):
     for i in range(out.shape[0]):
         out[i] = rng.random_bits(seeds[i], ticks[i], places[i], purposes[i])
 
 
-@kernel
+@entry_point
 def _units(seeds, ticks, places, out):
     for i in range(out.shape[0]):
         out[i] = rng.random_unit(seeds[i], ticks[i], places[i], 0)
 
 
-@kernel
+@entry_point
 def _draw_below(seed, place, purpose, limit, out):
     for tick in range(out.shape[0]):
         out[tick] = rng.random_below(seed, tick, place, purpose, limit)
@@ -127,7 +127,7 @@ def test_one_changed_bit_of_the_seed_changes_half_of_a_draw():
     assert max(flips) < 33.5
 
 
-@kernel
+@entry_point
 def _orders(battle, order, out):
     for tick in range(out.shape[0]):
         battle[0].tick = tick

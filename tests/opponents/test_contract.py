@@ -193,10 +193,10 @@ INTERPRETED = """
 import sys
 import numpy as np
 from echelon_env import make_config, opponents
-from echelon_env.engine._jit import JIT_DISABLED
+from echelon_env.engine.kernels import backend
 from opponents.contests import think
 from opponents.test_contract import PLAYERS
-assert JIT_DISABLED
+assert backend().name == "python"
 seen = np.load(sys.argv[1])
 config = make_config("skirmish")
 np.savez(sys.argv[2], **{name: think(opponents.make(**PLAYERS[name], seed=3, config=config), seen) for name in PLAYERS})

@@ -5,7 +5,7 @@ import pytest
 
 from echelon_env import BattleEngine, make_config
 from echelon_env.config.catalog import CONCRETE, LAVA, WATER
-from echelon_env.engine._jit import entry_point
+from echelon_env.engine.kernels import entry_point
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import STREAMS, Objective
 from echelon_env.opponents.chart import build_moves, search, trace_path

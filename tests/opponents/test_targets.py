@@ -1,7 +1,7 @@
 import numpy as np
 
 from echelon_env import BattleEngine, opponents
-from echelon_env.engine._jit import entry_point, integer
+from echelon_env.engine.kernels import entry_point, integer
 from echelon_env.engine.state import NO_MECH
 from echelon_env.engine.targeting import is_valid_target
 from echelon_env.layout.observations import CONTACT_ROWS

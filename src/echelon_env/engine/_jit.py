@@ -1,4 +1,4 @@
-"""How kernels are compiled and where their machine code is cached. Only this module imports Numba.
+"""Compilation of kernels by Numba, and the cache of their machine code. Only this module imports Numba.
 
 Numba's own cache does not notice when a function or a constant changes that an entry point takes from another file. So
 the cache directory of an entry point is named by a digest of everything that determines its machine code: the bytecode
@@ -20,27 +20,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 import numpy as np
 import platformdirs
 from numba import config as numba_config
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-Row = Any
-"""A record of one of the state's or the tables' arrays (see `state` and `tables`)."""
-
-integer: Any = np.int64
-"""The integer type that kernels pass on. Numba compiles a kernel again for every narrower type and every constant."""
-
-JIT_DISABLED = bool(numba_config.DISABLE_JIT)
-
-
-def bit_length(value: int) -> int:
-    """Number of bits of a non-negative integer without leading zeros; 0 for 0."""
-    return int(value).bit_length()
+from echelon_env.engine.bits import bit_length
 
 
 @numba.extending.intrinsic  # type: ignore[untyped-decorator]
@@ -72,26 +59,16 @@ def _private_options() -> dict[str, Any]:
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False, **_private_options()}
 
 
-def kernel(function: Function) -> Function:
-    """Compile a function that other kernels call.
-
-    A kernel that takes the state can be called by kernels only; a call from Python crashes the process. The wrapper
-    that Python needs would unpack all of the state's arrays and be compiled for every kernel, so it is left out.
-    """
-    takes_state = "state" in function.__code__.co_varnames[: function.__code__.co_argcount]
-    inner = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if takes_state else {}
-    compiled: Function = numba.njit(**_OPTIONS, **inner, forceinline=True)(function)
-    return compiled
+@numba.extending.typeof_impl.register(FunctionType)  # type: ignore[untyped-decorator]
+def _type_of(function: Any, context: Any) -> Any:
+    """Numba's type of a kernel that another one calls."""
+    return numba.types.Dispatcher(callee(function)) if hasattr(function, "is_kernel") else None
 
 
-def uncompiled(function: Function) -> Function:
-    """A kernel of numbers only as a Python function. A few calls take less time than its compilation would.
-
-    Its results are those of the compiled kernel to the last bit.
-    """
-    python = _plain(function)
-    callees = {name: uncompiled(value) for name, value in _globals_of(python) if _plain(value) is not value}
-    return FunctionType(python.__code__, {**python.__globals__, **callees})  # type: ignore[return-value]
+@functools.cache
+def callee(function: Callable[..., Any]) -> Any:
+    """A kernel for other kernels' calls. It has no wrapper for Python, which would be compiled for every kernel."""
+    return numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(function)
 
 
 _LIBRARIES = ("math", "numpy")  # modules that their versions identify
@@ -140,8 +117,8 @@ def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(function: Any) -> Any:
-    """The Python function of a compiled function; any other object unchanged."""
-    return getattr(function, "py_func", function)
+    """The Python function of an entry point; any other object unchanged."""
+    return getattr(function, "function", function)
 
 
 def _code(code: CodeType, documentation: str | None = None) -> str:
@@ -330,26 +307,24 @@ def _verified(data: bytes) -> Any:
     return pickle.loads(data[size:])
 
 
-def entry_point(function: Function) -> Function:
-    """Compile a function that Python calls, and cache its machine code on disk if a directory is writable.
+def compiled(function: Callable[..., Any], in_python: bool = False) -> Callable[..., Any]:
+    """An entry point that Numba compiles at the first call, with its machine code cached on disk if that is possible.
 
-    Without the JIT (``NUMBA_DISABLE_JIT=1``) structured arrays among the arguments are viewed as record arrays, so that
-    the same source runs in plain Python.
+    In Python structured arrays among the arguments are viewed as record arrays, so that the same source runs.
     """
-    if JIT_DISABLED:
+    if in_python:
         return _on_records(function)
-    compiled: Any = numba.njit(**_OPTIONS)(function)
-    compiled._cache = _KernelCache(function)
-    result: Function = compiled
-    return result
+    dispatcher: Any = numba.njit(**_OPTIONS)(function)
+    dispatcher._cache = _KernelCache(function)
+    return dispatcher  # type: ignore[no-any-return]
 
 
-def _on_records(function: Function) -> Function:
+def _on_records(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
         with np.errstate(over="ignore"):
             return function(*[_as_records(arg) for arg in args])
 
-    return call  # type: ignore[return-value]
+    return call
 
 
 def _as_records(arg: Any) -> Any:

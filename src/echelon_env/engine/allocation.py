@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from echelon_env.config.battle import PACK, BattleConfig
+from echelon_env.config.battle import PACK, REWARD_COMPONENTS, BattleConfig
 from echelon_env.config.catalog import MOUNTS, Weapon, flight_ticks
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.state import (
@@ -23,9 +23,10 @@ from echelon_env.engine.state import (
     STATISTICS,
     TEAM,
     WALK,
+    Outputs,
     State,
 )
-from echelon_env.layout.observations import EGO_SIDE
+from echelon_env.layout.observations import EGO_SIDE, OBSERVATION_DIM
 
 MAX_RECORDS = 1_000_000
 """Largest allowed capacity for projectiles, for smoke clouds, and for events of a decision."""
@@ -144,4 +145,15 @@ def _zeros(config: BattleConfig, num_battles: int, battle_map_width: int) -> Sta
         voxel_damage=np.zeros((num_battles, height, size, size), np.uint16),
         columns=np.zeros((num_battles, size, size), COLUMN),
         battle_maps=np.zeros((num_battles, 2, battle_map_width), np.float32),
+    )
+
+
+def allocate_outputs(battles: int, mechs: int) -> Outputs:
+    """Zeroed outputs of a step."""
+    return Outputs(
+        observations=np.zeros((battles, mechs, OBSERVATION_DIM), np.float32),
+        rewards=np.zeros((battles, mechs), np.float32),
+        components=np.zeros((battles, mechs, len(REWARD_COMPONENTS)), np.float32),
+        terminated=np.zeros((battles, mechs), np.bool_),
+        truncated=np.zeros((battles, mechs), np.bool_),
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.events import record_change
 from echelon_env.engine.hazards import Hazards, apply_hazards
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import ECCM, ECM, RESTART, RISE, SHUTDOWN, SILENT, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.wrecks import age_wreck

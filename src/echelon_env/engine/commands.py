@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.geometry import clip
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.state import BY_DAMAGE, BY_DISTANCE, ECCM, ECM, NO_MECH, SILENT, State
 from echelon_env.engine.tables import Tables
 from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, COMM_DIM, TARGET_CHOICES, Action

@@ -10,17 +10,17 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig, RewardConfig
+from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import check_integer, check_seed
-from echelon_env.engine.allocation import allocate
+from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
 from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
-from echelon_env.engine.tick import Outputs, begin_battle, step_range
+from echelon_env.engine.tick import begin_battle, step_range
 from echelon_env.engine.workers import Workers
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, state_streams, stream_bounds
@@ -90,7 +90,7 @@ class BattleEngine:
         battle_map = STREAMS["battle_map"]
         self.tables: Tables = build_tables(self.config)
         self.state: State = allocate(self.config, self.num_battles, battle_map.rows * battle_map.row_width)
-        self.out = _allocate_outputs(self.num_battles, self.num_mechs)
+        self.out = allocate_outputs(self.num_battles, self.num_mechs)
         self._actions = np.zeros((self.num_battles, self.num_mechs, ACTION_DIM), np.float32)
         self._started = np.zeros(self.num_battles, np.bool_)
         catalog = self.config.catalog
@@ -100,9 +100,10 @@ class BattleEngine:
         self.maps = map_pool(maps, self.config)
         self._terrains: list[Terrain | None] = [None] * self.num_battles
         self._workers = Workers(self.num_threads)
+        self._bind_kernels()
         ranges = 1 if self.num_threads == 1 else min(RANGES * self.num_threads, self.num_battles)
         bounds = np.linspace(0, self.num_battles, ranges + 1).astype(int).tolist()
-        self._ranges = list(itertools.pairwise(bounds))
+        self._ranges = [(first, last, False) for first, last in itertools.pairwise(bounds)]
 
     def reset(
         self, seeds: ArrayLike, mask: ArrayLike | None = None, map_seeds: ArrayLike | None = None
@@ -242,6 +243,7 @@ class BattleEngine:
                 f"rewards: gamma: expected {self.config.rewards.gamma}, which cannot change, got {rewards.gamma}"
             )
         self.config, self.tables = config, build_tables(config)
+        self._bind_kernels()
 
     def global_state(self, team: ArrayLike = BLUE) -> NDArray[np.float32]:
         """The battles' global states, unfiltered, for centralised training.
@@ -341,8 +343,8 @@ class BattleEngine:
         self.state.teams["mechs_alive"][b] = len(self.config.blue), len(self.config.red)
         self.state.voxels[b] = terrain.voxels
         spawns = terrain.spawns.copy()  # for Numba a read-only array has another type
-        begin_battle(self.tables, state, spawns, self._classes, top, b)
-        step_range(self.tables, state, self._actions, self.out, b, b + 1, True)
+        self._begin_battle(spawns, self._classes, top, b)
+        self._step_range(b, b + 1, True)
         if self.maps is not None and packed is None:
             computed = Packed(columns.copy(), int(battle["num_hazards"]))
             self.maps.keep_packed(self._materials, terrain.seed, computed)
@@ -356,18 +358,9 @@ class BattleEngine:
         else:
             found[b] = generate(self.config, map_seed)
 
-    def _step_range(self, first: int, last: int) -> None:
-        step_range(self.tables, self.state, self._actions, self.out, first, last, False)
-
-
-def _allocate_outputs(battles: int, mechs: int) -> Outputs:
-    return Outputs(
-        observations=np.zeros((battles, mechs, OBSERVATION_DIM), np.float32),
-        rewards=np.zeros((battles, mechs), np.float32),
-        components=np.zeros((battles, mechs, len(REWARD_COMPONENTS)), np.float32),
-        terminated=np.zeros((battles, mechs), np.bool_),
-        truncated=np.zeros((battles, mechs), np.bool_),
-    )
+    def _bind_kernels(self) -> None:
+        self._begin_battle = begin_battle.bind(self.tables, self.state)
+        self._step_range = step_range.bind(self.tables, self.state, self._actions, self.out)
 
 
 def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "actions") -> NDArray[np.float32]:

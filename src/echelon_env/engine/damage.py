@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat_from_enemies
 from echelon_env.engine.events import record, record_change
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import (
     BODY,
     DEATH,

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, bit_length, integer, kernel
+from echelon_env.engine.bits import bit_length
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, clip
 from echelon_env.engine.hazards import ground_harm
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import surface_below
 from echelon_env.engine.state import EGO_HAZARD, EGO_INSIDE, EGO_SOLID, EGO_X, EGO_Y, State
 from echelon_env.engine.tables import Tables

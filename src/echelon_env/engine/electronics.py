@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.body import radiation
 from echelon_env.engine.geometry import clip
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.state import ECCM, ECM, SILENT, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import squared_distance

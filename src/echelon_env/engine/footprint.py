@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from echelon_env.config.map import MAX_HEIGHT
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import height_mask
 
 

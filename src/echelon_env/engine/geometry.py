@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine._jit import kernel
+from echelon_env.engine.kernels import kernel
 
 CONTACT_TOLERANCE = 1e-6
 """m; boxes and voxels with a smaller overlap only touch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from echelon_env.config.flights import FLIGHTS
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.state import CLIMB, CRUISE, DIRECT, State
 from echelon_env.engine.tables import Tables
 

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from echelon_env.config.map import MAX_HEIGHT
-from echelon_env.engine._jit import Row, bit_length, integer, kernel
+from echelon_env.engine.bits import bit_length
 from echelon_env.engine.events import record
 from echelon_env.engine.footprint import body_mask, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, covered_cells
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import BODY, HAZARD, NO_MECH, State
 from echelon_env.engine.tables import Tables
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.geometry import log1p
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import squared_distance
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.events import record
 from echelon_env.engine.geometry import clip, unit_in_plane
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
 from echelon_env.engine.raycast import line_is_clear
 from echelon_env.engine.state import BODY, HEAT, HIT, LEGS, SPLASH, STABILITY, State

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.state import NO_MECH, UNSEEN, State

@@ -7,10 +7,10 @@ from typing import Any
 
 from echelon_env.config.map import MAX_HEIGHT
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
 from echelon_env.engine.footprint import body_mask, covers_same_cells, solid_under, survey
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, cosine_sine, wrap_angle
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import ceiling_above, surface_below
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables

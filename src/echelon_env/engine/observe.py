@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
 from echelon_env.engine.ego_map import EGO_MAP_AT, write_ego_map
 from echelon_env.engine.geometry import clip, unit_in_plane
 from echelon_env.engine.intel import squared_distance_to_sighting
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted, is_painted_by_enemies
 from echelon_env.engine.state import ECCM, ECM, IN_SIGHT, NO_MECH, SILENT, State
 from echelon_env.engine.tables import Tables

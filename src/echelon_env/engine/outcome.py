@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.state import BLUE, DRAW, ELIMINATION, RED, TIME_LIMIT, ZONE_CONTROL, State
 from echelon_env.engine.tables import Tables
 

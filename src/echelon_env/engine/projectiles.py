@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.events import record
 from echelon_env.engine.geometry import CONTACT_TOLERANCE, TINY, clip
 from echelon_env.engine.guidance import next_step
 from echelon_env.engine.hits import hit, splash
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import BEDROCK, NEVER, OUTSIDE, first_obstacle
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.smoke import release_smoke

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, bit_length, integer, kernel
+from echelon_env.engine.bits import bit_length
+from echelon_env.engine.kernels import Row, integer, kernel
 
 NEVER = 2.0
 """Parameter of a crossing beyond the segment. Parameters on the segment are 0 to 1."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.outcome import is_terminal
 from echelon_env.engine.state import DRAW, State
 from echelon_env.engine.tables import Tables

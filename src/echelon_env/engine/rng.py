@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import integer, kernel
+from echelon_env.engine.kernels import integer, kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import BLUE
 
 

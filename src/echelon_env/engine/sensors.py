@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import radiation
 from echelon_env.engine.electronics import measure_quality
 from echelon_env.engine.hearing import hear, scale_sounds
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.rosters import places_of
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, IN_SIGHT, NO_MECH, RED, SEEN, SILENT, UNSEEN, State
 from echelon_env.engine.tables import Tables

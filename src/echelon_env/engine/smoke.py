@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.events import record
 from echelon_env.engine.geometry import segment_distance_squared
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import NO_MECH, SMOKE, State
 from echelon_env.engine.tables import Tables
 

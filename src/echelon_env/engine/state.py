@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.catalog import MOUNTS
-from echelon_env.engine._jit import integer
+from echelon_env.engine.kernels import integer
 from echelon_env.layout.actions import COMM_DIM
 from echelon_env.layout.observations import CONTACT_ROWS, INTEL_ROWS
 
@@ -330,3 +330,13 @@ SCRATCH = ("bursts", "move_order", "walks", "near", "pending", "ego", "blockers"
 """Arrays of the state that every decision writes before it reads them, with two exceptions. `list_near` initializes
 `walks` and `near`; no kernel may survey the ground before. Exceptions: `pending` is all zeros between decisions, and
 `blockers` holds columns that are only guesses and are tested again each time."""
+
+
+class Outputs(NamedTuple):
+    """What a step returns, for B battles with M mechs."""
+
+    observations: NDArray[np.float32]  # (B, M, D)
+    rewards: NDArray[np.float32]  # (B, M)
+    components: NDArray[np.float32]  # (B, M, K) in the order of REWARD_COMPONENTS
+    terminated: NDArray[np.bool_]  # (B, M)
+    truncated: NDArray[np.bool_]  # (B, M)

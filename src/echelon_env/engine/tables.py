@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import PACK, REWARD_COMPONENTS, BattleConfig
 from echelon_env.config.catalog import MOUNTS, Material
 from echelon_env.config.flights import FLIGHTS
-from echelon_env.engine._jit import uncompiled
 from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.state import NO_MECH
 from echelon_env.layout.observations import CLASS_NAMES, EGO_SIDE
@@ -313,11 +312,11 @@ def _sound_scale(config: BattleConfig) -> float:
     for roster in config.rosters:
         classes = [catalog.mech_classes[catalog.class_index(name)] for name in roster]
         loudest = max(loudest, sum(mech_class.top_speed * mech_class.noise for mech_class in classes))
-    return uncompiled(log1p)(loudest) or 1.0
+    return log1p(loudest) or 1.0
 
 
 def _half_arc_cos(arc_degrees: float) -> float:
     """Cosine of half an arc. For the full circle -2, below every cosine, so that rounding excludes nothing."""
     if arc_degrees >= 360.0:
         return -2.0
-    return float(uncompiled(cosine_sine)(arc_degrees / 2 * PI / 180)[0])
+    return float(cosine_sine(arc_degrees / 2 * PI / 180)[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.paint import is_painted
 from echelon_env.engine.raycast import blocking_column, blocks
 from echelon_env.engine.rosters import places_of

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from echelon_env.engine._jit import entry_point, kernel
 from echelon_env.engine.body import update_bodies
-from echelon_env.engine.commands import clear_decision, read_commands
+from echelon_env.engine.commands import clean, clear_decision, command, read_commands
 from echelon_env.engine.damage import settle
 from echelon_env.engine.intel import share_intel
+from echelon_env.engine.kernels import entry_point, integer, kernel
 from echelon_env.engine.movement import list_near, move_all
 from echelon_env.engine.observe import observe_all
 from echelon_env.engine.outcome import decide_outcome, flag_rows
@@ -21,20 +18,11 @@ from echelon_env.engine.reward import reward_all
 from echelon_env.engine.sensors import list_all_contacts, update_visibility
 from echelon_env.engine.setup import place_all
 from echelon_env.engine.smoke import age_clouds
-from echelon_env.engine.state import State
+from echelon_env.engine.state import NO_MECH, Outputs, State
 from echelon_env.engine.tables import Tables
+from echelon_env.engine.targeting import choose_target
 from echelon_env.engine.weapons import fire_all
 from echelon_env.engine.zone import score_all
-
-
-class Outputs(NamedTuple):
-    """What a step returns, for B battles with M mechs."""
-
-    observations: NDArray[np.float32]  # (B, M, D)
-    rewards: NDArray[np.float32]  # (B, M)
-    components: NDArray[np.float32]  # (B, M, K) in the order of REWARD_COMPONENTS
-    terminated: NDArray[np.bool_]  # (B, M)
-    truncated: NDArray[np.bool_]  # (B, M)
 
 
 @kernel
@@ -111,3 +99,15 @@ def begin_battle(tables: Tables, state: State, spawns: Any, classes: Any, top: i
     `top` metres are air. With `top` 0 the columns and the number of hazards are already set, too.
     """
     place_all(tables, state, spawns, classes, top, b)
+
+
+@entry_point
+def command_and_aim(tables: Tables, state: State, b: int, m: int, action: Any, targets: Any) -> None:
+    """Convert an action (A,), cleaned in place, to a mech's command; write the target of each mount (mounts,)."""
+    mech = state.mechs[b, m]
+    mech_class = tables.classes[mech.mech_class]
+    clean(mech, action)
+    command(mech_class, mech, action)
+    for mount in range(targets.shape[0]):
+        w = integer(mech_class.weapon[mount])
+        targets[mount] = choose_target(tables, state, b, m, tables.weapons[w]) if w >= 0 else NO_MECH

@@ -9,7 +9,7 @@ import numpy as np
 
 from echelon_env.config.catalog import AIR, DEBRIS
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import flat_index
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables

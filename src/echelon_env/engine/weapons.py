@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.body import add_heat, in_control
 from echelon_env.engine.events import record
 from echelon_env.engine.guidance import lead
 from echelon_env.engine.hits import hit
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.state import CLIMB, DIRECT, NO_MECH, SHOT, State
 from echelon_env.engine.tables import Tables
 from echelon_env.engine.targeting import centre_height, choose_target, has_direct_lock

@@ -6,8 +6,8 @@ import math
 
 from echelon_env.config.catalog import AIR, DEBRIS, DIRT, FOLIAGE, WRECK
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import CONTACT_TOLERANCE
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.engine.raycast import surface_below
 from echelon_env.engine.state import State
 from echelon_env.engine.tables import Tables

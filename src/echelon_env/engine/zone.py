@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.engine.state import BLUE, RED, State
 from echelon_env.engine.tables import Tables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine._jit import Row, kernel
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.layout.observations import CONTACT_ROWS, INTEL_ROWS, SQUAD_ROWS, Contact, Intel, Objective, Self, Squad
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.senses import (

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, kernel
 from echelon_env.engine.ego_map import EGO_CELL_WIDTH, EGO_MAP_AT
 from echelon_env.engine.geometry import TINY
+from echelon_env.engine.kernels import Row, kernel
 from echelon_env.layout.observations import EGO_SIDE, EgoCell, Self
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import HIGHEST, LONGEST_PATH, SIDE, WALL, WAVES, Scratch

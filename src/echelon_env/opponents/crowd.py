@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import TINY
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.layout.observations import CONTACT_ROWS, SQUAD_ROWS, Contact, Self, Squad
 from echelon_env.opponents.chart import SEEN, STANDING, is_free, span
 from echelon_env.opponents.knowledge import Knowledge

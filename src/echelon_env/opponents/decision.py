@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.opponents.fire import fight
 from echelon_env.opponents.knowledge import Knowledge
 from echelon_env.opponents.memory import Scratch

@@ -7,8 +7,8 @@ from typing import Any
 
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import clip
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self
 from echelon_env.opponents.appraisal import is_alone

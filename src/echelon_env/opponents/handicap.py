@@ -16,8 +16,8 @@ from echelon_env.config.catalog import MOUNTS
 from echelon_env.config.opponent import MAX_AIM_ERROR, MAX_DELAY
 from echelon_env.config.schema import check_seed
 from echelon_env.engine import rng
-from echelon_env.engine._jit import entry_point, integer, kernel
 from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
+from echelon_env.engine.kernels import entry_point, integer, kernel
 from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self, class_columns

@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 from echelon_env.engine import rng
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import clip, cosine_sine
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import Self
 from echelon_env.opponents.chart import (

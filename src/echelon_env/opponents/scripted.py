@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.schema import check_seed, nearest_name
 from echelon_env.config.skill import LEVELS
-from echelon_env.engine._jit import entry_point
+from echelon_env.engine.kernels import entry_point
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import Self
 from echelon_env.opponents.decision import decide
@@ -27,11 +27,11 @@ Floats = NDArray[np.float32]
 def act_rows(
     knowledge: Knowledge,
     skills: Any,
+    scratch: Scratch,
+    plans: Any,
     levels: Any,
     observations: Any,
     memories: Any,
-    scratch: Scratch,
-    plans: Any,
     actions: Any,
 ) -> None:
     """Fill the actions (R, A), zeros at first, for observations (R, D), levels and memories (R,)."""
@@ -53,10 +53,8 @@ class ScriptedRows:
 
     def __init__(self, seed: int, config: BattleConfig) -> None:
         self.seed = seed
-        self._knowledge = make_knowledge(config)
         self._skills = np.concatenate([skill.record() for skill in LEVELS.values()])
-        self._scratch = allocate_scratch()
-        self._plans = np.zeros(1, PLAN)
+        self._act_rows = act_rows.bind(make_knowledge(config), self._skills, allocate_scratch(), np.zeros(1, PLAN))
         self.allocate(0)
 
     def __len__(self) -> int:
@@ -78,7 +76,7 @@ class ScriptedRows:
         if not rows.flags.writeable:
             rows = rows.copy()  # for Numba a read-only array has another type
         actions = np.zeros((len(rows), ACTION_DIM), np.float32)
-        act_rows(self._knowledge, self._skills, levels, rows, self._memories, self._scratch, self._plans, actions)
+        self._act_rows(levels, rows, self._memories, actions)
         return actions
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:

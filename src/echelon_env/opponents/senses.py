@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from echelon_env.engine._jit import integer, kernel
+from echelon_env.engine.kernels import integer, kernel
 from echelon_env.engine.observe import (
     COMM_AT,
     COMM_MASK_AT,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from echelon_env.engine._jit import Row, integer, kernel
 from echelon_env.engine.geometry import arc_tangent2, clip
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import CONTACT_ROWS, Contact, Objective, Self
 from echelon_env.opponents.appraisal import is_alone, is_outmatched, nearest_enemy, zone_loss_imminent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from echelon_env.engine._jit import Row, integer, kernel
+from echelon_env.engine.kernels import Row, integer, kernel
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import COMM_ROWS, CONTACT_ROWS, Comm, Contact, Self
 from echelon_env.opponents.knowledge import Knowledge

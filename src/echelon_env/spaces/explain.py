@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.catalog import MOUNTS
-from echelon_env.engine._jit import entry_point, integer
-from echelon_env.engine.commands import clean, command
 from echelon_env.engine.core import BattleEngine, read_actions
-from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, NO_MECH, State
-from echelon_env.engine.tables import Tables
-from echelon_env.engine.targeting import choose_target
+from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, NO_MECH
+from echelon_env.engine.tick import command_and_aim
 from echelon_env.layout.actions import ACTION_DIM, COMM_DIM, TARGET_CHOICES, Action
 from echelon_env.spaces.masks import Possibilities, possibilities
 
@@ -92,18 +89,6 @@ def explain_action(
     return parts
 
 
-@entry_point
-def _command_and_aim(tables: Tables, state: State, b: int, m: int, action: Any, targets: Any) -> None:
-    """Convert an action (A,), cleaned in place, to a mech's command; write the target of each mount (mounts,)."""
-    mech = state.mechs[b, m]
-    mech_class = tables.classes[mech.mech_class]
-    clean(mech, action)
-    command(mech_class, mech, action)
-    for mount in range(targets.shape[0]):
-        w = integer(mech_class.weapon[mount])
-        targets[mount] = choose_target(tables, state, b, m, tables.weapons[w]) if w >= 0 else NO_MECH
-
-
 class _Case:
     """A mech, an action for it, and the command that the engine reads from the action."""
 
@@ -114,7 +99,7 @@ class _Case:
         self.read = requested.copy()
         self.targets = np.zeros(len(MOUNTS), np.int64)
         scratch = engine.state._replace(mechs=engine.state.mechs.copy())
-        _command_and_aim(engine.tables, scratch, battle, mech, self.read, self.targets)
+        command_and_aim(engine.tables, scratch, battle, mech, self.read, self.targets)
         self.mechs: NDArray[Any] = scratch.mechs[battle]
         self.mech: Any = self.mechs[mech]
         self.row, self.names, self.tables = mech, names, engine.tables

@@ -1,0 +1,1 @@
+"""Builds the library of machine code that wheels bring; see README.md in this folder."""

@@ -1,0 +1,127 @@
+"""Both stages and the link: the library and its manifest for one target."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from native.emit import emit
+from native.lower import ENTRIES, SOURCE
+from native.targets import TARGETS, Target
+
+HERE = Path(__file__).resolve().parent
+PACKAGE = SOURCE / "echelon_env"
+
+
+def _import_library() -> Any:
+    """The module that loads the library, without the package, whose requirements a build does not have."""
+    spec = importlib.util.spec_from_file_location("_library", PACKAGE / "engine" / "_library.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_library = _import_library()
+FOLDER = PACKAGE / _library.FOLDER
+"""Where the package looks for its library."""
+
+
+def lower_all(folder: Path) -> dict[str, dict[str, Any]]:
+    """Write the bitcode of every entry point into a folder; their descriptions. One process each, two at a time."""
+
+    def lower(name: str) -> dict[str, Any]:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+        subprocess.run([sys.executable, str(HERE / "lower.py"), str(folder), name], check=True, env=environment)
+        described: dict[str, Any] = json.loads((folder / f"{name}.json").read_text())
+        return described
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return dict(zip(ENTRIES, threads.map(lower, ENTRIES), strict=True))
+
+
+def build(target: Target, bitcode: Path, entries: dict[str, dict[str, Any]], out: Path) -> None:
+    """Write a target's library and manifest into a folder, from the bitcode in another."""
+    pairs = [(name, level) for name in entries for level, _ in target.levels]
+    jobs = {f"echelon_{name}_{level}".replace("-", "_"): (name, level) for name, level in pairs}
+    with tempfile.TemporaryDirectory() as work, ProcessPoolExecutor(os.cpu_count()) as processes:
+        running = {
+            export: processes.submit(
+                emit, (bitcode / f"{name}.bc").read_bytes(), entries[name]["symbol"], export, target.triple, level
+            )
+            for export, (name, level) in jobs.items()
+        }
+        for export, job in running.items():
+            Path(work, f"{export}.o").write_bytes(job.result())
+        library = Path(work, target.library)
+        link(target, [Path(work, f"{export}.o") for export in jobs], library)
+        data = library.read_bytes()
+    first = next(iter(entries.values()))
+    manifest = {
+        "target": target.name,
+        "levels": dict(target.levels),
+        "library": target.library,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "sources": first["sources"],
+        "entries": {
+            described["function"]: {"symbol": f"echelon_{name}", "arguments": described["arguments"]}
+            for name, described in entries.items()
+        },
+        "builder": _builder_digest(),
+        "built_with": {name: version(name) for name in ("numba", "llvmlite", "numpy", "ziglang")},
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    (out / _library.MANIFEST).unlink(missing_ok=True)  # without it no library is loaded, so no step leaves a wrong one
+    for old in out.glob("echelon.*"):
+        old.unlink()  # not overwritten: a process may have loaded it
+    (out / target.library).write_bytes(data)
+    (out / _library.MANIFEST).write_text(json.dumps(manifest))
+
+
+def link(target: Target, objects: list[Path], library: Path) -> None:
+    """Link objects and support.c to a shared library."""
+    options = ["-shared", "-O2", "-fno-builtin", "-fno-sanitize=all", "-fvisibility=hidden", "-s"]
+    command = [sys.executable, "-m", "ziglang", "cc", *target.linker, *options, str(HERE / "support.c")]
+    subprocess.run([*command, *map(str, objects), "-o", str(library)], check=True)
+
+
+def is_current(target: Target) -> bool:
+    """Whether the library in the source tree is for a target, and no source file of a kernel has changed since."""
+    try:
+        manifest = json.loads((FOLDER / _library.MANIFEST).read_text())
+    except (OSError, ValueError):
+        return False
+    wanted = {"target": target.name, "builder": _builder_digest()}
+    unchanged = all(_library.file_digest(PACKAGE / path) == digest for path, digest in manifest["sources"].items())
+    return unchanged and wanted.items() <= manifest.items()
+
+
+def _builder_digest() -> str:
+    """Of the files that build the library."""
+    files = sorted([*HERE.glob("*.py"), *HERE.glob("*.c")])
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def build_all(folders: dict[Target, Path]) -> None:
+    """Build targets, each into its folder; the kernels are lowered once."""
+    with tempfile.TemporaryDirectory() as bitcode:
+        entries = lower_all(Path(bitcode))
+        for target, folder in folders.items():
+            build(target, Path(bitcode), entries, folder)
+
+
+def target_of(name: str | None) -> Target:
+    """A target by name; default this machine. Raises ValueError for one that the library is not built for."""
+    name = name or _library.machine()
+    if name not in TARGETS:
+        raise ValueError(f"expected a target of {', '.join(TARGETS)}, got {name!r}")
+    return TARGETS[name]

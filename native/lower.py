@@ -1,0 +1,134 @@
+"""Stage 1: every entry point as unoptimised LLVM bitcode, and the types of its arguments. Needs Numba.
+
+It runs in a process of its own, ``python native/lower.py FOLDER [NAME]``, because it imports the package without the
+package's ``__init__`` files. So it needs neither Gymnasium nor SciPy, and exactly the modules that the kernels need are
+imported: the manifest names them all.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+ENTRIES = {
+    "step_range": "echelon_env.engine.tick",
+    "begin_battle": "echelon_env.engine.tick",
+    "command_and_aim": "echelon_env.engine.tick",
+    "act_rows": "echelon_env.opponents.scripted",
+    "rotate_directions": "echelon_env.opponents.handicap",
+}
+"""The entry points, by function, with their modules."""
+
+
+def import_without_init(*packages: str) -> None:
+    """Let modules of these packages be imported without the packages' own code."""
+    sys.path.insert(0, str(SOURCE))
+    for name in packages:
+        package = ModuleType(name)
+        package.__path__ = [str(SOURCE / name.replace(".", "/"))]
+        sys.modules[name] = package
+
+
+def sample_arguments() -> dict[str, tuple[Any, ...]]:
+    """Arguments of each entry point. All configurations have the same types."""
+    import numpy as np
+
+    from echelon_env.config.battle import BattleConfig
+    from echelon_env.config.biomes import Biome, register_biome
+    from echelon_env.config.catalog import MOUNTS
+    from echelon_env.config.skill import LEVELS
+    from echelon_env.engine.allocation import allocate, allocate_outputs
+    from echelon_env.engine.tables import build_tables
+    from echelon_env.layout.actions import ACTION_DIM
+    from echelon_env.layout.observations import OBSERVATION_DIM
+    from echelon_env.opponents.knowledge import make_knowledge
+    from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
+
+    register_biome(Biome(name="none", brush=lambda plot, rng: None, shares={}, order=1))  # the terrain is not imported
+    config = BattleConfig()
+    tables, state = build_tables(config), allocate(config, 1, 1)
+    actions, observations = np.zeros((1, ACTION_DIM), np.float32), np.zeros((1, OBSERVATION_DIM), np.float32)
+    skills = np.concatenate([skill.record() for skill in LEVELS.values()])
+    number = np.zeros(1, np.int64)
+    return {
+        "step_range": (tables, state, actions[None], allocate_outputs(1, config.num_mechs), 0, 1, False),
+        "begin_battle": (tables, state, np.zeros((2, 1, 2)), number, 0, 0),
+        "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
+        "act_rows": (
+            *(make_knowledge(config), skills, allocate_scratch(), np.zeros(1, PLAN)),
+            *(number, observations, np.zeros(1, MEMORY), actions),
+        ),
+        "rotate_directions": (observations, np.zeros(1, np.uint64), number, 0.0),
+    }
+
+
+def describe(value: Any) -> Any:
+    """An argument's type as JSON, as `echelon_env.engine._library` reads it."""
+    import numpy as np
+
+    from echelon_env.engine._library import describe_dtype
+
+    if isinstance(value, tuple):
+        return {"fields": {name: describe(each) for name, each in value._asdict().items()}}  # type: ignore[attr-defined]
+    if isinstance(value, np.ndarray):
+        return {"dtype": describe_dtype(value.dtype), "axes": value.ndim}
+    return "float64" if isinstance(value, float) else "bool" if isinstance(value, bool) else "int64"
+
+
+def lower(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
+    """The bitcode of a function and of all that it calls, not optimised, and the function's symbol."""
+    import numba
+    from numba.core.codegen import CPUCodeLibrary
+
+    from echelon_env.engine import _jit
+
+    found: dict[str, bytes] = {}
+
+    def keep(library: Any) -> None:
+        found[library.name] = library._final_module.as_bitcode()
+
+    optimise, CPUCodeLibrary._optimize_final_module = CPUCodeLibrary._optimize_final_module, keep
+    try:
+        dispatcher = _jit.callee(function)
+        dispatcher.compile(tuple(map(numba.typeof, arguments)))
+    finally:
+        CPUCodeLibrary._optimize_final_module = optimise
+    [result] = dispatcher.overloads.values()
+    return found[result.library.name], result.fndesc.llvm_func_name
+
+
+def main(folder: Path, names: list[str]) -> None:
+    """Write the bitcode of entry points, and the description of each, into a folder."""
+    import_without_init("echelon_env", "echelon_env.engine", "echelon_env.opponents", "echelon_env.config")
+    from importlib import import_module
+
+    samples = sample_arguments()
+    functions = {name: getattr(import_module(module), name).function for name, module in ENTRIES.items()}
+    from echelon_env.engine import _library
+
+    for name in names or ENTRIES:
+        arguments = dict(zip(inspect.signature(functions[name]).parameters, samples[name], strict=True))
+        bitcode, symbol = lower(functions[name], samples[name])
+        described = {argument: describe(value) for argument, value in arguments.items()}
+        sources = sorted(
+            Path(str(module.__file__)).relative_to(SOURCE / "echelon_env").as_posix()
+            for loaded, module in sys.modules.items()
+            if loaded.startswith("echelon_env") and getattr(module, "__file__", None) and module is not _library
+        )
+        (folder / f"{name}.bc").write_bytes(bitcode)
+        entry = {
+            "function": f"{ENTRIES[name]}.{name}",
+            "symbol": symbol,
+            "arguments": described,
+            "sources": {source: _library.file_digest(SOURCE / "echelon_env" / source) for source in sources},
+        }
+        (folder / f"{name}.json").write_text(json.dumps(entry))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

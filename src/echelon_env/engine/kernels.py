@@ -1,0 +1,133 @@
+"""Kernels: functions of numbers and arrays that run as machine code, and the backend that it comes from.
+
+A kernel is an ordinary function: Python calls it as such. Kernels run as machine code where an entry point calls them.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from echelon_env.engine import _library
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+Row = Any
+"""A record of one of the state's or the tables' arrays (see `state` and `tables`)."""
+
+integer: Any = np.int64
+"""The integer type that kernels pass on. Numba compiles a kernel again for every narrower type and every constant."""
+
+
+class Backend(NamedTuple):
+    """Where the kernels' machine code comes from."""
+
+    name: str
+    """``"library"``: machine code that the package brings; ``"jit"``: Numba compiles it and caches it on disk;
+    ``"python"``: no machine code, about 1,000 times slower; ``"none"``: no kernel can run."""
+
+    reason: str
+    """Why it was chosen, in words."""
+
+
+class BackendError(RuntimeError):
+    """Raised by a kernel's call if there is neither a library for this machine nor Numba."""
+
+
+def kernel(function: Function) -> Function:
+    """Mark a function that entry points and other kernels may call."""
+    function.is_kernel = True  # type: ignore[attr-defined]
+    return function
+
+
+@functools.cache
+def backend() -> Backend:
+    """The backend of this process, and why it is that one.
+
+    It is the library unless ``ECHELON_JIT=1`` is set, it has no machine code for this processor, its file is damaged,
+    or a source file of a kernel has changed since it was built. Then Numba compiles, if it is installed.
+    ``NUMBA_DISABLE_JIT=1`` chooses Python.
+    """
+    return _choose()[0]
+
+
+@functools.cache
+def _choose() -> tuple[Backend, _library.Library | None]:
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return Backend("python", "NUMBA_DISABLE_JIT is set"), None
+    if os.environ.get("ECHELON_JIT", "0") not in ("", "0"):
+        reason = "ECHELON_JIT is set"
+    else:
+        try:
+            library = _library.load(Path(__file__).parents[1])
+            return Backend("library", library.description), library
+        except _library.LibraryError as error:
+            reason = str(error)
+    if importlib.util.find_spec("numba"):
+        return Backend("jit", reason), None
+    return Backend("none", reason), None
+
+
+class EntryPoint:
+    """A kernel that Python calls. `bind` prepares its first arguments, which costs more than a call does."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the machine code."""
+        return self._bind()(*arguments)
+
+    def bind(self, *first: Any) -> Callable[..., Any]:
+        """A function of the remaining arguments. The arrays among the first ones must keep their shapes.
+
+        Raises
+        ------
+        TypeError
+            If an argument is not of the type that the machine code expects: the dtype, the number of axes, a
+            C-contiguous and writable array. The calls raise it for the remaining arguments.
+        BackendError
+            If there is no machine code for this machine and no Numba.
+        """
+        return _Bound(self, first)
+
+    @functools.cached_property
+    def _bind(self) -> Callable[..., Callable[..., Any]]:
+        chosen, library = _choose()
+        found = None if library is None else library.find(self.function)
+        if found is not None:
+            return found.bind
+        if chosen.name == "none" or not importlib.util.find_spec("numba"):
+            raise BackendError(f"{chosen.reason}: pip install 'echelon-env[jit]'")
+        from echelon_env.engine import _jit
+
+        return functools.partial(functools.partial, _jit.compiled(self.function, chosen.name == "python"))
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
+
+
+class _Bound:
+    """An entry point with its first arguments. A copy or a pickle binds the copied arrays."""
+
+    def __init__(self, entry: EntryPoint, first: tuple[Any, ...]) -> None:
+        self._entry, self._first = entry, first
+        self._call = entry._bind(*first)
+
+    def __call__(self, *rest: Any) -> Any:
+        return self._call(*rest)
+
+    def __reduce__(self) -> tuple[type[_Bound], tuple[EntryPoint, tuple[Any, ...]]]:
+        return _Bound, (self._entry, self._first)
+
+
+def entry_point(function: Callable[..., Any]) -> EntryPoint:
+    """A kernel that Python calls. The library has those of the package, which return nothing; Numba compiles others."""
+    return EntryPoint(kernel(function))

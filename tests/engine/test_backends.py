@@ -1,0 +1,130 @@
+"""All backends give the same bytes: the library at each level of the processor, Numba, and plain Python."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from echelon_env.engine import geometry, kernels
+from echelon_env.engine.kernels import entry_point
+
+PLAY = """
+import hashlib
+import os
+import numpy as np
+from echelon_env import BattleEngine, opponents
+from echelon_env.config.catalog import AIR, CONCRETE, DEBRIS, FOLIAGE, LAVA, WATER
+from echelon_env.engine import kernels
+from echelon_env.engine.geometry import cosine_sine
+from echelon_env.engine.state import EVENT_KINDS, NO_MECH
+from echelon_env.layout.actions import Action
+from echelon_env.spaces.explain import explain_action
+from oracles.situations import set_voxels
+
+if "LEVEL" in os.environ:
+    kernels._choose()[1].level = os.environ["LEVEL"]
+engine = BattleEngine("skirmish", 1, terrain={"size": 60, "height": 12}, combat={"aim_high": 0.4})
+engine.reset([11])
+mechs = engine.state.mechs[0]
+voxels = np.full((12, 60, 60), AIR, np.uint8)
+voxels[0, 20:24] = np.repeat([WATER, LAVA, DEBRIS, AIR], 15)
+voxels[:2, 28, ::7] = CONCRETE
+voxels[1:4, 28, 3::7] = FOLIAGE
+set_voxels(engine.state, 0, voxels)
+for i, mech in enumerate(mechs):  # two ranks, face to face, on a plain
+    mech["x"], mech["y"], mech["z"] = 20 + 5 * (i % 5), 25 + 6 * (i // 5), 0
+    mech["yaw"] = 1.5 if i < 5 else -1.5
+    mech["facing_x"], mech["facing_y"] = cosine_sine(mech["yaw"])
+    mech["armour"] /= 1 + i % 3
+    mech["stability"] = 30
+    mech["legs"] = 20
+expert = opponents.make("expert", 3, engine.config, aim_error=0.3)
+noise = np.random.default_rng(8)
+digest = hashlib.sha256()
+kinds = set()
+for decision in range(40):
+    actions = noise.uniform(-1, 1, (1, engine.num_mechs, engine.action_dim)).astype(np.float32)
+    actions[..., Action.PRIMARY : Action.VENT] = 1 if decision < 25 else -1
+    actions[..., Action.VENT] = -1 if decision < 25 else 1
+    if decision % 10 == 1:
+        digest.update(expert.act(engine.out.observations[0].copy()).tobytes())
+        parts = explain_action(engine, 0, 0, actions[0, 0], [str(i) for i in range(engine.num_mechs)])
+        digest.update(repr(parts).encode())
+    engine.step(actions)
+    kinds |= {EVENT_KINDS[kind] for kind in engine.events()["kind"]}
+    for array in (*engine.state, *engine.out):
+        digest.update(np.ascontiguousarray(array).tobytes())
+assert kinds == set(EVENT_KINDS), set(EVENT_KINDS) - kinds
+assert (engine.state.sightings["age"] > 0).any() and (mechs["intel"] != NO_MECH).any()
+print(kernels.backend().name, digest.hexdigest())
+"""
+
+
+def play(**environment: str) -> list[str]:
+    """The backend that played a battle, and the digest of all that happened."""
+    for name in ("ECHELON_JIT", "NUMBA_DISABLE_JIT"):
+        environment.setdefault(name, "0")
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PLAY],
+        env=os.environ | environment | {"PYTHONPATH": str(Path(__file__).parent.parent)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()
+
+
+def test_all_backends_give_the_same_bytes():
+    (name, digest), interpreted = play(ECHELON_JIT="1"), play(NUMBA_DISABLE_JIT="1")
+    assert name == "jit"
+    assert interpreted == ["python", digest]
+    levels = levels_of_the_library()
+    assert [play(LEVEL=level) for level in levels] == [["library", digest]] * len(levels)
+
+
+def levels_of_the_library() -> list[str]:
+    library = kernels._choose()[1]
+    return [] if library is None else library.levels
+
+
+@pytest.mark.skipif(kernels.backend().name != "library", reason="this checkout has no library")
+def test_with_the_library_no_compiler_is_imported():
+    code = """
+import sys
+import echelon_env
+engine = echelon_env.BattleEngine("skirmish")
+echelon_env.opponents.make("expert", config=engine.config).act(engine.reset([1])[0].copy())
+assert "numba" not in sys.modules and "llvmlite" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"ECHELON_JIT": "0"}, check=True)
+
+
+@entry_point
+def _compiled(numbers, out):
+    for i in range(numbers.shape[0]):
+        out[i, 0], out[i, 1] = geometry.cosine_sine(numbers[i])
+        out[i, 2] = geometry.log1p(numbers[i])
+
+
+def test_a_kernel_that_python_calls_has_the_same_bits():
+    numbers = np.random.default_rng(1).uniform(0.0, 7.0, 1000)
+    out = np.zeros((len(numbers), 3))
+    _compiled(numbers, out)
+    assert [(*geometry.cosine_sine(x), geometry.log1p(x)) for x in numbers.tolist()] == [tuple(row) for row in out]
+
+
+def test_without_a_library_and_numba_a_call_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(
+        kernels, "_choose", lambda: (kernels.Backend("none", "no library is installed for plan9"), None)
+    )
+
+    @entry_point
+    def double(x):
+        return 2 * x
+
+    with pytest.raises(
+        kernels.BackendError, match=r"no library is installed for plan9: .*pip install 'echelon-env\[jit"
+    ):
+        double(21)
