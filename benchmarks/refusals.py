@@ -13,7 +13,6 @@ from echelon_env import BattleEngine, opponents
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.config.scenario import make_config
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_env.spaces.masks import possibilities
 from echelon_train.policy.action_masks import action_limits, action_masks
 from echelon_train.policy.raw_actions import SIZES, SWITCHES
 
@@ -32,7 +31,7 @@ Bools = NDArray[np.bool_]
 
 def refusals(engine: BattleEngine) -> Iterator[tuple[str, slice, Bools]]:
     """What has no effect in the coming decision: a reason, columns of a mask, and where (R, columns)."""
-    can = possibilities(engine)
+    can = engine.possibilities()
 
     def rows(mask: Bools, columns: slice) -> Bools:
         flat = mask.reshape(engine.alive.size, -1)

@@ -19,6 +19,7 @@ ENTRIES = {
     "step_range": "echelon_env.engine.tick",
     "begin_battle": "echelon_env.engine.tick",
     "command_and_aim": "echelon_env.engine.tick",
+    "find_possibilities": "echelon_env.engine.possibilities",
     "act_rows": "echelon_env.opponents.scripted",
     "rotate_directions": "echelon_env.opponents.handicap",
 }
@@ -43,6 +44,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.config.catalog import MOUNTS
     from echelon_env.config.skill import LEVELS
     from echelon_env.engine.allocation import allocate, allocate_outputs
+    from echelon_env.engine.possibilities import allocate_possibilities
     from echelon_env.engine.tables import build_tables
     from echelon_env.layout.actions import ACTION_DIM
     from echelon_env.layout.observations import OBSERVATION_DIM
@@ -59,6 +61,7 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
         "step_range": (tables, state, actions[None], allocate_outputs(1, config.num_mechs), 0, 1, False),
         "begin_battle": (tables, state, np.zeros((2, 1, 2)), number, 0, 0),
         "command_and_aim": (tables, state, 0, 0, actions[0], np.zeros(len(MOUNTS), np.int64)),
+        "find_possibilities": (tables, state, allocate_possibilities(1, config.num_mechs)),
         "act_rows": (
             *(make_knowledge(config), skills, allocate_scratch(), np.zeros(1, PLAN)),
             *(number, observations, np.zeros(1, MEMORY), actions),

@@ -17,6 +17,7 @@ from echelon_env.config.schema import check_integer, check_seed
 from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
+from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
 from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
 from echelon_env.engine.tables import Tables, build_tables
@@ -276,6 +277,12 @@ class BattleEngine:
         """Lowest and highest value of every entry of the global state, each (S,) float32."""
         return stream_bounds(state_streams(self.num_mechs))
 
+    def possibilities(self) -> Possibilities:
+        """What the mechs may be able to do in the coming decision; new arrays."""
+        can = allocate_possibilities(self.num_battles, self.num_mechs)
+        self._find_possibilities(can)
+        return can
+
     def terrain(self, battle: int = 0) -> Terrain:
         """The initial map of a battle.
 
@@ -360,6 +367,7 @@ class BattleEngine:
 
     def _bind_kernels(self) -> None:
         self._begin_battle = begin_battle.bind(self.tables, self.state)
+        self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         self._step_range = step_range.bind(self.tables, self.state, self._actions, self.out)
 
 

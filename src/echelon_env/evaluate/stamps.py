@@ -29,9 +29,9 @@ def stamp() -> dict[str, str]:
 
     Both are derived from ``evaluate/behaviour.json``. The test suite computes that file again and fails if the
     behaviour differs. Until the tests are run, an edited copy of the package reports the old hashes.
-    The version of PyTorch is included if it is installed.
+    The versions of Numba and PyTorch are included if they are installed.
 
-    >>> stamp().keys() >= {"engine_hash", "opponents_hash", "package", "python", "numba", "numpy", "scipy"}
+    >>> stamp().keys() >= {"engine_hash", "opponents_hash", "package", "python", "numpy", "scipy"}
     True
     """
     versions = {}

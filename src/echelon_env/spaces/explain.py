@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.core import BattleEngine, read_actions
+from echelon_env.engine.possibilities import Possibilities
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, NO_MECH
 from echelon_env.engine.tick import command_and_aim
 from echelon_env.layout.actions import ACTION_DIM, COMM_DIM, TARGET_CHOICES, Action
-from echelon_env.spaces.masks import Possibilities, possibilities
 
 NOTHING = "nothing"
 
@@ -107,7 +107,7 @@ class _Case:
         self.mech_class: Any = engine.tables.classes[self.mech["mech_class"]]
         self.weapons = engine.config.catalog.weapons
         self.over = bool(engine.state.battles["over"][battle])
-        self.can = Possibilities(*(array[battle, mech] for array in possibilities(engine)))
+        self.can = Possibilities(*(array[battle, mech] for array in engine.possibilities()))
 
     def seconds(self, ticks: int) -> str:
         """A number of ticks as text."""

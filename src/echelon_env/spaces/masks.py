@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import MultiBinary, Space, Tuple
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.state import NO_MECH
-from echelon_env.layout.actions import TARGET_CHOICES, Action
+from echelon_env.layout.actions import Action
 from echelon_env.spaces.actions import DISCRETE_CHOICES, MULTI_DISCRETE_SIZES, PARTS, ActionFormat, choice_sizes
 
 MASK_SIZE = sum(MULTI_DISCRETE_SIZES)
@@ -23,59 +22,6 @@ MASK_SLICES = {
     for part, size, stop in zip(PARTS, MULTI_DISCRETE_SIZES, accumulate(MULTI_DISCRETE_SIZES), strict=True)
 }
 """Each part's slice of the mask, by name."""
-
-
-class Possibilities(NamedTuple):
-    """What mechs may be able to do in the coming decision. False only where it is certain that they cannot."""
-
-    present: NDArray[np.bool_]  # (B, M) alive, in a battle that is not over
-    awake: NDArray[np.bool_]  # (B, M) present, and not shut down for the whole decision
-    able: NDArray[np.bool_]  # (B, M) awake, and not fallen for the whole decision
-    walks: NDArray[np.bool_]  # (B, M) has legs that move it
-    turns: NDArray[np.bool_]  # (B, M) can turn at all
-    jets: NDArray[np.bool_]  # (B, M) has jump jets
-    electronics: NDArray[np.bool_]  # (B, M) carries ECM and ECCM
-    mounted: NDArray[np.bool_]  # (B, M, mounts) has a weapon there
-    loaded: NDArray[np.bool_]  # (B, M, mounts) has charges left or needs none
-    ready: NDArray[np.bool_]  # (B, M, mounts) will have cooled down
-    contacts: NDArray[np.bool_]  # (B, M, TARGET_CHOICES) the contact row is filled
-
-    @property
-    def fires(self) -> NDArray[np.bool_]:
-        """(B, M, mounts): may fire."""
-        return self.able[..., None] & self.mounted & self.loaded & self.ready
-
-
-_HEAT_TOLERANCE = 1e-6
-"""Heat points by which a sum over ticks may differ from the product."""
-
-
-def possibilities(engine: BattleEngine) -> Possibilities:
-    """What the mechs of an engine may be able to do in the coming decision."""
-    mechs, tables = engine.state.mechs, engine.tables
-    rules, classes = tables.rules[0], tables.classes[mechs["mech_class"]]
-    ticks = rules["decision_repeat"]
-    present = (mechs["alive"] != 0) & (engine.state.battles["over"] == 0)[:, None]
-    # An upper bound of the cooling: where a shut-down mech falls and how the terrain changes is not simulated, so
-    # every cooling material counts.
-    cooling = classes["heat_dissipation"] * rules["vent_factor"] + np.maximum(0.0, -tables.materials["heat"]).sum()
-    coolest = mechs["heat"] - ticks * rules["dt"] * cooling
-    restarts = coolest <= rules["restart_heat"] * classes["heat_capacity"] + _HEAT_TOLERANCE
-    awake = present & ((mechs["shutdown"] == 0) | restarts)
-    charges = np.append(tables.weapons["charges"], 0)[classes["weapon"]]
-    return Possibilities(
-        present=present,
-        awake=awake,
-        able=awake & (mechs["fallen"] <= ticks),
-        walks=(classes["top_speed"] > 0) & ((mechs["legs"] > 0) | (rules["legged_speed"] > 0)),
-        turns=classes["turn_rate"] > 0,
-        jets=classes["jet_acceleration"] > 0,
-        electronics=classes["electronics"] != 0,
-        mounted=classes["weapon"] >= 0,
-        loaded=(charges == 0) | (mechs["charges"] > 0),
-        ready=mechs["cooldown"] <= ticks,
-        contacts=mechs["contacts"][..., :TARGET_CHOICES] != NO_MECH,
-    )
 
 
 def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_discrete") -> NDArray[np.int8]:
@@ -89,7 +35,7 @@ def action_masks(engine: BattleEngine, action_format: ActionFormat = "multi_disc
     ``"discrete"``: one entry for each of the K `DISCRETE_CHOICES`. 0: a part of the choice has no effect, so that a
     simpler choice does the same.
     """
-    can = possibilities(engine)
+    can = engine.possibilities()
     fires = can.fires
     allowed = {
         "throttle": can.able & can.walks,

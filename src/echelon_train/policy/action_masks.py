@@ -67,7 +67,7 @@ def action_limits(config: BattleConfig) -> Tensor:
     ticks = float(rules["decision_repeat"])
     free = [1.0] * len(MOUNTS) + [1.0, _UNBOUNDED, -1.0, 1.0, 1.0]
     rows = [free] * (len(CLASS_NAMES) + 1)
-    # as in `echelon_env.spaces.possibilities`: a mech may yet fall onto every material that cools
+    # as in `echelon_env.engine.possibilities`: a mech may yet fall onto every material that cools
     cooled_by_materials = torch.from_numpy(tables.materials["heat"]).neg().clamp_min(0.0).sum().item()
     for each in tables.classes:
         cooling = (each["heat_dissipation"] * rules["vent_factor"] + cooled_by_materials) * rules["dt"] * ticks

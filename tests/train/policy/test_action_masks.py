@@ -12,7 +12,7 @@ from echelon_env.config.scenario import make_config
 from echelon_env.evaluate import BattleNoise
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, class_columns
-from echelon_env.spaces.masks import MASK_SLICES, possibilities
+from echelon_env.spaces.masks import MASK_SLICES
 from echelon_env.spaces.masks import action_masks as engine_masks
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import NetworkConfig
@@ -123,7 +123,7 @@ def engine_entries(engine: BattleEngine) -> np.ndarray:
     single = [part[name][:, 1:] for name in ("primary", "secondary", "tertiary", "special", "vent")]
     choices = [part[name] for name in ("target", "electronics", "display")]
     motion = [part[name].sum(1, keepdims=True) > 1 for name in ("throttle", "strafe", "jet", "turn")]
-    messages = np.repeat(possibilities(engine).awake.reshape(-1, 1), 8, axis=1)
+    messages = np.repeat(engine.possibilities().awake.reshape(-1, 1), 8, axis=1)
     return np.concatenate([*single, *choices, *motion, messages], axis=1)
 
 
