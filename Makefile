@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wheels demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
+.PHONY: library wheel wheels wasm demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -41,6 +41,10 @@ wheels: $(VENV)/.installed-dev
 	for target in linux-x86_64 linux-aarch64 darwin-aarch64 windows-x86_64 none; do \
 		ECHELON_TARGET=$$target $(BIN)/python -m build --quiet --wheel || exit 1; \
 	done
+
+# The same machine code for browsers: dist/echelon.wasm and dist/echelon.json.
+wasm: $(VENV)/.installed-dev
+	$(BIN)/python -m native.wasm dist
 
 bench: $(VENV)/.installed-train
 	$(BIN)/echelon bench

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.apis import ENGINE, PARALLEL_ENV, VECTOR_ENV
 from benchmarks.resets import KEPT
 from benchmarks.results import Results
-from benchmarks.startup import ALL, COLD, WARM
+from benchmarks.startup import ALL, COLD, LIBRARY, WARM
 from benchmarks.tables import Cell, Table
 from benchmarks.training import LOOP, OVER_STOCK, PEAK, SHARE, UPDATE
 
@@ -69,8 +69,9 @@ GOALS = (
         "with resets from a pool, 10 v 10, %", 95, 90,
         lambda results: results.number("resets", "kept", KEPT["novices"], "10 v 10"),
     ),
-    Goal("import to first step, warm cache, s", 1.5, 3, _first_step(WARM), at_most=True),
-    Goal("import to first step, cold cache, s", 20, 40, _first_step(COLD), at_most=True),
+    Goal("import to first step, library, s", 1, 2, _first_step(LIBRARY), at_most=True),
+    Goal("import to first step, Numba with a warm cache, s", 1.5, 3, _first_step(WARM), at_most=True),
+    Goal("import to first step, Numba with a cold cache, s", 20, 40, _first_step(COLD), at_most=True),
     Goal(
         "memory of a battle, 10 v 10, MB", 1, 2,
         lambda results: results.number("startup", "memory", ALL, "10 v 10"), at_most=True,

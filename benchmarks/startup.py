@@ -14,7 +14,7 @@ from benchmarks.tables import Table
 from benchmarks.timing import Effort, tell
 from echelon_env import BattleEngine
 
-WARM, COLD = "warm kernel cache", "cold kernel cache"
+LIBRARY, WARM, COLD = "library", "Numba, warm kernel cache", "Numba, cold kernel cache"
 ALL = "all arrays"
 FIRST_STEP = (
     "import numpy as np, echelon_env; engine = echelon_env.BattleEngine('battle'); engine.reset([0]);"
@@ -34,11 +34,13 @@ def startup(effort: Effort) -> list[Table]:
 
 
 def _first_step(effort: Effort) -> Table:
+    jit, rounds = {"ECHELON_JIT": "1"}, 1 if effort.quick else effort.rounds
     with tempfile.TemporaryDirectory() as empty:
-        cold = None if effort.quick else _process_seconds({"ECHELON_CACHE_DIR": empty})
-    _process_seconds({})  # fills the cache that the others find
-    warm = statistics.median(_process_seconds({}) for _ in range(1 if effort.quick else effort.rounds))
-    rows = {WARM: (warm,), COLD: (cold,)}
+        cold = None if effort.quick else _process_seconds(jit | {"ECHELON_CACHE_DIR": empty})
+    _process_seconds(jit)  # fills the cache that the others find
+    warm = statistics.median(_process_seconds(jit) for _ in range(rounds))
+    library = statistics.median(_process_seconds({"ECHELON_JIT": "0"}) for _ in range(rounds))
+    rows = {LIBRARY: (library,), WARM: (warm,), COLD: (cold,)}
     return Table("first step", "A new process: import to the first step of 10 v 10", "s", ("seconds",), rows)
 
 

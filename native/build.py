@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from native.emit import emit
-from native.lower import ENTRIES, SOURCE
+from native.lower import ENTRIES, SOURCE, builder
 from native.targets import TARGETS, Target
 
 HERE = Path(__file__).resolve().parent
@@ -35,28 +35,54 @@ _library = _import_library()
 FOLDER = PACKAGE / _library.FOLDER
 """Where the package looks for its library."""
 
+BITCODE = HERE.parent / "build" / "bitcode"
+STAGES = ("lower.py", "emit.py", "build.py", "targets.py", "support.c")
 
-def lower_all(folder: Path) -> dict[str, dict[str, Any]]:
-    """Write the bitcode of every entry point into a folder; their descriptions. One process each, two at a time."""
+
+def lower_all() -> dict[str, dict[str, Any]]:
+    """The descriptions of all entry points, whose bitcode is then in `BITCODE`. What is current there is kept.
+
+    One process for each entry point, as many at a time as there are cores.
+    """
 
     def lower(name: str) -> dict[str, Any]:
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
-        subprocess.run([sys.executable, str(HERE / "lower.py"), str(folder), name], check=True, env=environment)
-        described: dict[str, Any] = json.loads((folder / f"{name}.json").read_text())
+        described = _described(name)
+        if described is None or not _unchanged(described, "lower.py"):
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+            command = [sys.executable, str(HERE / "lower.py"), str(BITCODE), name]
+            subprocess.run(command, check=True, env=environment)
+            described = _described(name)
+            assert described is not None
         return described
 
+    BITCODE.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return dict(zip(ENTRIES, threads.map(lower, ENTRIES), strict=True))
 
 
-def build(target: Target, bitcode: Path, entries: dict[str, dict[str, Any]], out: Path) -> None:
-    """Write a target's library and manifest into a folder, from the bitcode in another."""
+def _described(name: str) -> dict[str, Any] | None:
+    """The description of an entry point's bitcode; None if there is none."""
+    try:
+        described: dict[str, Any] = json.loads((BITCODE / f"{name}.json").read_text())
+    except (OSError, ValueError):
+        return None
+    return described
+
+
+def _unchanged(built: dict[str, Any], *files: str) -> bool:
+    """Whether a description or a manifest was made from the present sources by the present files of this folder."""
+    sources = built["sources"].items()
+    return built["builder"] == builder(*files) and all(_library.file_digest(PACKAGE / n) == d for n, d in sources)
+
+
+def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None:
+    """Write a target's library and manifest into a folder."""
     pairs = [(name, level) for name in entries for level, _ in target.levels]
     jobs = {f"echelon_{name}_{level}".replace("-", "_"): (name, level) for name, level in pairs}
     with tempfile.TemporaryDirectory() as work, ProcessPoolExecutor(os.cpu_count()) as processes:
         running = {
             export: processes.submit(
-                emit, (bitcode / f"{name}.bc").read_bytes(), entries[name]["symbol"], export, target.triple, level
+                emit, (BITCODE / f"{name}.bc").read_bytes(), entries[name]["symbol"], export, target.triple, level
             )
             for export, (name, level) in jobs.items()
         }
@@ -76,7 +102,7 @@ def build(target: Target, bitcode: Path, entries: dict[str, dict[str, Any]], out
             described["function"]: {"symbol": f"echelon_{name}", "arguments": described["arguments"]}
             for name, described in entries.items()
         },
-        "builder": _builder_digest(),
+        "builder": builder(*STAGES),
         "built_with": {name: version(name) for name in ("numba", "llvmlite", "numpy", "ziglang")},
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -95,28 +121,19 @@ def link(target: Target, objects: list[Path], library: Path) -> None:
 
 
 def is_current(target: Target) -> bool:
-    """Whether the library in the source tree is for a target, and no source file of a kernel has changed since."""
+    """Whether the library in the source tree is for a target, and no file that it was built from has changed since."""
     try:
         manifest = json.loads((FOLDER / _library.MANIFEST).read_text())
     except (OSError, ValueError):
         return False
-    wanted = {"target": target.name, "builder": _builder_digest()}
-    unchanged = all(_library.file_digest(PACKAGE / path) == digest for path, digest in manifest["sources"].items())
-    return unchanged and wanted.items() <= manifest.items()
-
-
-def _builder_digest() -> str:
-    """Of the files that build the library."""
-    files = sorted([*HERE.glob("*.py"), *HERE.glob("*.c")])
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return manifest["target"] == target.name and _unchanged(manifest, *STAGES)
 
 
 def build_all(folders: dict[Target, Path]) -> None:
     """Build targets, each into its folder; the kernels are lowered once."""
-    with tempfile.TemporaryDirectory() as bitcode:
-        entries = lower_all(Path(bitcode))
-        for target, folder in folders.items():
-            build(target, Path(bitcode), entries, folder)
+    entries = lower_all()
+    for target, folder in folders.items():
+        build(target, entries, folder)
 
 
 def target_of(name: str | None) -> Target:

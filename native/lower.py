@@ -7,9 +7,11 @@ imported: the manifest names them all.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import sys
+from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +26,13 @@ ENTRIES = {
     "rotate_directions": "echelon_env.opponents.handicap",
 }
 """The entry points, by function, with their modules."""
+
+
+def builder(*files: str) -> str:
+    """A digest of files of this folder and of the compilers' versions."""
+    versions = " ".join(metadata.version(name) for name in ("numba", "llvmlite", "numpy"))
+    contents = b"".join(Path(__file__).with_name(file).read_bytes() for file in files)
+    return hashlib.sha256(versions.encode() + contents).hexdigest()
 
 
 def import_without_init(*packages: str) -> None:
@@ -108,8 +117,6 @@ def lower(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
 def main(folder: Path, names: list[str]) -> None:
     """Write the bitcode of entry points, and the description of each, into a folder."""
     import_without_init("echelon_env", "echelon_env.engine", "echelon_env.opponents", "echelon_env.config")
-    from importlib import import_module
-
     samples = sample_arguments()
     functions = {name: getattr(import_module(module), name).function for name, module in ENTRIES.items()}
     from echelon_env.engine import _library
@@ -128,6 +135,7 @@ def main(folder: Path, names: list[str]) -> None:
             "function": f"{ENTRIES[name]}.{name}",
             "symbol": symbol,
             "arguments": described,
+            "builder": builder("lower.py"),
             "sources": {source: _library.file_digest(SOURCE / "echelon_env" / source) for source in sources},
         }
         (folder / f"{name}.json").write_text(json.dumps(entry))

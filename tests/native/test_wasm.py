@@ -1,0 +1,148 @@
+"""Whole battles between scripted players in WebAssembly, run by Node, have the bytes of the native ones."""
+
+import gzip
+import hashlib
+import json
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine
+from echelon_env.config.skill import LEVELS
+from echelon_env.engine.state import BATTLE
+from echelon_env.opponents.knowledge import make_knowledge
+from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
+from echelon_env.opponents.scripted import ScriptedRows
+
+BASE = 1 << 20  # where the arrays begin in the module's memory
+SEED = 7
+
+pytestmark = pytest.mark.slow  # Node and a build; .ci/run runs them
+
+
+@pytest.fixture(scope="module")
+def module(tmp_path_factory):
+    from native.wasm import build_wasm
+
+    folder = tmp_path_factory.mktemp("wasm")
+    build_wasm(folder)
+    return folder
+
+
+class Image:
+    """Memory for the module: copies of arrays, and argument words with their addresses there."""
+
+    def __init__(self):
+        self.bytes = bytearray()
+        self.address = {}
+
+    def place(self, array):
+        if array.ctypes.data not in self.address:
+            self.address[array.ctypes.data] = self._append(array.tobytes())
+        return self.address[array.ctypes.data]
+
+    def call(self, name, *arguments):
+        return [f"echelon_{name}", self._append(b"".join(map(self._words, arguments)))]
+
+    def _append(self, data):
+        self.bytes += bytes(-len(self.bytes) % 64)
+        at = BASE + len(self.bytes)
+        self.bytes += data or bytes(1)
+        return at
+
+    def _words(self, value):
+        if isinstance(value, tuple):
+            return b"".join(map(self._words, value))
+        if isinstance(value, np.ndarray):
+            numbers = (0, 0, value.size, value.itemsize, self.place(value), *value.shape, *value.strides)
+            return struct.pack(f"<{len(numbers)}q", *numbers)
+        return struct.pack("<q", value)
+
+
+def lasting(engine):
+    return [*engine._lasting_arrays().values()]
+
+
+def prepare(engine, levels):
+    """The memory before a battle begins, and the calls that play it."""
+    image, rows = Image(), len(levels)
+    begin = engine._begin_battle
+
+    def capture(spawns, classes, top, b):
+        job["begin"] = [image.call("begin_battle", engine.tables, engine.state, spawns, classes, top, b)]
+        begin(spawns, classes, top, b)
+
+    job = {"base": BASE}
+    engine._begin_battle = capture
+    engine.reset([SEED])
+    memories = np.zeros(rows, MEMORY)
+    memories["seed"] = SEED
+    skills = np.concatenate([skill.record() for skill in LEVELS.values()])
+    observations, actions = engine.out.observations[0], engine._actions[0]
+    constants = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
+    zeros = (np.zeros_like(array) for array in engine.out)
+    for array, empty in zip(engine.out, zeros, strict=True):
+        image.address[array.ctypes.data] = image._append(empty.tobytes())
+    step = engine.tables, engine.state, engine._actions, engine.out, 0, 1
+    job["begin"].append(image.call("step_range", *step, True))
+    job["decide"] = [
+        image.call("act_rows", *constants, levels, observations, memories, actions),
+        image.call("step_range", *step, False),
+    ]
+    job["clear"] = [[image.place(actions), actions.nbytes]]
+    job["read"] = [[image.place(array), array.nbytes] for array in lasting(engine) if array is not engine._started]
+    job["over"] = image.place(engine.state.battles) + BATTLE.fields["over"][1]
+    return job, bytes(image.bytes)
+
+
+def play(engine, levels):
+    """The same battle here: decisions, and a digest of what `prepare` reads."""
+    players, digest, decisions = ScriptedRows(SEED, engine.config), hashlib.sha256(), 0
+    players.allocate(len(levels))
+
+    def read():
+        for array in lasting(engine):
+            if array is not engine._started:
+                digest.update(array.tobytes())
+
+    engine.reset([SEED])
+    read()
+    while not engine.battle_over[0]:
+        engine.step(players.act(engine.out.observations[0].copy(), levels)[None])
+        read()
+        decisions += 1
+    return decisions, digest.hexdigest()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
+def test_a_battle_has_the_same_bytes(module, tmp_path, scenario):
+    engine = BattleEngine(scenario)
+    levels = np.arange(engine.num_mechs) % len(LEVELS)
+    job, image = prepare(engine, levels)
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    (tmp_path / "image.bin").write_bytes(image)
+    script = Path(__file__).with_name("battle.mjs")
+    files = [script, module / "echelon.wasm", tmp_path / "job.json", tmp_path / "image.bin"]
+    result = subprocess.run(["node", *map(str, files)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    decisions, digest = play(BattleEngine(scenario), levels)
+    assert decisions > 20
+    assert (found["decisions"], found["digest"]) == (decisions, digest)
+    print(f"{scenario}: {decisions} decisions, {found['microseconds']:.0f} us each")
+
+
+def test_the_module_is_small(module):
+    assert len(gzip.compress((module / "echelon.wasm").read_bytes())) < 150_000
+
+
+def test_the_table_has_all_entry_points_and_names(module):
+    table = json.loads((module / "echelon.json").read_text())
+    assert table["entries"]["step_range"]["state"]["fields"]["battles"]["dtype"]["fields"]["over"][0] == "|i1"
+    assert table["names"]["levels"] == list(LEVELS)
+    assert all(table["names"].values())
