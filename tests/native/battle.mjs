@@ -18,7 +18,7 @@ bytes.set(image, job.base);
 
 const run = (calls) => {
   for (const [name, words] of calls) {
-    const status = exports[name](words);
+    const status = exports[`echelon_${name}`](words);
     if (status !== 0) throw new Error(`${name}: status ${status}`);
   }
 };

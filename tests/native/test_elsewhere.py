@@ -1,4 +1,4 @@
-"""Whole battles between scripted players in WebAssembly, run by Node, have the bytes of the native ones."""
+"""Whole battles of scripted players have the same bytes in WebAssembly, run by Node, and on aarch64, run by QEMU."""
 
 import gzip
 import hashlib
@@ -6,10 +6,12 @@ import json
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from native.targets import TARGETS
 
 from echelon_env import BattleEngine
 from echelon_env.config.skill import LEVELS
@@ -18,7 +20,6 @@ from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.opponents.scripted import ScriptedRows
 
-BASE = 1 << 20  # where the arrays begin in the module's memory
 SEED = 7
 
 pytestmark = pytest.mark.slow  # Node and a build; .ci/run runs them
@@ -34,10 +35,10 @@ def module(tmp_path_factory):
 
 
 class Image:
-    """Memory for the module: copies of arrays, and argument words with their addresses there."""
+    """Memory from an address on: copies of arrays, and argument words with their addresses there."""
 
-    def __init__(self):
-        self.bytes = bytearray()
+    def __init__(self, base):
+        self.base, self.bytes = base, bytearray()
         self.address = {}
 
     def place(self, array):
@@ -46,11 +47,11 @@ class Image:
         return self.address[array.ctypes.data]
 
     def call(self, name, *arguments):
-        return [f"echelon_{name}", self._append(b"".join(map(self._words, arguments)))]
+        return [name, self._append(b"".join(map(self._words, arguments)))]
 
     def _append(self, data):
         self.bytes += bytes(-len(self.bytes) % 64)
-        at = BASE + len(self.bytes)
+        at = self.base + len(self.bytes)
         self.bytes += data or bytes(1)
         return at
 
@@ -67,16 +68,16 @@ def lasting(engine):
     return [*engine._lasting_arrays().values()]
 
 
-def prepare(engine, levels):
+def prepare(engine, levels, base):
     """The memory before a battle begins, and the calls that play it."""
-    image, rows = Image(), len(levels)
+    image, rows = Image(base), len(levels)
     begin = engine._begin_battle
 
     def capture(spawns, classes, top, b):
         job["begin"] = [image.call("begin_battle", engine.tables, engine.state, spawns, classes, top, b)]
         begin(spawns, classes, top, b)
 
-    job = {"base": BASE}
+    job = {"base": base}
     engine._begin_battle = capture
     engine.reset([SEED])
     memories = np.zeros(rows, MEMORY)
@@ -120,10 +121,10 @@ def play(engine, levels):
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 @pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
-def test_a_battle_has_the_same_bytes(module, tmp_path, scenario):
+def test_a_battle_in_webassembly_has_the_same_bytes(module, tmp_path, scenario):
     engine = BattleEngine(scenario)
     levels = np.arange(engine.num_mechs) % len(LEVELS)
-    job, image = prepare(engine, levels)
+    job, image = prepare(engine, levels, 1 << 20)
     (tmp_path / "job.json").write_text(json.dumps(job))
     (tmp_path / "image.bin").write_bytes(image)
     script = Path(__file__).with_name("battle.mjs")
@@ -135,6 +136,47 @@ def test_a_battle_has_the_same_bytes(module, tmp_path, scenario):
     assert decisions > 20
     assert (found["decisions"], found["digest"]) == (decisions, digest)
     print(f"{scenario}: {decisions} decisions, {found['microseconds']:.0f} us each")
+
+
+FUNCTIONS = "act_rows", "begin_battle", "step_range"  # as in battle.c
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """battle.c and the entry points for aarch64, statically linked."""
+    from native.build import BITCODE, HERE, lower_all
+    from native.emit import emit
+
+    folder, entries, target = tmp_path_factory.mktemp("aarch64"), lower_all(), TARGETS["linux-aarch64"]
+    objects = [folder / f"{name}.o" for name in FUNCTIONS]
+    for name, path in zip(FUNCTIONS, objects, strict=True):
+        bitcode, symbol = (BITCODE / f"{name}.bc").read_bytes(), entries[name]["symbol"]
+        path.write_bytes(emit(bitcode, symbol, f"echelon_{name}", target.triple, target.levels[0][0]))
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", "aarch64-linux-musl", "-static", "-O1"]
+    command += [f"-D{name.upper()}=echelon_{name}" for name in FUNCTIONS]
+    sources = [Path(__file__).with_name("battle.c"), HERE / "support.c", *objects]
+    subprocess.run([*command, "-fno-builtin", *map(str, sources), "-o", str(folder / "battle")], check=True)
+    return folder / "battle"
+
+
+@pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="Debian's qemu-user is not installed")
+@pytest.mark.parametrize("scenario", ["duel", "skirmish"])
+def test_a_battle_on_aarch64_has_the_same_bytes(program, tmp_path, scenario):
+    engine = BattleEngine(scenario)
+    levels = np.arange(engine.num_mechs) % len(LEVELS)
+    job, image = prepare(engine, levels, 1 << 32)
+    (tmp_path / "image.bin").write_bytes(image)
+    lists = [[[FUNCTIONS.index(name), words] for name, words in job[key]] for key in ("begin", "decide")]
+    numbers = [job["base"], job["over"]]
+    for pairs in (*lists, job["clear"], job["read"]):
+        numbers += [len(pairs), *(number for pair in pairs for number in pair)]
+    command = ["qemu-aarch64", str(program), str(tmp_path / "image.bin")]
+    given = " ".join(map(str, numbers)).encode()
+    result = subprocess.run(command, input=given, capture_output=True, check=False)
+    assert result.returncode == 0, result.stderr
+    decisions, digest = play(BattleEngine(scenario), levels)
+    assert decisions > 20
+    assert hashlib.sha256(result.stdout).hexdigest() == digest
 
 
 def test_the_module_is_small(module):
