@@ -12,7 +12,7 @@ import time
 from benchmarks.apis import SIZES
 from benchmarks.tables import Table
 from benchmarks.timing import Effort, tell
-from echelon_env import BattleEngine
+from echelon_env import BattleEngine, backend
 
 LIBRARY, WARM, COLD = "library", "Numba, warm kernel cache", "Numba, cold kernel cache"
 ALL = "all arrays"
@@ -34,6 +34,8 @@ def startup(effort: Effort) -> list[Table]:
 
 
 def _first_step(effort: Effort) -> Table:
+    if backend().name != "library":
+        raise RuntimeError(f"there is no library to measure: {backend().reason}")
     jit, rounds = {"ECHELON_JIT": "1"}, 1 if effort.quick else effort.rounds
     with tempfile.TemporaryDirectory() as empty:
         cold = None if effort.quick else _process_seconds(jit | {"ECHELON_CACHE_DIR": empty})

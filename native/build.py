@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -15,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from native.emit import emit
-from native.lower import ENTRIES, SOURCE, builder
+from native.lower import ENTRIES, PACKAGE, builder, write_whole
 from native.targets import TARGETS, Target
 
 HERE = Path(__file__).resolve().parent
-PACKAGE = SOURCE / "echelon_env"
 
 
 def _import_library() -> Any:
@@ -35,12 +35,29 @@ _library = _import_library()
 FOLDER = PACKAGE / _library.FOLDER
 """Where the package looks for its library."""
 
-BITCODE = HERE.parent / "build" / "bitcode"
+
+@functools.cache
+def bitcode_folder() -> Path:
+    """Where the bitcode is kept: in the source tree, or in a temporary folder if that cannot be written."""
+    folder = HERE.parent / "build" / "bitcode"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="echelon-bitcode-"))
+
+
+def read_bitcode(name: str) -> bytes:
+    """The bitcode of an entry point, after `lower_all`."""
+    return (bitcode_folder() / f"{name}.bc").read_bytes()
+
+
 STAGES = ("lower.py", "emit.py", "build.py", "targets.py", "support.c")
 
 
 def lower_all() -> dict[str, dict[str, Any]]:
-    """The descriptions of all entry points, whose bitcode is then in `BITCODE`. What is current there is kept.
+    """The descriptions of all entry points, whose bitcode `read_bitcode` then returns. What is current is kept.
 
     One process for each entry point, as many at a time as there are cores.
     """
@@ -49,13 +66,12 @@ def lower_all() -> dict[str, dict[str, Any]]:
         described = _described(name)
         if described is None or not _unchanged(described, "lower.py"):
             environment = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
-            command = [sys.executable, str(HERE / "lower.py"), str(BITCODE), name]
+            command = [sys.executable, str(HERE / "lower.py"), str(bitcode_folder()), name]
             subprocess.run(command, check=True, env=environment)
             described = _described(name)
             assert described is not None
         return described
 
-    BITCODE.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         return dict(zip(ENTRIES, threads.map(lower, ENTRIES), strict=True))
 
@@ -63,10 +79,10 @@ def lower_all() -> dict[str, dict[str, Any]]:
 def _described(name: str) -> dict[str, Any] | None:
     """The description of an entry point's bitcode; None if there is none."""
     try:
-        described: dict[str, Any] = json.loads((BITCODE / f"{name}.json").read_text())
-    except (OSError, ValueError):
+        described: dict[str, Any] = json.loads((bitcode_folder() / f"{name}.json").read_text())
+        return described if described["sha256"] == hashlib.sha256(read_bitcode(name)).hexdigest() else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return described
 
 
 def _unchanged(built: dict[str, Any], *files: str) -> bool:
@@ -81,9 +97,7 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
     jobs = {f"echelon_{name}_{level}".replace("-", "_"): (name, level) for name, level in pairs}
     with tempfile.TemporaryDirectory() as work, ProcessPoolExecutor(os.cpu_count()) as processes:
         running = {
-            export: processes.submit(
-                emit, (BITCODE / f"{name}.bc").read_bytes(), entries[name]["symbol"], export, target.triple, level
-            )
+            export: processes.submit(emit, read_bitcode(name), entries[name]["symbol"], export, target.triple, level)
             for export, (name, level) in jobs.items()
         }
         for export, job in running.items():
@@ -91,13 +105,15 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
         library = Path(work, target.library)
         link(target, [Path(work, f"{export}.o") for export in jobs], library)
         data = library.read_bytes()
-    first = next(iter(entries.values()))
+    sources = next(iter(entries.values()))["sources"]
+    if any(described["sources"] != sources for described in entries.values()):
+        raise RuntimeError("a source file has changed during the build")
     manifest = {
         "target": target.name,
         "levels": dict(target.levels),
         "library": target.library,
         "sha256": hashlib.sha256(data).hexdigest(),
-        "sources": first["sources"],
+        "sources": sources,
         "entries": {
             described["function"]: {"symbol": f"echelon_{name}", "arguments": described["arguments"]}
             for name, described in entries.items()
@@ -106,11 +122,8 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
         "built_with": {name: version(name) for name in ("numba", "llvmlite", "numpy", "ziglang")},
     }
     out.mkdir(parents=True, exist_ok=True)
-    (out / _library.MANIFEST).unlink(missing_ok=True)  # without it no library is loaded, so no step leaves a wrong one
-    for old in out.glob("echelon.*"):
-        old.unlink()  # not overwritten: a process may have loaded it
-    (out / target.library).write_bytes(data)
-    (out / _library.MANIFEST).write_text(json.dumps(manifest))
+    write_whole(out / target.library, data)
+    write_whole(out / _library.MANIFEST, json.dumps(manifest).encode())
 
 
 def link(target: Target, objects: list[Path], library: Path) -> None:
@@ -124,9 +137,10 @@ def is_current(target: Target) -> bool:
     """Whether the library in the source tree is for a target, and no file that it was built from has changed since."""
     try:
         manifest = json.loads((FOLDER / _library.MANIFEST).read_text())
-    except (OSError, ValueError):
+        whole = _library.file_digest(FOLDER / manifest["library"]) == manifest["sha256"]
+        return whole and manifest["target"] == target.name and _unchanged(manifest, *STAGES)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-    return manifest["target"] == target.name and _unchanged(manifest, *STAGES)
 
 
 def build_all(folders: dict[Target, Path]) -> None:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
+import os
 import sys
+import tempfile
 from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
+PACKAGE = SOURCE / "echelon_env"
 ENTRIES = {
     "step_range": "echelon_env.engine.tick",
     "begin_battle": "echelon_env.engine.tick",
@@ -33,6 +36,14 @@ def builder(*files: str) -> str:
     versions = " ".join(metadata.version(name) for name in ("numba", "llvmlite", "numpy"))
     contents = b"".join(Path(__file__).with_name(file).read_bytes() for file in files)
     return hashlib.sha256(versions.encode() + contents).hexdigest()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file or nothing. One that a process has loaded is replaced, not changed."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(data)
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
 
 
 def import_without_init(*packages: str) -> None:
@@ -117,28 +128,32 @@ def lower(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
 def main(folder: Path, names: list[str]) -> None:
     """Write the bitcode of entry points, and the description of each, into a folder."""
     import_without_init("echelon_env", "echelon_env.engine", "echelon_env.opponents", "echelon_env.config")
-    samples = sample_arguments()
-    functions = {name: getattr(import_module(module), name).function for name, module in ENTRIES.items()}
     from echelon_env.engine import _library
 
+    before = {path.relative_to(PACKAGE).as_posix(): _library.file_digest(path) for path in PACKAGE.rglob("*.py")}
+    samples = sample_arguments()
+    functions = {name: getattr(import_module(module), name).function for name, module in ENTRIES.items()}
     for name in names or ENTRIES:
         arguments = dict(zip(inspect.signature(functions[name]).parameters, samples[name], strict=True))
         bitcode, symbol = lower(functions[name], samples[name])
         described = {argument: describe(value) for argument, value in arguments.items()}
         sources = sorted(
-            Path(str(module.__file__)).relative_to(SOURCE / "echelon_env").as_posix()
+            Path(str(module.__file__)).relative_to(PACKAGE).as_posix()
             for loaded, module in sys.modules.items()
             if loaded.startswith("echelon_env") and getattr(module, "__file__", None) and module is not _library
         )
-        (folder / f"{name}.bc").write_bytes(bitcode)
+        if any(_library.file_digest(PACKAGE / source) != before[source] for source in sources):
+            raise RuntimeError("a source file has changed during the build")
+        write_whole(folder / f"{name}.bc", bitcode)
         entry = {
             "function": f"{ENTRIES[name]}.{name}",
             "symbol": symbol,
             "arguments": described,
             "builder": builder("lower.py"),
-            "sources": {source: _library.file_digest(SOURCE / "echelon_env" / source) for source in sources},
+            "sha256": hashlib.sha256(bitcode).hexdigest(),
+            "sources": {source: before[source] for source in sources},
         }
-        (folder / f"{name}.json").write_text(json.dumps(entry))
+        write_whole(folder / f"{name}.json", json.dumps(entry).encode())
 
 
 if __name__ == "__main__":

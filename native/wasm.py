@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from native.build import BITCODE, HERE, lower_all
+from native.build import HERE, lower_all, read_bitcode
 from native.emit import emit
 
 TRIPLE = "wasm32-unknown-unknown"
@@ -29,8 +29,7 @@ def build_wasm(out: Path) -> None:
         objects = []
         for name, described in entries.items():
             objects.append(Path(work, f"{name}.o"))
-            bitcode = (BITCODE / f"{name}.bc").read_bytes()
-            objects[-1].write_bytes(emit(bitcode, described["symbol"], f"echelon_{name}", TRIPLE, "generic"))
+            objects[-1].write_bytes(emit(read_bitcode(name), described["symbol"], f"echelon_{name}", TRIPLE, "generic"))
         exports = [*(f"echelon_{name}" for name in entries), "__heap_base"]
         command = [
             *(sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-freestanding", "-nostdlib", "-s", "-O2"),

@@ -10,6 +10,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.engine.core import BattleEngine, NotResetError
 from echelon_env.engine.kernels import Backend, BackendError, backend
 from echelon_env.engine.maps import MapPool
+from echelon_env.engine.possibilities import Possibilities
 from echelon_env.envs.batch import BattleBatchEnv
 from echelon_env.envs.controlled import ControlledBattles
 from echelon_env.envs.curriculum import CurriculumEnv, CurriculumParallelEnv
@@ -39,6 +40,7 @@ __all__ = [
     "CurriculumParallelEnv",
     "MapPool",
     "NotResetError",
+    "Possibilities",
     "Progress",
     "Scenario",
     "__version__",

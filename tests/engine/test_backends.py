@@ -125,6 +125,6 @@ def test_without_a_library_and_numba_a_call_says_what_to_install(monkeypatch):
         return 2 * x
 
     with pytest.raises(
-        kernels.BackendError, match=r"no library is installed for plan9: .*pip install 'echelon-env\[jit"
+        kernels.BackendError, match=r"no library is installed for plan9; .*pip install 'echelon-env\[jit"
     ):
         double(21)

@@ -71,6 +71,12 @@ def test_an_edited_kernel_is_named(package):
         _library.load(package)
 
 
+def test_an_installation_without_sources_is_trusted(package):
+    for path in package.rglob("*.py"):
+        path.unlink()
+    _library.load(package)
+
+
 def test_line_ends_are_no_change(package):
     path = package / "engine" / "zone.py"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
@@ -184,3 +190,21 @@ def test_a_deep_copy_binds_its_own_arrays():
     twin.step(actions)
     assert all((before[name].tobytes() == array.tobytes()) for name, array in engine.state._asdict().items())
     assert twin.state.battles["step_count"][0] == 1
+
+
+def test_a_bound_array_cannot_be_moved():
+    """NumPy would free memory that the machine code writes to."""
+    engine = BattleEngine("duel")
+    engine.reset([1])
+    with pytest.raises(ValueError, match="cannot resize an array"):
+        engine.state.voxels.resize((10**8,))
+    engine.step(np.zeros((1, 2, engine.action_dim), np.float32))
+
+
+def test_another_state_is_bound_when_it_is_used():
+    engine = BattleEngine("duel")
+    engine.reset([1])
+    old = engine.state
+    engine.state = engine.state._replace(**{name: array.copy() for name, array in old._asdict().items()})
+    engine.step(np.zeros((1, 2, engine.action_dim), np.float32))
+    assert (int(old.battles["step_count"][0]), int(engine.state.battles["step_count"][0])) == (0, 1)

@@ -144,13 +144,13 @@ FUNCTIONS = "act_rows", "begin_battle", "step_range"  # as in battle.c
 @pytest.fixture(scope="module")
 def program(tmp_path_factory):
     """battle.c and the entry points for aarch64, statically linked."""
-    from native.build import BITCODE, HERE, lower_all
+    from native.build import HERE, lower_all, read_bitcode
     from native.emit import emit
 
     folder, entries, target = tmp_path_factory.mktemp("aarch64"), lower_all(), TARGETS["linux-aarch64"]
     objects = [folder / f"{name}.o" for name in FUNCTIONS]
     for name, path in zip(FUNCTIONS, objects, strict=True):
-        bitcode, symbol = (BITCODE / f"{name}.bc").read_bytes(), entries[name]["symbol"]
+        bitcode, symbol = read_bitcode(name), entries[name]["symbol"]
         path.write_bytes(emit(bitcode, symbol, f"echelon_{name}", target.triple, target.levels[0][0]))
     command = [sys.executable, "-m", "ziglang", "cc", "-target", "aarch64-linux-musl", "-static", "-O1"]
     command += [f"-D{name.upper()}=echelon_{name}" for name in FUNCTIONS]

@@ -25,7 +25,12 @@ def bitcode(text):
 
 
 @pytest.mark.parametrize(
-    "call", ["double @llvm.sin.f64(double %x)", "double @llvm.fma.f64(double %x, double %x, double %x)"]
+    "call",
+    [
+        "double @llvm.sin.f64(double %x)",
+        "double @llvm.exp10.f64(double %x)",
+        "double @llvm.fma.f64(double %x, double %x, double %x)",
+    ],
 )
 def test_a_function_whose_bits_differ_between_systems_is_refused(call):
     types = call.replace(" %x", "")
@@ -37,7 +42,7 @@ def test_a_function_whose_bits_differ_between_systems_is_refused(call):
       ret i32 0
     }}
     """
-    with pytest.raises(EmitError, match=r"whose bits differ between systems"):
+    with pytest.raises(EmitError, match="may call a C library"):
         emit(bitcode(text), "kernel", "exported", TARGETS["linux-x86_64"].triple, "x86-64-v2")
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from echelon_env.config import plugins
 from echelon_env.config.schema import ConfigError, nearest_name
+from echelon_env.engine.kernels import BackendError
 
 TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "rich", "tensorboard", "matplotlib")
 """Modules that the extra ``[train]`` installs."""
@@ -96,7 +97,7 @@ def _run(point: EntryPoint, arguments: Sequence[str]) -> int:
         return _fail(f"not enough memory: {error}")
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except (ConfigError, *getattr(module, "EXPECTED_ERRORS", ())) as error:
+    except (BackendError, ConfigError, *getattr(module, "EXPECTED_ERRORS", ())) as error:
         return _fail(str(error))
     return code
 

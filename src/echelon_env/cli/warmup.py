@@ -10,10 +10,8 @@ import numpy as np
 
 from echelon_env import opponents
 from echelon_env.engine.core import BattleEngine
-from echelon_env.engine.kernels import BackendError, backend
+from echelon_env.engine.kernels import backend
 from echelon_env.spaces.explain import explain_action
-
-EXPECTED_ERRORS = (BackendError,)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

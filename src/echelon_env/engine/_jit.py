@@ -307,29 +307,8 @@ def _verified(data: bytes) -> Any:
     return pickle.loads(data[size:])
 
 
-def compiled(function: Callable[..., Any], in_python: bool = False) -> Callable[..., Any]:
-    """An entry point that Numba compiles at the first call, with its machine code cached on disk if that is possible.
-
-    In Python structured arrays among the arguments are viewed as record arrays, so that the same source runs.
-    """
-    if in_python:
-        return _on_records(function)
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An entry point that Numba compiles at the first call; its machine code is cached on disk if that is possible."""
     dispatcher: Any = numba.njit(**_OPTIONS)(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
-
-
-def _on_records(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
-        with np.errstate(over="ignore"):
-            return function(*[_as_records(arg) for arg in args])
-
-    return call
-
-
-def _as_records(arg: Any) -> Any:
-    if isinstance(arg, tuple):
-        return type(arg)(*[_as_records(item) for item in arg])
-    if isinstance(arg, np.ndarray) and arg.dtype.names is not None:
-        return arg.view(np.recarray)
-    return arg

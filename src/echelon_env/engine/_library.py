@@ -12,7 +12,7 @@ import json
 import operator
 import platform
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -126,12 +126,12 @@ class LibraryFunction:
         symbol, name = self._symbol, self._name
 
         def call(*rest: Any) -> None:
-            # The arrays stay alive: those bound in `first`, the others in `rest`.
+            # The arrays stay where they are: NumPy resizes none that another object, `call.arrays`, refers to.
             status = symbol(bound + self._words(left, rest))
             if status != 0:
                 raise RuntimeError(f"{name} failed with status {status}: please report this as a bug")
 
-        call.first = first  # type: ignore[attr-defined]
+        call.arrays = list(_arrays(first))  # type: ignore[attr-defined]
         return call
 
     def _words(self, kinds: list[tuple[str, _Kind]], values: tuple[Any, ...]) -> bytes:
@@ -139,6 +139,12 @@ class LibraryFunction:
             names = ", ".join(name for name, _ in kinds)
             raise TypeError(f"{self._name}: expected {len(kinds)} arguments ({names}), got {len(values)}")
         return b"".join([kind.words(name, value) for (name, kind), value in zip(kinds, values, strict=True)])
+
+
+def _arrays(values: tuple[Any, ...]) -> Iterator[Any]:
+    """The arrays among values and in their tuples."""
+    for value in values:
+        yield from _arrays(value) if isinstance(value, tuple) else (value,)
 
 
 class Library:
@@ -186,7 +192,8 @@ def load(package: Path) -> Library:
 def _load(package: Path, folder: Path, manifest: dict[str, Any]) -> Library:
     if manifest["target"] != machine():
         raise LibraryError(f"the library is for {manifest['target']}, this machine is {machine()}")
-    changed = [name for name, digest in manifest["sources"].items() if file_digest(package / name) != digest]
+    sources = manifest["sources"].items()  # an installation of compiled modules only has none
+    changed = [name for name, digest in sources if file_digest(package / name) not in (digest, None)]
     if changed:
         raise LibraryError(f"{changed[0]} has changed since the library was built")
     if file_digest(folder / manifest["library"]) != manifest["sha256"]:
@@ -196,9 +203,9 @@ def _load(package: Path, folder: Path, manifest: dict[str, Any]) -> Library:
 
 def machine() -> str:
     """The machine's system and processor, as in a manifest's `target`: ``"linux-x86_64"``."""
-    processor = platform.machine().lower()
+    processor, bits = platform.machine().lower(), 8 * struct.calcsize("P")
     same = {"amd64": "x86_64", "arm64": "aarch64"}
-    return f"{platform.system().lower()}-{same.get(processor, processor)}"
+    return f"{platform.system().lower()}-{same.get(processor, processor)}{'' if bits == 64 else f'-{bits}bit'}"
 
 
 def file_digest(path: Path) -> str | None:

@@ -101,6 +101,7 @@ class BattleEngine:
         self.maps = map_pool(maps, self.config)
         self._terrains: list[Terrain | None] = [None] * self.num_battles
         self._workers = Workers(self.num_threads)
+        self._bound: tuple[Any, Any, Any] = None, None, None
         self._bind_kernels()
         ranges = 1 if self.num_threads == 1 else min(RANGES * self.num_threads, self.num_battles)
         bounds = np.linspace(0, self.num_battles, ranges + 1).astype(int).tolist()
@@ -132,6 +133,7 @@ class BattleEngine:
             If a shape is wrong or a seed is not an integer in range. `RecipeError` if a map of a pool does not match
             its recipe. Nothing is reset then.
         """
+        self._bind_kernels()
         chosen = np.ones(self.num_battles, np.bool_) if mask is None else _check_mask(mask, self.num_battles)
         places = np.flatnonzero(chosen).tolist()
         seed_of = _check_seeds(seeds, self.num_battles, places)
@@ -170,6 +172,7 @@ class BattleEngine:
         if np.count_nonzero(self._started) < self.num_battles:
             missing = np.flatnonzero(~self._started).tolist()
             raise NotResetError(f"step() before reset(): battles {missing} have not been reset")
+        self._bind_kernels()
         np.copyto(self._actions, array)
         self._workers.for_all(self._step_range, self._ranges)
         return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
@@ -244,7 +247,6 @@ class BattleEngine:
                 f"rewards: gamma: expected {self.config.rewards.gamma}, which cannot change, got {rewards.gamma}"
             )
         self.config, self.tables = config, build_tables(config)
-        self._bind_kernels()
 
     def global_state(self, team: ArrayLike = BLUE) -> NDArray[np.float32]:
         """The battles' global states, unfiltered, for centralised training.
@@ -279,6 +281,7 @@ class BattleEngine:
 
     def possibilities(self) -> Possibilities:
         """What the mechs may be able to do in the coming decision; new arrays."""
+        self._bind_kernels()
         can = allocate_possibilities(self.num_battles, self.num_mechs)
         self._find_possibilities(can)
         return can
@@ -366,6 +369,11 @@ class BattleEngine:
             found[b] = generate(self.config, map_seed)
 
     def _bind_kernels(self) -> None:
+        """Bind the kernels to the arrays, unless they are bound to these."""
+        arrays = self.tables, self.state, self.out
+        if all(bound is array for bound, array in zip(self._bound, arrays, strict=True)):
+            return
+        self._bound = arrays
         self._begin_battle = begin_battle.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         self._step_range = step_range.bind(self.tables, self.state, self._actions, self.out)

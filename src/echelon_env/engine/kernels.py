@@ -104,11 +104,14 @@ class EntryPoint:
         found = None if library is None else library.find(self.function)
         if found is not None:
             return found.bind
+        if chosen.name == "python":
+            return functools.partial(functools.partial, _on_records(self.function))
         if chosen.name == "none" or not importlib.util.find_spec("numba"):
-            raise BackendError(f"{chosen.reason}: pip install 'echelon-env[jit]'")
+            why = chosen.reason if library is None else f"the library has no {self.function.__qualname__}"
+            raise BackendError(f"no machine code: {why}; install Numba, pip install 'echelon-env[jit]'")
         from echelon_env.engine import _jit
 
-        return functools.partial(functools.partial, _jit.compiled(self.function, chosen.name == "python"))
+        return functools.partial(functools.partial, _jit.compiled(self.function))
 
     def __reduce__(self) -> str:
         return self.function.__qualname__
@@ -131,3 +134,21 @@ class _Bound:
 def entry_point(function: Callable[..., Any]) -> EntryPoint:
     """A kernel that Python calls. The library has those of the package, which return nothing; Numba compiles others."""
     return EntryPoint(kernel(function))
+
+
+def _on_records(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An entry point in Python: it gets structured arrays as record arrays, so that the same source runs."""
+
+    def call(*args: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*[_as_records(arg) for arg in args])
+
+    return call
+
+
+def _as_records(arg: Any) -> Any:
+    if isinstance(arg, tuple):
+        return type(arg)(*[_as_records(item) for item in arg])
+    if isinstance(arg, np.ndarray) and arg.dtype.names is not None:
+        return arg.view(np.recarray)
+    return arg

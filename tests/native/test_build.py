@@ -1,0 +1,53 @@
+import shutil
+
+import pytest
+from native.targets import TARGETS
+
+from echelon_env.engine import kernels
+from native import build
+
+pytestmark = pytest.mark.skipif(kernels.backend().name != "library", reason="this checkout has no library")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A copy of the library, which `is_current` looks at."""
+    copy = shutil.copytree(build.FOLDER, tmp_path / "machine_code")
+    monkeypatch.setattr(build, "FOLDER", copy)
+    return copy
+
+
+def is_current():
+    return build.is_current(build.target_of(None))
+
+
+def test_a_library_of_the_present_files_is_current(folder):
+    assert is_current()
+
+
+@pytest.mark.parametrize("damage", ["library", "no library", "manifest", "no manifest", "empty manifest"])
+def test_a_damaged_library_is_built_again(folder, damage):
+    library, manifest = folder / build.target_of(None).library, folder / "manifest.json"
+    {
+        "library": lambda: library.write_bytes(b""),
+        "no library": library.unlink,
+        "manifest": lambda: manifest.write_text("{"),
+        "no manifest": manifest.unlink,
+        "empty manifest": lambda: manifest.write_text("{}"),
+    }[damage]()
+    assert not is_current()
+
+
+def test_another_targets_library_is_not_current(folder):
+    other = next(target for name, target in TARGETS.items() if name != build.target_of(None).name)
+    assert not build.is_current(other)
+
+
+def test_another_builder_is_not_current(folder, monkeypatch):
+    monkeypatch.setattr(build, "STAGES", ("lower.py",))
+    assert not is_current()
+
+
+def test_an_unknown_target_is_an_error():
+    with pytest.raises(ValueError, match=r"expected a target of linux-x86_64, .*, got 'plan9'"):
+        build.target_of("plan9")
