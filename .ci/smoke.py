@@ -1,6 +1,7 @@
 """What an installation without extras must be able to do; run with the installed wheel, outside the source tree."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -45,6 +46,13 @@ assert help_page.returncode == 0, help_page.stderr
 listed = {line.split()[0] for line in help_page.stdout.splitlines() if line.startswith("    ") and line.strip()}
 assert {"bench", "maps", "warmup", "evaluate", "ladder", "train", "sweep", "demo", "league"} <= listed, help_page.stdout
 assert "cannot be used" not in help_page.stdout, help_page.stdout
+
+policy = os.environ["ECHELON_POLICY"]  # a checkpoint: it plays without PyTorch
+played = subprocess.run(["echelon", "evaluate", policy, "--battles", "2"], capture_output=True, text=True)
+assert played.returncode == 0, played.stderr
+env = echelon_env.parallel_env("duel", opponent=f"policy:{policy}")
+env.reset(seed=1)
+env.step({agent: env.action_space(agent).sample() for agent in env.agents})
 
 for arguments in (["train", "--out", "run"], ["evaluate", "untrained"], ["league", "standings", "league"]):
     refused = subprocess.run(["echelon", *arguments], capture_output=True, text=True)

@@ -29,9 +29,9 @@ from benchmarks import machine
 from benchmarks.stock_training import train_stock
 from echelon_env.config.schema import nearest_name
 from echelon_env.evaluate import BattleNoise, Player
+from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.statistics import Interval, wilson
 from echelon_env.storage.atomic import write_json
-from echelon_train.checkpoints.players import checkpoint_player
 from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
 from echelon_train.policy import BattlePolicy

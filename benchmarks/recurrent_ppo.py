@@ -10,8 +10,8 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor, nn
 
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.ppo import PPOConfig
-from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 

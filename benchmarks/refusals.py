@@ -13,8 +13,8 @@ from echelon_env import BattleEngine, opponents
 from echelon_env.config.catalog import MOUNTS
 from echelon_env.config.scenario import make_config
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_train.policy.action_masks import action_limits, action_masks
-from echelon_train.policy.raw_actions import SIZES, SWITCHES
+from echelon_env.networks.possible import SIZES, SWITCHES, action_limits
+from echelon_train.policy.action_masks import action_masks
 
 BATTLES = 32
 DECISIONS = 480
@@ -57,7 +57,7 @@ def measure(battles: int = BATTLES, decisions: int = DECISIONS) -> dict[str, tup
     engine.reset(np.arange(battles))
     team = engine.num_mechs // 2
     players = [opponents.make(name, 0, engine.config) for name in ("novice", "expert")]
-    limits = action_limits(engine.config)
+    limits = torch.from_numpy(action_limits(engine.config))
     counts: dict[str, tuple[int, int]] = {}
     for _ in range(decisions):
         seen = engine.out.observations

@@ -15,10 +15,9 @@ from echelon_env.config.biomes import BIOMES, default_biomes
 from echelon_env.config.catalog import DEFAULT_CATALOG
 from echelon_env.config.scenario import scenarios
 from echelon_env.engine.state import EVENT_MEANINGS
-from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.observations import MAP_SIDE, OBSERVATION_DIM, STREAMS, Clock, MapCell, Unit
 from echelon_env.spaces.actions import (
-    BLOCKS,
     DISCRETE_CHOICES,
     NEUTRAL_CHOICES,
     PARTS,

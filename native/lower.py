@@ -27,6 +27,7 @@ ENTRIES = {
     "find_possibilities": "echelon_env.engine.possibilities",
     "act_rows": "echelon_env.opponents.scripted",
     "rotate_directions": "echelon_env.opponents.handicap",
+    "act_by_network": "echelon_env.networks.forward",
 }
 """The entry points, by function, with their modules."""
 
@@ -68,6 +69,10 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     from echelon_env.engine.tables import build_tables
     from echelon_env.layout.actions import ACTION_DIM
     from echelon_env.layout.observations import OBSERVATION_DIM
+    from echelon_env.networks.config import NetworkConfig
+    from echelon_env.networks.layers import allocate_workspace
+    from echelon_env.networks.possible import MASKS, action_limits
+    from echelon_env.networks.weights import PARAMETERS, load_network, tensor_shapes
     from echelon_env.opponents.knowledge import make_knowledge
     from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 
@@ -77,6 +82,9 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
     actions, observations = np.zeros((1, ACTION_DIM), np.float32), np.zeros((1, OBSERVATION_DIM), np.float32)
     skills = np.concatenate([skill.record() for skill in LEVELS.values()])
     number = np.zeros(1, np.int64)
+    layers = NetworkConfig(encoder="flat", width=1, head=1)
+    zeros = {name: np.zeros(shape, np.float32) for name, shape in tensor_shapes(layers).items()}
+    network = load_network(layers, zeros)
     return {
         "step_range": (tables, state, actions[None], allocate_outputs(1, config.num_mechs), 0, 1, False),
         "begin_battle": (tables, state, np.zeros((2, 1, 2)), number, 0, 0),
@@ -87,6 +95,16 @@ def sample_arguments() -> dict[str, tuple[Any, ...]]:
             *(number, observations, np.zeros(1, MEMORY), actions),
         ),
         "rotate_directions": (observations, np.zeros(1, np.uint64), number, 0.0),
+        "act_by_network": (
+            *(network, action_limits(config), allocate_workspace(network), 0, observations, np.zeros((1, 2, 1))),
+            *(
+                np.zeros(1, np.uint64),
+                number,
+                actions,
+                np.zeros((1, PARAMETERS), np.float32),
+                np.zeros((1, MASKS), bool),
+            ),
+        ),
     }
 
 
@@ -127,7 +145,7 @@ def lower(function: Any, arguments: tuple[Any, ...]) -> tuple[bytes, str]:
 
 def main(folder: Path, names: list[str]) -> None:
     """Write the bitcode of entry points, and the description of each, into a folder."""
-    import_without_init("echelon_env", "echelon_env.engine", "echelon_env.opponents", "echelon_env.config")
+    import_without_init(*(f"echelon_env{each}" for each in ("", ".engine", ".opponents", ".config", ".networks")))
     from echelon_env.engine import _library
 
     before = {path.relative_to(PACKAGE).as_posix(): _library.file_digest(path) for path in PACKAGE.rglob("*.py")}

@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from echelon_train.checkpoints import checkpoint_player, load_checkpoint
+    from echelon_train.checkpoints import load_checkpoint
     from echelon_train.config import TrainConfig, battle_config, load_run_config
     from echelon_train.policy import BattlePolicy
     from echelon_train.ppo import EchelonRecurrentPPO
@@ -20,7 +20,6 @@ __all__ = [
     "EchelonRecurrentPPO",
     "TrainConfig",
     "battle_config",
-    "checkpoint_player",
     "load_checkpoint",
     "load_run_config",
     "resume",
@@ -33,7 +32,6 @@ _MODULES = {
     "EchelonRecurrentPPO": "ppo",
     "TrainConfig": "config",
     "battle_config": "config",
-    "checkpoint_player": "checkpoints",
     "load_checkpoint": "checkpoints",
     "load_run_config": "config",
     "resume": "runs.training",

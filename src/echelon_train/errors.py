@@ -5,10 +5,6 @@ class TrainError(Exception):
     """Base class of the trainer's errors."""
 
 
-class CheckpointError(TrainError):
-    """A checkpoint is missing, damaged, of another version, or not a checkpoint."""
-
-
 class DeviceError(TrainError):
     """The device does not exist on this machine or in this build of torch."""
 

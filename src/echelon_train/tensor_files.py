@@ -10,7 +10,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.weights import CheckpointError
 
 
 def weights_of(module: nn.Module) -> dict[str, Tensor]:
@@ -21,18 +21,6 @@ def weights_of(module: nn.Module) -> dict[str, Tensor]:
 def part_of(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The tensors whose names start with `prefix`, by their names without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def read_file(path: Path, limit: int) -> bytes:
-    """Read a file of at most `limit` bytes. Raises CheckpointError, with the reason."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
-    if len(data) > limit:
-        raise CheckpointError(f"{path}: larger than the limit of {limit} bytes")
-    return data
 
 
 def parse_tensors(data: bytes, path: Path) -> dict[str, Tensor]:

@@ -78,6 +78,15 @@ def random_config(rng: np.random.Generator) -> BattleConfig:
     return echelon_env.make_config(str(rng.choice(["skirmish", "skirmish-open", "battle"])), **nested)
 
 
+def valid_config(rng: np.random.Generator) -> BattleConfig:
+    """The first configuration that is not refused."""
+    while True:
+        try:
+            return random_config(rng)
+        except ConfigError:
+            pass
+
+
 def wild_actions(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Actions of which a tenth is not finite, huge or tiny."""
     actions = rng.uniform(-1.2, 1.2, shape).astype(np.float32)

@@ -286,17 +286,26 @@ def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
 
 
-def test_without_the_extra_scripted_players_play_and_networks_report_what_to_install(tiny, tmp_path):
+def test_without_the_extra_a_checkpoint_plays(tiny, pytestconfig):
+    policy = str(pytestconfig.rootpath / "policies" / "duel")
+    for arguments in ((policy, "--opponent", f"policy:{policy}@fire_rate=0.5"), (policy, "idle")):
+        result = run_without_train("evaluate", *arguments, "--scenario", tiny, "--battles", "2")
+        assert result.returncode == 0, result.stderr
+        assert "win" in result.stdout
+
+
+def test_without_the_extra_scripted_players_play_and_untrained_reports_what_to_install(tiny, tmp_path):
     out = tmp_path / "report"
     result = run_without_train("evaluate", "idle", "trivial", "--scenario", tiny, "--battles", "2", "--out", str(out))
     assert result.returncode == 0, result.stderr
     assert result.stderr.endswith('echelon: no pictures without matplotlib: pip install "echelon-env[train]"\n')
     assert [path.name for path in out.iterdir()] == [REPORT_FILE]
-    for name in ("untrained", str(tmp_path)):
-        result = run_without_train("evaluate", name)
-        assert result.returncode == 2
-        assert 'pip install "echelon-env[train]"' in result.stderr
-        assert "Traceback" not in result.stderr
+    result = run_without_train("evaluate", "untrained")
+    assert result.returncode == 2
+    assert result.stderr == "echelon: 'evaluate' needs torch: pip install \"echelon-env[train]\"\n"
+    result = run_without_train("evaluate", str(tmp_path))
+    assert result.returncode == 2
+    assert "neither a checkpoint" in result.stderr
 
 
 def test_ctrl_c_leaves_nothing(tiny, tmp_path, monkeypatch, capsys):

@@ -21,7 +21,10 @@ from echelon_env.engine import kernels
 from echelon_env.engine.geometry import cosine_sine
 from echelon_env.engine.state import EVENT_KINDS, NO_MECH
 from echelon_env.layout.actions import Action
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.evaluate import BattleNoise
 from echelon_env.spaces.explain import explain_action
+from networks.random_weights import random_player
 from oracles.situations import set_voxels
 
 if "LEVEL" in os.environ:
@@ -42,6 +45,8 @@ for i, mech in enumerate(mechs):  # two ranks, face to face, on a plain
     mech["stability"] = 30
     mech["legs"] = 20
 expert = opponents.make("expert", 3, engine.config, aim_error=0.3)
+network = random_player(NetworkConfig(width=6, head=5, set_width=4, map_channels=2, normalize_observations=True))
+network = network.make(engine.config, BattleNoise([5], [0], engine.num_mechs))
 noise = np.random.default_rng(8)
 digest = hashlib.sha256()
 kinds = set()
@@ -53,6 +58,8 @@ for decision in range(40):
         digest.update(expert.act(engine.out.observations[0].copy()).tobytes())
         parts = explain_action(engine, 0, 0, actions[0, 0], [str(i) for i in range(engine.num_mechs)])
         digest.update(repr(parts).encode())
+        digest.update(network.act(engine.out.observations[0]).tobytes())
+        digest.update(network.parameters.tobytes())
     engine.step(actions)
     kinds |= {EVENT_KINDS[kind] for kind in engine.events()["kind"]}
     for array in (*engine.state, *engine.out):
@@ -62,13 +69,39 @@ assert (engine.state.sightings["age"] > 0).any() and (mechs["intel"] != NO_MECH)
 print(kernels.backend().name, digest.hexdigest())
 """
 
+RANDOM = """
+import hashlib
+import os
+import numpy as np
+from campaigns.fuzz_battles import valid_config, wild_actions
+from echelon_env import BattleEngine
+from echelon_env.engine import kernels
 
-def play(**environment: str) -> list[str]:
-    """The backend that played a battle, and the digest of all that happened."""
+if "LEVEL" in os.environ:
+    kernels._choose()[1].level = os.environ["LEVEL"]
+short, long = hashlib.sha256(), hashlib.sha256()
+slow = kernels.backend().name == "python"
+for case in range(3 if slow else 8):
+    rng = np.random.default_rng(case)
+    engine = BattleEngine(valid_config(rng))
+    engine.reset([case])
+    for decision in range(3 if slow else 30):
+        engine.step(wild_actions(rng, (1, engine.num_mechs, engine.action_dim)))
+        for array in (*engine.state, *engine.out):
+            if case < 3 and decision < 3:
+                short.update(np.ascontiguousarray(array).tobytes())
+            long.update(np.ascontiguousarray(array).tobytes())
+print(kernels.backend().name, short.hexdigest(), long.hexdigest())
+"""
+"""Random configurations with wild actions; Python, which is slow, plays the beginning of three battles."""
+
+
+def play(program: str = PLAY, **environment: str) -> list[str]:
+    """The backend that played, and the digests of all that happened."""
     for name in ("ECHELON_JIT", "NUMBA_DISABLE_JIT"):
         environment.setdefault(name, "0")
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PLAY],
+        [sys.executable, "-W", "error", "-c", program],
         env=os.environ | environment | {"PYTHONPATH": str(Path(__file__).parent.parent)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
@@ -82,6 +115,15 @@ def test_all_backends_give_the_same_bytes():
     assert interpreted == ["python", digest]
     levels = levels_of_the_library()
     assert [play(LEVEL=level) for level in levels] == [["library", digest]] * len(levels)
+
+
+def test_random_configurations_have_the_same_bytes_everywhere():
+    name, *digests = play(RANDOM, ECHELON_JIT="1")
+    assert name == "jit"
+    assert [play(RANDOM, LEVEL=level)[1:] for level in levels_of_the_library()] == [digests] * len(
+        levels_of_the_library()
+    )
+    assert play(RANDOM, NUMBA_DISABLE_JIT="1")[:2] == ["python", digests[0]]
 
 
 def levels_of_the_library() -> list[str]:
@@ -106,13 +148,19 @@ def _compiled(numbers, out):
     for i in range(numbers.shape[0]):
         out[i, 0], out[i, 1] = geometry.cosine_sine(numbers[i])
         out[i, 2] = geometry.log1p(numbers[i])
+        out[i, 3] = geometry.exponential(numbers[i])
+        out[i, 4] = geometry.hyperbolic_tangent(numbers[i])
 
 
 def test_a_kernel_that_python_calls_has_the_same_bits():
     numbers = np.random.default_rng(1).uniform(0.0, 7.0, 1000)
-    out = np.zeros((len(numbers), 3))
+    out = np.zeros((len(numbers), 5))
     _compiled(numbers, out)
-    assert [(*geometry.cosine_sine(x), geometry.log1p(x)) for x in numbers.tolist()] == [tuple(row) for row in out]
+    expected = [
+        (*geometry.cosine_sine(x), geometry.log1p(x), geometry.exponential(x), geometry.hyperbolic_tangent(x))
+        for x in numbers.tolist()
+    ]
+    assert expected == [tuple(row) for row in out]
 
 
 def test_without_a_library_and_numba_a_call_says_what_to_install(monkeypatch):

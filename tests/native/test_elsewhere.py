@@ -13,9 +13,15 @@ import numpy as np
 import pytest
 from native.targets import TARGETS
 
-from echelon_env import BattleEngine
+from campaigns.fuzz_battles import valid_config
+from echelon_env import BattleEngine, make_config, scenario_names
 from echelon_env.config.skill import LEVELS
 from echelon_env.engine.state import BATTLE
+from echelon_env.networks.checkpoint import read_checkpoint
+from echelon_env.networks.forward import SAMPLED, act_by_network
+from echelon_env.networks.layers import allocate_workspace
+from echelon_env.networks.possible import MASKS, action_limits
+from echelon_env.networks.weights import PARAMETERS, load_network
 from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.opponents.scripted import ScriptedRows
@@ -39,11 +45,12 @@ class Image:
 
     def __init__(self, base):
         self.base, self.bytes = base, bytearray()
-        self.address = {}
+        self.address, self.placed = {}, []
 
     def place(self, array):
         if array.ctypes.data not in self.address:
             self.address[array.ctypes.data] = self._append(array.tobytes())
+            self.placed.append(array)  # or its address might become another one's
         return self.address[array.ctypes.data]
 
     def call(self, name, *arguments):
@@ -61,16 +68,28 @@ class Image:
         if isinstance(value, np.ndarray):
             numbers = (0, 0, value.size, value.itemsize, self.place(value), *value.shape, *value.strides)
             return struct.pack(f"<{len(numbers)}q", *numbers)
-        return struct.pack("<q", value)
+        return struct.pack("<d" if isinstance(value, float) else "<q", value)
 
 
 def lasting(engine):
     return [*engine._lasting_arrays().values()]
 
 
+def network_arguments(engine):
+    """Arguments of `act_by_network` with which a trained policy plays all mechs of a battle."""
+    stored = read_checkpoint(Path(__file__).parents[2] / "policies" / "skirmish")
+    network, rows = load_network(stored.network, stored.tensors), engine.num_mechs
+    return (
+        *(network, action_limits(engine.config), allocate_workspace(network), SAMPLED),
+        *(engine.out.observations[0], np.zeros((rows, 2, stored.network.width)), np.arange(rows, dtype=np.uint64)),
+        *(np.zeros(rows, np.int64), engine._actions[0]),
+        *(np.zeros((rows, PARAMETERS), np.float32), np.zeros((rows, MASKS), np.bool_)),
+    )
+
+
 def prepare(engine, levels, base):
-    """The memory before a battle begins, and the calls that play it."""
-    image, rows = Image(base), len(levels)
+    """The memory before a battle begins, and the calls that play it; without levels, a network plays."""
+    image = Image(base)
     begin = engine._begin_battle
 
     def capture(spawns, classes, top, b):
@@ -80,20 +99,21 @@ def prepare(engine, levels, base):
     job = {"base": base}
     engine._begin_battle = capture
     engine.reset([SEED])
-    memories = np.zeros(rows, MEMORY)
-    memories["seed"] = SEED
-    skills = np.concatenate([skill.record() for skill in LEVELS.values()])
     observations, actions = engine.out.observations[0], engine._actions[0]
-    constants = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
     zeros = (np.zeros_like(array) for array in engine.out)
     for array, empty in zip(engine.out, zeros, strict=True):
         image.address[array.ctypes.data] = image._append(empty.tobytes())
     step = engine.tables, engine.state, engine._actions, engine.out, 0, 1
     job["begin"].append(image.call("step_range", *step, True))
-    job["decide"] = [
-        image.call("act_rows", *constants, levels, observations, memories, actions),
-        image.call("step_range", *step, False),
-    ]
+    if levels is None:
+        call = image.call("act_by_network", *network_arguments(engine))
+    else:
+        memories = np.zeros(len(levels), MEMORY)
+        memories["seed"] = SEED
+        skills = np.concatenate([skill.record() for skill in LEVELS.values()])
+        constants = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
+        call = image.call("act_rows", *constants, levels, observations, memories, actions)
+    job["decide"] = [call, image.call("step_range", *step, False)]
     job["clear"] = [[image.place(actions), actions.nbytes]]
     job["read"] = [[image.place(array), array.nbytes] for array in lasting(engine) if array is not engine._started]
     job["over"] = image.place(engine.state.battles) + BATTLE.fields["over"][1]
@@ -102,8 +122,12 @@ def prepare(engine, levels, base):
 
 def play(engine, levels):
     """The same battle here: decisions, and a digest of what `prepare` reads."""
-    players, digest, decisions = ScriptedRows(SEED, engine.config), hashlib.sha256(), 0
-    players.allocate(len(levels))
+    digest, decisions = hashlib.sha256(), 0
+    if levels is None:
+        arguments = network_arguments(engine)
+    else:
+        players = ScriptedRows(SEED, engine.config)
+        players.allocate(len(levels))
 
     def read():
         for array in lasting(engine):
@@ -113,18 +137,29 @@ def play(engine, levels):
     engine.reset([SEED])
     read()
     while not engine.battle_over[0]:
-        engine.step(players.act(engine.out.observations[0].copy(), levels)[None])
+        if levels is None:
+            act_by_network(*arguments)
+            engine.step(engine._actions.copy())
+        else:
+            engine.step(players.act(engine.out.observations[0].copy(), levels)[None])
         read()
         decisions += 1
     return decisions, digest.hexdigest()
 
 
+CONFIGS = {
+    **{name: make_config(name) for name in ("duel", "skirmish", "battle", "company")},
+    **{f"random {seed}": valid_config(np.random.default_rng(seed)) for seed in range(6)},
+}
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
-@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
-def test_a_battle_in_webassembly_has_the_same_bytes(module, tmp_path, scenario):
-    engine = BattleEngine(scenario)
-    levels = np.arange(engine.num_mechs) % len(LEVELS)
-    job, image = prepare(engine, levels, 1 << 20)
+@pytest.mark.parametrize("network", [False, True])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_battle_in_webassembly_has_the_same_bytes(module, tmp_path, name, network):
+    engine = BattleEngine(CONFIGS[name])
+    levels = None if network else np.arange(engine.num_mechs) % len(LEVELS)
+    job, image = prepare(engine, levels, 1 << 21)
     (tmp_path / "job.json").write_text(json.dumps(job))
     (tmp_path / "image.bin").write_bytes(image)
     script = Path(__file__).with_name("battle.mjs")
@@ -132,10 +167,10 @@ def test_a_battle_in_webassembly_has_the_same_bytes(module, tmp_path, scenario):
     result = subprocess.run(["node", *map(str, files)], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    decisions, digest = play(BattleEngine(scenario), levels)
-    assert decisions > 20
+    decisions, digest = play(BattleEngine(CONFIGS[name]), levels)
+    assert decisions > 20 or name not in scenario_names()
     assert (found["decisions"], found["digest"]) == (decisions, digest)
-    print(f"{scenario}: {decisions} decisions, {found['microseconds']:.0f} us each")
+    print(f"{name}: {decisions} decisions, {found['microseconds']:.0f} us each")
 
 
 FUNCTIONS = "act_rows", "begin_battle", "step_range"  # as in battle.c

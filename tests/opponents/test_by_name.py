@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import echelon_env  # noqa: F401  (registers the environments)
-from echelon_env import BattleEnv, ConfigError, ControlledBattles, make_config, opponents, parallel_env
+from echelon_env import ConfigError, ControlledBattles, make_config, opponents, parallel_env
 from echelon_env.config import plugins
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.opponents import FunctionPolicy, Handicap, Mixture
@@ -65,12 +65,3 @@ def test_policies_come_from_the_installed_packages(monkeypatch):
     battles.reset([1, 2])
     battles.step(np.zeros((2, 1, ACTION_DIM), np.float32))
     assert battles._actions[:, 1] == pytest.approx(0.3)
-
-
-def test_without_the_trainer_an_error_says_what_to_install(monkeypatch):
-    def missing(path, seed, action_mode):
-        raise ModuleNotFoundError("No module named 'torch'")
-
-    monkeypatch.setattr(plugins, "load", lambda point: missing)
-    with pytest.raises(ConfigError, match=r'pip install "echelon-env\[train\]"'):
-        BattleEnv("duel", opponent="policy:runs/duel")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.checkpoints.checkpoint import load_checkpoint, load_training_state, weights_of
 from echelon_train.config.ppo import PPOConfig
-from echelon_train.config.train import NetworkConfig, TrainConfig
+from echelon_train.config.train import TrainConfig
 from echelon_train.runs.folder import read_metrics
 from echelon_train.vec_env import BattleVecEnv
 from train.small import small_run

@@ -7,8 +7,9 @@ import torch
 from echelon_env import BattleConfig, make_config
 from echelon_env.config import Opponents
 from echelon_env.evaluate import Battle, Match
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.ppo import PPOConfig
-from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
+from echelon_train.config.train import TrainConfig, battle_config
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.runs.evaluation import Evaluation
 

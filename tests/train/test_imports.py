@@ -11,7 +11,9 @@ import pytest
     [
         "import echelon_train.config; from echelon_train import load_run_config",
         "import echelon_train.league; echelon_train.league.Rating()",
+        "from echelon_train.cli.players import checkpoint; checkpoint('policies/duel', 0, action_mode='sampled')",
     ],
 )
-def test_settings_and_ratings_do_not_import_torch(code):
-    subprocess.run([sys.executable, "-c", f"{code}; import sys; assert 'torch' not in sys.modules"], check=True)
+def test_settings_ratings_and_players_do_not_import_torch(code, pytestconfig):
+    code = f"{code}; import sys; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=pytestconfig.rootpath)

@@ -26,7 +26,7 @@ from echelon_env.config import plugins
 from echelon_env.config.schema import ConfigError, nearest_name
 from echelon_env.engine.kernels import BackendError
 
-TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "rich", "tensorboard", "matplotlib")
+TRAIN_PACKAGES = ("torch", "stable_baselines3", "sb3_contrib", "rich", "tensorboard", "matplotlib")
 """Modules that the extra ``[train]`` installs."""
 
 ERROR, INTERRUPTED = 2, 130

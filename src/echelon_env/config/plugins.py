@@ -54,17 +54,12 @@ def load(point: EntryPoint) -> Any:
 def checkpoint_player(path: str, seed: int, *, action_mode: str = "sampled") -> Any:
     """The `echelon_env.evaluate.Player` of a checkpoint's path, from the package that declares the kind `CHECKPOINT`.
 
-    Raises ConfigError where no package does, where its extra is not installed, and for a path without a checkpoint.
+    Raises ConfigError where no package does, and for a path without a checkpoint.
     """
     kinds = declared(PLAYERS)
     if CHECKPOINT not in kinds:
         raise ConfigError(f"{path}: no installed package plays checkpoints")
-    try:
-        return load(kinds[CHECKPOINT])(path, seed, action_mode=action_mode)
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f'{path}: to play a checkpoint install the trainer: pip install "{_OWN}[train]" ({error})'
-        ) from None
+    return load(kinds[CHECKPOINT])(path, seed, action_mode=action_mode)
 
 
 def broken(point: EntryPoint, reason: str) -> ConfigError:

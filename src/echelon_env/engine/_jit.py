@@ -68,7 +68,8 @@ def _type_of(function: Any, context: Any) -> Any:
 @functools.cache
 def callee(function: Callable[..., Any]) -> Any:
     """A kernel for other kernels' calls. It has no wrapper for Python, which would be compiled for every kernel."""
-    return numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)(function)
+    inline = not hasattr(function, "is_shared")
+    return numba.njit(**_OPTIONS, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=inline)(function)
 
 
 _LIBRARIES = ("math", "numpy")  # modules that their versions identify

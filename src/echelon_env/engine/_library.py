@@ -21,8 +21,6 @@ import numpy as np
 FOLDER = "machine_code"
 MANIFEST = "manifest.json"
 
-_WORD = 8  # bytes of an argument's word
-
 
 class LibraryError(Exception):
     """Why there is no usable library."""

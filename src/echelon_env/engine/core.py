@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from echelon_env.config.battle import BattleConfig, RewardConfig
 from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
-from echelon_env.config.schema import check_integer, check_seed
+from echelon_env.config.schema import check_integer
 from echelon_env.engine.allocation import allocate, allocate_outputs
+from echelon_env.engine.arguments import check_mask, check_seeds, read_actions
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
@@ -134,10 +135,10 @@ class BattleEngine:
             its recipe. Nothing is reset then.
         """
         self._bind_kernels()
-        chosen = np.ones(self.num_battles, np.bool_) if mask is None else _check_mask(mask, self.num_battles)
+        chosen = np.ones(self.num_battles, np.bool_) if mask is None else check_mask(mask, self.num_battles)
         places = np.flatnonzero(chosen).tolist()
-        seed_of = _check_seeds(seeds, self.num_battles, places)
-        map_seed_of = seed_of if map_seeds is None else _check_seeds(map_seeds, self.num_battles, places)
+        seed_of = check_seeds(seeds, self.num_battles, places)
+        map_seed_of = seed_of if map_seeds is None else check_seeds(map_seeds, self.num_battles, places)
         terrains: dict[int, Terrain] = {}
         self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
@@ -373,38 +374,7 @@ class BattleEngine:
         arrays = self.tables, self.state, self.out
         if all(bound is array for bound, array in zip(self._bound, arrays, strict=True)):
             return
-        self._bound = arrays
         self._begin_battle = begin_battle.bind(self.tables, self.state)
         self._find_possibilities = find_possibilities.bind(self.tables, self.state)
         self._step_range = step_range.bind(self.tables, self.state, self._actions, self.out)
-
-
-def read_actions(actions: ArrayLike, shape: tuple[int, ...], what: str = "actions") -> NDArray[np.float32]:
-    """Actions as float32, not necessarily a copy. Raises ValueError, naming `what`, for another shape or no numbers.
-
-    A float64 beyond the range of float32 becomes infinite and counts as non-finite.
-    """
-    array = np.asarray(actions)
-    if array.shape != shape:
-        raise ValueError(f"{what}: expected shape {shape}, got {array.shape}")
-    if array.dtype.kind not in "fiub":
-        raise ValueError(f"{what}: expected real numbers, got dtype {array.dtype}")
-    if array.dtype == np.float32:
-        return array
-    with np.errstate(over="ignore"):
-        return array.astype(np.float32)
-
-
-def _check_seeds(seeds: ArrayLike, count: int, places: list[int]) -> dict[int, int]:
-    """The checked seeds of some battles, by index; those of other battles are ignored."""
-    array = np.asarray(seeds, dtype=object)  # as numbers, a mix of seeds below and above 2**63 would become floats
-    if array.shape != (count,):
-        raise ValueError(f"seeds: expected shape ({count},), one per battle, got {array.shape}")
-    return {place: check_seed(array[place]) for place in places}
-
-
-def _check_mask(mask: ArrayLike, count: int) -> NDArray[np.bool_]:
-    array = np.asarray(mask)
-    if array.shape != (count,) or array.dtype != np.bool_:
-        raise ValueError(f"mask: expected ({count},) booleans, got {array.shape} {array.dtype}")
-    return array
+        self._bound = arrays

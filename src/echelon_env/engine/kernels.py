@@ -46,7 +46,12 @@ def kernel(function: Function) -> Function:
     return function
 
 
-@functools.cache
+def shared_kernel(function: Function) -> Function:
+    """Mark a large kernel that many others call: it is compiled once, not into each of its callers."""
+    function.is_shared = True  # type: ignore[attr-defined]
+    return kernel(function)
+
+
 def backend() -> Backend:
     """The backend of this process, and why it is that one.
 

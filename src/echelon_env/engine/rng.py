@@ -7,10 +7,12 @@ generators", OOPSLA 2014): ``mix(seed + mix((key + 1) * GOLDEN))``.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from echelon_env.engine.geometry import PI, cosine_sine, log1p
 from echelon_env.engine.kernels import integer, kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -42,6 +44,14 @@ def random_bits(seed: Any, tick: int, place: int, purpose: int) -> Any:
 def random_unit(seed: Any, tick: int, place: int, purpose: int) -> float:
     """A uniform float64 in [0, 1)."""
     return float(random_bits(seed, tick, place, purpose) >> _SHIFT_11) * (1.0 / 9007199254740992.0)
+
+
+@kernel
+def random_normal(seed: Any, tick: int, place: int, purpose: int) -> float:
+    """A standard normal float64 (Box and Muller 1958), from the uniform ones of this place and the next."""
+    share = 1.0 - random_unit(seed, tick, place, purpose)  # in (0, 1]
+    cosine, _ = cosine_sine(2.0 * PI * random_unit(seed, tick, place + 1, purpose))
+    return math.sqrt(2.0 * log1p(1.0 / share - 1.0)) * cosine
 
 
 @kernel

@@ -17,7 +17,8 @@ from echelon_env.config.opponent import Opponents
 from echelon_env.config.overrides import Overrides
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, UnexpectedArgumentError, check_integer, nearest_name
-from echelon_env.engine.core import BattleEngine, read_actions
+from echelon_env.engine.arguments import read_actions
+from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.maps import Maps
 from echelon_env.engine.snapshots import engine_arrays, restore_engine
 from echelon_env.engine.state import BLUE, DRAW, RED

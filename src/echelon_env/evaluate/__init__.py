@@ -5,6 +5,7 @@ statistics, which take longer to import than the rest of the package.
 """
 
 from echelon_env.evaluate.matches import Battle, Match, play, play_match
+from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import BASELINES, ActionMode, BattleNoise, Player, baseline, named_player
 from echelon_env.evaluate.seeds import (
     EVALUATION_SEEDS,
@@ -34,6 +35,7 @@ __all__ = [
     "SuiteScenario",
     "baseline",
     "check_seeds",
+    "checkpoint_player",
     "evaluation_seed",
     "format_report",
     "freeze_suite",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Literal
 
 TARGET_CHOICES = 5
 """Contact rows that an action can choose as target."""
@@ -58,3 +60,41 @@ ACTION_DIM = len(Action)
 
 ACTION_LOW, ACTION_HIGH = -1.0, 1.0
 """Bounds of every entry."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Entries of the action vector that are one entry of the dict format."""
+
+    name: str
+    first: Action
+    last: Action
+    kind: Literal["numbers", "switches", "choice"]
+    optional: bool = False
+    """Whether choosing none of the entries is possible, too."""
+
+    @property
+    def entries(self) -> tuple[Action, ...]:
+        """The block's entries."""
+        return tuple(Action)[self.first : self.last + 1]
+
+    @property
+    def part(self) -> slice:
+        """The block's part of the action vector."""
+        return slice(self.first, self.last + 1)
+
+    @property
+    def choices(self) -> int:
+        """Choices of a block of the kind ``"choice"``."""
+        return len(self.entries) + self.optional
+
+
+BLOCKS = (
+    Block("motion", Action.THROTTLE, Action.TURN, "numbers"),
+    Block("triggers", Action.PRIMARY, Action.VENT, "switches"),
+    Block("target", Action.TARGET_0, Action.TARGET_4, "choice", optional=True),
+    Block("electronics", Action.ECM, Action.ECCM, "choice", optional=True),
+    Block("display", Action.DISPLAY_NEAREST, Action.DISPLAY_DAMAGED, "choice"),
+    Block("comm", Action.COMM_0, Action.COMM_7, "numbers"),
+)
+"""The blocks, in the order of the action vector."""

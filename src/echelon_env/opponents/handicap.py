@@ -16,8 +16,8 @@ from echelon_env.config.catalog import MOUNTS
 from echelon_env.config.opponent import MAX_AIM_ERROR, MAX_DELAY
 from echelon_env.config.schema import check_seed
 from echelon_env.engine import rng
-from echelon_env.engine.geometry import PI, clip, cosine_sine, log1p
-from echelon_env.engine.kernels import entry_point, integer, kernel
+from echelon_env.engine.geometry import clip, cosine_sine
+from echelon_env.engine.kernels import entry_point, integer
 from echelon_env.engine.observe import CONTACT_WIDTH, CONTACTS_AT
 from echelon_env.layout.actions import ACTION_DIM, Action
 from echelon_env.layout.observations import CONTACT_ROWS, Contact, Self, class_columns
@@ -34,19 +34,11 @@ _CLASS = class_columns(Self)
 _ROUNDING = 1e-9  # s
 
 
-@kernel
-def random_normal(key: Any, number: int) -> float:
-    """A standard normal number (Box and Muller 1958) for a key and an index."""
-    share = 1.0 - rng.random_unit(key, number, 0, 0)  # in (0, 1]
-    cosine, _ = cosine_sine(2.0 * PI * rng.random_unit(key, number, 1, 0))
-    return math.sqrt(2.0 * log1p(1.0 / share - 1.0)) * cosine
-
-
 @entry_point
 def rotate_directions(observations: Any, keys: Any, seconds: Any, aim_error: float) -> None:
     """Rotate the directions of each row's contacts (R, D) by one random angle, a function of its key and second."""
     for r in range(observations.shape[0]):
-        cosine, sine = cosine_sine(aim_error * random_normal(keys[r], seconds[r]))
+        cosine, sine = cosine_sine(aim_error * rng.random_normal(keys[r], seconds[r], 0, 0))
         for row in range(CONTACT_ROWS):
             if is_contact(observations[r], row):
                 at = CONTACTS_AT + row * CONTACT_WIDTH

@@ -1,7 +1,7 @@
 """Observation and action formats: spaces, conversion, masks, descriptions and explanations."""
 
+from echelon_env.layout.actions import BLOCKS
 from echelon_env.spaces.actions import (
-    BLOCKS,
     DISCRETE_CHOICES,
     MULTI_DISCRETE_SIZES,
     NEUTRAL_CHOICES,

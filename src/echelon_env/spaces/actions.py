@@ -1,6 +1,6 @@
 """Action formats and their conversion to action vectors.
 
-One table, `BLOCKS`, follows `actions.Action`; spaces, readers, masks and descriptions follow from it.
+Spaces, readers, masks and descriptions follow from the table `BLOCKS`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sp
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.schema import ConfigError, nearest_name
-from echelon_env.engine.core import read_actions
-from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, Action
+from echelon_env.engine.arguments import read_actions
+from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW, BLOCKS, Action, Block
 
 ActionFormat = Literal["continuous", "dict", "multi_discrete", "discrete"]
 """``"continuous"``: the canonical vector. ``"dict"``: an entry for each block. ``"multi_discrete"``: a choice for each
@@ -26,44 +26,6 @@ part. ``"discrete"``: one choice."""
 
 LEVELS = 5
 """Choices of a continuous entry in the multi-discrete format."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Entries of the action vector that are one entry of the dict format."""
-
-    name: str
-    first: Action
-    last: Action
-    kind: Literal["numbers", "switches", "choice"]
-    optional: bool = False
-    """Whether choosing none of the entries is possible, too."""
-
-    @property
-    def entries(self) -> tuple[Action, ...]:
-        """The block's entries."""
-        return tuple(Action)[self.first : self.last + 1]
-
-    @property
-    def part(self) -> slice:
-        """The block's part of the action vector."""
-        return slice(self.first, self.last + 1)
-
-    @property
-    def choices(self) -> int:
-        """Choices of a block of the kind ``"choice"``."""
-        return len(self.entries) + self.optional
-
-
-BLOCKS = (
-    Block("motion", Action.THROTTLE, Action.TURN, "numbers"),
-    Block("triggers", Action.PRIMARY, Action.VENT, "switches"),
-    Block("target", Action.TARGET_0, Action.TARGET_4, "choice", optional=True),
-    Block("electronics", Action.ECM, Action.ECCM, "choice", optional=True),
-    Block("display", Action.DISPLAY_NEAREST, Action.DISPLAY_DAMAGED, "choice"),
-    Block("comm", Action.COMM_0, Action.COMM_7, "numbers"),
-)
-"""The entries of the dict format, in the order of the action vector."""
 
 
 @dataclass(frozen=True)

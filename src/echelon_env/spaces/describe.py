@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from echelon_env.config.catalog import MOUNTS, MechClass
-from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
+from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, BLOCKS, Action
 from echelon_env.layout.observations import STREAMS, Self, feature_names
-from echelon_env.spaces.actions import BLOCKS
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from echelon_env.config.catalog import MOUNTS
-from echelon_env.engine.core import BattleEngine, read_actions
+from echelon_env.engine.arguments import read_actions
+from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.possibilities import Possibilities
 from echelon_env.engine.state import BY_DAMAGE, BY_DANGER, BY_DISTANCE, ECCM, NO_MECH
 from echelon_env.engine.tick import command_and_aim

@@ -1,20 +1,17 @@
-"""Checkpoints of policies, their provenance, and players that load them."""
+"""Checkpoints of policies, their provenance, and players of policies in memory."""
 
 from echelon_train.checkpoints.checkpoint import (
     Checkpoint,
     TrainingState,
-    find_checkpoint,
     load_checkpoint,
     load_training_state,
     save_checkpoint,
 )
-from echelon_train.checkpoints.players import checkpoint_player, network_player, untrained_player
+from echelon_train.checkpoints.players import network_player, untrained_player
 
 __all__ = [
     "Checkpoint",
     "TrainingState",
-    "checkpoint_player",
-    "find_checkpoint",
     "load_checkpoint",
     "load_training_state",
     "network_player",

@@ -1,40 +1,19 @@
-"""Provenance of runs and checkpoints: layouts, package versions, the commit and the machine."""
+"""Provenance of runs and checkpoints: package versions, the commit and the machine."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
-from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 from echelon_env.evaluate.stamps import describe_machine
-from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
-from echelon_env.layout.observations import STREAMS
 
 _PACKAGES = (
     "echelon-env", "numpy", "numba", "scipy", "gymnasium", "torch", "stable-baselines3", "sb3-contrib", "safetensors",
 )  # fmt: skip
-
-
-def observation_layout_hash() -> str:
-    """SHA-256 of the observation layout: stream, rows, name, unit and bounds of each feature, in order."""
-    return _digest(
-        (stream.name, stream.rows, feature.name, feature.unit, feature.low, feature.high)
-        for stream in STREAMS.values()
-        for feature in stream.features
-    )
-
-
-def action_layout_hash() -> str:
-    """SHA-256 of the action layout: name and index of each entry, in order, and the bounds."""
-    entries: list[IntEnum] = list(Action)
-    return _digest([*((entry.name, entry.value) for entry in entries), (ACTION_LOW, ACTION_HIGH)])
 
 
 def package_versions() -> dict[str, str]:
@@ -82,7 +61,3 @@ def _git(*args: str) -> bytes | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return output
-
-
-def _digest(rows: Iterable[tuple[Any, ...]]) -> str:
-    return hashlib.sha256(json.dumps(list(rows)).encode()).hexdigest()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import ActionMode, Player
 from echelon_train.errors import TrainError
 
 
 def checkpoint(name: str, seed: int, *, action_mode: ActionMode) -> Player:
     """The policy that a name means, see `find_policy`, called as typed. Raises ConfigError if there is none."""
-    from echelon_train.checkpoints.players import checkpoint_player  # imports torch, which takes seconds
     from echelon_train.league.store.policies import find_policy
 
     try:

@@ -1,11 +1,12 @@
 """The settings of a training run and the files that contain them. Importing this package does not import torch."""
 
 from echelon_env.config.schema import quantity
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.files import load_run_config, run_config_descriptions, run_config_names
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules, Schedule
-from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config, training_curriculum
+from echelon_train.config.train import TrainConfig, battle_config, training_curriculum
 
 __all__ = [
     "LeagueConfig",

@@ -14,57 +14,10 @@ from echelon_env.config.opponent import SELF, HandicapConfig, Opponent, Opponent
 from echelon_env.config.scenario import ScenarioLike, make_config
 from echelon_env.config.schema import ConfigError, build, check_fields, nearest_name, quantity, to_plain
 from echelon_env.config.skill import LEVELS
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.league import LeagueConfig, OpponentMixture
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import RewardSchedules
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetworkConfig:
-    """The network of the recurrent policy; it does not depend on the scenario."""
-
-    encoder: Literal["sets", "flat"] = field(
-        default="sets",
-        metadata={"help": "sets: contacts, squad-mates, ... as sets; flat: one linear layer"},
-    )
-    set_width: int = quantity(32, "units", 1, 4096, help="width of the embedding of a contact, a squad-mate, ...")
-    map_channels: int = quantity(8, "channels", 1, 1024, help="channels of the convolutions over the maps")
-    width: int = quantity(128, "units", 1, 4096, help="width of the features and of the LSTM")
-    head: int = quantity(64, "units", 1, 4096, help="width of the hidden layer of each head")
-    critic: Literal["shared", "separate", "central"] = field(
-        default="shared",
-        metadata={
-            "help": "shared: the actor's trunk; separate: its own trunk; central: the actor's, with the global state"
-        },
-    )
-    auxiliary: bool = field(
-        default=False,
-        metadata={"help": "predict the next observation, see --ppo.auxiliary-coef"},
-    )
-    normalize_observations: bool = field(
-        default=False, metadata={"help": "normalise observations by running moments over living mechs"}
-    )
-    communicate: bool = field(
-        default=False, metadata={"help": "send messages, and choose the order of the contact table"}
-    )
-    initial_std: float = quantity(0.6, "before tanh", 1e-3, 10, help="initial standard deviation of continuous actions")
-    min_std: float = quantity(0.05, "before tanh", 1e-3, 10, help="lower bound of the standard deviation")
-    max_std: float = quantity(2.0, "before tanh", 1e-3, 10, help="upper bound of the standard deviation")
-
-    def __post_init__(self) -> None:
-        check_fields(self, "network.")
-        if not self.min_std < self.initial_std < self.max_std:
-            raise ConfigError(
-                "network.initial_std: expected a number between min_std and max_std, got "
-                f"{self.min_std}, {self.initial_std}, {self.max_std}",
-                "network.initial_std",
-            )
-
-    def shape(self) -> dict[str, Any]:
-        """The settings that the shapes of the weights follow from, by name."""
-        others = ("communicate", "initial_std", "min_std", "max_std")
-        return {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.name not in others}
-
 
 _MIXTURE = "league.mixture."
 CHANGEABLE = (

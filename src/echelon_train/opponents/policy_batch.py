@@ -14,7 +14,7 @@ from torch.func import functional_call, vmap
 from torch.nn import functional
 
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.encoders import SetEncoder
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions

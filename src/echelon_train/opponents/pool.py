@@ -16,11 +16,11 @@ from echelon_env.config.opponent import HandicapConfig
 from echelon_env.config.schema import check_integer, check_seed
 from echelon_env.config.skill import LEVELS
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.networks.config import NetworkConfig
 from echelon_env.opponents.handicap import HandicapEffects
 from echelon_env.opponents.policy import check_mask, check_observations
 from echelon_env.opponents.scripted import ScriptedRows
 from echelon_env.storage.arrays import Kind, check_arrays, named, part_of, without
-from echelon_train.config.train import NetworkConfig
 from echelon_train.opponents.policy_batch import Floats, PolicyBatch
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.tensor_files import weights_of

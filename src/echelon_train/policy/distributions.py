@@ -5,34 +5,19 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from itertools import accumulate
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from echelon_env.layout.actions import TARGET_CHOICES, Action
-from echelon_env.spaces.actions import BLOCKS
-from echelon_train.policy.action_masks import MASKS
-from echelon_train.policy.raw_actions import (
-    BY_KIND,
-    NUMBERS,
-    RAW_COLUMNS,
-    SIZES,
-    SWITCHES,
-    raw_tables,
-)
+from echelon_env.layout.actions import BLOCKS, TARGET_CHOICES, Action
+from echelon_env.networks.possible import BY_KIND, MASKS, NUMBERS, OPTION_STARTS, OPTIONS, SIZES, SWITCHES
+from echelon_env.networks.weights import PARAMETERS
+from echelon_train.policy.raw_actions import RAW_COLUMNS, raw_tables
 
 _CHOICES = BY_KIND["choice"]
-_OPTIONS = sum(SIZES)
-_OPTION_STARTS = {
-    block.name: SWITCHES + stop - size for block, size, stop in zip(_CHOICES, SIZES, accumulate(SIZES), strict=True)
-}
 
-PARAMETERS = 2 * NUMBERS + SWITCHES + _OPTIONS
-"""Width of the policy's output: means, offsets of the log-std, and the logits of switches and options."""
-
-_FIRST_TARGET = 2 * NUMBERS + _OPTION_STARTS["target"] + 1
+_FIRST_TARGET = 2 * NUMBERS + OPTION_STARTS["target"] + 1
 
 TARGET_LOGITS = slice(_FIRST_TARGET, _FIRST_TARGET + TARGET_CHOICES)
 """Part of the policy's output: the logits of the contact rows as targets, without that of none."""
@@ -61,7 +46,7 @@ class _Tables:
 @functools.cache
 def _tables(device: torch.device) -> _Tables:
     options = [
-        _OPTION_STARTS[block.name] + option if option < block.choices else SWITCHES + _OPTIONS
+        OPTION_STARTS[block.name] + option if option < block.choices else SWITCHES + OPTIONS
         for option in range(max(SIZES))
         for block in _CHOICES
     ]
@@ -139,8 +124,8 @@ class HybridDistribution:
                 f"expected parameters (R, {PARAMETERS}) and masks (R, {MASKS}), got {tuple(parameters.shape)} and "
                 f"{tuple(masks.shape)}"
             )
-        mean, offsets, logits = torch.split(parameters, [NUMBERS, NUMBERS, SWITCHES + _OPTIONS], 1)
-        self._possible, self._free = torch.split(masks, [SWITCHES + _OPTIONS, NUMBERS], 1)
+        mean, offsets, logits = torch.split(parameters, [NUMBERS, NUMBERS, SWITCHES + OPTIONS], 1)
+        self._possible, self._free = torch.split(masks, [SWITCHES + OPTIONS, NUMBERS], 1)
         self._mean = torch.where(self._free, mean, 0.0)
         self._log_std = math.log(min_std) + math.log(max_std / min_std) * torch.sigmoid(offsets)
         # Not minus infinity: its product with a probability of 0, in the entropy and in gradients, would be NaN.

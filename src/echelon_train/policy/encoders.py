@@ -12,12 +12,8 @@ from torch import Tensor, nn
 
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Clock, Self, Stream, Unit, state_streams
+from echelon_env.networks.weights import MAPS, TABLES, VECTORS
 from echelon_train.policy.pooling import max_and_mean
-
-VECTORS = ("self", "objective")
-TABLES = ("contacts", "squad", "intel", "comm")
-"""Streams whose rows are an unordered set; the stream ``<name>_mask`` has 1 for each filled row."""
-MAPS = ("ego_map", "battle_map")
 
 _ALIVE = STREAMS["self"].start + Self.ALIVE
 _OBJECTIVE = slice(STREAMS["self"].row_width, STREAMS["self"].row_width + STREAMS["objective"].row_width)

@@ -6,16 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, feature_names
-from echelon_train.policy.encoders import TABLES
+from echelon_env.networks.weights import CLIP, TABLES, VARIANCE_EPSILON, observation_features
 
 ZERO_IF_DEAD = ("self", "ego_map", "battle_map")
 """Streams that are all zeros for dead mechs."""
-
-EPSILON = 1e-4
-"""Added to variances. Entries are of order 1, so a nearly constant feature is scaled up by at most 100."""
-
-CLIP = 10.0
-"""Normalised entries are clipped to +-CLIP."""
 
 
 class ObservationNormalizer(nn.Module):
@@ -35,7 +29,7 @@ class ObservationNormalizer(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        feature, scaled = _layout()
+        feature, scaled = map(torch.from_numpy, observation_features())
         self.register_buffer("running", torch.zeros(3, len(scaled), dtype=torch.float64))
         self.register_buffer("feature", feature, persistent=False)
         self.register_buffer("scaled", scaled, persistent=False)
@@ -101,7 +95,7 @@ class ObservationNormalizer(nn.Module):
         _check(observations)
         count, mean, squares = self.running
         known = self.scaled & (count > 0)
-        deviation = (squares / count.clamp_min(1.0) + EPSILON).sqrt()
+        deviation = (squares / count.clamp_min(1.0) + VARIANCE_EPSILON).sqrt()
         scale = torch.where(known, 1.0 / deviation, 1.0)
         shift = torch.where(known, -mean / deviation, 0.0)
         scale, shift = (each[self.feature].to(observations.dtype) for each in (scale, shift))
@@ -115,16 +109,6 @@ class ObservationNormalizer(nn.Module):
             elif name in ZERO_IF_DEAD:
                 part.masked_fill_(dead, 0.0)
         return normal
-
-
-def _layout() -> tuple[Tensor, Tensor]:
-    """The feature index of each entry of an observation (D,), and which features are normalised (features,) bool."""
-    feature: list[Tensor] = []
-    scaled: list[bool] = []
-    for stream in STREAMS.values():
-        feature.append(torch.arange(len(scaled), len(scaled) + stream.row_width).repeat(stream.rows))
-        scaled += [bool(each.unit) for each in stream.features]
-    return torch.cat(feature), torch.tensor(scaled)
 
 
 def _rows(observations: Tensor, name: str) -> Tensor:

@@ -13,20 +13,8 @@ from itertools import accumulate
 import torch
 from torch import Tensor
 
-from echelon_env.layout.actions import ACTION_DIM
-from echelon_env.spaces.actions import BLOCKS
-
-BY_KIND = {kind: [block for block in BLOCKS if block.kind == kind] for kind in ("numbers", "switches", "choice")}
-"""The blocks of an action by kind."""
-
-SIZES = [block.choices for block in BY_KIND["choice"]]
-"""Options of each choice."""
-
-NUMBERS = sum(len(block.entries) for block in BY_KIND["numbers"])
-"""Continuous entries of an action."""
-
-SWITCHES = sum(len(block.entries) for block in BY_KIND["switches"])
-"""Switches of an action."""
+from echelon_env.layout.actions import ACTION_DIM, BLOCKS
+from echelon_env.networks.possible import BY_KIND
 
 RAW_WIDTHS = [1 if block.kind == "choice" else len(block.entries) for block in BLOCKS]
 """Columns of each block in a raw action."""

@@ -13,12 +13,13 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 from torch import Tensor, nn
 
 from echelon_env.config.battle import BattleConfig
-from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.observations import STREAMS, Self, class_columns, state_streams
-from echelon_env.spaces.actions import BLOCKS
-from echelon_train.config.train import NetworkConfig
-from echelon_train.policy.action_masks import action_limits, action_masks
-from echelon_train.policy.distributions import PARAMETERS, TARGET_LOGITS, HybridDistribution, parameter_bias
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.possible import action_limits
+from echelon_env.networks.weights import PARAMETERS
+from echelon_train.policy.action_masks import action_masks
+from echelon_train.policy.distributions import TARGET_LOGITS, HybridDistribution, parameter_bias
 from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, StreamEncoder, select_rows
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
@@ -106,7 +107,7 @@ class BattlePolicy(SequencePolicy):
         self.value_net = nn.Linear(network.head, 1)
         self.target_query = nn.Linear(network.head, network.set_width) if network.encoder == "sets" else None
         self.observation_normalizer = ObservationNormalizer() if network.normalize_observations else None
-        self.register_buffer("action_limits", action_limits(BattleConfig()))
+        self.register_buffer("action_limits", torch.tensor(action_limits(BattleConfig())))
         self.critic_encoder = self.make_features_extractor() if network.critic == "separate" else None
         self.battle_encoder = (
             BattleEncoder(network.width, network.set_width, network.map_channels)
@@ -231,7 +232,7 @@ class BattlePolicy(SequencePolicy):
 
     def set_battle(self, config: BattleConfig) -> None:
         """Rule out the actions that can have no effect in the battles of a configuration, see `action_masks`."""
-        self.action_limits.copy_(action_limits(config))
+        self.action_limits.copy_(torch.from_numpy(action_limits(config)))
 
     def observe(self, observations: Observations, actor_mask: Tensor) -> None:
         """Update the observation normaliser, if there is one, with the active rows, `actor_mask` (rows,) bool."""

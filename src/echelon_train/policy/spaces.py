@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from echelon_env.layout.actions import ACTION_DIM, ACTION_HIGH, ACTION_LOW
 from echelon_env.layout.observations import OBSERVATION_DIM, observation_bounds
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 
 
 def observation_space() -> spaces.Box:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.ppo import distributed
 
 _OTHERS = "ranks"

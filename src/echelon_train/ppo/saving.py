@@ -20,11 +20,11 @@ from stable_baselines3.common.utils import ConstantSchedule, FloatSchedule, chec
 from stable_baselines3.common.vec_env import VecEnv
 
 from echelon_env.config.schema import build, to_plain
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_bytes
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import NetworkConfig
-from echelon_train.errors import CheckpointError
 from echelon_train.ppo.training_state import check_optimizer, optimizer_tensors, restore_optimizer
 from echelon_train.tensor_files import check_finite, check_shapes, part_of, weights_of
 

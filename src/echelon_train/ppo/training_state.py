@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.policy.sequences import SequencePolicy
 from echelon_train.ppo.collector import ChunkCollector
 from echelon_train.ppo.losses import recurrent_states, state_tensors

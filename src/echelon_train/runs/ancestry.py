@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, Checkpoint, load_checkpoint
-from echelon_train.config.train import NetworkConfig, TrainConfig
-from echelon_train.errors import CheckpointError, TrainError
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.weights import CheckpointError
+from echelon_train.checkpoints.checkpoint import Checkpoint, load_checkpoint
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import TrainError
 from echelon_train.league.store.policies import find_policy, origin
 from echelon_train.policy import BattlePolicy
 from echelon_train.runs.folder import RUN_FILE, read_ancestry
@@ -47,7 +50,7 @@ def load_start(config: TrainConfig) -> Start:
         folder = find_policy(config.init).resolve()
         checkpoint = load_checkpoint(folder)
         earlier = _earlier_ancestry(folder)
-    except TrainError as error:
+    except (TrainError, CheckpointError) as error:
         raise CheckpointError(f"init: {error}") from error
     _check_network(checkpoint.network, config)
     return Start(checkpoint.policy, ({"init": config.init, **_facts(folder, checkpoint)}, *earlier), policies)
@@ -70,7 +73,7 @@ def named_policies(config: TrainConfig, missing: bool = False) -> dict[str, Mapp
             try:
                 folder = find_policy(each.path).resolve()
                 found[each.name] = _facts(folder, load_checkpoint(folder))
-            except TrainError as error:
+            except (TrainError, CheckpointError) as error:
                 if not missing:
                     raise CheckpointError(f"{role}: {error}") from error
     return found

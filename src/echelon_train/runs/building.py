@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from echelon_env import ConfigError, MapPool, opponents
+from echelon_env.networks.weights import CheckpointError
 from echelon_env.opponents import Policy, PolicyLike
 from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.train import MAX_MAPS, TrainConfig
-from echelon_train.errors import CheckpointError, TrainError
+from echelon_train.errors import TrainError
 from echelon_train.league.store.policies import find_policy
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.ppo import EchelonRecurrentPPO, distributed
@@ -75,7 +76,7 @@ def make_teacher(config: TrainConfig, env: BattleVecEnv, moves: int = 0) -> Teac
     else:
         try:
             trained = load_checkpoint(find_policy(config.teacher.path)).policy
-        except TrainError as error:
+        except (TrainError, CheckpointError) as error:
             raise CheckpointError(f"teacher: {error}") from error
         policy = PolicyTeacher(trained, config.battle, env.num_envs, seed)
     return Teacher(policy, env.num_envs, env.team_size, seed)

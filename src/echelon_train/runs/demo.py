@@ -73,7 +73,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
             num_threads=config.threads,
         )
 
-    before = evaluate_policy(network_player("untrained", build_policy(config.network, config.seed), config.network))
+    before = evaluate_policy(network_player("untrained", build_policy(config.network, config.seed)))
     limit = f", at most {config.max_minutes:g} min" if config.max_minutes else ""
     console.print(f"Training against '{config.opponent}': {config.steps:,} decisions{limit} ...")
     training = train(config, out, console=console)
@@ -81,7 +81,7 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     if training.interrupted:
         raise KeyboardInterrupt
     checkpoint = load_checkpoint(training.checkpoint)
-    trained = network_player("trained", checkpoint.policy, config.network, trained_maps=checkpoint.trained_maps)
+    trained = network_player("trained", checkpoint.policy, trained_maps=checkpoint.trained_maps)
     after = evaluate_policy(trained)
     write_json(out / "demo.json", {"untrained": before.to_dict(), "trained": after.to_dict()})
     curve, film = out / "learning_curve.png", out / "battle.gif"

@@ -28,8 +28,8 @@ from typing import Any
 
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import validation_seed
+from echelon_env.networks.checkpoint import LAST_FILE
 from echelon_env.storage.atomic import free_path, write_bytes, write_json
-from echelon_train.checkpoints.checkpoint import LAST_FILE
 from echelon_train.checkpoints.provenance import git_commit, git_diff, machine, package_versions
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import RunFolderError

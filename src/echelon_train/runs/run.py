@@ -13,17 +13,13 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
 from echelon_env.evaluate import validation_seed
+from echelon_env.networks.checkpoint import BEST_FILE
+from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_json
-from echelon_train.checkpoints.checkpoint import (
-    BEST_FILE,
-    Checkpoint,
-    TrainingState,
-    checkpoint_name,
-    save_in_run,
-)
+from echelon_train.checkpoints.checkpoint import Checkpoint, TrainingState, checkpoint_name, save_in_run
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.train import CHANGEABLE, TrainConfig
-from echelon_train.errors import CheckpointError, RunFolderError
+from echelon_train.errors import RunFolderError
 from echelon_train.policy import BattlePolicy
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state
@@ -306,7 +302,7 @@ class Run:
         trained_maps = self._trained_maps()
         found = distributed.broadcast_object(
             lambda: evaluate(
-                network_player("policy", self.model.policy, self._config.network, trained_maps=trained_maps),
+                network_player("policy", self.model.policy, trained_maps=trained_maps),
                 self._curriculum.config.evaluation_opponents,
                 self._curriculum.config.battle,
                 num_battles=self._config.eval_battles,

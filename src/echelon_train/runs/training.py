@@ -14,6 +14,7 @@ from rich.console import Console
 from stable_baselines3.common.logger import Logger
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import (
     Checkpoint,
     TrainingState,
@@ -22,7 +23,6 @@ from echelon_train.checkpoints.checkpoint import (
     load_training_state,
 )
 from echelon_train.config.train import TrainConfig
-from echelon_train.errors import CheckpointError
 from echelon_train.ppo import distributed
 from echelon_train.runs.ancestry import Start, load_start, named_policies
 from echelon_train.runs.device import resolve_device

@@ -9,24 +9,27 @@ import pytest
 import safetensors.torch
 import torch
 
-from echelon_train.checkpoints import checkpoint as checkpoint_module
-from echelon_train.checkpoints.checkpoint import (
+import echelon_env.networks.checkpoint
+from echelon_env.networks.checkpoint import (
     JSON_FILE,
     LAST_FILE,
     MAX_JSON_BYTES,
     TRAINING_FILE,
     WEIGHTS_FILE,
+    find_checkpoint,
+)
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.weights import CheckpointError
+from echelon_train.checkpoints import checkpoint as checkpoint_module
+from echelon_train.checkpoints.checkpoint import (
     Checkpoint,
     TrainingState,
-    find_checkpoint,
     has_checkpoint,
     load_checkpoint,
     save_checkpoint,
     save_in_run,
     weights_of,
 )
-from echelon_train.config.train import NetworkConfig
-from echelon_train.errors import CheckpointError
 from echelon_train.policy import build_policy
 from train.small import small_battle
 
@@ -151,7 +154,7 @@ def test_a_flipped_byte_is_detected(saved):
 
 
 def test_oversized_weights_are_not_read(saved, monkeypatch):
-    monkeypatch.setattr(checkpoint_module, "MAX_WEIGHTS_BYTES", 1000)
+    monkeypatch.setattr(echelon_env.networks.checkpoint, "MAX_WEIGHTS_BYTES", 1000)
     with pytest.raises(CheckpointError, match="larger than the limit of 1000 bytes"):
         load_checkpoint(saved)
 

@@ -11,22 +11,16 @@ import torch
 from echelon_env import BattleEnv, make_config, opponents
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import BattleNoise, Player, baseline, evaluation_seed, named_player, play_match
+from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import ACTION_MODES, ActionMode
-from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.layout.actions import ACTION_DIM, BLOCKS
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
-from echelon_env.spaces.actions import BLOCKS
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.possible import NUMBERS
+from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import write_json
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, load_checkpoint
-from echelon_train.checkpoints.players import (
-    BLOCK,
-    NetworkPlayer,
-    checkpoint_player,
-    network_player,
-    untrained_player,
-)
-from echelon_train.errors import CheckpointError
-from echelon_train.policy import BattlePolicy
-from echelon_train.policy.raw_actions import NUMBERS
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.checkpoints.players import network_player, untrained_player
 from train.policy.hybrid import living_observations
 from train.small import NETWORK, sensitive_policy, small_battle
 
@@ -34,11 +28,11 @@ DUEL = small_battle(max_steps=8)
 TEAMS = small_battle("skirmish", max_steps=4)
 UNEVEN = make_config(DUEL, blue=("medium", "scout", "medium"), red=("light",))
 (MOTION,) = ([*block.entries] for block in BLOCKS if block.name == "motion")
-SEEDS = [evaluation_seed(5, index) for index in range(2 * BLOCK + 3)]
+SEEDS = [evaluation_seed(5, index) for index in range(35)]
 
 
 def example_player(action_mode: ActionMode = "sampled") -> Player:
-    return network_player("example_player", sensitive_policy(), NETWORK, action_mode=action_mode)
+    return network_player("example_player", sensitive_policy(), action_mode=action_mode)
 
 
 def awake(rows: int, seed: int = 0) -> np.ndarray:
@@ -97,26 +91,8 @@ def test_self_play_with_rosters_of_different_size():
     assert [classes["light"]["mechs"] for classes in match.classes] == [2, 2]
 
 
-@pytest.mark.parametrize("battles", [1, BLOCK - 1, BLOCK, 3 * BLOCK + 5])
-@pytest.mark.parametrize("team_size", [1, 3])
-def test_battles_in_a_block_are_independent(battles, team_size):
-    """Actions equal those of the network on single battles, except for the order of sums."""
-    seeds = [evaluation_seed(1, index) for index in range(battles)]
-    policy = sensitive_policy()
-    policy.set_training_mode(False)
-    subject = NetworkPlayer(policy, BattleNoise(seeds, (0,), team_size), action_mode="deterministic")
-    subject.reset(np.ones(battles * team_size, np.bool_))
-    singles = [NetworkPlayer(policy, BattleNoise([7], (0,), team_size), action_mode="deterministic") for _ in seeds]
-    observations = np.random.default_rng(0).random((2, battles * team_size, OBSERVATION_DIM), np.float32) * 0.1
-    for single in singles:
-        single.reset(np.ones(team_size, np.bool_))
-    for rows in observations:
-        apart = [single.act(part) for single, part in zip(singles, np.split(rows, battles), strict=True)]
-        np.testing.assert_allclose(subject.act(rows), np.concatenate(apart), atol=1e-2)
-
-
-def two_battle_player(action_mode: ActionMode = "deterministic") -> NetworkPlayer:
-    return NetworkPlayer(sensitive_policy(), BattleNoise([4, 5], (0,), 1), action_mode=action_mode)
+def two_battle_player(action_mode: ActionMode = "deterministic") -> opponents.Policy:
+    return example_player(action_mode).make(DUEL, BattleNoise([4, 5], (0,), 1))
 
 
 def test_reset_clears_the_recurrent_states_of_its_rows():
@@ -141,7 +117,7 @@ def test_samples_scatter_around_the_mode():
     policy.action_net.bias.data.zero_()
     policy.action_net.bias.data[:NUMBERS] = 0.25  # the means
     policy.action_net.bias.data[NUMBERS : 2 * NUMBERS] = -50.0  # the minimum standard deviation
-    subject = NetworkPlayer(policy, BattleNoise([4, 5], (0,), 1))
+    subject = network_player("x", policy).make(DUEL, BattleNoise([4, 5], (0,), 1))
     subject.reset(np.ones(2, np.bool_))
     actions = np.array([subject.act(observations) for _ in range(200)])[..., MOTION]
     before_tanh = np.arctanh(actions)
@@ -152,7 +128,7 @@ def test_samples_scatter_around_the_mode():
 def test_a_player_is_a_copy_of_the_policy():
     policy = sensitive_policy()
     policy.set_training_mode(True)
-    player = network_player("x", policy, NETWORK, action_mode="deterministic")
+    player = network_player("x", policy, action_mode="deterministic")
     observation = np.zeros((1, OBSERVATION_DIM), np.float32)
 
     def first_action():
@@ -209,7 +185,7 @@ def test_a_checkpoint_player_is_named_after_its_folder(finished_run, tmp_path):
     checkpoint = load_checkpoint(finished_run)
     assert (player.name, player.action_mode) == (str(finished_run), "deterministic")
     assert (player.battle, player.trained_maps) == (checkpoint.battle, checkpoint.trained_maps)
-    same = network_player(player.name, checkpoint.policy, checkpoint.network, action_mode="deterministic")
+    same = network_player(player.name, checkpoint.policy, action_mode="deterministic")
     results = [play_match(each, baseline("trivial"), DUEL, SEEDS[:2], scenario="x") for each in (player, same)]
     assert dataclasses.replace(results[0], identities=results[1].identities) == results[1]
     with pytest.raises(CheckpointError, match="neither a checkpoint"):
@@ -268,18 +244,3 @@ def test_a_checkpoint_is_an_opponent_in_environments_and_evaluations(finished_ru
     assert (named_player(name).name, named_player(name).action_mode) == (name, "sampled")
     match = play_match(named_player(name), baseline("idle"), make_config("duel", max_steps=8), SEEDS[:1], scenario="x")
     assert len(match.battles) == 2
-
-
-def test_a_player_keeps_no_graph_of_its_network(monkeypatch):
-    """Without inference mode a battle would keep the graph of every decision."""
-    seen = []
-    stock = BattlePolicy.get_distribution
-
-    def watched(*arguments):
-        seen.append(torch.is_inference_mode_enabled())
-        return stock(*arguments)
-
-    monkeypatch.setattr(BattlePolicy, "get_distribution", watched)
-    play_match(example_player(), baseline("idle"), DUEL, SEEDS[:1], scenario="duel")
-    assert seen
-    assert all(seen)

@@ -4,7 +4,6 @@ import subprocess
 
 import pytest
 
-from echelon_env.layout import observations
 from echelon_train.checkpoints import provenance
 
 
@@ -20,22 +19,6 @@ def checkout(tmp_path, monkeypatch):
         subprocess.run([*git, *command], check=True, capture_output=True)
     monkeypatch.setattr(provenance, "__file__", str(source))
     return tmp_path
-
-
-def test_the_observation_layout_hash_depends_on_the_layout(monkeypatch):
-    before = provenance.observation_layout_hash()
-    assert re.fullmatch("[0-9a-f]{64}", before)
-    assert before == provenance.observation_layout_hash()
-    streams = dict(observations.STREAMS)
-    streams.pop("squad")
-    monkeypatch.setattr(provenance, "STREAMS", streams)
-    assert provenance.observation_layout_hash() != before
-
-
-def test_the_action_layout_hash_depends_on_the_bounds(monkeypatch):
-    before = provenance.action_layout_hash()
-    monkeypatch.setattr(provenance, "ACTION_HIGH", 2.0)
-    assert provenance.action_layout_hash() != before
 
 
 def test_package_versions():

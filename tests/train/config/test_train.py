@@ -1,9 +1,10 @@
 import pytest
 
 from echelon_env import ConfigError
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import NetworkConfig, battle_config
+from echelon_train.config.train import battle_config
 from train.small import small_run
 
 RISING = Schedule(0.0, 1.0, "linear")

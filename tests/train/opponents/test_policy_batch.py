@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.opponents.policy_batch import StackedPolicies
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from echelon_env import opponents
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_train.config.train import NetworkConfig, battle_config
+from echelon_env.networks.config import NetworkConfig
+from echelon_train.config.train import battle_config
 from echelon_train.opponents.policy_batch import SLOT_COST, slot_length
 from echelon_train.opponents.pool import NAME_BYTES, OpponentPool
 from echelon_train.policy import build_policy

@@ -6,17 +6,19 @@ import torch
 from torch import Tensor
 
 from echelon_env import BattleConfig
+from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
-from echelon_env.spaces.actions import BLOCKS
-from echelon_train.policy.action_masks import action_limits, action_masks
-from echelon_train.policy.distributions import PARAMETERS, HybridDistribution
+from echelon_env.networks.possible import action_limits
+from echelon_env.networks.weights import PARAMETERS
+from echelon_train.policy.action_masks import action_masks
+from echelon_train.policy.distributions import HybridDistribution
 from echelon_train.policy.raw_actions import RAW_DIM
 
 MIN_STD, MAX_STD = 0.05, 2.0
 NAMES = [block.name for block in BLOCKS]
 NUMBERS = sum(len(block.entries) for block in BLOCKS if block.kind == "numbers")
 FIRST_LOGIT = 2 * NUMBERS
-LIMITS = action_limits(BattleConfig())
+LIMITS = torch.from_numpy(action_limits(BattleConfig()))
 
 
 def raw_slices() -> dict[str, slice]:

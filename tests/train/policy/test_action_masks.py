@@ -7,17 +7,17 @@ import pytest
 import torch
 
 from echelon_env import BattleEngine, opponents
-from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config
-from echelon_env.evaluate import BattleNoise
+from echelon_env.evaluate import BattleNoise, Player
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self, class_columns
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.possible import MASKS, action_limits
 from echelon_env.spaces.masks import MASK_SLICES
 from echelon_env.spaces.masks import action_masks as engine_masks
 from echelon_train.checkpoints.players import network_player
-from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import build_policy
-from echelon_train.policy.action_masks import MASKS, action_limits, action_masks
+from echelon_train.policy.action_masks import action_masks
 from support.playing import scripted_actions
 from train.policy.hybrid import KIND_SLICES, LIMITS, NUMBERS, living_observations
 
@@ -127,15 +127,10 @@ def engine_entries(engine: BattleEngine) -> np.ndarray:
     return np.concatenate([*single, *choices, *motion, messages], axis=1)
 
 
-def limits_of_a_player(config: BattleConfig) -> torch.Tensor:
-    """The limits in a battle of a player whose policy has those of another battle, and keeps them."""
-    policy = build_policy(SMALL, 0)
+def player_of_another_battle() -> Player:
+    policy = build_policy(replace(SMALL, communicate=True), 0)
     policy.set_battle(replace(make_config("duel"), decision_repeat=1))
-    before = policy.action_limits.clone()
-    player = network_player("elsewhere", policy, SMALL)
-    playing = player.make(config, BattleNoise([0], [0], 1))
-    assert torch.equal(policy.action_limits, before)
-    return playing._policy.action_limits
+    return network_player("elsewhere", policy)
 
 
 @pytest.mark.parametrize(
@@ -144,17 +139,17 @@ def limits_of_a_player(config: BattleConfig) -> torch.Tensor:
 def test_masks_never_forbid_what_the_engine_allows(scenario, changes):
     """And of what the engine's masks forbid, they forbid all but a hundredth.
 
-    The limits are those of a player whose policy is of another battle.
+    The masks are those of a player whose policy is of another battle.
     """
     engine = BattleEngine(replace(make_config(scenario), **changes), num_battles=8)
     engine.reset(np.arange(8))
     players = (opponents.make("novice", 0, scenario), opponents.make("expert", 1, scenario))
-    limits = limits_of_a_player(engine.config)
+    subject = player_of_another_battle().make(engine.config, BattleNoise(range(8), [0], engine.num_mechs))
     caught, refused = np.zeros(MASKS), np.zeros(MASKS)
     for _ in range(240):
         living = engine.alive.ravel() & ~np.repeat(engine.battle_over, engine.num_mechs)
-        observations = torch.from_numpy(engine.out.observations.reshape(-1, OBSERVATION_DIM))
-        ours, theirs = action_masks(observations, limits).numpy()[living], engine_entries(engine)[living]
+        subject.act(engine.out.observations.reshape(-1, OBSERVATION_DIM))
+        ours, theirs = subject.possible[living], engine_entries(engine)[living]
         wrong = theirs & ~ours
         assert not wrong.any(), {ENTRIES[entry] for entry in wrong.any(0).nonzero()[0]}
         caught += (~theirs & ~ours).sum(0)

@@ -9,11 +9,10 @@ from scipy import stats
 from torch import Tensor, distributions
 from torch.nn import functional
 
-from echelon_env.layout.actions import ACTION_DIM, Action
-from echelon_env.spaces.actions import BLOCKS
+from echelon_env.layout.actions import ACTION_DIM, BLOCKS, Action
+from echelon_env.networks.possible import MASKS
+from echelon_env.networks.weights import PARAMETERS
 from echelon_train.policy import distributions as distributions_module
-from echelon_train.policy.action_masks import MASKS
-from echelon_train.policy.distributions import PARAMETERS
 from echelon_train.policy.raw_actions import RAW_DIM, environment_actions
 from train.policy.hybrid import (
     FIRST_LOGIT,

@@ -16,7 +16,8 @@ from echelon_env.layout.observations import (
     observation_bounds,
     state_streams,
 )
-from echelon_train.policy.encoders import TABLES, BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, stream_view
+from echelon_env.networks.weights import TABLES
+from echelon_train.policy.encoders import BattleEncoder, FlatEncoder, SetEncoder, StreamEncoder, stream_view
 from train.policy.battle_data import battle_data
 
 SPACE = spaces.Box(*observation_bounds(), dtype=np.float32)

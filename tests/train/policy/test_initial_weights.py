@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import build_policy
 from echelon_train.policy.distributions import TARGET_LOGITS, parameter_bias
 from echelon_train.policy.initial_weights import orthogonal, orthogonal_lstm

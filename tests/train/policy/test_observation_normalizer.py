@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Contact, EgoCell, Self
-from echelon_train.policy.encoders import TABLES, stream_view
-from echelon_train.policy.observation_normalizer import CLIP, EPSILON, ObservationNormalizer
+from echelon_env.networks.weights import CLIP, TABLES
+from echelon_env.networks.weights import VARIANCE_EPSILON as EPSILON
+from echelon_train.policy.encoders import stream_view
+from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from train.policy.battle_data import battle_data
 
 FEATURES = sum(stream.row_width for stream in STREAMS.values())

@@ -4,7 +4,7 @@ import torch
 
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.layout.observations import OBSERVATION_DIM
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import action_space, build_policy, observation_space
 
 NETWORK = NetworkConfig(width=16, head=8)

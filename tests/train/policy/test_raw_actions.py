@@ -10,9 +10,11 @@ from echelon_env import BattleEngine, opponents
 from echelon_env.config.scenario import make_config
 from echelon_env.layout.actions import ACTION_DIM, TARGET_CHOICES, Action
 from echelon_env.layout.observations import OBSERVATION_DIM
+from echelon_env.networks.possible import MASKS
+from echelon_env.networks.weights import PARAMETERS
 from echelon_env.spaces.actions import BLOCKS, read_action
-from echelon_train.policy.action_masks import MASKS, action_masks
-from echelon_train.policy.distributions import PARAMETERS, TARGET_LOGITS, parameter_bias
+from echelon_train.policy.action_masks import action_masks
+from echelon_train.policy.distributions import TARGET_LOGITS, parameter_bias
 from echelon_train.policy.raw_actions import LABEL_BOUND, RAW_DIM, environment_actions, raw_actions
 from support.playing import scripted_actions
 from train.policy.hybrid import (

@@ -7,10 +7,10 @@ from sb3_contrib.common.recurrent.type_aliases import RNNStates
 
 from echelon_env import make_config
 from echelon_env.evaluate import BattleNoise
+from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.observations import STREAMS, Self
-from echelon_env.spaces.actions import BLOCKS
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.checkpoints.players import network_player
-from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import RAW_DIM
 from echelon_train.policy.sequences import Sequences
@@ -211,6 +211,6 @@ def test_a_policy_with_a_central_critic_is_a_player():
     plain = random_observations(network, torch.tensor([True] * 4))["observation"].numpy()
     config = make_config("duel")
     noise = BattleNoise([1, 2, 3, 4], (0,), 1)
-    player = network_player("central", policy, network, action_mode="deterministic").make(config, noise)
+    player = network_player("central", policy, action_mode="deterministic").make(config, noise)
     player.reset(np.ones(4, np.bool_))
     np.testing.assert_allclose(player.act(plain), policy.predict(plain, deterministic=True)[0], rtol=1e-4, atol=1e-5)

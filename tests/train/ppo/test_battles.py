@@ -9,12 +9,12 @@ import torch
 from gymnasium import spaces
 from sb3_contrib.common.recurrent.buffers import RecurrentRolloutBuffer
 
+from echelon_env.layout.actions import BLOCKS
 from echelon_env.layout.observations import CONTACT_ROWS, STREAMS, Self
-from echelon_env.spaces.actions import BLOCKS
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.possible import Limit
+from echelon_env.networks.weights import TABLES
 from echelon_train.policy import BattlePolicy, action_space, observation_space
-from echelon_train.policy.action_masks import Limit
-from echelon_train.policy.encoders import TABLES
 from echelon_train.ppo.losses import Coefficients, Losses, recurrent_states
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 from train.ppo.recorded_battles import (

@@ -3,7 +3,7 @@ import os
 import pytest
 import torch
 
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy
 from echelon_train.policy.sequences import MlpLstmPolicy
 from train.ppo.random_env import RandomVecEnv, collect, make_model

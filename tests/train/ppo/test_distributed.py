@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed
 from echelon_train.ppo.distributed_state import gather_state, rank_state

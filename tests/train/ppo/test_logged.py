@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from echelon_env.spaces.actions import BLOCKS
-from echelon_train.config.train import NetworkConfig
+from echelon_env.layout.actions import BLOCKS
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
 from train.ppo.random_env import RandomVecEnv, collect, make_model

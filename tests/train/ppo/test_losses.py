@@ -4,9 +4,9 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.possible import Limit
 from echelon_train.policy import BattlePolicy, action_space, observation_space
-from echelon_train.policy.action_masks import Limit
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo.losses import Coefficients, losses, recurrent_states
 from echelon_train.ppo.normalize import ReturnNormalizer

@@ -12,9 +12,9 @@ from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import NetworkConfig
-from echelon_train.errors import CheckpointError
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo import EchelonRecurrentPPO

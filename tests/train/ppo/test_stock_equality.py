@@ -11,7 +11,7 @@ from sb3_contrib import RecurrentPPO
 from sb3_contrib.common.recurrent import buffers as stock_buffers
 from stable_baselines3.common.vec_env import VecEnv
 
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.sequences import MlpLstmPolicy
 from echelon_train.ppo import EchelonRecurrentPPO

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from echelon_env import ConfigError, opponents
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import NetworkConfig
 from echelon_train.policy import build_policy
 from echelon_train.policy.raw_actions import raw_actions
 from echelon_train.ppo.policy_teacher import PolicyTeacher

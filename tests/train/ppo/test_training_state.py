@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.ppo.training_state import restore_training_state, training_state
 from train.ppo.random_env import RandomVecEnv, collect, make_model
 

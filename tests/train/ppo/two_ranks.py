@@ -8,7 +8,7 @@ import torch
 import torch.distributed
 import torch.multiprocessing
 
-from echelon_train.config.train import NetworkConfig
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.policy import BattlePolicy, action_space, observation_space
 from echelon_train.policy.observation_normalizer import ObservationNormalizer
 from echelon_train.ppo import distributed

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from echelon_env.cli import main
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, find_checkpoint, load_checkpoint, weights_of
+from echelon_env.networks.checkpoint import WEIGHTS_FILE, find_checkpoint
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.weights import CheckpointError
+from echelon_train.checkpoints.checkpoint import load_checkpoint, weights_of
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import NetworkConfig
-from echelon_train.errors import CheckpointError
 from echelon_train.league.store.registry import League
 from echelon_train.runs.ancestry import Start, load_start
 from echelon_train.runs.folder import read_ancestry

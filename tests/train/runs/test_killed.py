@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from echelon_env.cli import main
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.config.files import load_run_config
-from echelon_train.errors import CheckpointError, RunFolderError
+from echelon_train.errors import RunFolderError
 from echelon_train.runs.folder import locked
 from echelon_train.runs.training import resume, train
 from train.resuming import OPTIONS, QUIET, differences, resumable_run
@@ -116,7 +117,8 @@ SAVING = """
 import os, random, signal, sys, time
 from pathlib import Path
 from echelon_train.checkpoints.checkpoint import *
-from echelon_train.config.train import NetworkConfig, battle_config
+from echelon_env.networks.config import NetworkConfig
+from echelon_train.config.train import battle_config
 from echelon_train.policy import build_policy
 
 run, kills = Path(sys.argv[1]), int(sys.argv[2])

@@ -2,11 +2,12 @@
 
 import pytest
 
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
 from echelon_train.config.ppo import PPOConfig
 from echelon_train.config.schedules import Schedule
-from echelon_train.config.train import NetworkConfig, TrainConfig, battle_config
+from echelon_train.config.train import TrainConfig, battle_config
 from echelon_train.policy import build_policy
 from echelon_train.runs.evaluation import evaluate
 from echelon_train.runs.folder import read_metrics
@@ -52,7 +53,7 @@ def test_a_duellist_beats_its_untrained_self_on_maps_that_it_never_saw(tmp_path,
     trained = load_checkpoint(tmp_path / "run").policy
     before, after = (
         evaluate(
-            network_player(name, policy, config.network),
+            network_player(name, policy),
             "trivial", config.battle, num_battles=100, seed=3,
         )
         for name, policy in (("untrained", build_policy(config.network, config.seed)), ("trained", trained))

@@ -10,10 +10,10 @@ from echelon_env import ConfigError
 from echelon_env.cli import main
 from echelon_env.cli.evaluate import describe_maps
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, baseline, evaluation_seed
+from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.layout.actions import ACTION_DIM
 from echelon_env.terrain import generate
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.checkpoints.players import checkpoint_player
 from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.runs.building import training_maps
 from echelon_train.runs.evaluation import evaluate

@@ -5,8 +5,9 @@ import signal
 import pytest
 
 from echelon_env import ConfigError
+from echelon_env.networks.config import NetworkConfig
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.config.train import NetworkConfig, TrainConfig, training_curriculum
+from echelon_train.config.train import TrainConfig, training_curriculum
 from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, at_step, differences, resumable_run

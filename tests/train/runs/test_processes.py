@@ -12,8 +12,9 @@ import safetensors.torch
 import torch
 
 from echelon_env import ConfigError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.errors import CheckpointError, ProcessError
+from echelon_train.errors import ProcessError
 from echelon_train.league.store.registry import League
 from echelon_train.ppo import distributed
 from echelon_train.runs import processes

@@ -13,10 +13,10 @@ import torch
 
 from echelon_env.cli import main
 from echelon_env.config.curriculum import make_curriculum
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.config.files import load_run_config
 from echelon_train.config.schedules import RewardSchedules, Schedule
-from echelon_train.errors import CheckpointError
 from echelon_train.runs import run as run_module
 from echelon_train.runs import training
 from echelon_train.runs.callbacks import clock

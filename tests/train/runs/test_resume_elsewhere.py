@@ -7,9 +7,10 @@ import pytest
 
 from echelon_env import ConfigError
 from echelon_env.cli import main
+from echelon_env.networks.weights import CheckpointError
 from echelon_env.terrain import generate
 from echelon_train.checkpoints.checkpoint import load_checkpoint
-from echelon_train.errors import CheckpointError, TrainError
+from echelon_train.errors import TrainError
 from echelon_train.runs import folder as run_folder_module
 from echelon_train.runs import training
 from echelon_train.runs.folder import read_run_config, read_wandb

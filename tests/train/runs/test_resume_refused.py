@@ -9,7 +9,8 @@ import safetensors.torch
 import torch
 
 from echelon_env.cli import main
-from echelon_train.checkpoints.checkpoint import JSON_FILE, LAST_FILE, TRAINING_FILE, load_checkpoint
+from echelon_env.networks.checkpoint import JSON_FILE, LAST_FILE, TRAINING_FILE
+from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.errors import TrainError
 from echelon_train.runs.training import resume, train
 from train.resuming import QUIET, resumable_run
@@ -91,7 +92,7 @@ REFUSED = {
     "removed": (lambda run: (last(run) / TRAINING_FILE).unlink(), "has only a policy"),
     "a pickle": (lambda run: put_training(run, b"PK\x03\x04"), "not a valid safetensors file"),
     "no pins": (lambda run: edit(last(run) / JSON_FILE, lambda d: d.update(training={"bytes": 3})), "key 'training'"),
-    "no checkpoint": (lambda run: shutil.rmtree(last(run)), "cannot be read"),
+    "no checkpoint": (lambda run: shutil.rmtree(last(run)), "no such file or folder"),
     "nan moment": (put_nan(MOMENT), "value_net.bias.exp_avg': expected finite"),
     "nan state": (put_nan("lstm.0"), "'lstm.0' holds values that are not finite"),
     "moment missing": (edit_tensors(lambda t: t.pop(MOMENT)), "missing or unknown: value_net.bias.exp_avg"),

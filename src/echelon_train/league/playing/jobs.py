@@ -14,8 +14,8 @@ from typing import Final
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate import ActionMode, Player, baseline, play_match
+from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.stamps import battle_hash, document_hash
-from echelon_train.checkpoints.players import checkpoint_player
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.database import reading
 from echelon_train.league.store.members import Member, check_files, member_folder, read_members

@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE
+from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import ATTEMPTS, Job, member_player, play_job, worker_name
 from echelon_train.league.store.members import Member, member_folder

@@ -20,21 +20,21 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from echelon_env.evaluate import BASELINES
-from echelon_env.storage.atomic import new_folder, write_bytes
-from echelon_train.checkpoints.checkpoint import (
+from echelon_env.evaluate.networks import UNTRAINED
+from echelon_env.networks.checkpoint import (
     JSON_FILE,
     MAX_JSON_BYTES,
     MAX_WEIGHTS_BYTES,
     WEIGHTS_FILE,
     find_checkpoint,
-    load_checkpoint,
+    read_checkpoint,
+    read_file,
 )
-from echelon_train.checkpoints.players import UNTRAINED
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.weights import CheckpointError, load_network
+from echelon_env.storage.atomic import new_folder, write_bytes
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.values import is_text, parse, printable
-from echelon_train.tensor_files import read_file
 
 MEMBERS_FOLDER = "members"
 MAX_NAME_LENGTH = 32
@@ -163,7 +163,8 @@ def check_kind(kind: str) -> Kind:
 def read_candidate(path: Path) -> Candidate:
     """Read and check the policy of a checkpoint, or of a run's last checkpoint. Raises CheckpointError."""
     folder = find_checkpoint(path)
-    checkpoint = load_checkpoint(folder)
+    checkpoint = read_checkpoint(folder)
+    load_network(checkpoint.network, checkpoint.tensors)  # checks the shapes
     weights = read_file(folder / WEIGHTS_FILE, MAX_WEIGHTS_BYTES)
     document = json.loads(read_file(folder / JSON_FILE, MAX_JSON_BYTES))
     weights_sha256 = hashlib.sha256(weights).hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from echelon_train.checkpoints.checkpoint import find_checkpoint
+from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.members import MEMBERS_FOLDER

@@ -16,8 +16,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_env.storage.atomic import new_folder
-from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.database import DATABASE_FILE, copy_database, reading
 from echelon_train.league.store.fsck import fsck

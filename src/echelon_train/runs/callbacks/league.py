@@ -12,7 +12,8 @@ from torch import Tensor
 
 from echelon_env.config.opponent import SELF
 from echelon_env.evaluate import training_seed
-from echelon_train.checkpoints.checkpoint import find_checkpoint, first_checkpoint, load_checkpoint
+from echelon_env.networks.checkpoint import find_checkpoint
+from echelon_train.checkpoints.checkpoint import first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
 from echelon_train.league.self_play.learner import LeagueLearner
 from echelon_train.league.store.registry import League

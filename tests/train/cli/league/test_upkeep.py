@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from echelon_env.cli import main
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.store.database import DATABASE_FILE
 from echelon_train.league.store.registry import League
 from train.league.leagues import saved

@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from echelon_env.evaluate import baseline, play_match
-from echelon_train.checkpoints.checkpoint import JSON_FILE
-from echelon_train.checkpoints.players import checkpoint_player
+from echelon_env.evaluate.networks import checkpoint_player
+from echelon_env.networks.checkpoint import JSON_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import as_member, member_player, play_job, run_job
 from train.league.matches import SCENARIO, SHORT, job, playing_league

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.playing.jobs import run_job

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from echelon_env.evaluate import baseline, stamp
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import member_player, play_job, run_job
 from echelon_train.league.playing.replay import film, replay

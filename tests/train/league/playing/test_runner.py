@@ -5,7 +5,7 @@ import pytest
 
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import EVALUATION_SEEDS, evaluation_seed
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.playing.runner import pairing, play_jobs, rating_run

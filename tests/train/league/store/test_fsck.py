@@ -2,7 +2,7 @@ import shutil
 
 import pytest
 
-from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE
+from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import database
 from echelon_train.league.store.database import DATABASE_FILE, reading, writing

@@ -2,8 +2,8 @@ import shutil
 
 import pytest
 
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.policies import find_policy, origin
 from train.league.leagues import saved

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from echelon_env.evaluate.statistics import map_scores, score_interval
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.database import writing

@@ -8,8 +8,9 @@ import pytest
 
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate import BASELINES
-from echelon_train.checkpoints.checkpoint import JSON_FILE, WEIGHTS_FILE, load_checkpoint, save_in_run
-from echelon_train.errors import CheckpointError
+from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
+from echelon_env.networks.weights import CheckpointError
+from echelon_train.checkpoints.checkpoint import load_checkpoint, save_in_run
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.matchmaking.provisional import rate_newcomers
 from echelon_train.league.ratings.glicko2 import Rating, rate_period

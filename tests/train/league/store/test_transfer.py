@@ -7,7 +7,8 @@ import zlib
 
 import pytest
 
-from echelon_train.checkpoints.checkpoint import WEIGHTS_FILE, load_checkpoint
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
+from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store import database, transfer
 from echelon_train.league.store.database import DATABASE_FILE, writing

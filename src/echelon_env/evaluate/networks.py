@@ -1,0 +1,184 @@
+"""Trained policies as players. They need no PyTorch: a kernel computes the forward pass, see `echelon_env.networks`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.evaluate.players import ACTION_MODES, BASELINES, ActionMode, BattleNoise, Player, check_action_mode
+from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.networks.checkpoint import find_checkpoint, read_checkpoint
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.forward import act_by_network
+from echelon_env.networks.layers import allocate_workspace
+from echelon_env.networks.possible import MASKS, action_limits
+from echelon_env.networks.weights import PARAMETERS, CheckpointError, Network, load_network
+from echelon_env.opponents.policy import check_observations
+
+UNTRAINED = "untrained"
+"""Name of a player with random weights, which the trainer adds."""
+
+Floats = NDArray[np.float32]
+
+
+class NetworkPolicy:
+    """A recurrent policy in battles. The actions of a mech depend on its own observations and its battle's seed only.
+
+    Parameters
+    ----------
+    network
+        The weights; they are not modified.
+    config
+        The battles' configuration. The actions that it rules out are ruled out, whatever the policy was trained in.
+    noise
+        The battles, and the random numbers of each.
+    action_mode
+        How it acts.
+    """
+
+    def __init__(
+        self, network: Network, config: BattleConfig, noise: BattleNoise, *, action_mode: ActionMode = "sampled"
+    ) -> None:
+        mode = ACTION_MODES.index(check_action_mode(action_mode))
+        self._act = act_by_network.bind(network, action_limits(config), allocate_workspace(network), mode)
+        self._noise = noise
+        rows = len(noise.seeds) * noise.team_size
+        self._begins = np.ones(rows, np.bool_)
+        self._memories = np.zeros((rows, 2, network.gain.size))
+        self._keys, self._numbers = np.zeros(rows, np.uint64), np.zeros(rows, np.int64)
+        self.parameters = np.zeros((rows, PARAMETERS), np.float32)
+        """Parameters (R, PARAMETERS) of the last actions' distributions, see `act_by_network`."""
+        self.possible = np.zeros((rows, MASKS), np.bool_)
+        """What was possible, (R, MASKS), see `mask_needs`."""
+
+    def reset(self, mask: NDArray[np.bool_]) -> None:
+        """Reset the memories of the rows in `mask` (R,). Raises ValueError for another number of rows."""
+        if mask.shape != self._begins.shape:
+            raise ValueError(f"mask: expected shape {self._begins.shape}, got {mask.shape}")
+        self._begins |= mask
+
+    def act(self, observations: Floats) -> Floats:
+        """Actions (R, A) float32 in [-1, 1] for observations (R, D) float32. Raises ValueError for another shape."""
+        check_observations(observations, len(self._keys))
+        if self._begins.any():
+            self._begin()
+        rows = np.array(observations, np.float32, order="C")
+        actions = np.zeros((len(self._keys), ACTION_DIM), np.float32)
+        self._act(rows, self._memories, self._keys, self._numbers, actions, self.parameters, self.possible)
+        return actions
+
+    def _begin(self) -> None:
+        """Clear the memories of the rows whose battle begins, and draw new keys for them."""
+        team = self._noise.team_size
+        for stream, first in zip(self._noise.streams, range(0, len(self._keys), team), strict=True):
+            begins = self._begins[first : first + team]
+            if begins.any():
+                keys = stream.integers(0, 2**64, team, np.uint64)
+                self._keys[first : first + team][begins] = keys[begins]
+        self._memories[self._begins] = 0.0
+        self._numbers[self._begins] = 0
+        self._begins[:] = False
+
+
+@dataclass(frozen=True)
+class _PolicyFactory:
+    """Makes policies of one network. Factories with equal weights are equal, even if they were loaded twice."""
+
+    network: Network = field(compare=False)
+    weights_sha256: str  # of all that `network` holds
+    action_mode: ActionMode
+
+    def __call__(self, config: BattleConfig, noise: BattleNoise) -> NetworkPolicy:
+        return NetworkPolicy(self.network, config, noise, action_mode=self.action_mode)
+
+
+def network_player(
+    name: str,
+    config: NetworkConfig,
+    tensors: Mapping[str, NDArray[Any]],
+    *,
+    action_mode: ActionMode = "sampled",
+    battle: BattleConfig | None = None,
+    trained_maps: frozenset[str] | None = None,
+    identity: Mapping[str, str | int] | None = None,
+) -> Player:
+    """A player with a network's weights.
+
+    Parameters
+    ----------
+    name
+        The player's name.
+    config
+        The network's shape.
+    tensors
+        The weights, by the names of PyTorch's modules. They are copied.
+    action_mode
+        How it acts; in training it samples.
+    battle
+        The battle that it was trained on, if any.
+    trained_maps
+        Content hashes of the maps that it was trained on, if known.
+    identity
+        Distinguishes players of the same name, see `Player.identity`.
+
+    Raises
+    ------
+    CheckpointError
+        If a tensor is missing, or has another shape or dtype.
+    ConfigError
+        For an unknown action mode.
+    """
+    check_action_mode(action_mode)
+    network = load_network(config, tensors)
+    digest = hashlib.sha256()
+    for value in _leaves(network):
+        digest.update(np.asarray(value).tobytes())
+    factory = _PolicyFactory(network, digest.hexdigest(), action_mode)
+    return Player(name, action_mode, factory, battle, trained_maps, identity or {})
+
+
+def _leaves(values: Any) -> Iterator[Any]:
+    """The arrays and numbers in tuples."""
+    for value in values:
+        yield from _leaves(value) if isinstance(value, tuple) else (value,)
+
+
+def checkpoint_player(path: str | Path, *, name: str | None = None, action_mode: ActionMode = "sampled") -> Player:
+    """A player with the policy of a checkpoint.
+
+    `path` is the folder of a checkpoint or of a run, for its last checkpoint, or ``runs/x/best`` for its best one. The
+    player's name is `name`, by default the path as given. Its identity has the name of the checkpoint's folder
+    ("checkpoint"), "steps", and the SHA-256 of the weights' file ("weights_sha256").
+
+    Raises CheckpointError, with the reason, for a missing or damaged checkpoint, and for a name that is that of
+    another player. Pass a folder with such a name as ``"./novice"``, not as a `Path`, which drops the dot.
+    """
+    name = os.fspath(path) if name is None else name
+    if name in (*BASELINES, UNTRAINED):
+        raise CheckpointError(f"{name}: is the name of another player; for the folder write './{name}'")
+    folder = find_checkpoint(Path(path))
+    stored = read_checkpoint(folder)
+    try:
+        return network_player(
+            name,
+            stored.network,
+            stored.tensors,
+            action_mode=action_mode,
+            battle=stored.battle,
+            trained_maps=stored.trained_maps,
+            identity={
+                "checkpoint": folder.resolve().name,
+                "steps": stored.steps,
+                "weights_sha256": stored.weights_sha256,
+            },
+        )
+    except CheckpointError as error:
+        raise CheckpointError(f"{folder}: {error}") from None

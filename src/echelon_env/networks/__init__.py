@@ -1,0 +1,1 @@
+"""Trained policies without PyTorch: their files, their weights, and their forward pass as a kernel."""

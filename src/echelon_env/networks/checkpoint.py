@@ -1,0 +1,204 @@
+"""Checkpoints of policies: what their files are, and reading them without PyTorch. Reading cannot run code.
+
+A checkpoint is a folder::
+
+    policy.safetensors     the policy's weights and normalisers
+    training.safetensors   the rest of the run's state: optimizer, environment, random number generators
+    checkpoint.json        format, layouts, battle, network, SHA-256 of the files, versions, commit, steps, maps
+
+The checkpoints of a run are ``checkpoints/<steps>``. ``last.json`` names the newest, ``best.json`` the one with the
+best evaluation. Only the newest has a ``training.safetensors``, because that file is large.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError, build
+from echelon_env.layout.actions import ACTION_HIGH, ACTION_LOW, Action
+from echelon_env.layout.observations import STREAMS
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.weights import CheckpointError
+
+FORMAT = "echelon-checkpoint"
+VERSION = 3
+WEIGHTS_FILE = "policy.safetensors"
+TRAINING_FILE = "training.safetensors"
+JSON_FILE = "checkpoint.json"
+LAST_FILE = "last.json"
+BEST_FILE = "best.json"
+MAX_JSON_BYTES = 1 << 26
+MAX_WEIGHTS_BYTES = 1 << 30
+MAX_TRAINING_BYTES = 1 << 36
+
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    "format": str,
+    "version": int,
+    "observation_layout": str,
+    "action_layout": str,
+    "battle": dict,
+    "network": dict,
+    "weights_sha256": str,
+    "weights_bytes": int,
+    "steps": int,
+    "opponent": str,
+    "trained_maps": (list, type(None)),
+    "training": (dict, type(None)),
+    "packages": dict,
+    "git_commit": (str, type(None)),
+}
+
+
+@dataclass(frozen=True)
+class StoredPolicy:
+    """A policy as it is in a checkpoint's files, and how it was trained."""
+
+    network: NetworkConfig
+    battle: BattleConfig
+    opponent: str  # the opponent that it trained against
+    steps: int  # samples that it was trained on
+    trained_maps: frozenset[str] | None  # content hashes of its maps; None: every battle had a new map
+    tensors: Mapping[str, NDArray[Any]]  # by the names of PyTorch's modules; all numbers are finite
+    weights_sha256: str  # of the file
+
+
+def observation_layout_hash() -> str:
+    """SHA-256 of the observation layout: stream, rows, name, unit and bounds of each feature, in order."""
+    return _digest(
+        (stream.name, stream.rows, feature.name, feature.unit, feature.low, feature.high)
+        for stream in STREAMS.values()
+        for feature in stream.features
+    )
+
+
+def action_layout_hash() -> str:
+    """SHA-256 of the action layout: name and index of each entry, in order, and the bounds."""
+    entries: list[IntEnum] = list(Action)
+    return _digest([*((entry.name, entry.value) for entry in entries), (ACTION_LOW, ACTION_HIGH)])
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint folder that a path refers to: the folder itself, or the last checkpoint of a run.
+
+    ``runs/x/best`` and ``runs/x/last``, also with the suffix ``.json``, are the run's best and last checkpoint. Raises
+    CheckpointError if there is none.
+    """
+    for name in (LAST_FILE, BEST_FILE):
+        file = path.absolute().with_name(name)
+        if path.name in (name, Path(name).stem) and file.is_file():
+            return named_checkpoint(file)
+    if (path / JSON_FILE).is_file():
+        return path
+    if not path.exists():
+        raise CheckpointError(f"{path}: no such file or folder")
+    if not (path / LAST_FILE).is_file():
+        raise CheckpointError(f"{path}: neither a checkpoint (no {JSON_FILE}) nor a run with one (no {LAST_FILE})")
+    return named_checkpoint(path / LAST_FILE)
+
+
+def named_checkpoint(file: Path) -> Path:
+    """The checkpoint named in a run's ``last.json`` or ``best.json``. Raises CheckpointError."""
+    name = _read_json(file).get("checkpoint")
+    if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
+        raise CheckpointError(f"{file}: expected the name of a checkpoint, got {name!r}")
+    return file.parent / "checkpoints" / name
+
+
+def read_checkpoint(path: Path) -> StoredPolicy:
+    """Read the policy of a checkpoint from its folder, or of the last one of a run, and check its files.
+
+    The shapes of the tensors are checked by what takes them. Raises CheckpointError, with the reason, if the checkpoint
+    is missing, damaged, of another version or not a checkpoint.
+    """
+    folder = find_checkpoint(path)
+    document = read_document(folder)
+    checksum = {"sha256": document["weights_sha256"], "bytes": document["weights_bytes"]}
+    data = read_checked(folder / WEIGHTS_FILE, checksum, MAX_WEIGHTS_BYTES)
+    try:
+        tensors = safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{folder / WEIGHTS_FILE}: not a valid safetensors file ({error})") from error
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
+            raise CheckpointError(f"weights: {name!r} holds values that are not finite")
+    try:
+        battle = BattleConfig.from_dict(document["battle"])
+        network: NetworkConfig = build(NetworkConfig, document["network"], "network.")
+    except ConfigError as error:
+        raise CheckpointError(f"{folder / JSON_FILE}: {error}") from error
+    maps = document["trained_maps"]
+    trained_maps = None if maps is None else frozenset(str(content_hash) for content_hash in maps)
+    steps, opponent = document["steps"], document["opponent"]
+    return StoredPolicy(network, battle, opponent, steps, trained_maps, tensors, document["weights_sha256"])
+
+
+def read_document(folder: Path) -> dict[str, Any]:
+    """The contents of a checkpoint's JSON file, with the keys of this version and this release's layouts.
+
+    Raises CheckpointError.
+    """
+    path = folder / JSON_FILE
+    document = _read_json(path)
+    if document.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: not an Echelon checkpoint (format {document.get('format')!r})")
+    if document.get("version") != VERSION:
+        raise CheckpointError(f"{path}: format version {document.get('version')!r}, this release reads {VERSION}")
+    for key, kind in _KEYS.items():
+        if key not in document:
+            raise CheckpointError(f"{path}: key {key!r} is missing")
+        if not isinstance(document[key], kind) or isinstance(document[key], bool):
+            raise CheckpointError(f"{path}: key {key!r} has the wrong type {type(document[key]).__name__}")
+    for key, ours in (("observation_layout", observation_layout_hash()), ("action_layout", action_layout_hash())):
+        if document[key] != ours:
+            raise CheckpointError(
+                f"{path}: {key.replace('_', ' ')} {document[key][:12]} differs from this release's {ours[:12]}"
+            )
+    return document
+
+
+def read_checked(path: Path, checksum: Mapping[str, Any], limit: int) -> bytes:
+    """The bytes of a file, after a check of their number and SHA-256. Raises CheckpointError."""
+    data = read_file(path, max(0, min(limit, checksum["bytes"] + 1)))
+    if len(data) != checksum["bytes"]:
+        raise CheckpointError(f"{path}: {len(data)} bytes instead of {checksum['bytes']}: truncated or replaced")
+    if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
+        raise CheckpointError(f"{path}: SHA-256 differs from the one in {JSON_FILE}: damaged or replaced")
+    return data
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """Read a file of at most `limit` bytes. Raises CheckpointError, with the reason."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if len(data) > limit:
+        raise CheckpointError(f"{path}: larger than the limit of {limit} bytes")
+    return data
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(read_file(path, MAX_JSON_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: no valid JSON ({error})") from error
+    if not isinstance(document, dict):
+        raise CheckpointError(f"{path}: expected a JSON object, got {type(document).__name__}")
+    return document
+
+
+def _digest(rows: Iterable[tuple[Any, ...]]) -> str:
+    return hashlib.sha256(json.dumps(list(rows)).encode()).hexdigest()

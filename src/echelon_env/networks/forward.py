@@ -1,0 +1,198 @@
+"""The forward pass of a policy as an entry point: from observations to actions.
+
+Each row by itself and in float64: its bits depend neither on other rows nor on the machine, and are closer to the exact
+result than those of PyTorch in float32. Random numbers are functions of a row's key and of its decision's number.
+`numpy.float64` converts a float32; for Numba `float` does not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from echelon_env.engine import rng
+from echelon_env.engine.geometry import exponential, hyperbolic_tangent, sigmoid
+from echelon_env.engine.kernels import entry_point, integer, kernel
+from echelon_env.layout.actions import TARGET_CHOICES
+from echelon_env.layout.observations import STREAMS, Self
+from echelon_env.networks.layers import ZERO, Workspace, copy, encode_map, encode_set, fuse, linear, rectify, recur
+from echelon_env.networks.possible import (
+    BY_KIND,
+    NUMBERS,
+    OPTION_STARTS,
+    OPTIONS,
+    SWITCHES,
+    find_conditions,
+)
+from echelon_env.networks.weights import MAPS, TABLES, VECTORS, Network
+
+SAMPLED, DETERMINISTIC, MIXED = map(integer, range(3))
+"""How a network acts: samples of its distribution, its mode, or means of numbers and samples of the rest."""
+
+_NUMBER_ENTRIES = tuple(int(entry) for block in BY_KIND["numbers"] for entry in block.entries)
+_SWITCH_ENTRIES = tuple(int(entry) for block in BY_KIND["switches"] for entry in block.entries)
+_CHOICES = tuple(
+    (OPTION_STARTS[block.name], block.choices, int(block.first), int(block.optional)) for block in BY_KIND["choice"]
+)
+"""Of each choice: its first entry in a mask, its options, its first entry in an action, whether none is an option."""
+
+_LOGITS = 2 * NUMBERS
+_TARGETS = _LOGITS + OPTION_STARTS["target"] + 1
+_SET_COLUMNS = tuple(
+    (STREAMS[name].start, STREAMS[f"{name}_mask"].start, STREAMS[name].rows, STREAMS[name].row_width) for name in TABLES
+)
+_CONTACTS, _SQUAD, _INTEL, _COMM = ((integer(at), integer(mask), integer(n)) for at, mask, n, _ in _SET_COLUMNS)
+_EGO_MAP, _BATTLE_MAP = ((STREAMS[name].start, integer(STREAMS[name].shape[0])) for name in MAPS)
+_VECTORS = sum(STREAMS[name].row_width for name in VECTORS)  # the first columns
+
+
+@kernel
+def _normalise(network: Network, observation: Any, seen: Any) -> None:
+    """Write the normalised observation; without a normaliser it is the observation. Empty rows are 0."""
+    for i in range(observation.shape[0]):
+        value = np.float64(observation[i]) * np.float64(network.scale[i]) + np.float64(network.shift[i])
+        seen[i] = min(max(value, -network.clip), network.clip)
+    for table, mask, rows, width in _SET_COLUMNS:
+        for r in range(rows):
+            if observation[mask + r] <= 0.5:
+                for i in range(width):
+                    seen[table + r * width + i] = ZERO
+
+
+@kernel
+def _encode(network: Network, work: Workspace) -> None:
+    """The features of the normalised observation."""
+    if network.contacts.first.shape[0] == 0:
+        fuse(network, work.seen, work)
+        return
+    copy(work.seen, work.joined[:_VECTORS])
+    size = 2 * network.contacts.second.shape[1] + 1
+    sets = work.joined[_VECTORS:]
+    encode_set(network.contacts, *_CONTACTS, work.contacts, sets[:size], work)
+    encode_set(network.squad, *_SQUAD, work.rows, sets[size : 2 * size], work)
+    encode_set(network.intel, *_INTEL, work.rows, sets[2 * size : 3 * size], work)
+    encode_set(network.comm, *_COMM, work.rows, sets[3 * size : 4 * size], work)
+    maps, size = sets[4 * size :], network.ego_map.dense.shape[1]
+    encode_map(network.ego_map, work.seen[_EGO_MAP[0] :], _EGO_MAP[1], maps[:size], work)
+    encode_map(network.battle_map, work.seen[_BATTLE_MAP[0] :], _BATTLE_MAP[1], maps[size:], work)
+    fuse(network, work.joined, work)
+
+
+@kernel
+def _decide(network: Network, work: Workspace, parameters: Any) -> None:
+    """The parameters (PARAMETERS,) of the distribution, from the features with the LSTM's output."""
+    width = integer(network.query.shape[1])
+    linear(work.features, network.head, network.head_bias, work.head, work.used)
+    rectify(work.head)
+    linear(work.head, network.action, network.action_bias, work.output, work.used)
+    targets = TARGET_CHOICES if width > 0 else 0
+    for i in range(network.action.shape[1]):
+        parameters[i if i < _TARGETS else i + targets] = work.output[i]
+    if width > 0:
+        linear(work.head, network.query, network.query_bias, work.query, work.used)
+        for row in range(TARGET_CHOICES):
+            product = 0.0
+            for i in range(width):
+                product += work.contacts[row * width + i] * work.query[i]
+            parameters[_TARGETS + row] = product / math.sqrt(width)
+
+
+@kernel
+def _choose(logits: Any, possible: Any, first: int, options: int, share: float) -> Any:
+    """The option of a choice at a share in [0, 1) of the probability of the possible ones; -1: the most probable."""
+    best = integer(0)
+    for option in range(options):
+        if possible[first + option] and (
+            not possible[first + best] or logits[_LOGITS + first + option] > logits[_LOGITS + first + best]
+        ):
+            best = option
+    if share < 0.0:
+        return best
+    highest, total = np.float64(logits[_LOGITS + first + best]), 0.0
+    for option in range(options):
+        if possible[first + option]:
+            total += exponential(np.float64(logits[_LOGITS + first + option]) - highest)
+    passed = 0.0
+    for option in range(options):
+        if possible[first + option]:
+            passed += exponential(np.float64(logits[_LOGITS + first + option]) - highest)
+            if passed > share * total:
+                return option
+    return best
+
+
+@kernel
+def _act(network: Network, parameters: Any, possible: Any, key: Any, number: int, mode: int, action: Any) -> None:
+    """Write the action (A,) of a distribution. Entries that are not possible are 0, choices their first option."""
+    for i in range(NUMBERS):
+        if possible[SWITCHES + OPTIONS + i]:
+            value = np.float64(parameters[i])
+            if mode == SAMPLED:
+                log_std = network.log_min_std + network.log_std_range * sigmoid(np.float64(parameters[NUMBERS + i]))
+                value += exponential(log_std) * rng.random_normal(key, number, 2 * i, 0)
+            action[_NUMBER_ENTRIES[i]] = hyperbolic_tangent(value)
+    for i in range(SWITCHES):
+        share = 0.5 if mode == DETERMINISTIC else rng.random_unit(key, number, i, 1)
+        action[_SWITCH_ENTRIES[i]] = possible[i] and share < sigmoid(np.float64(parameters[_LOGITS + i]))
+    for i in range(len(_CHOICES)):
+        first, options, entry, optional = _CHOICES[i]
+        share = -1.0 if mode == DETERMINISTIC else rng.random_unit(key, number, i, 2)
+        option = _choose(parameters, possible, first, options, share)
+        if option >= optional:
+            action[entry + option - optional] = 1.0
+
+
+@entry_point
+def act_by_network(
+    network: Network,
+    limits: Any,
+    work: Workspace,
+    mode: int,
+    observations: Any,
+    memories: Any,
+    keys: Any,
+    numbers: Any,
+    actions: Any,
+    parameters: Any,
+    possible: Any,
+) -> None:
+    """Write the actions of R mechs, the parameters of their distributions, and what is possible.
+
+    Parameters
+    ----------
+    network, limits, work
+        See `load_network`, `action_limits`, `allocate_workspace`.
+    mode
+        `SAMPLED`, `DETERMINISTIC` or `MIXED`.
+    observations
+        (R, D) float32.
+    memories
+        (R, 2, W) float64: the LSTM's hidden and cell state, which are replaced; zeros at the start of a battle.
+    keys, numbers
+        (R,) uint64 and int64: key of the row's random numbers in this battle, and number of the decision, which is
+        increased.
+    actions
+        (R, A) float32. Those of dead mechs have no effect.
+    parameters
+        (R, PARAMETERS) float32: means of the numbers before tanh, their offsets of the log-std, logits of switches and
+        options. Zeros for dead mechs.
+    possible
+        (R, MASKS) bool, see `mask_needs`.
+    """
+    for r in range(observations.shape[0]):
+        for i in range(parameters.shape[1]):
+            parameters[r, i] = ZERO
+        for i in range(actions.shape[1]):
+            actions[r, i] = ZERO
+        find_conditions(limits, observations[r], work.conditions)
+        for i in range(network.needs.shape[0]):
+            possible[r, i] = work.conditions[network.needs[i]]
+        if observations[r, Self.ALIVE] > 0.5:
+            _normalise(network, observations[r], work.seen)
+            _encode(network, work)
+            recur(network, memories[r], work)
+            _decide(network, work, parameters[r])
+        _act(network, parameters[r], possible[r], keys[r], numbers[r], mode, actions[r])
+        numbers[r] += 1

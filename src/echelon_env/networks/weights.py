@@ -1,0 +1,230 @@
+"""A policy's weights as arrays for the kernel: matrices (inputs, outputs), empty ones for what a network lacks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.schema import ConfigError
+from echelon_env.layout.actions import TARGET_CHOICES
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.possible import NUMBERS, OPTIONS, SWITCHES, mask_needs
+
+Floats = NDArray[np.float32]
+
+PARAMETERS = 2 * NUMBERS + SWITCHES + OPTIONS
+"""Width of the policy's output: means, offsets of the log-std, and the logits of switches and options."""
+
+VECTORS = ("self", "objective")
+TABLES = ("contacts", "squad", "intel", "comm")
+"""Streams whose rows are an unordered set; the stream ``<name>_mask`` has 1 for each filled row."""
+MAPS = ("ego_map", "battle_map")
+
+VARIANCE_EPSILON = 1e-4
+"""Added to the variances of observations. Entries are of order 1, so a constant feature is scaled by at most 100."""
+
+CLIP = 10.0
+"""Normalised entries are clipped to +-CLIP."""
+
+
+MOMENTS = "observation_normalizer.running"
+"""Name of the tensor of the observations' moments."""
+
+_SETS = {name: name if name == "contacts" else f"others.{name}" for name in TABLES}  # names of their encoders
+
+
+class CheckpointError(ConfigError):
+    """A checkpoint is missing, damaged, of another version, or not a checkpoint."""
+
+
+class SetWeights(NamedTuple):
+    """The encoder of a set of rows with F features: an embedding of width S by a hidden layer of width H."""
+
+    first: Floats  # (F, H)
+    first_bias: Floats  # (H,)
+    context: Floats  # (C, H) of the features of the set's owner; C is 0 if the embedding does not depend on them
+    second: Floats  # (H, S)
+    second_bias: Floats  # (S,)
+
+
+class MapWeights(NamedTuple):
+    """The encoder of a square map with F features a cell: a convolution of stride 2, then a layer of width W."""
+
+    patch: Floats  # (k, k F, channels)
+    patch_bias: Floats  # (channels,)
+    dense: Floats  # (places * channels, W)
+    dense_bias: Floats  # (W,)
+
+
+class Network(NamedTuple):
+    """All that acting needs. Everything but `shift`, `scale` and `clip` belongs to a layer."""
+
+    shift: Floats  # (D,) added to the scaled observation
+    scale: Floats  # (D,)
+    clip: float  # bound of the normalised observation; infinite without normalisation
+    contacts: SetWeights
+    squad: SetWeights
+    intel: SetWeights
+    comm: SetWeights
+    ego_map: MapWeights
+    battle_map: MapWeights
+    fusion: Floats  # (joined features, W): the observation itself for a flat encoder
+    fusion_bias: Floats  # (W,)
+    gain: Floats  # (W,) of the LayerNorm
+    offset: Floats  # (W,)
+    lstm_in: Floats  # (W, 4 W): input gate, forget gate, cell, output gate
+    lstm_back: Floats  # (W, 4 W)
+    lstm_bias: Floats  # (4 W,)
+    head: Floats  # (W, head)
+    head_bias: Floats  # (head,)
+    action: Floats  # (head, PARAMETERS), without the logits of targets if `query` has columns
+    action_bias: Floats
+    query: Floats  # (head, S): a contact's logit is its product with this query
+    query_bias: Floats  # (S,)
+    needs: NDArray[np.int64]  # (MASKS,) see `mask_needs`
+    log_min_std: float
+    log_std_range: float
+
+
+def tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors that acting needs, by the names of PyTorch's modules.
+
+    They are float32, but the moments of the observation normaliser, `MOMENTS`, which are float64.
+    """
+    encoder, width, embedding = "features_extractor", config.width, config.set_width
+    linear: dict[str, tuple[int, int]] = {}  # outputs and inputs
+    joined = OBSERVATION_DIM
+    shapes: dict[str, tuple[int, ...]] = {}
+    if config.encoder == "sets":
+        joined = sum(STREAMS[name].row_width for name in VECTORS)
+        for name in TABLES:
+            hidden = 2 * embedding if name == "contacts" else embedding
+            linear[f"{encoder}.{_SETS[name]}.first"] = (hidden, STREAMS[name].row_width)
+            linear[f"{encoder}.{_SETS[name]}.layers.1"] = (embedding, hidden)
+            joined += 2 * embedding + 1
+        shapes[f"{encoder}.contacts.context.weight"] = (2 * embedding, STREAMS["self"].row_width)
+        for name in MAPS:
+            kernel, cell, places = _convolution(name)
+            shapes[f"{encoder}.maps.{name}.layers.0.weight"] = (config.map_channels, cell, kernel, kernel)
+            shapes[f"{encoder}.maps.{name}.layers.0.bias"] = (config.map_channels,)
+            linear[f"{encoder}.maps.{name}.layers.3"] = (8 * config.map_channels, places * config.map_channels)
+            joined += 8 * config.map_channels
+        linear["target_query"] = (embedding, config.head)
+    linear[f"{encoder}.fusion.0"] = (width, joined)
+    linear["mlp_extractor.policy_net.0"] = (config.head, width)
+    outputs = PARAMETERS - TARGET_CHOICES if config.encoder == "sets" else PARAMETERS
+    linear["action_net"] = (outputs, config.head)
+    for name, shape in linear.items():
+        shapes[f"{name}.weight"], shapes[f"{name}.bias"] = shape, shape[:1]
+    shapes |= dict.fromkeys([f"{encoder}.fusion.1.weight", f"{encoder}.fusion.1.bias"], (width,))
+    shapes |= dict.fromkeys(["lstm_actor.weight_ih_l0", "lstm_actor.weight_hh_l0"], (4 * width, width))
+    shapes |= dict.fromkeys(["lstm_actor.bias_ih_l0", "lstm_actor.bias_hh_l0"], (4 * width,))
+    if config.normalize_observations:
+        shapes[MOMENTS] = (3, len(observation_features()[1]))
+    return shapes
+
+
+def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> Network:
+    """A network from the tensors of a checkpoint, `tensor_shapes`. Others, those of the critic, are ignored.
+
+    Raises CheckpointError if one is missing, or has another shape or dtype.
+    """
+    for name, shape in tensor_shapes(config).items():
+        found, dtype = tensors.get(name), np.dtype(np.float64 if name == MOMENTS else np.float32)
+        if found is None:
+            raise CheckpointError(f"weights: {name!r} is missing")
+        if found.shape != shape or found.dtype != dtype:
+            raise CheckpointError(f"weights: {name!r}: expected {shape} {dtype}, got {found.shape} {found.dtype}")
+    sets = config.encoder == "sets"
+    query = np.zeros((config.head, 0), np.float32), np.zeros(0, np.float32)
+    layers: dict[str, Any] = {
+        **_linear("fusion", tensors, "features_extractor.fusion.0"),
+        "gain": tensors["features_extractor.fusion.1.weight"],
+        "offset": tensors["features_extractor.fusion.1.bias"],
+        "lstm_in": tensors["lstm_actor.weight_ih_l0"].T,
+        "lstm_back": tensors["lstm_actor.weight_hh_l0"].T,
+        "lstm_bias": tensors["lstm_actor.bias_ih_l0"] + tensors["lstm_actor.bias_hh_l0"],
+        **_linear("head", tensors, "mlp_extractor.policy_net.0"),
+        **_linear("action", tensors, "action_net"),
+        **(_linear("query", tensors, "target_query") if sets else {"query": query[0], "query_bias": query[1]}),
+    }
+    shift, scale = _normalisation(tensors[MOMENTS]) if config.normalize_observations else (0.0, 1.0)
+    streams: dict[str, Any] = {
+        **{name: _set_weights(tensors, name) if sets else _NO_SET for name in TABLES},
+        **{name: _map_weights(tensors, name) if sets else _NO_MAP for name in MAPS},
+    }
+    return Network(
+        shift=np.full(OBSERVATION_DIM, shift, np.float32),
+        scale=np.full(OBSERVATION_DIM, scale, np.float32),
+        clip=CLIP if config.normalize_observations else math.inf,
+        **streams | {name: np.array(layer, order="C") for name, layer in layers.items()},
+        needs=mask_needs(config.communicate),
+        log_min_std=math.log(config.min_std),
+        log_std_range=math.log(config.max_std / config.min_std),
+    )
+
+
+def _linear(field: str, tensors: Mapping[str, NDArray[Any]], name: str) -> dict[str, Any]:
+    """The transposed weight of a linear layer as `field`, and its bias as `field`_bias."""
+    return {field: tensors[f"{name}.weight"].T, f"{field}_bias": tensors[f"{name}.bias"]}
+
+
+def _set_weights(tensors: Mapping[str, NDArray[Any]], name: str) -> SetWeights:
+    at = f"features_extractor.{_SETS[name]}"
+    arrays = _linear("first", tensors, f"{at}.first") | _linear("second", tensors, f"{at}.layers.1")
+    arrays["context"] = np.zeros((0, arrays["first"].shape[1]), np.float32)
+    if name == "contacts":
+        arrays["context"] = tensors[f"{at}.context.weight"].T
+    return SetWeights(**{field: np.array(array, order="C") for field, array in arrays.items()})
+
+
+def _map_weights(tensors: Mapping[str, NDArray[Any]], name: str) -> MapWeights:
+    at, (kernel, cell, places) = f"features_extractor.maps.{name}.layers", _convolution(name)
+    patch, dense = tensors[f"{at}.0.weight"].transpose(2, 3, 1, 0), tensors[f"{at}.3.weight"]
+    channels = patch.shape[-1]
+    dense = dense.reshape(len(dense), channels, places).transpose(2, 1, 0)  # as the kernel orders the places
+    return MapWeights(
+        patch=np.array(patch, order="C").reshape(kernel, kernel * cell, channels),
+        patch_bias=tensors[f"{at}.0.bias"].copy(),
+        dense=np.array(dense, order="C").reshape(places * channels, -1),
+        dense_bias=tensors[f"{at}.3.bias"].copy(),
+    )
+
+
+def _convolution(name: str) -> tuple[int, int, int]:
+    """Side of the kernel over a map, features of a cell, and number of places."""
+    side, _, cell = STREAMS[name].shape
+    kernel = 2 + side % 2
+    return kernel, cell, ((side - kernel) // 2 + 1) ** 2
+
+
+_NO_SET = SetWeights(*(np.zeros((0,) * axes, np.float32) for axes in (2, 1, 2, 2, 1)))
+_NO_MAP = MapWeights(*(np.zeros((0,) * axes, np.float32) for axes in (3, 1, 2, 1)))
+
+
+def observation_features() -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The index of each entry's feature (D,), and which features are normalised: those with a unit.
+
+    All rows of a table and all cells of a map share a feature.
+    """
+    feature: list[int] = []
+    scaled: list[bool] = []
+    for stream in STREAMS.values():
+        feature += [*range(len(scaled), len(scaled) + stream.row_width)] * stream.rows
+        scaled += [bool(each.unit) for each in stream.features]
+    return np.array(feature), np.array(scaled)
+
+
+def _normalisation(moments: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shift and scale (D,) from the running moments: count, mean and sum of squares of each feature."""
+    feature, scaled = observation_features()
+    count, mean, squares = moments
+    known = scaled & (count > 0)
+    deviation = np.sqrt(squares / np.maximum(count, 1.0) + VARIANCE_EPSILON)
+    shift, scale = np.where(known, -mean / deviation, 0.0), np.where(known, 1.0 / deviation, 1.0)
+    return shift[feature], scale[feature]

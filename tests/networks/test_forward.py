@@ -1,0 +1,221 @@
+"""The kernel's forward pass is PyTorch's in float64, and its actions follow the distribution that it computes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from echelon_env import BattleEngine
+from echelon_env.evaluate.networks import NetworkPolicy
+from echelon_env.evaluate.players import ACTION_MODES, BattleNoise
+from echelon_env.layout.actions import BLOCKS, Action
+from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
+from echelon_env.networks.config import NetworkConfig
+from echelon_env.networks.possible import MASKS, SWITCHES
+from echelon_env.networks.weights import PARAMETERS, CheckpointError, load_network
+from echelon_train.policy import BattlePolicy, build_policy
+from echelon_train.policy.action_masks import action_masks
+from echelon_train.policy.distributions import HybridDistribution
+from echelon_train.policy.raw_actions import raw_actions
+from echelon_train.tensor_files import weights_of
+
+CONFIGS = {
+    "sets": NetworkConfig(),
+    "flat": NetworkConfig(encoder="flat", width=24, head=8),
+    "normalised": NetworkConfig(normalize_observations=True, communicate=True, width=40, set_width=12, map_channels=3),
+    "flat normalised": NetworkConfig(encoder="flat", normalize_observations=True, width=16),
+    "own critic": NetworkConfig(critic="separate", auxiliary=True, width=16),
+}
+
+
+def lively(config: NetworkConfig) -> BattlePolicy:
+    """A policy with large weights in every layer, so that a wrong one changes the result."""
+    policy = build_policy(config, 3)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for name, weight in policy.named_parameters():
+            if name.endswith("bias") or "fusion.1" in name:
+                weight.add_(0.3 * torch.randn(weight.shape, generator=generator))
+        policy.action_net.weight.mul_(100.0)
+        if policy.target_query is not None:
+            policy.target_query.weight.mul_(100.0)
+    policy.set_training_mode(False)
+    return policy
+
+
+def arrays(policy: BattlePolicy) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy() for name, tensor in weights_of(policy).items()}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_log_probabilities_and_masks_are_pytorchs(name):
+    config, engine = CONFIGS[name], BattleEngine("skirmish", 4)
+    policy, team = lively(config), engine.num_mechs
+    observations = engine.reset([1, 2, 3, 4]).reshape(-1, OBSERVATION_DIM).copy()
+    if policy.observation_normalizer is not None:
+        policy.observe(torch.from_numpy(observations), torch.ones(len(observations), dtype=torch.bool))
+        observations[0, STREAMS["contacts"].start] = 1e4  # is clipped
+    subject = NetworkPolicy(
+        load_network(config, arrays(policy)), engine.config, BattleNoise([1, 2, 3, 4], [0], team), action_mode="sampled"
+    )
+    policy.set_battle(engine.config)
+    exact, states = policy.double(), [torch.zeros(1, len(observations), config.width, dtype=torch.float64)] * 2
+    dead = 0
+    for decision in range(30):
+        actions = subject.act(observations)
+        seen = torch.from_numpy(observations)
+        with torch.inference_mode():
+            start = torch.full((len(seen),), float(decision == 0), dtype=torch.float64)
+            expected, states = exact.get_distribution(seen.double(), tuple(states), start)
+            masks = action_masks(seen, exact.action_limits.float(), communicate=config.communicate)
+            np.testing.assert_array_equal(subject.possible, masks.numpy())
+            raw = raw_actions(torch.from_numpy(actions)).double()
+            found = HybridDistribution(
+                torch.from_numpy(subject.parameters).double(), masks, config.min_std, config.max_std
+            )
+            living = seen[:, Self.ALIVE] > 0.5
+            blocks = expected.block_log_probs(raw)[living]
+            torch.testing.assert_close(found.block_log_probs(raw)[living], blocks, rtol=1e-5, atol=1e-5)
+            assert blocks.min() > -1000.0, "what is impossible is never chosen"
+        dead += int((~living).sum())
+        engine.step(actions.reshape(4, team, -1))
+        observations = engine.out.observations.reshape(-1, OBSERVATION_DIM).copy()
+        if decision > 15:
+            observations[3] = 0.0  # dies
+    assert dead >= 10
+
+
+def still(rows: int) -> np.ndarray:
+    """Observations of mechs that can do everything."""
+    observations = np.zeros((rows, OBSERVATION_DIM), np.float32)
+    own = observations[:, STREAMS["self"].part]
+    own[:, [Self.ALIVE, Self.LEGS, Self.HAS_ELECTRONICS]] = 1.0
+    own[:, Self.HAS_PRIMARY : Self.HAS_PRIMARY + 4] = 1.0
+    observations[:, STREAMS["contacts_mask"].part] = 1.0
+    return observations
+
+
+def constant(communicate: bool = True) -> tuple[NetworkConfig, BattlePolicy]:
+    """A network with the same parameters for every observation."""
+    config = NetworkConfig(encoder="flat", width=8, head=8, communicate=communicate)
+    policy = build_policy(config, 0)
+    with torch.no_grad():
+        policy.action_net.weight.zero_()
+        policy.action_net.bias.copy_(torch.linspace(-1.5, 1.5, PARAMETERS))
+    return config, policy
+
+
+def made(config: NetworkConfig, policy: BattlePolicy, rows: int, **arguments: str) -> NetworkPolicy:
+    network = load_network(config, arrays(policy))
+    return NetworkPolicy(network, BattleEngine("duel").config, BattleNoise(range(rows), [5], 1), **arguments)
+
+
+def test_samples_follow_the_distribution():
+    config, policy = constant()
+    subject, rows = made(config, policy, 2000), still(2000)
+    raw = raw_actions(torch.from_numpy(np.concatenate([subject.act(rows) for _ in range(10)]))).double()
+    parameters, possible = subject.parameters[:1], subject.possible[:1]
+    assert possible.all()
+    expected = HybridDistribution(
+        torch.from_numpy(parameters).double(), torch.ones(1, MASKS, dtype=torch.bool), config.min_std, config.max_std
+    )
+    column = 0
+    for block in BLOCKS:
+        for _ in block.entries if block.kind != "choice" else [None]:
+            values, column = raw[:, column].numpy(), column + 1
+            if block.kind == "numbers":
+                index = [entry for each in BLOCKS if each.kind == "numbers" for entry in each.entries].index(_)
+                mean, std = expected._mean[0, index].item(), expected._log_std[0, index].exp().item()
+                inside = np.abs(mean) + 3 * std < 2.0  # beyond, `raw_actions` clips
+                if inside:
+                    assert stats.kstest(values, "norm", (mean, std)).pvalue > 1e-4
+            elif block.kind == "switches":
+                share = torch.sigmoid(expected._switches[0, int(_) - block.first]).item()
+                assert stats.binomtest(int(values.sum()), len(values), share).pvalue > 1e-4
+            else:
+                choices = [each for each in BLOCKS if each.kind == "choice"]
+                shares = expected._choices[0, : block.choices, choices.index(block)].exp().numpy()
+                counts = np.bincount(values.astype(int), minlength=block.choices)
+                assert stats.chisquare(counts, shares * len(values)).pvalue > 1e-4
+
+
+def test_draws_differ_between_rows_decisions_and_entries():
+    config, policy = constant()
+    subject, rows = made(config, policy, 300), still(300)
+    motion = np.stack([subject.act(rows)[:, Action.THROTTLE : Action.TURN + 1] for _ in range(3)])
+    assert len(np.unique(motion)) > 0.99 * motion.size  # float32 has few numbers near 1
+
+
+@pytest.mark.parametrize("mode", ACTION_MODES)
+def test_what_is_impossible_is_never_chosen(mode):
+    config, policy = constant(communicate=False)
+    rows = still(50)
+    rows[:, STREAMS["contacts_mask"].start + 1 : STREAMS["contacts_mask"].stop] = 0.0
+    rows[:25, Self.HAS_PRIMARY] = 0.0
+    rows[40:, Self.ALIVE] = 0.0
+    subject = made(config, policy, 50, action_mode=mode)
+    actions = np.stack([subject.act(rows) for _ in range(20)])
+    assert not actions[..., Action.TARGET_1 : Action.TARGET_4 + 1].any()
+    assert actions[:, :40, Action.TARGET_0].any() or mode == "deterministic"
+    assert not actions[:, :25, Action.PRIMARY].any()
+    assert not actions[..., Action.COMM_0 :].any()
+    assert (actions[..., Action.DISPLAY_NEAREST] == 1.0).all()
+    assert not np.delete(actions[:, 40:], Action.DISPLAY_NEAREST, axis=2).any(), "the dead do nothing"
+
+
+def test_the_mode_is_the_most_probable_action():
+    config, policy = constant()
+    subject = made(config, policy, 1, action_mode="deterministic")
+    action, parameters = subject.act(still(1)), subject.parameters
+    masks = torch.ones(1, MASKS, dtype=torch.bool)
+    expected = HybridDistribution(torch.from_numpy(parameters), masks, config.min_std, config.max_std).mode()
+    found = raw_actions(torch.from_numpy(action))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert SWITCHES == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda weights: weights.pop("action_net.bias"), "'action_net.bias' is missing"),
+        (
+            lambda weights: weights.update({"action_net.bias": np.zeros(3, np.float32)}),
+            r"expected \(36,\) float32",
+        ),
+        (lambda weights: weights.update({"action_net.bias": np.zeros(36)}), r"got \(36,\) float64"),
+    ],
+)
+def test_tensors_of_another_shape_are_refused(change, message):
+    weights = arrays(build_policy(NetworkConfig(), 0))
+    change(weights)
+    with pytest.raises(CheckpointError, match=message):
+        load_network(NetworkConfig(), weights)
+
+
+def test_observations_of_another_shape_are_refused():
+    subject = made(*constant(), 3)
+    for shape in ((2, OBSERVATION_DIM), (4, OBSERVATION_DIM), (3, OBSERVATION_DIM - 1)):
+        with pytest.raises(ValueError, match="observations: expected"):
+            subject.act(np.zeros(shape, np.float32))
+
+
+def test_a_networks_arrays_are_copies():
+    policy = build_policy(NetworkConfig(), 0)
+    network = load_network(NetworkConfig(), arrays(policy))
+    before = network.head_bias.copy(), network.contacts.second_bias.copy(), network.ego_map.dense_bias.copy()
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.add_(1.0)
+    after = network.head_bias, network.contacts.second_bias, network.ego_map.dense_bias
+    assert all(np.array_equal(*each) for each in zip(before, after, strict=True))
+
+
+def test_the_shape_does_not_depend_on_what_only_the_critic_has():
+    config = NetworkConfig(critic="central")
+    weights = arrays(build_policy(config, 0))
+    actor = {name: weight for name, weight in weights.items() if not name.startswith(("battle_encoder", "value_net"))}
+    assert len(actor) < len(weights)
+    both = [load_network(dataclasses.replace(config), each) for each in (weights, actor)]
+    np.testing.assert_array_equal(both[0].fusion, both[1].fusion)
