@@ -50,9 +50,9 @@ assert "cannot be used" not in help_page.stdout, help_page.stdout
 policy = os.environ["ECHELON_POLICY"]  # a checkpoint: it plays without PyTorch
 played = subprocess.run(["echelon", "evaluate", policy, "--battles", "2"], capture_output=True, text=True)
 assert played.returncode == 0, played.stderr
-env = echelon_env.parallel_env("duel", opponent=f"policy:{policy}")
+env = gymnasium.make("echelon/Duel-v0", opponent=f"policy:{policy}")
 env.reset(seed=1)
-env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+env.step(env.action_space.sample())
 
 for arguments in (["train", "--out", "run"], ["evaluate", "untrained"], ["league", "standings", "league"]):
     refused = subprocess.run(["echelon", *arguments], capture_output=True, text=True)
