@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure how fast Echelon is.")
     add = parser.add_argument
-    add("--quick", action="store_true", help="a few minutes: fewer sizes and rounds, no peers, no cold cache")
+    add("--quick", action="store_true", help="a few minutes: fewer sizes and rounds, no peers, no compiling")
     add("--sections", nargs="+", choices=SECTIONS, metavar="SECTION", help=f"of {', '.join(SECTIONS)} (default: all)")
     add("--out", type=Path, help="a new folder for results.json and results.png (default: runs/benchmark)")
     add(
