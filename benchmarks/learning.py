@@ -136,7 +136,6 @@ EXPERIMENTS = {
     "skirmish-default-reward": _strength(battle__rewards__zone="0.25", battle__rewards__outcome="10"),
     "skirmish-team-spirit": _strength(reward_schedules__team_spirit="linear:0:0.5"),
     "skirmish-dead-weight": _strength(ppo__inactive_vf_scale="0.25"),
-    "skirmish-processes": Experiment("skirmish", 8, (1,), {"processes": "2"}, after="imitation"),
 }  # fmt: skip
 """What `docs/learning.md` reports; seeds were named before any of it was trained."""
 

@@ -21,7 +21,6 @@ from benchmarks import memory_task
 from benchmarks.learning import EXPERIMENTS, folder, results, table
 from benchmarks.machine import ROOT
 from echelon_env.storage.atomic import write_bytes, write_json
-from echelon_train.config.files import load_run_config
 from echelon_train.runs.folder import METRICS_FILE, RUN_FILE, read_metrics
 from echelon_train.runs.plots import save_comparison
 
@@ -104,16 +103,10 @@ def keep(runs: Mapping[str, Path]) -> None:
         record = json.loads((run / RUN_FILE).read_text())
         kept[name] = {
             "git_commit": record["git_commit"], "cpu_minutes": round(minutes, 1),
-            "config": settings(record["config"]), "decisions_and_win_rate": points(run),
+            "config": flattened(record["config"]), "decisions_and_win_rate": points(run),
         }  # fmt: skip
     lines = [f"{json.dumps(name)}: {json.dumps(run)}" for name, run in sorted(kept.items())]
     write_bytes(RUNS, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
-
-
-def settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run that differ from the shipped config `quickstart`, by their keys with dots."""
-    default = flattened(load_run_config("quickstart").to_dict())
-    return {key: value for key, value in flattened(config).items() if default.get(key, "") != value}
 
 
 def flattened(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -151,7 +144,7 @@ def merged(kept: Mapping[str, Any], out: Path) -> dict[str, Any]:
         earlier = found.setdefault(name, {})
         for one in runs:
             run = folder(out, name, one["seed"])
-            one["config"] = settings(one["config"])
+            one["config"] = flattened(one["config"])
             if (run / METRICS_FILE).exists():
                 one["curve"] = curve(run, one)
             else:
@@ -167,7 +160,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--keep", nargs="+", default=[], metavar="NAME=RUN", help="keep these runs' configs and curves")
     options = parser.parse_args(arguments)
     if options.keep:
-        keep({name: Path(run) for name, _, run in (each.partition("=") for each in options.keep)})
+        pairs = [each.partition("=") for each in options.keep]
+        if not all(name and run for name, _, run in pairs):
+            parser.error(f"--keep: expected NAME=RUN, got {' '.join(options.keep)}")
+        keep({name: Path(run) for name, _, run in pairs})
     kept = json.loads(KEPT.read_text())
     if options.folder is not None:
         if not results(options.folder):

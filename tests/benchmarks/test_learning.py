@@ -82,13 +82,19 @@ def test_results_are_added_to_those_kept(tmp_path):
     for name, wins in (("duel", 0.7), ("duel-flat", 0.8)):
         run = learning.folder(tmp_path, name, 1)
         run.mkdir()
-        config = load_run_config("quickstart", {"ppo.gamma": "0.5"}).to_dict()
+        config = {"seed": 1, "ppo": {"gamma": {"start": 0.5, "end": 0.5}}}
         (run / learning.RESULT_FILE).write_text(json.dumps({"seed": 1, "wins": wins, "config": config}))
-    changed = {"config": {"ppo.gamma.start": 0.5, "ppo.gamma.end": 0.5}}
+    changed = {"config": {"seed": 1, "ppo.gamma.start": 0.5, "ppo.gamma.end": 0.5}}
     assert learning_page.merged(kept, tmp_path) == {
         "duel": [{"seed": 1, "wins": 0.7, "curve": [[0, 0.2]], **changed}, {"seed": 2, "wins": 0.6, "curve": []}],
         "duel-flat": [{"seed": 1, "wins": 0.8, "curve": [], **changed}],
     }
+
+
+def test_a_run_to_keep_needs_a_name(capsys):
+    with pytest.raises(SystemExit):
+        learning_page.main(["--keep", "runs/duel"])
+    assert "--keep: expected NAME=RUN, got runs/duel" in capsys.readouterr().err
 
 
 def test_different_processors_are_told():

@@ -14,7 +14,7 @@ from echelon_env.layout.actions import BLOCKS, Action
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS, Self
 from echelon_env.networks.config import NetworkConfig
 from echelon_env.networks.possible import MASKS, SWITCHES
-from echelon_env.networks.weights import PARAMETERS, CheckpointError, load_network
+from echelon_env.networks.weights import MOMENTS, PARAMETERS, CheckpointError, load_network
 from echelon_train.policy import BattlePolicy, build_policy
 from echelon_train.policy.action_masks import action_masks
 from echelon_train.policy.distributions import HybridDistribution
@@ -192,6 +192,34 @@ def test_tensors_of_another_shape_are_refused(change, message):
     change(weights)
     with pytest.raises(CheckpointError, match=message):
         load_network(NetworkConfig(), weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            MOMENTS,
+            lambda moments: moments * [[1.0], [1.0], [-1.0]],
+            "expected counts and sums of squares of at least 0",
+        ),
+        (
+            MOMENTS,
+            lambda moments: moments * [[-1.0], [1.0], [1.0]],
+            "expected counts and sums of squares of at least 0",
+        ),
+        (MOMENTS, lambda moments: moments * [[1.0], [1e308], [1.0]], "'shift' is not finite in float32"),
+        ("lstm_actor.bias_ih_l0", lambda bias: np.full_like(bias, 3e38), "'lstm_bias' is not finite in float32"),
+    ],
+)
+def test_weights_that_lead_to_numbers_that_are_not_finite_are_refused(name, value, message):
+    config = NetworkConfig(normalize_observations=True)
+    weights = arrays(build_policy(config, 0))
+    weights[MOMENTS] = np.ones_like(weights[MOMENTS])
+    weights["lstm_actor.bias_hh_l0"] = np.full_like(weights["lstm_actor.bias_hh_l0"], 3e38) * (name != MOMENTS)
+    load_network(config, weights)
+    weights[name] = value(weights[name]).astype(weights[name].dtype)
+    with pytest.raises(CheckpointError, match=message):
+        load_network(config, weights)
 
 
 def test_observations_of_another_shape_are_refused():

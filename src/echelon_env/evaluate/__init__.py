@@ -19,6 +19,7 @@ from echelon_env.evaluate.seeds import (
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.suite import SUITES, Suite, SuiteError, SuiteScenario, freeze_suite, load_suite
 from echelon_env.evaluate.tables import format_report
+from echelon_env.networks.weights import CheckpointError
 
 __all__ = [
     "BASELINES",
@@ -28,6 +29,7 @@ __all__ = [
     "ActionMode",
     "Battle",
     "BattleNoise",
+    "CheckpointError",
     "Match",
     "Player",
     "Suite",

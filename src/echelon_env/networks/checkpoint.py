@@ -14,10 +14,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
@@ -39,7 +42,9 @@ TRAINING_FILE = "training.safetensors"
 JSON_FILE = "checkpoint.json"
 LAST_FILE = "last.json"
 BEST_FILE = "best.json"
-MAX_JSON_BYTES = 1 << 26
+MAX_JSON_BYTES = 1 << 24
+MAX_NAME_BYTES = 1 << 16
+"""Of ``last.json`` and ``best.json``."""
 MAX_WEIGHTS_BYTES = 1 << 30
 MAX_TRAINING_BYTES = 1 << 36
 
@@ -110,9 +115,9 @@ def find_checkpoint(path: Path) -> Path:
 
 def named_checkpoint(file: Path) -> Path:
     """The checkpoint named in a run's ``last.json`` or ``best.json``. Raises CheckpointError."""
-    name = _read_json(file).get("checkpoint")
+    name = _read_json(file, MAX_NAME_BYTES).get("checkpoint")
     if not isinstance(name, str) or Path(name).name != name or name in ("", ".", ".."):
-        raise CheckpointError(f"{file}: expected the name of a checkpoint, got {name!r}")
+        raise CheckpointError(f"{file}: expected the name of a checkpoint, got {shortened(name)}")
     return file.parent / "checkpoints" / name
 
 
@@ -150,11 +155,13 @@ def read_document(folder: Path) -> dict[str, Any]:
     Raises CheckpointError.
     """
     path = folder / JSON_FILE
-    document = _read_json(path)
+    document = _read_json(path, MAX_JSON_BYTES)
     if document.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: not an Echelon checkpoint (format {document.get('format')!r})")
+        raise CheckpointError(f"{path}: not an Echelon checkpoint (format {shortened(document.get('format'))})")
     if document.get("version") != VERSION:
-        raise CheckpointError(f"{path}: format version {document.get('version')!r}, this release reads {VERSION}")
+        raise CheckpointError(
+            f"{path}: format version {shortened(document.get('version'))}, this release reads {VERSION}"
+        )
     for key, kind in _KEYS.items():
         if key not in document:
             raise CheckpointError(f"{path}: key {key!r} is missing")
@@ -172,16 +179,20 @@ def read_checked(path: Path, checksum: Mapping[str, Any], limit: int) -> bytes:
     """The bytes of a file, after a check of their number and SHA-256. Raises CheckpointError."""
     data = read_file(path, max(0, min(limit, checksum["bytes"] + 1)))
     if len(data) != checksum["bytes"]:
-        raise CheckpointError(f"{path}: {len(data)} bytes instead of {checksum['bytes']}: truncated or replaced")
+        raise CheckpointError(
+            f"{path}: {len(data)} bytes instead of {shortened(checksum['bytes'])}: truncated or replaced"
+        )
     if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
         raise CheckpointError(f"{path}: SHA-256 differs from the one in {JSON_FILE}: damaged or replaced")
     return data
 
 
 def read_file(path: Path, limit: int) -> bytes:
-    """Read a file of at most `limit` bytes. Raises CheckpointError, with the reason."""
+    """Read a regular file of at most `limit` bytes. Raises CheckpointError, with the reason."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise CheckpointError(f"{path}: not a regular file")
             data = file.read(limit + 1)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -190,9 +201,14 @@ def read_file(path: Path, limit: int) -> bytes:
     return data
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to, also."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _read_json(path: Path, limit: int) -> dict[str, Any]:
     try:
-        document = json.loads(read_file(path, MAX_JSON_BYTES))
+        document = json.loads(read_file(path, limit))
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path}: no valid JSON ({error})") from error
     if not isinstance(document, dict):

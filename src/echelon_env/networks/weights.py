@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.engine.geometry import log1p
 from echelon_env.layout.actions import TARGET_CHOICES
 from echelon_env.layout.observations import OBSERVATION_DIM, STREAMS
 from echelon_env.networks.config import NetworkConfig
@@ -129,10 +130,11 @@ def tensor_shapes(config: NetworkConfig) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+@np.errstate(over="ignore")
 def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> Network:
     """A network from the tensors of a checkpoint, `tensor_shapes`. Others, those of the critic, are ignored.
 
-    Raises CheckpointError if one is missing, or has another shape or dtype.
+    Raises CheckpointError if one is missing, has another shape or dtype, or leads to numbers that are not finite.
     """
     for name, shape in tensor_shapes(config).items():
         found, dtype = tensors.get(name), np.dtype(np.float64 if name == MOMENTS else np.float32)
@@ -158,15 +160,19 @@ def load_network(config: NetworkConfig, tensors: Mapping[str, NDArray[Any]]) -> 
         **{name: _set_weights(tensors, name) if sets else _NO_SET for name in TABLES},
         **{name: _map_weights(tensors, name) if sets else _NO_MAP for name in MAPS},
     }
-    return Network(
+    network = Network(
         shift=np.full(OBSERVATION_DIM, shift, np.float32),
         scale=np.full(OBSERVATION_DIM, scale, np.float32),
         clip=CLIP if config.normalize_observations else math.inf,
         **streams | {name: np.array(layer, order="C") for name, layer in layers.items()},
         needs=mask_needs(config.communicate),
-        log_min_std=math.log(config.min_std),
-        log_std_range=math.log(config.max_std / config.min_std),
+        log_min_std=log1p(config.min_std - 1.0),  # not the C library's logarithm: the same bits everywhere
+        log_std_range=log1p(config.max_std / config.min_std - 1.0),
     )
+    for name in ("shift", "scale", "lstm_bias"):
+        if not np.isfinite(getattr(network, name)).all():
+            raise CheckpointError(f"weights: {name!r} is not finite in float32")
+    return network
 
 
 def _linear(field: str, tensors: Mapping[str, NDArray[Any]], name: str) -> dict[str, Any]:
@@ -224,6 +230,8 @@ def _normalisation(moments: NDArray[np.float64]) -> tuple[NDArray[np.float64], N
     """Shift and scale (D,) from the running moments: count, mean and sum of squares of each feature."""
     feature, scaled = observation_features()
     count, mean, squares = moments
+    if count.min() < 0 or squares.min() < 0:
+        raise CheckpointError(f"weights: {MOMENTS!r}: expected counts and sums of squares of at least 0")
     known = scaled & (count > 0)
     deviation = np.sqrt(squares / np.maximum(count, 1.0) + VARIANCE_EPSILON)
     shift, scale = np.where(known, -mean / deviation, 0.0), np.where(known, 1.0 / deviation, 1.0)

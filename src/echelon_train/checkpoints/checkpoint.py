@@ -35,7 +35,7 @@ from echelon_env.networks.checkpoint import (
     read_document,
 )
 from echelon_env.networks.config import NetworkConfig
-from echelon_env.networks.weights import CheckpointError
+from echelon_env.networks.weights import CheckpointError, load_network
 from echelon_env.storage.atomic import free_path, new_folder, write_bytes, write_json
 from echelon_train.checkpoints.provenance import git_commit, package_versions
 from echelon_train.policy import BattlePolicy, build_policy
@@ -159,6 +159,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
     """
     folder = find_checkpoint(path)
     stored = read_checkpoint(folder)
+    load_network(stored.network, stored.tensors)  # checks what a player needs
     weights = {name: torch.from_numpy(tensor) for name, tensor in stored.tensors.items()}
     normalized = any(name.startswith(_NORMALIZER) for name in weights)
     check_shapes(_policy_for(stored.network, normalized, "meta"), weights, folder / WEIGHTS_FILE)

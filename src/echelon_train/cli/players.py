@@ -14,7 +14,7 @@ def checkpoint(name: str, seed: int, *, action_mode: ActionMode) -> Player:
 
     try:
         return checkpoint_player(find_policy(name), name=name, action_mode=action_mode)
-    except TrainError as error:
+    except (TrainError, OSError) as error:
         raise ConfigError(str(error)) from None
 
 

@@ -197,15 +197,16 @@ def differences_from(
     RunFolderError.
     """
     document = _read_document(path)
-    before = [document, *document.get("resumed", [])][-1]
+    starts = [document, *document.get("resumed", [])]
+    before = starts[-1]
     names = ("device", "torch_threads")
     now = {**package_versions(), "git commit": git_commit(), "machine": machine()}
     now |= {name: getattr(config, name) for name in names}
     then = {**before.get("packages", {}), "git commit": before.get("git_commit"), "machine": before.get("machine")}
     then |= {name: getattr(read_run_config(path), name) for name in names}
     now |= {name: facts["weights_sha256"][:8] for name, facts in policies.items()}
-    known = {**document.get("policies", {}), **before.get("policies", {})}
-    then |= {name: facts["weights_sha256"][:8] for name, facts in known.items()}
+    for start in starts:  # a policy may be missing at some
+        then |= {name: facts["weights_sha256"][:8] for name, facts in start.get("policies", {}).items()}
     return [f"{name}: {then[name]} then, {now[name]} now" for name in now if name in then and then[name] != now[name]]
 
 

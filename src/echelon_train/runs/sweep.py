@@ -24,6 +24,7 @@ from optuna.trial import FrozenTrial, TrialState
 from rich.console import Console
 
 from echelon_env.config.schema import ConfigError
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.config.files import load_run_config
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import NonFiniteError, TrainError
@@ -234,6 +235,9 @@ def _run_trial(
     try:
         config = load_run_config(source, {**overrides, **chosen})
         result = train(config, _run_folder(out, trial.number), console=console, should_continue=should_continue)
+    except CheckpointError:  # not the fault of the settings
+        _requeue(study, trial)
+        raise
     except (ConfigError, NonFiniteError) as error:
         trial.set_user_attr(_FAILURE, str(error))
         study.tell(trial, state=TrialState.FAIL)

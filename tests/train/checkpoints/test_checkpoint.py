@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import safetensors.torch
 import torch
 
 import echelon_env.networks.checkpoint
@@ -31,6 +30,7 @@ from echelon_train.checkpoints.checkpoint import (
     weights_of,
 )
 from echelon_train.policy import build_policy
+from train.damaging import change_weights, edit, put_weights, remove
 from train.small import small_battle
 
 NETWORK = NetworkConfig(width=8, head=8)
@@ -46,27 +46,10 @@ def saved(tmp_path) -> Path:
     return tmp_path / "saved"
 
 
-def edit(folder: Path, **changes: object) -> None:
-    """Change keys of a checkpoint's JSON."""
-    (folder / JSON_FILE).write_text(json.dumps({**json.loads((folder / JSON_FILE).read_text()), **changes}))
-
-
-def remove(folder: Path, key: str) -> None:
-    document = json.loads((folder / JSON_FILE).read_text())
-    del document[key]
-    (folder / JSON_FILE).write_text(json.dumps(document))
-
-
-def put_weights(folder: Path, data: bytes) -> None:
-    """Replace the weights, with their checksum in the JSON."""
-    (folder / WEIGHTS_FILE).write_bytes(data)
-    edit(folder, weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
-
-
-def change_weights(folder: Path, change) -> None:
-    weights = safetensors.torch.load_file(folder / WEIGHTS_FILE)
-    change(weights)
-    put_weights(folder, safetensors.torch.save(weights))
+def replace_by_pipe(file: Path) -> None:
+    """A pipe that nobody writes to."""
+    file.unlink()
+    os.mkfifo(file)
 
 
 def test_a_saved_checkpoint_is_loaded(saved):
@@ -126,7 +109,10 @@ def test_loading_does_not_unpickle(saved, monkeypatch):
         (lambda f: edit(f, battle={"blu": ["medium"]}), "did you mean 'blue'"),
         (lambda f: edit(f, network={"width": 10**12}), "network.width"),
         (lambda f: edit(f, network={"depth": 3}), "network.depth"),
-        (lambda f: edit(f, network={"width": 16, "head": 8}), r"expected \(.*\) torch.float32, got \("),
+        (lambda f: edit(f, network={"width": 16, "head": 8}), r"expected \(.*\) float32, got \("),
+        (lambda f: replace_by_pipe(f / WEIGHTS_FILE), "policy.safetensors: not a regular file"),
+        (lambda f: edit(f, format="x" * 10_000), r"format '[x.]{20,30}'\)$"),
+        (lambda f: edit(f, version=10**999), r"version [0-9.]{20,50}, this release"),
         (lambda f: change_weights(f, lambda w: w.pop("value_net.bias")), "missing or unknown tensors: value_net.bias"),
         (lambda f: change_weights(f, lambda w: w.update(extra=torch.zeros(1))), "unknown tensors: extra"),
         (

@@ -211,6 +211,8 @@ def test_a_runs_best_and_last_checkpoint_have_names(finished_run, tmp_path):
     (run / "best.json").unlink()
     with pytest.raises(CheckpointError, match="best: no such file or folder"):
         checkpoint_player(run / "best")
+    with pytest.raises(ConfigError, match="File name too long"):
+        BattleEnv("duel", opponent=f"policy:{'a' * 300}").reset()
 
 
 def test_players_of_equal_weights_are_equal(finished_run):

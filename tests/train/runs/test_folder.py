@@ -132,6 +132,16 @@ def test_differences_that_could_change_the_results_are_reported(tmp_path, monkey
     assert differences_from(tmp_path / "run", changed) == [], "since it was last resumed"
 
 
+def test_a_policy_that_was_missing_at_a_resume_is_compared_with_what_it_was_before(tmp_path):
+    policies = [{"policy:x": {"weights_sha256": letter * 64}} for letter in "abc"]
+    with run_folder(tmp_path / "run", CONFIG, start={"policies": policies[0]}):
+        pass
+    for resumed_with in (policies[1], {}):
+        record_resume(tmp_path / "run", CONFIG, 100, policies=resumed_with)
+    assert differences_from(tmp_path / "run", CONFIG, policies[1]) == []
+    assert differences_from(tmp_path / "run", CONFIG, policies[2]) == ["policy:x: bbbbbbbb then, cccccccc now"]
+
+
 def test_the_project_is_kept(tmp_path):
     with run_folder(tmp_path / "run", CONFIG, "mechs"):
         assert read_wandb(tmp_path / "run") == "mechs"

@@ -10,6 +10,8 @@ import pytest
 
 from echelon_env.cli import main
 from echelon_env.config.schema import ConfigError
+from echelon_env.networks.checkpoint import find_checkpoint
+from echelon_env.networks.weights import CheckpointError
 from echelon_train.errors import NonFiniteError, TrainError
 from echelon_train.runs import sweep as module
 from echelon_train.runs.folder import read_metrics, read_run_config
@@ -136,6 +138,16 @@ def test_a_trial_that_fails_is_reported_and_counts(config, tmp_path, monkeypatch
     assert [(trial.state, trial.win_rate, trial.failure) for trial in found.trials] == [
         ("failed", None, "the gradients were not finite")
     ] * 2
+
+
+def test_a_missing_checkpoint_ends_a_sweep_and_its_trial_runs_again(config, tmp_path, monkeypatch):
+    out = tmp_path / "sweep"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "train", lambda *args, **kwargs: find_checkpoint(tmp_path / "missing"))
+        with pytest.raises(CheckpointError, match="missing: no such file"):
+            swept(config, out, trials=1)
+    (trial,) = swept(config, out, trials=1).trials
+    assert trial.run == out / "trial-0001" and trial.state == "complete"
 
 
 def test_a_trial_that_does_worse_than_most_is_pruned(config, tmp_path, monkeypatch):

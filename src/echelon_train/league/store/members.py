@@ -27,10 +27,9 @@ from echelon_env.networks.checkpoint import (
     MAX_WEIGHTS_BYTES,
     WEIGHTS_FILE,
     find_checkpoint,
-    read_checkpoint,
     read_file,
 )
-from echelon_env.networks.weights import CheckpointError, load_network
+from echelon_env.networks.weights import CheckpointError
 from echelon_env.storage.atomic import new_folder, write_bytes
 from echelon_train.league.errors import DamagedLeagueError, LeagueError
 from echelon_train.league.store.database import DATABASE_FILE
@@ -162,9 +161,10 @@ def check_kind(kind: str) -> Kind:
 
 def read_candidate(path: Path) -> Candidate:
     """Read and check the policy of a checkpoint, or of a run's last checkpoint. Raises CheckpointError."""
+    from echelon_train.checkpoints.checkpoint import load_checkpoint  # PyTorch, which reading a league does not need
+
     folder = find_checkpoint(path)
-    checkpoint = read_checkpoint(folder)
-    load_network(checkpoint.network, checkpoint.tensors)  # checks the shapes
+    checkpoint = load_checkpoint(folder)  # all of it, as training against the member does
     weights = read_file(folder / WEIGHTS_FILE, MAX_WEIGHTS_BYTES)
     document = json.loads(read_file(folder / JSON_FILE, MAX_JSON_BYTES))
     weights_sha256 = hashlib.sha256(weights).hexdigest()

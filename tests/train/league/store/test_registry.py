@@ -22,6 +22,7 @@ from echelon_train.league.store.members import check_name
 from echelon_train.league.store.periods import LeagueSettings, read_periods
 from echelon_train.league.store.registry import League
 from echelon_train.tensor_files import weights_of
+from train.damaging import change_weights
 from train.league.leagues import CONFIG, match, number_uuid, played, saved, small_league, uuids
 
 
@@ -124,6 +125,9 @@ def test_a_damaged_checkpoint_does_not_join(league, tmp_path):
         league.add_checkpoint(folder, "main")
     with pytest.raises(CheckpointError, match="no such file"):
         league.add_checkpoint(tmp_path / "none", "main")
+    change_weights(saved(tmp_path / "b"), lambda weights: weights.pop("value_net.bias"))  # no player needs it
+    with pytest.raises(CheckpointError, match="missing or unknown tensors: value_net"):
+        league.add_checkpoint(tmp_path / "b", "main")
     assert len(league.members()) == 3
 
 
