@@ -109,6 +109,7 @@ def play(program: str = PLAY, **environment: str) -> list[str]:
     return result.stdout.split()
 
 
+@pytest.mark.slow  # it compiles; .ci/run runs it
 def test_all_backends_give_the_same_bytes():
     (name, digest), interpreted = play(ECHELON_JIT="1"), play(NUMBA_DISABLE_JIT="1")
     assert name == "jit"
@@ -117,6 +118,7 @@ def test_all_backends_give_the_same_bytes():
     assert [play(LEVEL=level) for level in levels] == [["library", digest]] * len(levels)
 
 
+@pytest.mark.slow
 def test_random_configurations_have_the_same_bytes_everywhere():
     name, *digests = play(RANDOM, ECHELON_JIT="1")
     assert name == "jit"

@@ -249,7 +249,7 @@ def test_movement(name):
 
 @pytest.mark.parametrize(
     ("name", "rounds"),
-    [("game", 20), ("odd", 20), ("safe", 8), *(pytest.param(name, 60, marks=pytest.mark.slow) for name in CONFIGS)],
+    [("game", 12), ("odd", 12), ("safe", 8), *(pytest.param(name, 60, marks=pytest.mark.slow) for name in CONFIGS)],
 )
 def test_fighting(name, rounds):
     cases = run(CONFIGS[name], seed=2, rounds=rounds, steps=4, fight=True)
