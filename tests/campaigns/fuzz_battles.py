@@ -10,6 +10,7 @@ is one. ``--case SEED`` repeats a case.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import pickle
 import secrets
@@ -26,6 +27,7 @@ import numpy as np
 
 import echelon_env
 from echelon_env import BattleConfig, BattleEngine, ConfigError
+from echelon_env.engine.core import NotResetError
 from echelon_env.layout.observations import observation_bounds
 from echelon_env.testing import check_parallel_env
 
@@ -136,7 +138,7 @@ def play_battles(rng: np.random.Generator, config: BattleConfig) -> None:
 
 
 def play_damaged(rng: np.random.Generator, engine: BattleEngine) -> None:
-    """A snapshot with random bytes has to be refused or played."""
+    """A snapshot with random bytes has to be refused or played; one of battles not reset yet, at the first step."""
     sound = engine.snapshot()
     for _ in range(10):
         damaged = {name: array.copy() for name, array in sound.items()}
@@ -145,12 +147,10 @@ def play_damaged(rng: np.random.Generator, engine: BattleEngine) -> None:
         view = array.reshape(-1).view(np.uint8)
         for _ in range(int(rng.integers(1, 4))):
             view[rng.integers(view.size)] = rng.integers(256)
-        try:
+        with contextlib.suppress(ValueError, NotResetError):  # the latter if `started` was damaged
             engine.restore(damaged)
-        except ValueError:
-            continue
-        for _ in range(3):
-            engine.step(wild_actions(rng, (engine.num_battles, engine.num_mechs, engine.action_dim)))
+            for _ in range(3):
+                engine.step(wild_actions(rng, (engine.num_battles, engine.num_mechs, engine.action_dim)))
     engine.restore(sound)
 
 
