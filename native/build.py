@@ -1,4 +1,4 @@
-"""Both stages and the link: the library and its manifest for one target."""
+"""Both stages and the link: the library for one target, the WebAssembly module, and their manifest."""
 
 from __future__ import annotations
 
@@ -91,8 +91,15 @@ def _unchanged(built: dict[str, Any], *files: str) -> bool:
     return built["builder"] == builder(*files) and all(_library.file_digest(PACKAGE / n) == d for n, d in sources)
 
 
+WASM_TRIPLE = "wasm32-unknown-unknown"
+WASM_LINKER = (
+    "-target", "wasm32-freestanding", "-nostdlib", "-s", "-O2", "-fno-builtin", "-fno-sanitize=all",
+    "-fvisibility=hidden", "-Wl,--no-entry", "-Wl,--import-memory", "-Wl,--export=__heap_base",
+)  # fmt: skip
+
+
 def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None:
-    """Write a target's library and manifest into a folder."""
+    """Write a target's library, the WebAssembly module and the manifest into a folder."""
     pairs = [(name, level) for name in entries for level, _ in target.levels]
     jobs = {f"echelon_{name}_{level}".replace("-", "_"): (name, level) for name, level in pairs}
     with tempfile.TemporaryDirectory() as work, ProcessPoolExecutor(os.cpu_count()) as processes:
@@ -100,11 +107,20 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
             export: processes.submit(emit, read_bitcode(name), entries[name]["symbol"], export, target.triple, level)
             for export, (name, level) in jobs.items()
         }
-        for export, job in running.items():
+        browser = {
+            f"echelon_{name}": processes.submit(
+                emit, read_bitcode(name), entries[name]["symbol"], f"echelon_{name}", WASM_TRIPLE, "generic"
+            )
+            for name in entries
+        }
+        for export, job in (running | browser).items():
             Path(work, f"{export}.o").write_bytes(job.result())
         library = Path(work, target.library)
         link(target, [Path(work, f"{export}.o") for export in jobs], library)
         data = library.read_bytes()
+        module = Path(work, _library.MODULE)
+        link_module([Path(work, f"{export}.o") for export in browser], module)
+        wasm = module.read_bytes()
     sources = next(iter(entries.values()))["sources"]
     if any(described["sources"] != sources for described in entries.values()):
         raise RuntimeError("a source file has changed during the build")
@@ -113,6 +129,7 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
         "levels": dict(target.levels),
         "library": target.library,
         "sha256": hashlib.sha256(data).hexdigest(),
+        "module_sha256": hashlib.sha256(wasm).hexdigest(),
         "sources": sources,
         "entries": {
             described["function"]: {"symbol": f"echelon_{name}", "arguments": described["arguments"]}
@@ -123,6 +140,7 @@ def build(target: Target, entries: dict[str, dict[str, Any]], out: Path) -> None
     }
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / target.library, data)
+    write_whole(out / _library.MODULE, wasm)
     write_whole(out / _library.MANIFEST, json.dumps(manifest).encode())
 
 
@@ -133,11 +151,18 @@ def link(target: Target, objects: list[Path], library: Path) -> None:
     subprocess.run([*command, *map(str, objects), "-o", str(library)], check=True)
 
 
+def link_module(objects: list[Path], module: Path) -> None:
+    """Link objects and support.c to a WebAssembly module."""
+    command = [sys.executable, "-m", "ziglang", "cc", *WASM_LINKER, *(f"-Wl,--export={each.stem}" for each in objects)]
+    subprocess.run([*command, str(HERE / "support.c"), *map(str, objects), "-o", str(module)], check=True)
+
+
 def is_current(target: Target) -> bool:
     """Whether the library in the source tree is for a target, and no file that it was built from has changed since."""
     try:
         manifest = json.loads((FOLDER / _library.MANIFEST).read_text())
-        whole = _library.file_digest(FOLDER / manifest["library"]) == manifest["sha256"]
+        files = (manifest["library"], "sha256"), (_library.MODULE, "module_sha256")
+        whole = all(_library.file_digest(FOLDER / name) == manifest[key] for name, key in files)
         return whole and manifest["target"] == target.name and _unchanged(manifest, *STAGES)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False

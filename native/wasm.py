@@ -9,35 +9,22 @@ fields of records, and the names behind the numbers in them.
 from __future__ import annotations
 
 import json
-import subprocess
+import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from native.build import HERE, lower_all, read_bitcode
-from native.emit import emit
-
-TRIPLE = "wasm32-unknown-unknown"
+from native.build import FOLDER, _library, build_all, is_current, lower_all, target_of
 
 
 def build_wasm(out: Path) -> None:
     """Write the module and its table into a folder."""
-    entries = lower_all()
+    target = target_of(None)
+    if not is_current(target):
+        build_all({target: FOLDER})
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as work:
-        objects = []
-        for name, described in entries.items():
-            objects.append(Path(work, f"{name}.o"))
-            objects[-1].write_bytes(emit(read_bitcode(name), described["symbol"], f"echelon_{name}", TRIPLE, "generic"))
-        exports = [*(f"echelon_{name}" for name in entries), "__heap_base"]
-        command = [
-            *(sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-freestanding", "-nostdlib", "-s", "-O2"),
-            *("-fno-builtin", "-fno-sanitize=all", "-fvisibility=hidden", "-Wl,--no-entry", "-Wl,--import-memory"),
-            *(f"-Wl,--export={name}" for name in exports),
-            *(str(HERE / "support.c"), *map(str, objects), "-o", str(out / "echelon.wasm")),
-        ]
-        subprocess.run(command, check=True)
+    shutil.copy(FOLDER / _library.MODULE, out)
+    entries = lower_all()
     table = {"entries": {name: described["arguments"] for name, described in entries.items()}, "names": names()}
     (out / "echelon.json").write_text(json.dumps(table))
 

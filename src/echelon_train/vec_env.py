@@ -129,6 +129,8 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
             maps=training_pool(maps, config, seed),
             seed=seed,
         )
+        self.engine = self.battles.engine
+        """The battles' engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._run_seed = seed
         self._episodes = np.zeros(num_battles, np.int64)
         self._returns = np.zeros(self.num_envs)
@@ -161,7 +163,7 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._other_teams.actions = self._actions[self._own_rows :]
         own = self._actions[: self._own_rows].reshape(self.num_battles, self.team_size, -1)
         self.battles.step(own)
-        out = self.battles.engine.out
+        out = self.engine.out
         observations, rewards = self._observations(), self._rows(out.rewards)
         self._returns += rewards
         self._lengths += 1
@@ -272,10 +274,10 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
 
     def _observations(self) -> Observations:
         """The current observations of all rows."""
-        observations = self._rows(self.battles.engine.out.observations)
+        observations = self._rows(self.engine.out.observations)
         if self._state is None:
             return observations
-        side, engine = self.battles.side, self.battles.engine
+        side, engine = self.battles.side, self.engine
         states = self._state.pad(engine.global_state(side))
         if self._self_play:
             others = self._state.pad(engine.global_state(RED - side))

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import json
 import shutil
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +24,7 @@ from echelon_env.networks.weights import PARAMETERS, load_network
 from echelon_env.opponents.knowledge import make_knowledge
 from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
 from echelon_env.opponents.scripted import ScriptedRows
+from echelon_env.replays.image import MemoryImage
 
 SEED = 7
 
@@ -38,37 +38,6 @@ def module(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wasm")
     build_wasm(folder)
     return folder
-
-
-class Image:
-    """Memory from an address on: copies of arrays, and argument words with their addresses there."""
-
-    def __init__(self, base):
-        self.base, self.bytes = base, bytearray()
-        self.address, self.placed = {}, []
-
-    def place(self, array):
-        if array.ctypes.data not in self.address:
-            self.address[array.ctypes.data] = self._append(array.tobytes())
-            self.placed.append(array)  # or its address might become another one's
-        return self.address[array.ctypes.data]
-
-    def call(self, name, *arguments):
-        return [name, self._append(b"".join(map(self._words, arguments)))]
-
-    def _append(self, data):
-        self.bytes += bytes(-len(self.bytes) % 64)
-        at = self.base + len(self.bytes)
-        self.bytes += data or bytes(1)
-        return at
-
-    def _words(self, value):
-        if isinstance(value, tuple):
-            return b"".join(map(self._words, value))
-        if isinstance(value, np.ndarray):
-            numbers = (0, 0, value.size, value.itemsize, self.place(value), *value.shape, *value.strides)
-            return struct.pack(f"<{len(numbers)}q", *numbers)
-        return struct.pack("<d" if isinstance(value, float) else "<q", value)
 
 
 def lasting(engine):
@@ -89,35 +58,37 @@ def network_arguments(engine):
 
 def prepare(engine, levels, base):
     """The memory before a battle begins, and the calls that play it; without levels, a network plays."""
-    image = Image(base)
+    image = MemoryImage(base)
     begin = engine._begin_battle
 
+    def call(name, *arguments):
+        return [name, image.words(*arguments)]
+
     def capture(spawns, classes, top, b):
-        job["begin"] = [image.call("begin_battle", engine.tables, engine.state, spawns, classes, top, b)]
+        job["begin"] = [call("begin_battle", engine.tables, engine.state, spawns, classes, top, b)]
         begin(spawns, classes, top, b)
 
     job = {"base": base}
     engine._begin_battle = capture
     engine.reset([SEED])
     observations, actions = engine.out.observations[0], engine._actions[0]
-    zeros = (np.zeros_like(array) for array in engine.out)
-    for array, empty in zip(engine.out, zeros, strict=True):
-        image.address[array.ctypes.data] = image._append(empty.tobytes())
+    for array in engine.out:
+        image.place(array, np.zeros_like(array))
     step = engine.tables, engine.state, engine._actions, engine.out, 0, 1
-    job["begin"].append(image.call("step_range", *step, True))
+    job["begin"].append(call("step_range", *step, True))
     if levels is None:
-        call = image.call("act_by_network", *network_arguments(engine))
+        act = call("act_by_network", *network_arguments(engine))
     else:
         memories = np.zeros(len(levels), MEMORY)
         memories["seed"] = SEED
         skills = np.concatenate([skill.record() for skill in LEVELS.values()])
         constants = make_knowledge(engine.config), skills, allocate_scratch(), np.zeros(1, PLAN)
-        call = image.call("act_rows", *constants, levels, observations, memories, actions)
-    job["decide"] = [call, image.call("step_range", *step, False)]
+        act = call("act_rows", *constants, levels, observations, memories, actions)
+    job["decide"] = [act, call("step_range", *step, False)]
     job["clear"] = [[image.place(actions), actions.nbytes]]
     job["read"] = [[image.place(array), array.nbytes] for array in lasting(engine) if array is not engine._started]
     job["over"] = image.place(engine.state.battles) + BATTLE.fields["over"][1]
-    return job, bytes(image.bytes)
+    return job, image.to_bytes()
 
 
 def play(engine, levels):

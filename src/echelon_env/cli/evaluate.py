@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import tournament
-from echelon_env.cli.films import check_films, write_films
+from echelon_env.cli.arguments import positive
+from echelon_env.cli.films import check_folder, write_films, write_replays
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config, scenarios
@@ -75,13 +76,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="new folder for films of a single player: a battle won and one lost against each opponent",
     )
+    add(
+        "--replays",
+        nargs=2,
+        metavar=("N", "DIR"),
+        help="new folder for N replays of a single player against each opponent, as pages for a browser: a battle "
+        "lost, one won, and the closest ones",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
     _check(args)
     tournament.check_free(args.out)
-    check_films(args.film, args.out)
+    check_folder("--film", args.film, args.out)
+    count, replays = _read_replays(args)
+    check_folder("--replays", replays, args.out)
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
     names = [player.name for player in players]
@@ -95,6 +105,10 @@ def run(args: argparse.Namespace) -> int:
     matches = tournament.play_and_report(pairings, players, fields, suite, seed, args, format_text)
     if args.film:
         lines = write_films(args.film, matches, pairings, fields)
+        if not args.json:
+            print("", *lines, sep="\n")
+    if replays:
+        lines = write_replays(replays, count, matches, pairings, fields)
         if not args.json:
             print("", *lines, sep="\n")
     return 0
@@ -133,10 +147,22 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--opponent: not allowed with --suite, which has its own opponents")
     if args.opponent and len(args.players) > 1:
         raise ConfigError("--opponent: takes one player; several players play each other")
-    if args.film and len(args.players) > 1:
-        raise ConfigError("--film: takes one player, and films it against each opponent")
+    for name in ("film", "replays"):
+        if getattr(args, name) and len(args.players) > 1:
+            raise ConfigError(f"--{name}: takes one player, and shows it against each opponent")
     if args.seed is not None and args.suite:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
+
+
+def _read_replays(args: argparse.Namespace) -> tuple[int, Path | None]:
+    """The number of replays of each match, and their folder. Raises `ConfigError` for a bad number."""
+    if args.replays is None:
+        return 0, None
+    number, folder = args.replays
+    try:
+        return positive(number), Path(folder)
+    except argparse.ArgumentTypeError as error:
+        raise ConfigError(f"--replays: N: {error}") from None
 
 
 def _plan(

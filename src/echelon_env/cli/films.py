@@ -1,10 +1,10 @@
-"""Films of an evaluation: a battle won and a battle lost against each opponent."""
+"""Battles of an evaluation to look at: films of one won and one lost, replays of these and of the closest ones."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,29 +13,30 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.film import film_battle
 from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match
 from echelon_env.evaluate.tables import shorten
+from echelon_env.replays import record_battle, write_page, write_replay
 from echelon_env.storage.atomic import new_folder
 
-_OUTCOMES = {"won": WIN, "lost": LOSS}
 _LONGEST = 60  # characters of a name in that of a file
 _COLOURS = ("blue", "red")
+_OUTCOMES = {"won": WIN, "lost": LOSS}
 
 
 @dataclass(frozen=True)
-class _Film:
-    """A battle to film, or the lack of one."""
+class _Choice:
+    """A battle to show, or the lack of one."""
 
-    name: str  # of the file
-    outcome: str
-    battle: Battle | None  # the first with the outcome
+    name: str  # of the file, without its end
+    kind: str  # "won", "lost" or "close"
+    battle: Battle | None
     pairing: Pairing
     field: Field
 
 
-def check_films(folder: Path | None, report: Path | None) -> None:
-    """Raise OSError if films cannot be written to a folder, and ConfigError if the report is to be written into it."""
+def check_folder(option: str, folder: Path | None, report: Path | None) -> None:
+    """Raise OSError if a folder cannot be made, and ConfigError if the report is to be written into it."""
     check_free(folder)
     if folder and report and report.absolute().is_relative_to(folder.absolute()):
-        raise ConfigError(f"--film: expected another folder than that of the report, which --out writes to {report}")
+        raise ConfigError(f"{option}: expected another folder than that of the report, which --out writes to {report}")
 
 
 def write_films(
@@ -46,24 +47,56 @@ def write_films(
     The matches are those of `play_all`. Returns lines about the films, also about those that there are not. Raises
     OSError.
     """
+
+    def write(choice: _Choice, battle: Battle, file: Path) -> list[str]:
+        film_battle(file.with_suffix(".gif"), *choice.pairing, choice.field.config, seed=battle.seed, side=battle.side)
+        return [".gif"]
+
+    return _write(folder, _choices(matches, pairings, fields, count=0), "filming", write)
+
+
+def write_replays(
+    folder: Path, count: int, matches: Sequence[Match], pairings: Sequence[Pairing], fields: Sequence[Field]
+) -> list[str]:
+    """Write replays, and pages that show them, of some battles of each match, into a new folder: all or none.
+
+    They are the first battle lost, the first one won, and then the closest ones, `count` in all. Returns lines as
+    `write_films`. Raises OSError, and `BackendError` where there is no WebAssembly.
+    """
+
+    def write(choice: _Choice, battle: Battle, file: Path) -> list[str]:
+        replay = record_battle(*choice.pairing, choice.field.config, seed=battle.seed, side=battle.side)
+        write_replay(file.with_suffix(".replay"), replay)
+        write_page(file.with_suffix(".html"), replay)
+        return [".html", ".replay"]
+
+    return _write(folder, _choices(matches, pairings, fields, count), "recording", write)
+
+
+def _write(
+    folder: Path, choices: Iterable[_Choice], verb: str, write: Callable[[_Choice, Battle, Path], list[str]]
+) -> list[str]:
     lines = []
     with new_folder(folder) as temporary:
-        for film in _films(matches, pairings, fields):
-            first, second = film.pairing
-            against = f"{shorten(second.name, 24)} in {shorten(film.field.name, 18)}"
-            if film.battle is None:
-                lines.append(f"No battle {film.outcome} against {against}")
+        for choice in choices:
+            first, second = choice.pairing
+            if choice.battle is None:
+                against = f"{shorten(second.name, 24)} in {shorten(choice.field.name, 18)}"
+                lines.append(f"No battle {choice.kind} against {against}")
                 continue
-            show_status(f"filming {film.name}")
-            battle = film.battle
-            film_battle(temporary / film.name, first, second, film.field.config, seed=battle.seed, side=battle.side)
+            show_status(f"{verb} {choice.name}")
+            ends = write(choice, choice.battle, temporary / f"{choice.name}.x")
             show_status("")
-            colour = _COLOURS[battle.side]
-            lines.append(f"{folder / film.name}: battle {battle.number}, {shorten(first.name, 24)} is {colour}")
+            colour = _COLOURS[choice.battle.side]
+            name = f"{folder / choice.name}{ends[0]}"
+            lines.append(f"{name}: battle {choice.battle.number}, {shorten(first.name, 24)} is {colour}")
     return lines
 
 
-def _films(matches: Sequence[Match], pairings: Sequence[Pairing], fields: Sequence[Field]) -> Iterator[_Film]:
+def _choices(
+    matches: Sequence[Match], pairings: Sequence[Pairing], fields: Sequence[Field], count: int
+) -> Iterator[_Choice]:
+    """The battles won and lost, and if `count` is not 0 as many as it says, with close ones."""
     taken: set[str] = set()
     for match, (field, pairing) in zip(matches, itertools.product(fields, pairings), strict=True):
         names = [pairing[1].name] if len(fields) == 1 else [pairing[1].name, Path(field.name).stem]
@@ -71,9 +104,19 @@ def _films(matches: Sequence[Match], pairings: Sequence[Pairing], fields: Sequen
         if label in taken:
             label = next(each for number in itertools.count(2) if (each := f"{label}-{number}") not in taken)
         taken.add(label)
-        for outcome, value in _OUTCOMES.items():
-            battle = next((battle for battle in match.battles if battle.outcome == value), None)
-            yield _Film(f"{outcome}-{label}.gif", outcome, battle, pairing, field)
+        kinds = list(_OUTCOMES) if count == 0 else ["lost", "won"][:count]
+        chosen = [next((each for each in match.battles if each.outcome == _OUTCOMES[kind]), None) for kind in kinds]
+        for kind, battle in zip(kinds, chosen, strict=True):
+            yield _Choice(f"{kind}-{label}", kind, battle, pairing, field)
+        others = sorted((each for each in match.battles if each not in chosen), key=_margin)
+        missing = count - sum(battle is not None for battle in chosen)
+        for number, battle in enumerate(others[: max(0, missing)], start=1):
+            yield _Choice(f"close-{number}-{label}", "close", battle, pairing, field)
+
+
+def _margin(battle: Battle) -> tuple[int, float]:
+    """How far from a draw a battle ended: the difference of the surviving mechs, then that of the zone scores."""
+    return abs(battle.survivors[0] - battle.survivors[1]), abs(battle.scores[0] - battle.scores[1])
 
 
 def _file_name(name: str) -> str:

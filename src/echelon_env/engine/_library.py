@@ -14,12 +14,17 @@ import platform
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 FOLDER = "machine_code"
 MANIFEST = "manifest.json"
+MODULE = "echelon.wasm"
+"""The same functions for browsers."""
+
+
+Result = TypeVar("Result")
 
 
 class LibraryError(Exception):
@@ -177,10 +182,19 @@ def load(package: Path) -> Library:
     Raises `LibraryError` if there is none, if it is for another machine, if its file is not the one that was built, or
     if a source file of the kernels has changed since.
     """
+    return _with_manifest(package, _load)
+
+
+def read_module(package: Path) -> bytes:
+    """The WebAssembly module in a package's folder. Raises `LibraryError` as `load`, but it is for any machine."""
+    return _with_manifest(package, _read_module)
+
+
+def _with_manifest(package: Path, use: Callable[[Path, Path, dict[str, Any]], Result]) -> Result:
     folder = package / FOLDER
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
-        return _load(package, folder, manifest)
+        return use(package, folder, manifest)
     except FileNotFoundError:
         raise LibraryError(f"no library is installed for {machine()}") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -190,13 +204,23 @@ def load(package: Path) -> Library:
 def _load(package: Path, folder: Path, manifest: dict[str, Any]) -> Library:
     if manifest["target"] != machine():
         raise LibraryError(f"the library is for {manifest['target']}, this machine is {machine()}")
+    _check(package, manifest, folder / manifest["library"], manifest["sha256"])
+    return Library(folder, manifest)
+
+
+def _read_module(package: Path, folder: Path, manifest: dict[str, Any]) -> bytes:
+    _check(package, manifest, folder / MODULE, manifest["module_sha256"])
+    return (folder / MODULE).read_bytes()
+
+
+def _check(package: Path, manifest: dict[str, Any], built: Path, digest: str) -> None:
+    """Raise LibraryError if a source file has changed since a file was built, or the file itself."""
     sources = manifest["sources"].items()  # an installation of compiled modules only has none
-    changed = [name for name, digest in sources if file_digest(package / name) not in (digest, None)]
+    changed = [name for name, expected in sources if file_digest(package / name) not in (expected, None)]
     if changed:
         raise LibraryError(f"{changed[0]} has changed since the library was built")
-    if file_digest(folder / manifest["library"]) != manifest["sha256"]:
-        raise LibraryError(f"{folder / manifest['library']} is damaged")
-    return Library(folder, manifest)
+    if file_digest(built) != digest:
+        raise LibraryError(f"{built} is damaged")
 
 
 def machine() -> str:

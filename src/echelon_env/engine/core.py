@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
-from typing import Any, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,19 @@ RANGES = 2
 
 class NotResetError(RuntimeError):
     """Raised for a step of battles that have never been reset."""
+
+
+class EngineObserver(Protocol):
+    """What an engine calls after it has changed its battles, see `BattleEngine.observers`. It must only read them."""
+
+    def on_reset(self, battles: Sequence[int]) -> None:
+        """These battles have started."""
+
+    def on_step(self, actions: NDArray[np.float32]) -> None:
+        """All battles that were not over have taken a decision with these actions (B, M, A), the engine's own array."""
+
+    def on_change(self) -> None:
+        """Battles have been changed otherwise: restored, or given other rewards."""
 
 
 class BattleEngine:
@@ -102,6 +115,8 @@ class BattleEngine:
         self.maps = map_pool(maps, self.config)
         self._terrains: list[Terrain | None] = [None] * self.num_battles
         self._workers = Workers(self.num_threads)
+        self.observers: list[EngineObserver] = []
+        """Called after every change. Copies and pickles have none."""
         self._bound: tuple[Any, Any, Any] = None, None, None
         self._bind_kernels()
         ranges = 1 if self.num_threads == 1 else min(RANGES * self.num_threads, self.num_battles)
@@ -143,6 +158,8 @@ class BattleEngine:
         self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
         self._started |= chosen
+        for observer in self.observers:
+            observer.on_reset(places)
         return self.out.observations
 
     def step(
@@ -176,7 +193,14 @@ class BattleEngine:
         self._bind_kernels()
         np.copyto(self._actions, array)
         self._workers.for_all(self._step_range, self._ranges)
+        for observer in self.observers:
+            observer.on_step(self._actions)
         return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
+
+    @property
+    def was_reset(self) -> NDArray[np.bool_]:
+        """(B,) bool: whether each battle has ever been reset."""
+        return self._started.copy()
 
     @property
     def alive(self) -> NDArray[np.bool_]:
@@ -248,6 +272,8 @@ class BattleEngine:
                 f"rewards: gamma: expected {self.config.rewards.gamma}, which cannot change, got {rewards.gamma}"
             )
         self.config, self.tables = config, build_tables(config)
+        for observer in self.observers:
+            observer.on_change()
 
     def global_state(self, team: ArrayLike = BLUE) -> NDArray[np.float32]:
         """The battles' global states, unfiltered, for centralised training.
@@ -321,6 +347,8 @@ class BattleEngine:
         check_values(self.config, self.tables, {name: snapshot[name] for name in arrays})
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
+        for observer in self.observers:
+            observer.on_change()
 
     def _lasting_arrays(self) -> dict[str, NDArray[Any]]:
         arrays = {**self.state._asdict(), **self.out._asdict(), "started": self._started}
@@ -331,7 +359,8 @@ class BattleEngine:
         self._workers.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_workers": Workers(self.num_threads)}  # a shallow copy gets its own threads, too
+        # a shallow copy gets its own threads, too
+        return self.__dict__ | {"_workers": Workers(self.num_threads), "observers": []}
 
     def _reset_battle(self, b: int, seed: int, terrain: Terrain) -> None:
         self._terrains[b] = terrain

@@ -62,6 +62,14 @@ def backend() -> Backend:
     return _choose()[0]
 
 
+def browser_module() -> bytes:
+    """The kernels as a WebAssembly module. Raises `BackendError` if there is none of the present kernels."""
+    try:
+        return _library.read_module(Path(__file__).parents[1])
+    except _library.LibraryError as error:
+        raise BackendError(f"no WebAssembly module: {error}; in a checkout run 'make library'") from None
+
+
 @functools.cache
 def _choose() -> tuple[Backend, _library.Library | None]:
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):

@@ -91,13 +91,15 @@ class BattleBatchEnv:
             battles, autoreset_mode,
             max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events,
         )  # fmt: skip
+        self.engine = battles.engine
+        """The battles' engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self.config: BattleConfig = battles.config
         self.autoreset_mode = self._battles.mode
         self.agents = tuple(self._battles.names)
         self.num_mechs = len(self.agents)
         self.single_observation_space = self._spaces.observation_space
         self.single_action_space = self._spaces.action_space
-        low, high = battles.engine.global_state_bounds()
+        low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
         """Space of a battle's row of `state`."""
         self.observation_space = batch_space(batch_space(self.single_observation_space, self.num_mechs), num_envs)

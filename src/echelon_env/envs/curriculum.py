@@ -30,11 +30,12 @@ class _CurriculumStages(Generic[_Env]):
     def __init__(self, curriculum: CurriculumLike, make: Callable[[BattleConfig, Opponents | None], _Env]) -> None:
         self.progress = Progress(make_curriculum(curriculum))
         """The learner's progress in the curriculum."""
-        self._envs: list[_Env] = []
+        self.stages: list[_Env] = []
+        """The environment of each stage."""
         named = self.progress.curriculum.opponents
         for stage, scenario in enumerate(self.progress.curriculum.scenarios):
             try:
-                self._envs.append(make(scenario.config, named[stage] if named else None))
+                self.stages.append(make(scenario.config, named[stage] if named else None))
             except ConfigError as error:
                 raise ConfigError(f"stage {stage} ({scenario.name}): {error}", *error.keys) from None
         self._stage = 0  # of the current battle
@@ -44,13 +45,13 @@ class _CurriculumStages(Generic[_Env]):
     @property
     def env(self) -> _Env:
         """The environment of the current battle."""
-        return self._envs[self._stage]
+        return self.stages[self._stage]
 
     def __getattr__(self, name: str) -> Any:
         """An attribute of the current battle's environment."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self._envs[self._stage], name)
+        return getattr(self.stages[self._stage], name)
 
     def render(self) -> Any:
         """Render the current battle."""
@@ -58,7 +59,7 @@ class _CurriculumStages(Generic[_Env]):
 
     def close(self) -> None:
         """Close the windows of all stages."""
-        for env in self._envs:
+        for env in self.stages:
             env.close()
 
     @property
@@ -70,7 +71,7 @@ class _CurriculumStages(Generic[_Env]):
         """Switch to the current stage of `progress`. Returns the seed for the reset of its environment, or None."""
         if seed is not None or self._seed is None:
             self._seed = int(np.random.default_rng().integers(2**63)) if seed is None else check_seed(seed)
-            self._unseeded = set(range(len(self._envs)))
+            self._unseeded = set(range(len(self.stages)))
         if self._stage != self.progress.stage:
             self.env.close()
             self._stage = self.progress.stage
@@ -126,7 +127,7 @@ class CurriculumEnv(_CurriculumStages[BattleEnv], gymnasium.Env[Any, Any]):
         super().__init__(curriculum, make)
         self.render_mode = render_mode
         self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
-        for stage, env in enumerate(self._envs):
+        for stage, env in enumerate(self.stages):
             if env.action_space != self.action_space:
                 raise ConfigError(
                     f"stage {stage}: control 'team' needs teams of one size in all stages, got one of "
@@ -199,13 +200,13 @@ class CurriculumParallelEnv(
         super().__init__(curriculum, make)
         self._team = ("blue", "red")[side]
         self.render_mode = render_mode
-        rosters = [env.config.rosters for env in self._envs]
+        rosters = [env.config.rosters for env in self.stages]
         self.possible_agents = [
             f"{team}_{i}" for t, team in enumerate(("blue", "red")) for i in range(max(len(r[t]) for r in rosters))
         ]
         self.observation_spaces: dict[str, Space[Any]] = {}
         self.action_spaces: dict[str, Space[Any]] = {}
-        for env in self._envs:
+        for env in self.stages:
             self.observation_spaces = env.observation_spaces | self.observation_spaces
             self.action_spaces = env.action_spaces | self.action_spaces
 

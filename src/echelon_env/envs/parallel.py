@@ -110,18 +110,19 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
             ControlledBattles(make_config(scenario, **overrides), control="all", maps=maps),
             max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events,
         )  # fmt: skip
-        self._engine = self._battles.engine
+        self.engine = self._battles.engine
+        """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._absent = self._spaces.zeros
-        self.config: BattleConfig = self._engine.config
+        self.config: BattleConfig = self.engine.config
         self.metadata = {**self.metadata, "name": _name_of(scenario)}
         self.possible_agents = list(self._battles.names)
         self.agents: list[str] = []
         self._row = {agent: row for row, agent in enumerate(self.possible_agents)}
         self.observation_spaces = dict.fromkeys(self.possible_agents, self._spaces.observation_space)
         self.action_spaces = dict.fromkeys(self.possible_agents, self._spaces.action_space)
-        low, high = self._engine.global_state_bounds()
+        low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
-        self._screen = Screen(self._engine, self.render_mode)
+        self._screen = Screen(self.engine, self.render_mode)
 
     @property
     def max_cycles(self) -> int | None:
@@ -206,7 +207,7 @@ class BattleParallelEnv(pettingzoo.ParallelEnv[str, Any, Any]):  # type: ignore[
         row = self._row_of(agent)
         self._battles.check_reset("explain_action()")
         vector = self._spaces.read(action, what=f"action of {agent!r}")
-        return explain_action(self._engine, 0, row, vector, self.possible_agents)
+        return explain_action(self.engine, 0, row, vector, self.possible_agents)
 
     def describe_observation(self, agent: str) -> tuple[FeatureDescription, ...]:
         """Describe every entry of an agent's flat observation. Raises ValueError for an unknown agent."""

@@ -146,13 +146,15 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         self._battles = AutoresetBattles(
             battles, max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events
         )
+        self.engine = battles.engine
+        """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._own = battles.rows[0].tolist()
         self.mechs = tuple(self._battles.names[row] for row in self._own)
         self.config: BattleConfig = battles.config
         self.observation_space, self.action_space = self._spaces.observation_space, self._spaces.action_space
-        low, high = battles.engine.global_state_bounds()
+        low, high = self.engine.global_state_bounds()
         self.state_space = Box(low, high, dtype=np.float32)
-        self._screen = Screen(battles.engine, self.render_mode)
+        self._screen = Screen(self.engine, self.render_mode)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Start a battle. A seed determines this battle and the sequence of battles of later resets without a seed.
@@ -210,7 +212,7 @@ class BattleEnv(gymnasium.Env[Any, Any]):
         row = self._row_of(mech)
         self._battles.check_reset("explain_action()")
         vectors = self._spaces.read(action).reshape(len(self._own), -1)
-        return explain_action(self._battles.engine, 0, row, vectors[mech], self._battles.names)
+        return explain_action(self.engine, 0, row, vectors[mech], self._battles.names)
 
     def describe_observation(self, mech: int = 0) -> tuple[FeatureDescription, ...]:
         """Describe every entry of the flat observation of an agent's mech. Raises ValueError for an unknown mech."""

@@ -82,6 +82,8 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
             battles, autoreset_mode,
             max_cycles=max_cycles, regenerate=regenerate, spaces=self._spaces, events=events,
         )  # fmt: skip
+        self.engine = battles.engine
+        """The battles' engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._mechs = battles.num_controlled
         self.config: BattleConfig = battles.config
         self.metadata = {
@@ -92,7 +94,7 @@ class BattleVectorEnv(VectorEnv[Any, Any, NDArray[Any]]):
         self.single_action_space = self._spaces.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._screen = Screen(battles.engine, self.render_mode)
+        self._screen = Screen(self.engine, self.render_mode)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None

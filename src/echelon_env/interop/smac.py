@@ -55,7 +55,8 @@ class SMACEnv:
         """Number of mechs of the team."""
         self.episode_limit = self._env.config.max_steps
         """Maximum number of decisions of a battle."""
-        self._engine = self._env._battles.engine
+        self.engine = self._env.engine
+        """The battle's engine, for tools such as `echelon_env.replays.Recorder`. Only read it."""
         self._own = np.isin(agent_names(self._env.config), self._env.mechs)
         self._observations: list[Floats] = []
         self._games = self._wins = self._timeouts = 0
@@ -83,7 +84,7 @@ class SMACEnv:
         over = terminated or truncated
         won = over and infos["outcome"] > 0
         self._games, self._wins, self._timeouts = self._games + over, self._wins + won, self._timeouts + truncated
-        dead = self._engine.state.mechs["alive"][0] == 0
+        dead = self.engine.state.mechs["alive"][0] == 0
         info = {
             "battle_won": won,
             "dead_allies": int(dead[self._own].sum()),

@@ -1,0 +1,78 @@
+"""Check replays: simulate each again, compare every state with the recording, and write it in other forms."""
+
+from __future__ import annotations
+
+import argparse
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from echelon_env.config.schema import ConfigError
+from echelon_env.engine.state import DRAW, REASONS
+from echelon_env.evaluate.stamps import stamp
+from echelon_env.evaluate.tables import shorten
+from echelon_env.replays import Replay, export_npz, read_replay, write_page, write_replay
+from echelon_env.storage.atomic import free_path
+
+_TEAMS = ("blue", "red")
+_DIFFERENT = 1
+"""Exit code if a replay differs from its recording."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add = parser.add_argument
+    add("files", nargs="+", type=Path, metavar="FILE", help="replays, or pages with one")
+    add("--html", type=Path, metavar="DIR", help="write a page for each, which any browser opens without a network")
+    add("--npz", type=Path, metavar="DIR", help="write the observations, actions and rewards of each")
+    add("--replay", type=Path, metavar="DIR", help="write the replay of each, for example of a page")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check the replays and print a summary of each."""
+    writers: dict[str, Callable[[Path, Replay], None]] = {
+        "html": write_page,
+        "npz": lambda path, replay: export_npz(replay, path),
+        "replay": write_replay,
+    }
+    different = False
+    for file in args.files:
+        replay = read_replay(file)
+        difference = replay.first_difference()
+        different |= difference is not None
+        print(describe(file, replay, difference))
+        for suffix, write in writers.items():
+            folder: Path | None = getattr(args, suffix)
+            if folder is None:
+                continue
+            if folder.exists() and not folder.is_dir():
+                raise ConfigError(f"--{suffix}: expected a folder, got the file {folder}")
+            folder.mkdir(parents=True, exist_ok=True)
+            target = free_path(folder / f"{file.stem}.{suffix}")
+            write(target, replay)
+            print(f"  wrote {target}")
+    return _DIFFERENT if different else 0
+
+
+def describe(file: Path, replay: Replay, difference: int | None) -> str:
+    """A summary of a replay: its players, how it ends, and whether it is the recorded battle."""
+    (engine,) = deque(replay.play(), maxlen=1)  # at the end
+    config, battle = replay.config, engine.state.battles[0]
+    ending = "is not over"
+    if battle["over"]:
+        who = "nobody wins" if battle["winner"] == DRAW else f"{_TEAMS[battle['winner']]} wins"
+        ending = f"{who}, {REASONS[battle['reason']].replace('_', ' ')}"
+    blue, red = (shorten(name, 24) for name in replay.players)
+    seconds = replay.decisions * config.decision_seconds
+    lines = [
+        f"{shorten(str(file), 70)}",
+        f"  {blue} (blue) v {red} (red), {len(config.blue)} v {len(config.red)}: {ending}",
+        f"  {replay.decisions} decisions, {seconds:.0f} s, map seed {replay.map_seed}",
+    ]
+    theirs, ours = (str(each.get("engine_hash", "?"))[:12] for each in (replay.stamp, stamp()))
+    engines = f"engine {ours}" if theirs == ours else f"recorded by engine {theirs}, this is {ours}"
+    if difference is None:
+        lines.append(f"  {replay.decisions} of {replay.decisions} decisions equal ({engines})")
+    else:
+        lines.append(f"  differs from the recording after decision {difference} of {replay.decisions} ({engines})")
+    return "\n".join(lines)

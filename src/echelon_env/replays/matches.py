@@ -1,0 +1,37 @@
+"""Replays of the battles of matches."""
+
+from __future__ import annotations
+
+import contextlib
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.evaluate import Player, play
+from echelon_env.replays.recorder import Recorder
+from echelon_env.replays.replay import Replay
+
+
+def record_battle(first: Player, second: Player, config: BattleConfig, *, seed: int, side: int = 0) -> Replay:
+    """Play a battle of a match, exactly as `echelon_env.evaluate.play_match` plays it, and return its replay.
+
+    Parameters
+    ----------
+    first, second
+        The players.
+    config
+        The battle's configuration.
+    seed
+        Seed of the battle's map, in `EVALUATION_SEEDS`.
+    side
+        The first player's team: 0 blue, 1 red.
+
+    Raises
+    ------
+    ValueError, ConfigError
+        As `echelon_env.evaluate.play`.
+    """
+    names = (first.name, second.name) if side == 0 else (second.name, first.name)
+    with contextlib.closing(play(first, second, config, [seed], side=side)) as moments:
+        recorder = Recorder(next(moments).engine, names, keep=1)
+        for _ in moments:
+            pass
+    return recorder.replays[0]

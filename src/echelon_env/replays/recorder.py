@@ -1,0 +1,197 @@
+"""The recorder of battles, for every environment class."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.schema import ConfigError, check_integer
+from echelon_env.engine.core import BattleEngine
+from echelon_env.evaluate.stamps import stamp
+from echelon_env.replays.replay import DIGEST_BYTES, Replay, state_digest, voxels_digest
+
+MAX_NAME_BYTES = 1024
+"""Of a player's name."""
+
+
+class Recorder:
+    """Records the battles of an environment that start from now on, or have started but taken no decision yet.
+
+    Parameters
+    ----------
+    environment
+        An environment of this package, also in wrappers, a curriculum, `ControlledBattles`, or a `BattleEngine`.
+    players
+        Names of blue's and red's player.
+    battles
+        The battles of the batch to record; default all.
+    keep
+        Number of replays in `replays`. The oldest are dropped.
+    on_replay
+        Called with each finished replay.
+
+    Raises
+    ------
+    TypeError
+        For an environment without an engine.
+    ConfigError
+        For names that are not two texts of at most `MAX_NAME_BYTES` bytes, and for battles that there are not.
+
+    Notes
+    -----
+    A battle is recorded from its reset to its end, or to the next reset if that comes first. A battle whose state is
+    restored, or whose reward weights are changed in between, is not recorded.
+
+    Examples
+    --------
+    >>> import echelon_env
+    >>> env = echelon_env.parallel_env("duel-open", max_steps=3)
+    >>> with Recorder(env, players=("left", "right")) as recorder:
+    ...     _ = env.reset(seed=1)
+    ...     while env.agents:
+    ...         _ = env.step({agent: env.action_space(agent).sample() for agent in env.agents})
+    >>> (replay,) = recorder.replays
+    >>> replay.decisions, replay.first_difference()
+    (3, None)
+    """
+
+    def __init__(
+        self,
+        environment: Any,
+        players: Sequence[str] = ("blue", "red"),
+        *,
+        battles: Sequence[int] | None = None,
+        keep: int = 100,
+        on_replay: Callable[[Replay], None] | None = None,
+    ) -> None:
+        self.players = check_players(players)
+        self.replays: deque[Replay] = deque(maxlen=check_integer("keep", keep, 0))
+        """The finished replays, newest last."""
+        self._on_replay = on_replay
+        self.stamp = stamp()
+        self._recordings = [_Recording(engine, battles, self) for engine in engines_of(environment)]
+
+    def current(self, battle: int = 0) -> Replay:
+        """The replay so far of a battle in progress. Raises ConfigError if it is not recorded."""
+        for recording in self._recordings:
+            if battle in recording.started:
+                return recording.replay(battle)
+        raise ConfigError(f"battle {battle}: is not recorded: expected one that has been reset since, and is not over")
+
+    def finish(self, replay: Replay) -> None:
+        """Keep the replay of a finished battle."""
+        self.replays.append(replay)
+        if self._on_replay is not None:
+            self._on_replay(replay)
+
+    def close(self) -> None:
+        """Stop recording. Battles in progress are dropped."""
+        for recording in self._recordings:
+            recording.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Start:
+    """How a battle in progress began, and its course so far."""
+
+    def __init__(self, engine: BattleEngine, battle: int) -> None:
+        self.config = engine.config
+        self.seed = int(engine.state.battles["seed"][battle])
+        self.map_seed = int(engine.state.battles["map_seed"][battle])
+        self.map_hash = engine.terrain(battle).content_hash
+        self.actions: list[NDArray[np.float32]] = []
+        self.digests = [state_digest(engine, battle)]
+
+
+class _Recording:
+    """The recording of one engine's battles; an `EngineObserver`."""
+
+    def __init__(self, engine: BattleEngine, battles: Sequence[int] | None, recorder: Recorder) -> None:
+        self.engine, self.recorder = engine, recorder
+        numbers = range(engine.num_battles) if battles is None else battles
+        self._chosen = frozenset(check_integer("battles", number, 0) for number in numbers)
+        if self._chosen and max(self._chosen) >= engine.num_battles:
+            raise ConfigError(f"battles: expected numbers below {engine.num_battles}, got {sorted(self._chosen)}")
+        self.started: dict[int, _Start] = {}
+        engine.observers.append(self)
+        for battle in sorted(self._chosen):
+            if engine.was_reset[battle] and engine.state.battles["step_count"][battle] == 0:
+                self.started[battle] = _Start(engine, battle)
+
+    def on_reset(self, battles: Sequence[int]) -> None:
+        for battle in sorted(self._chosen.intersection(battles)):
+            earlier = self.started.get(battle)
+            if earlier is not None and earlier.actions:
+                self.recorder.finish(self._replay(earlier, None))
+            self.started[battle] = _Start(self.engine, battle)
+
+    def on_step(self, actions: NDArray[np.float32]) -> None:
+        over = self.engine.state.battles["over"]
+        for battle, start in list(self.started.items()):
+            start.actions.append(actions[battle].copy())
+            start.digests.append(state_digest(self.engine, battle))
+            if over[battle]:
+                replay = self.replay(battle)
+                del self.started[battle]
+                self.recorder.finish(replay)
+
+    def on_change(self) -> None:
+        self.started.clear()
+
+    def replay(self, battle: int) -> Replay:
+        """The battle as recorded so far."""
+        return self._replay(self.started[battle], voxels_digest(self.engine, battle))
+
+    def _replay(self, start: _Start, voxels: str | None) -> Replay:
+        shape = len(start.actions), self.engine.num_mechs, self.engine.action_dim
+        return Replay(
+            config=start.config,
+            seed=start.seed,
+            map_seed=start.map_seed,
+            map_hash=start.map_hash,
+            players=self.recorder.players,
+            actions=np.array(start.actions, np.float32).reshape(shape),
+            digests=np.frombuffer(b"".join(start.digests), np.uint8).reshape(-1, DIGEST_BYTES),
+            voxels_digest=voxels,
+            stamp=self.recorder.stamp,
+        )
+
+    def close(self) -> None:
+        self.started.clear()
+        if self in self.engine.observers:
+            self.engine.observers.remove(self)
+
+
+def engines_of(environment: Any) -> list[BattleEngine]:
+    """The engines of an environment; of a curriculum, those of all its stages. Raises TypeError if it has none."""
+    if isinstance(environment, BattleEngine):
+        return [environment]
+    inner = getattr(environment, "unwrapped", environment)
+    found = [getattr(each, "engine", None) for each in getattr(inner, "stages", [inner])]
+    engines = [engine for engine in found if isinstance(engine, BattleEngine)]
+    if not engines:
+        raise TypeError(f"environment: expected an environment of echelon_env, got {type(environment).__name__}")
+    return engines
+
+
+def check_players(players: Sequence[str]) -> tuple[str, str]:
+    """Return the names of blue's and red's player. Raises ConfigError unless they are two short texts."""
+    if isinstance(players, str) or len(players) != 2 or not all(isinstance(name, str) for name in players):
+        raise ConfigError(f"players: expected the names of blue's and red's player, got {players!r}")
+    for name in players:
+        if len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
+            raise ConfigError(f"players: expected names of at most {MAX_NAME_BYTES} bytes, got {name[:40]!r}...")
+    blue, red = players
+    return blue, red

@@ -1,0 +1,104 @@
+"""A recorded battle. It holds what the battle follows from, and simulates the battle again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.schema import ConfigError
+from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.state import SCRATCH
+
+VOXELS = ("voxels", "voxel_damage", "columns")
+"""Arrays of the state for each voxel or column of the map. They are most of the state."""
+
+DIGEST_BYTES = 32
+
+
+class ReplayError(ConfigError):
+    """A replay is damaged, of another version or not a replay, or its battle cannot be simulated here."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A battle from its start, with every action."""
+
+    config: BattleConfig
+    """The rules, with the reward weights at the start."""
+    seed: int
+    map_seed: int
+    map_hash: str
+    """Content hash of the map."""
+    players: tuple[str, str]
+    """Names of blue's and red's player."""
+    actions: NDArray[np.float32]
+    """(T, M, A): the actions of all mechs in each decision, as the engine got them."""
+    digests: NDArray[np.uint8]
+    """(T + 1, 32): `state_digest` at the start and after each decision."""
+    voxels_digest: str | None
+    """`voxels_digest` after the last decision, if the battle has ended."""
+    stamp: Mapping[str, str]
+    """`echelon_env.evaluate.stamp` of the recording process."""
+
+    @property
+    def decisions(self) -> int:
+        """Number of decisions T."""
+        return len(self.actions)
+
+    def play(self) -> Generator[BattleEngine, None, None]:
+        """Simulate the battle. Yield its engine at the start and after each decision.
+
+        The same object is yielded each time; it must only be read. Raises ReplayError if this version of the generator
+        makes another map from the seed.
+        """
+        engine = BattleEngine(self.config)
+        engine.reset([self.seed], map_seeds=[self.map_seed])
+        found = engine.terrain(0).content_hash
+        if found != self.map_hash:
+            raise ReplayError(
+                f"the map of seed {self.map_seed} has the content hash {found[:12]}, in the replay {self.map_hash[:12]}"
+            )
+        yield engine
+        for actions in self.actions:
+            engine.step(actions[None])
+            yield engine
+
+    def first_difference(self) -> int | None:
+        """Simulate the battle and compare its state with the recorded one at the start and after every decision.
+
+        Returns
+        -------
+        None if all states are equal; else the number of decisions after which the state differs first (0: at the
+        start). If only the voxels differ at the end of the battle, it is the number of the last decision.
+
+        Raises
+        ------
+        ReplayError
+            As `play`.
+        """
+        for decision, engine in enumerate(self.play()):
+            if state_digest(engine, 0) != self.digests[decision].tobytes():
+                return decision
+        return None if self.voxels_digest in (None, voxels_digest(engine, 0)) else self.decisions
+
+
+def state_digest(engine: BattleEngine, battle: int) -> bytes:
+    """SHA-256 of the battle's state: of the bytes of all arrays of `State` but `SCRATCH` and `VOXELS`, in order."""
+    digest = hashlib.sha256()
+    for name, array in engine.state._asdict().items():
+        if name not in SCRATCH and name not in VOXELS:
+            digest.update(array[battle].tobytes())
+    return digest.digest()
+
+
+def voxels_digest(engine: BattleEngine, battle: int) -> str:
+    """SHA-256 of the battle's `VOXELS`, in order, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    for name in VOXELS:
+        digest.update(getattr(engine.state, name)[battle].tobytes())
+    return digest.hexdigest()

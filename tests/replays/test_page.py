@@ -1,0 +1,228 @@
+"""Pages in a real browser: Debian's Chromium, driven by Playwright."""
+
+import base64
+import dataclasses
+import gzip
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from echelon_env import make_config
+from echelon_env.evaluate import baseline, evaluation_seed
+from echelon_env.layout.actions import Action
+from echelon_env.replays import record_battle, write_page
+from replays.battles import recorded
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.slow,  # .ci/run runs it
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"),
+]
+SECONDS = 120_000  # ms
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = ["--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader"]
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+class Page:
+    """An open page, and what its console has said."""
+
+    def __init__(self, browser, path, size=(1280, 720), hash=""):
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, bypass_csp=True)
+        self.page, self.said = context.new_page(), []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.goto(f"{path.as_uri()}{hash}")
+        self.page.wait_for_function(
+            "document.body.dataset.failed || document.body.dataset.verified !== undefined", timeout=SECONDS
+        )
+
+    def __call__(self, expression):
+        return self.page.evaluate(expression)
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    @property
+    def verified(self):
+        return self("document.body.dataset.verified")
+
+    @property
+    def decision(self):
+        return self("echelon.after.decision")
+
+
+@pytest.fixture(scope="module")
+def battle():
+    return record_battle(baseline("expert"), baseline("veteran"), make_config("skirmish"), seed=evaluation_seed(7, 0))
+
+
+@pytest.fixture
+def opened(browser, battle, tmp_path):
+    write_page(tmp_path / "battle.html", battle)
+    page = Page(browser, tmp_path / "battle.html")
+    yield page
+    assert page.said == []
+    page.page.context.close()
+
+
+@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
+def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, scenario):
+    config = make_config(scenario)
+    replay = record_battle(baseline("expert"), baseline("veteran"), config, seed=evaluation_seed(7, 1))
+    write_page(tmp_path / "battle.html", replay)
+    assert (tmp_path / "battle.html").stat().st_size < 1_000_000
+    page = Page(browser, tmp_path / "battle.html")
+    assert page.verified == "equal"
+    expected = f"{replay.decisions} of {replay.decisions} decisions equal (engine {replay.stamp['engine_hash'][:12]})"
+    assert page("document.getElementById('verified').textContent") == expected
+    assert page.said == []
+
+
+def test_a_flipped_action_is_found_at_its_decision(browser, tmp_path):
+    actions = recorded().actions.copy()
+    actions[7, 2, Action.TURN] = -np.sign(actions[7, 2, Action.TURN])
+    write_page(tmp_path / "battle.html", dataclasses.replace(recorded(), actions=actions))
+    page = Page(browser, tmp_path / "battle.html")
+    assert page.verified == "8"
+    assert "differs from the recording at decision 8" in page("document.getElementById('verified').textContent")
+
+
+def test_keys_and_time(opened):
+    opened.press("Home")
+    assert (opened.decision, opened("echelon.playing")) == (0, False)
+    opened.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
+    assert opened("echelon.time") == 2
+    opened.press("+", "+", "-")
+    assert opened("echelon.speed") == 2
+    opened.press("Shift+ArrowRight")
+    first = opened("echelon.scan.marks[0].decision")
+    assert opened.decision == first
+    opened.press("Shift+ArrowRight", "Shift+ArrowLeft")
+    assert opened.decision == first
+    opened.press("End")
+    assert opened.decision == opened("echelon.simulation.decisions")
+    assert "wins" in opened("document.getElementById('ending').textContent")
+    opened.press("Home", " ")
+    opened.page.wait_for_function("echelon.time > 1", timeout=SECONDS)
+    opened.press(" ")
+    assert opened("echelon.playing") is False
+
+
+def test_keys_of_mechs_and_cameras(opened):
+    opened.press("Home", "3")
+    assert opened("[echelon.selected, location.hash]") == [2, "#t=0&mech=2"]
+    opened.press("f")
+    assert opened("echelon.follows") is True
+    opened.press("v")
+    assert opened("[echelon.fog, document.getElementById('fog').ariaPressed]") == [True, "true"]
+    opened.press("t")
+    assert opened("[echelon.follows, echelon.camera.elevation > 1.5]") == [False, True]
+    opened.press("?")
+    assert opened("document.getElementById('keys').hidden") is False
+    opened.press("?", "Escape")
+    assert opened("[document.getElementById('keys').hidden, echelon.selected]") == [True, -1]
+
+
+def test_the_inspector_shows_the_numbers_of_the_engine(opened, battle):
+    engines = battle.play()
+    for _ in range(41):
+        engine = next(engines)
+    opened("location.hash = '#t=40&mech=1'")
+    opened.page.wait_for_function("echelon.selected === 1 && echelon.time === 40")
+    opened.press("ArrowLeft", "ArrowRight")
+    texts = {}
+    for tab in ("mech", "senses", "observation", "action", "reward"):
+        opened.page.click(f"#tab-{tab}")
+        texts[tab] = opened("document.getElementById('details').innerText")
+    armour = engine.state.mechs["armour"][0, 1]
+    assert re.search(rf"armour\s+{armour:.0f}", texts["mech"])
+    assert len(texts["senses"]) > 100 and "self (" in texts["observation"]
+    heat = engine.out.observations[0, 1, 6]
+    assert re.search(rf"heat\s+{heat:.2f}", texts["observation"], re.IGNORECASE)
+    throttle = battle.actions[40, 1, Action.THROTTLE]
+    assert re.search(rf"throttle\s+{throttle:.2f}", texts["action"])
+    total = engine.reward_components[0, 1].sum()
+    assert re.search(rf"all\s+{total:.2f}", texts["reward"])
+
+
+def test_clicks_choose_mechs_and_times(opened):
+    opened.page.click("#roster-red button >> nth=1")
+    assert opened("echelon.selected") == 6
+    box = opened.page.locator("#timeline").bounding_box()
+    opened.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 5)
+    assert abs(opened("echelon.time") - opened("echelon.simulation.decisions") / 2) <= 1
+    before = opened("[echelon.camera.azimuth, echelon.camera.distance]")
+    opened.page.mouse.move(600, 300)
+    opened.page.mouse.down()
+    opened.page.mouse.move(700, 320)
+    opened.page.mouse.up()
+    opened.page.mouse.wheel(0, -200)
+    after = opened("[echelon.camera.azimuth, echelon.camera.distance]")
+    assert after[0] < before[0] and after[1] < before[1]
+
+
+def test_a_phones_width(browser, battle, tmp_path):
+    write_page(tmp_path / "battle.html", battle)
+    page = Page(browser, tmp_path / "battle.html", size=(390, 780), hash="#t=30&mech=0")
+    assert page("document.documentElement.scrollWidth") <= 390
+    assert page("document.getElementById('inspector').getBoundingClientRect().right") <= 390
+    assert page.said == []
+
+
+def change(path, part, edit):
+    """Edit one of the base64 parts of a page."""
+    text = path.read_text()
+    pattern = rf'(<script type="application/octet-stream" id="{part}">)([^<]*)'
+    path.write_text(re.sub(pattern, lambda found: found[1] + edit(found[2]), text, count=1))
+
+
+def edited_header(**changes):
+    def edit(text):
+        line, _, body = gzip.decompress(base64.b64decode(text)).partition(b"\n")
+        data = gzip.compress(json.dumps(json.loads(line) | changes).encode() + b"\n" + body)
+        return base64.b64encode(data).decode()
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("part", "edit", "message"),
+    [
+        ("replay", lambda text: text[: len(text) // 2], "The replay is damaged or truncated."),
+        ("replay", lambda text: "%%%", "The replay is damaged or truncated."),
+        ("replay", edited_header(version=7), "The replay has version 7 of the format, this page reads 1."),
+        ("replay", edited_header(format="<b>x</b>"), "This is not a replay of Echelon."),
+        ("replay", edited_header(decisions=3), "The replay is truncated or altered."),
+        ("replay", lambda _: base64.b64encode(gzip.compress(bytes(70_000_000))).decode(), "larger than"),
+        ("world", lambda text: text[:400], "The world is damaged or truncated."),
+        ("engine", lambda _: base64.b64encode(gzip.compress(b"no module")).decode(), "The engine is damaged"),
+    ],
+)
+def test_damaged_pages_say_what_is_wrong(browser, tmp_path, part, edit, message):
+    write_page(tmp_path / "battle.html", recorded())
+    change(tmp_path / "battle.html", part, edit)
+    page = Page(browser, tmp_path / "battle.html")
+    assert message in page("document.getElementById('message').innerText")
+    assert page.said == []
+
+
+def test_hostile_names_are_shown_as_texts(browser, tmp_path):
+    names = "<img src=x onerror=alert(1)>", "</script><script>document.title='broken'</script>"
+    write_page(tmp_path / "battle.html", dataclasses.replace(recorded(), players=names))
+    page = Page(browser, tmp_path / "battle.html")
+    assert page("document.querySelectorAll('img').length") == 0
+    assert page("document.querySelector('#roster-blue h2').textContent") == names[0]
+    assert "broken" in page("document.title") and page("document.title") != "broken"
+    assert page.said == []

@@ -1,0 +1,153 @@
+import dataclasses
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from echelon_env.cli import main
+from echelon_env.config.battle import REWARD_COMPONENTS
+from echelon_env.evaluate import baseline, evaluation_seed, play_match
+from echelon_env.layout.actions import Action
+from echelon_env.replays import (
+    ReplayError,
+    export_npz,
+    read_replay,
+    record_battle,
+    transitions,
+    write_page,
+    write_replay,
+)
+from echelon_env.replays.files import MAX_BYTES, MAX_UNPACKED_BYTES, pack, unpack
+from replays.battles import recorded
+
+
+def test_a_file_has_the_whole_replay(tmp_path):
+    replay = recorded()
+    write_replay(tmp_path / "one.replay", replay)
+    found = read_replay(tmp_path / "one.replay")
+    for field in dataclasses.fields(replay):
+        np.testing.assert_array_equal(getattr(found, field.name), getattr(replay, field.name))
+    assert found.first_difference() is None
+    assert pack(found) == pack(replay)
+
+
+@pytest.mark.parametrize("decision", [0, 5, 11])
+def test_another_action_is_found_at_its_decision(decision):
+    replay = recorded()
+    actions = replay.actions.copy()
+    actions[decision, 3, Action.TURN] = -np.sign(actions[decision, 3, Action.TURN])
+    assert dataclasses.replace(replay, actions=actions).first_difference() == decision + 1
+
+
+def test_other_seeds_and_digests_are_found():
+    replay = recorded()
+    digests = replay.digests.copy()
+    digests[4, 0] ^= 1
+    assert dataclasses.replace(replay, digests=digests).first_difference() == 4
+    assert dataclasses.replace(replay, seed=replay.seed + 1).first_difference() == 0
+    assert dataclasses.replace(replay, voxels_digest="0" * 64).first_difference() == replay.decisions
+    with pytest.raises(ReplayError, match="the map of seed 4 has the content hash"):
+        dataclasses.replace(replay, map_seed=4).first_difference()
+
+
+def damaged(**changes):
+    line, _, body = gzip.decompress(pack(recorded())).partition(b"\n")
+    header = json.loads(line) | changes
+    return gzip.compress(json.dumps(header).encode() + b"\n" + body)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not a replay"),
+        (b"PK\x03\x04 a zip", "not a replay"),
+        (pack(recorded())[:-40], r"not a replay \(truncated\)"),
+        (pack(recorded()) + b"x", "1 bytes after the end"),
+        (gzip.compress(b"no header"), "no header"),
+        (gzip.compress(b"{}\n"), "not a replay of echelon-env"),
+        (gzip.compress(b"[" * 100_000 + b"\n"), "header"),
+        (gzip.compress(b"9" * 5000 + b"\n"), "header"),
+        (gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
+        (bytes(MAX_BYTES + 1), "expected at most 5,000,000 bytes"),
+        (damaged(format="other"), "not a replay of echelon-env"),
+        (damaged(version=2), "version 2 of the format, this release reads 1"),
+        (damaged(version=10**999), r"version [0-9.]{20,50} of the format"),
+        (damaged(seed=-1), "seed: expected an integer from 0"),
+        (damaged(seed=True), "seed: unexpected value True"),
+        (damaged(map_hash=3), "map_hash: unexpected value 3"),
+        (damaged(players=["one"]), "players: expected the names"),
+        (damaged(players=["one", "x" * 2000]), "at most 1024 bytes"),
+        (damaged(decisions=13), "decisions: expected 0 to 12, got 13"),
+        (damaged(decisions=11), "truncated, or of another layout"),
+        (damaged(config={"blu": []}), "did you mean 'blue'"),
+        (damaged(stamp={"engine_hash": "x" * 300}), "stamp: expected short texts"),
+        (b'<script type="application/octet-stream" id="replay">AAA</script>', "page: .*padding"),
+    ],
+)  # fmt: skip
+def test_other_files_are_refused(tmp_path, data, message):
+    (tmp_path / "page").write_bytes(data)
+    with pytest.raises(ReplayError, match=message):
+        read_replay(tmp_path / "page")
+
+
+def test_a_flipped_bit_is_refused_or_found():
+    data = pack(recorded())
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        other = bytearray(data)
+        other[rng.integers(10, len(other))] ^= 1 << rng.integers(8)
+        with pytest.raises(ReplayError):
+            unpack(bytes(other))  # gzip has a checksum
+
+
+def test_transitions_are_what_the_environment_gave(tmp_path):
+    replay = recorded()
+    arrays = transitions(replay)
+    steps, mechs = replay.decisions, replay.config.num_mechs
+    assert arrays["observations"].shape == (steps + 1, mechs, 1034)
+    assert arrays["components"].shape == (steps, mechs, len(REWARD_COMPONENTS))
+    np.testing.assert_allclose(arrays["components"].sum(axis=-1), arrays["rewards"], atol=1e-4)
+    assert arrays["truncated"][-1].all() and not arrays["truncated"][:-1].any()
+    export_npz(replay, tmp_path / "battle.npz")
+    with np.load(tmp_path / "battle.npz", allow_pickle=False) as found:
+        assert json.loads(str(found["metadata"]))["players"] == ["left", "right"]
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_battle_of_a_match_is_recorded(side):
+    first, second, config = baseline("novice"), baseline("trivial"), recorded("duel-open", 12).config
+    seed = evaluation_seed(7, 0)
+    battle = play_match(first, second, config, [seed], scenario="x").battles[side]
+    replay = record_battle(first, second, config, seed=seed, side=side)
+    assert replay.players == (("novice", "trivial"), ("trivial", "novice"))[side]
+    assert (replay.seed, replay.map_hash) == (seed, battle.map_hash)
+    assert replay.decisions * config.decision_seconds == battle.seconds
+
+
+def test_the_command_checks_and_converts(tmp_path, capsys):
+    write_replay(tmp_path / "one.replay", recorded())
+    file, pages = str(tmp_path / "one.replay"), str(tmp_path / "pages")
+    assert main(["replay", file, "--html", pages, "--npz", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "left (blue) v right (red), 5 v 5: nobody wins, time limit" in said and "12 of 12 decisions equal" in said
+    assert main(["replay", str(tmp_path / "pages" / "one.html"), "--replay", str(tmp_path)]) == 0
+    assert (tmp_path / "one-2.replay").read_bytes() == (tmp_path / "one.replay").read_bytes()
+    actions = recorded().actions.copy()
+    actions[3] = 0.0
+    write_replay(tmp_path / "other.replay", dataclasses.replace(recorded(), actions=actions))
+    assert main(["replay", str(tmp_path / "other.replay")]) == 1
+    assert "differs from the recording after decision 4 of 12" in capsys.readouterr().out
+    assert main(["replay", str(tmp_path / "one.npz")]) == 2
+    assert "not a replay" in capsys.readouterr().err
+
+
+def test_names_in_a_page_are_texts(tmp_path):
+    names = "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>"
+    hostile = dataclasses.replace(recorded(), players=names)
+    write_page(tmp_path / "page.html", hostile)
+    text = (tmp_path / "page.html").read_text()
+    assert "<img" not in text and "alert(1)</script>" not in text
+    assert read_replay(tmp_path / "page.html").players == hostile.players

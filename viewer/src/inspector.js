@@ -1,0 +1,220 @@
+// What one mech is, sees, does and gets: the panel on the right.
+
+import { bar, element, number, table } from "./dom.js";
+import { mechName } from "./moments.js";
+
+export const TABS = ["mech", "senses", "observation", "action", "reward"];
+
+/** @typedef {import("./simulation.js").Simulation} Simulation */
+
+export class Inspector {
+  /** @param {Simulation} simulation @param {() => import("./scan.js").Scan | null} scan */
+  constructor(simulation, scan) {
+    this.simulation = simulation;
+    this.scan = scan;
+    this.world = simulation.world;
+    this.tab = "mech";
+    /** Streams of the observation that are unfolded. */
+    this.open = new Set(["self"]);
+  }
+
+  /** @param {import("./moments.js").Moment} moment @param {number} selected @returns {Node[]} */
+  show(moment, selected) {
+    const mech = moment.mechs[selected];
+    switch (this.tab) {
+      case "senses":
+        return this.senses(moment, mech);
+      case "observation":
+        return this.observation(mech);
+      case "action":
+        return this.action(moment, mech);
+      case "reward":
+        return this.reward(moment, mech);
+      default:
+        return this.mech(mech);
+    }
+  }
+
+  /** @param {import("./moments.js").Mech} mech */
+  mech(mech) {
+    const kind = this.world.battle.classes[mech.kind];
+    const of = (/** @type {string} */ name) => this.simulation.field("statistics", name)(mech.index);
+    const cooldown = this.simulation.field("mechs", "cooldown");
+    const charges = this.simulation.field("mechs", "charges");
+    const { seconds, ticks } = this.world.battle;
+    const states = [
+      [!mech.alive, "destroyed"], [mech.fallen, "fallen"], [mech.shutdown, "shut down"], [mech.jets, "jump jets"],
+      [mech.radiates === 1, "ECM"], [mech.radiates === 2, "ECCM"], [mech.transmits, "transmits"],
+    ].filter(([is]) => is).map(([, text]) => String(text));
+    const weapons = kind.weapons.flatMap((/** @type {string | null} */ weapon, /** @type {number} */ mount) => {
+      if (!weapon) return [];
+      const wait = (cooldown(mech.index, mount) / ticks) * seconds;
+      const left = charges(mech.index, mount);
+      return [[this.world.names.mounts[mount], weapon, wait > 0 ? `${number(wait)} s` : "ready", left > 0 ? `${left} left` : ""]];
+    });
+    return [
+      element("p", {}, `${kind.name}${states.length ? `: ${states.join(", ")}` : ""}`),
+      table([
+        ["armour", bar(mech.armour / kind.armour, "armour"), number(Math.max(0, mech.armour))],
+        ["legs", bar(mech.legs / kind.legs, "legs"), number(Math.max(0, mech.legs))],
+        ["heat", bar(mech.heat / kind.heat, "heat"), number(mech.heat)],
+      ]),
+      table(weapons, ["mount", "weapon", "ready in", "charges"]),
+      table([
+        ["damage dealt", number(of("damage")), "taken", number(of("damage_taken"))],
+        ["kills", number(of("kills")), "assists", number(of("assists"))],
+        ["friendly damage", number(of("friendly_damage")), "paints", number(of("paints"))],
+        ["falls", number(of("falls")), "shutdowns", number(of("shutdowns"))],
+      ]),
+    ];
+  }
+
+  /** @param {import("./moments.js").Moment} moment @param {import("./moments.js").Mech} mech */
+  senses(moment, mech) {
+    const { battle } = this.world;
+    const list = (/** @type {string} */ name) => {
+      const read = this.simulation.field("mechs", name);
+      const count = this.world.arrays.mechs.fields[name][2];
+      return Array.from({ length: count }, (_, row) => read(mech.index, row)).filter((other) => other >= 0);
+    };
+    const visible = this.simulation.field("visible");
+    const sounds = this.simulation.field("mechs", "sounds");
+    const quality = this.simulation.field("mechs", "quality")(mech.index);
+    const jam = this.simulation.field("mechs", "jam")(mech.index);
+    const name = (/** @type {number} */ other) => mechName(moment.mechs[other], battle);
+    const away = (/** @type {number} */ other) => {
+      const it = moment.mechs[other];
+      return `${number(Math.hypot(it.x - mech.x, it.y - mech.y))} m`;
+    };
+    const how = ["not", "sensors", "line of sight"];
+    const paint = this.simulation.field("paint", "ticks");
+    const painted = moment.mechs.filter((other) => paint(mech.pack * this.simulation.mechs + other.index) > 0);
+    return [
+      element("p", {}, `sensor quality ${number(quality)}, jammed ${number(jam)}`),
+      element("h3", {}, "Contacts, in the order of the observation"),
+      table(list("contacts").map((other, row) => [String(row), name(other), how[visible(mech.index * this.simulation.mechs + other)], away(other)])),
+      element("h3", {}, "Intel of the pack"),
+      table(list("intel").map((other) => [name(other), away(other)])),
+      element("h3", {}, "Painted by the pack"),
+      element("p", {}, painted.map((other) => mechName(other, battle)).join(", ") || "none"),
+      element("h3", {}, "Noise of enemies"),
+      table(["ahead", "left", "behind", "right"].map((side, row) => [side, bar(sounds(mech.index, row), "legs")])),
+      element("h3", {}, "Messages of pack-mates in this decision"),
+      ...this.messages(moment, mech),
+    ];
+  }
+
+  /** @param {import("./moments.js").Moment} moment @param {import("./moments.js").Mech} mech */
+  messages(moment, mech) {
+    const message = this.simulation.field("mechs", "message");
+    const count = this.world.arrays.mechs.fields.message[2];
+    const mates = moment.mechs.filter((other) => other.pack === mech.pack && other.index !== mech.index && other.transmits && other.alive);
+    if (mates.length === 0) return [element("p", {}, "none")];
+    return mates.map((mate) => {
+      const numbers = Array.from({ length: count }, (_, item) => number(message(mate.index, item)));
+      return element("p", { className: "numbers" }, `${mechName(mate, this.world.battle)}: ${numbers.join(" ")}`);
+    });
+  }
+
+  /** @param {import("./moments.js").Mech} mech */
+  observation(mech) {
+    const read = this.simulation.field("observations");
+    const { shape } = this.world.arrays.observations;
+    const at = mech.index * shape[1];
+    return this.world.names.observation.map((/** @type {any} */ stream) => {
+      const { name, start, rows, width, features } = stream;
+      const values = Array.from({ length: rows * width }, (_, i) => read(at + start + i));
+      const filled = values.filter((value) => value !== 0).length;
+      const folded = element("details", { open: this.open.has(name) });
+      folded.append(element("summary", {}, `${name} (${filled} of ${values.length} not 0)`));
+      folded.addEventListener("toggle", () => {
+        const { open } = /** @type {HTMLDetailsElement} */ (folded);
+        if (open) this.open.add(name);
+        else this.open.delete(name);
+        if (open && folded.childElementCount === 1) folded.append(this.stream(values, rows, width, features));
+      });
+      if (this.open.has(name)) folded.append(this.stream(values, rows, width, features));
+      return folded;
+    });
+  }
+
+  /** @param {number[]} values @param {number} rows @param {number} width @param {[string, string][]} features */
+  stream(values, rows, width, features) {
+    const shown = [];
+    for (let row = 0; row < rows; row += 1) {
+      const part = values.slice(row * width, (row + 1) * width);
+      if (rows > 1 && part.every((value) => value === 0)) continue;
+      if (rows > 60) {
+        shown.push([`row ${row}`, part.map(number).join(" "), ""]);
+        continue;
+      }
+      part.forEach((value, i) => shown.push([rows > 1 ? `${row} ${features[i][0]}` : features[i][0], number(value), features[i][1]]));
+    }
+    return table(shown.length ? shown : [["empty", "", ""]]);
+  }
+
+  /** @param {import("./moments.js").Moment} moment @param {import("./moments.js").Mech} mech */
+  action(moment, mech) {
+    const next = moment.decision;
+    if (next >= this.simulation.decisions) return [element("p", {}, "The battle is over.")];
+    const { actions } = this.simulation.replay;
+    const count = this.world.names.actions.length;
+    const from = next * this.simulation.rowBytes + 4 * mech.index * count;
+    const view = new DataView(actions.buffer, actions.byteOffset + from, 4 * count);
+    const values = Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
+    const refused = this.refusals(mech, values);
+    const rows = this.world.names.actions.map((/** @type {[string, string]} */ [name, meaning], /** @type {number} */ i) => {
+      const why = refused.get(name);
+      const cell = element("span", { title: meaning, className: why ? "refused" : values[i] > 0 ? "on" : "" }, name);
+      return [cell, number(values[i]), why ? `refused: ${why}` : ""];
+    });
+    return [element("p", {}, `what it does in decision ${next + 1}`), table(rows)];
+  }
+
+  /** Why entries of an action have no effect. @param {import("./moments.js").Mech} mech @param {number[]} values */
+  refusals(mech, values) {
+    this.simulation.call("possibilities");
+    const can = (/** @type {string} */ name, item = 0) => {
+      const { shape } = this.world.arrays[`can_${name}`];
+      return this.simulation.field(`can_${name}`)(mech.index * (shape[1] ?? 1) + item) !== 0;
+    };
+    /** @type {Map<string, string>} */
+    const found = new Map();
+    const names = this.world.names.actions.map((/** @type {[string, string]} */ [name]) => name);
+    names.forEach((/** @type {string} */ name, /** @type {number} */ i) => {
+      const wanted = i < 4 ? values[i] !== 0 : values[i] > 0;
+      const mount = this.world.names.mounts.indexOf(name);
+      if (!wanted) return;
+      if (!can("present")) found.set(name, "destroyed");
+      else if (!can("awake")) found.set(name, "shut down");
+      else if (mount >= 0 && !can("mounted", mount)) found.set(name, "no weapon");
+      else if (mount >= 0 && !can("loaded", mount)) found.set(name, "no charges left");
+      else if (mount >= 0 && !can("ready", mount)) found.set(name, "cooling down");
+      else if ((name === "ecm" || name === "eccm") && !can("electronics")) found.set(name, "no electronics");
+      else if (name === "jet" && values[i] > 0 && !can("jets")) found.set(name, "no jump jets");
+      else if (name.startsWith("target_") && !can("contacts", Number(name.slice(7)))) found.set(name, "empty row");
+      else if ((i < 4 || mount >= 0) && !can("able")) found.set(name, "fallen");
+    });
+    return found;
+  }
+
+  /** @param {import("./moments.js").Moment} moment @param {import("./moments.js").Mech} mech */
+  reward(moment, mech) {
+    const scan = this.scan();
+    const names = this.world.names.rewards;
+    const width = names.length;
+    const now = names.map(() => 0);
+    const sum = names.map(() => 0);
+    const last = Math.min(moment.decision, (scan?.rewards.length ?? 1) - 1);
+    for (let decision = 1; decision <= last; decision += 1) {
+      const row = scan?.rewards[decision].subarray(mech.index * width, (mech.index + 1) * width) ?? [];
+      row.forEach((value, i) => {
+        sum[i] += value;
+        if (decision === moment.decision) now[i] = value;
+      });
+    }
+    const total = (/** @type {number[]} */ values) => number(values.reduce((all, each) => all + each, 0));
+    const rows = names.map((/** @type {string} */ name, /** @type {number} */ i) => [name, number(now[i]), number(sum[i])]);
+    return [table([...rows, ["all", total(now), total(sum)]], ["component", "this decision", "so far"])];
+  }
+}

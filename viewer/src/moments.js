@@ -1,0 +1,108 @@
+// What is drawn and listed of the state after a decision.
+
+/**
+ * @typedef {object} Mech
+ * @property {number} index
+ * @property {number} team
+ * @property {number} kind index of the class
+ * @property {number} x
+ * @property {number} y
+ * @property {number} z
+ * @property {number} yaw
+ * @property {number} armour
+ * @property {number} legs
+ * @property {number} heat
+ * @property {number} stability
+ * @property {boolean} alive
+ * @property {boolean} fallen
+ * @property {boolean} shutdown
+ * @property {boolean} jets
+ * @property {number} radiates 0 nothing, 1 ECM, 2 ECCM
+ * @property {number} target
+ * @property {boolean} transmits
+ * @property {number} pack
+ *
+ * @typedef {object} Event
+ * @property {string} kind
+ * @property {number} actor
+ * @property {number} target
+ * @property {number} weapon
+ * @property {number} x
+ * @property {number} y
+ * @property {number} z
+ * @property {number} amount
+ * @property {number} when share of the decision, 0 to 1
+ *
+ * @typedef {object} Team
+ * @property {number} score
+ * @property {number} share
+ * @property {number} alive
+ *
+ * @typedef {object} Moment
+ * @property {number} decision
+ * @property {Mech[]} mechs
+ * @property {{owner: number, weapon: number, x: number, y: number, z: number, vx: number, vy: number, vz: number}[]} projectiles
+ * @property {{x: number, y: number, z: number, radius: number}[]} clouds
+ * @property {Event[]} events
+ * @property {Team[]} teams
+ * @property {{x: number, y: number, radius: number}} zone
+ * @property {boolean} over
+ * @property {number} winner
+ * @property {string} reason
+ */
+
+/** @param {import("./simulation.js").Simulation} simulation */
+export function momentReader(simulation) {
+  const { world } = simulation;
+  /** @param {string} array @param {string} name */
+  const field = (array, name) => simulation.field(array, name);
+  /** @param {string} array @param {string[]} names @returns {Record<string, import("./simulation.js").Field>} */
+  const fields = (array, names) => Object.fromEntries(names.map((name) => [name, field(array, name)]));
+  const numbers = ["x", "y", "z", "yaw", "armour", "legs", "heat", "stability", "radiates", "target", "team", "pack"];
+  const mech = fields("mechs", [...numbers, "mech_class", "alive", "fallen", "shutdown", "jet", "transmits"]);
+  const shot = fields("projectiles", ["owner", "weapon", "x", "y", "z", "vx", "vy", "vz"]);
+  const cloud = fields("clouds", ["x", "y", "z", "radius"]);
+  const event = fields("events", ["kind", "actor", "target", "weapon", "x", "y", "z", "amount", "tick"]);
+  const team = fields("teams", ["score", "share", "mechs_alive"]);
+  const counts = ["num_projectiles", "num_clouds", "num_events", "tick", "over", "winner", "reason"];
+  const battle = fields("battles", [...counts, "zone_x", "zone_y", "zone_radius"]);
+  /** @param {number} count @param {(row: number) => any} make */
+  const rows = (count, make) => Array.from({ length: count }, (_, row) => make(row));
+  /** @param {Record<string, import("./simulation.js").Field>} of @param {number} row */
+  const record = (of, row) => Object.fromEntries(Object.entries(of).map(([name, read]) => [name, read(row)]));
+
+  /** @returns {Moment} */
+  return () => {
+    const tick = battle.tick(0);
+    return {
+      decision: simulation.decision,
+      mechs: rows(simulation.mechs, (row) => ({
+        ...Object.fromEntries(numbers.map((name) => [name, mech[name](row)])),
+        index: row,
+        kind: mech.mech_class(row),
+        alive: mech.alive(row) !== 0,
+        fallen: mech.fallen(row) > 0,
+        shutdown: mech.shutdown(row) !== 0,
+        jets: mech.jet(row) > 0,
+        transmits: mech.transmits(row) !== 0,
+      })),
+      projectiles: rows(battle.num_projectiles(0), (row) => record(shot, row)),
+      clouds: rows(battle.num_clouds(0), (row) => record(cloud, row)),
+      events: rows(battle.num_events(0), (row) => ({
+        ...record(event, row),
+        kind: world.names.events[event.kind(row)],
+        when: Math.min(1, Math.max(0, 1 - (tick - event.tick(row)) / world.battle.ticks)),
+      })),
+      teams: rows(2, (row) => ({ score: team.score(row), share: team.share(row), alive: team.mechs_alive(row) })),
+      zone: { x: battle.zone_x(0), y: battle.zone_y(0), radius: battle.zone_radius(0) },
+      over: battle.over(0) !== 0,
+      winner: battle.winner(0),
+      reason: world.names.reasons[battle.reason(0)],
+    };
+  };
+}
+
+/** The name of a mech, as in the PettingZoo environments. @param {Mech} mech @param {any} battle */
+export function mechName(mech, battle) {
+  return mech.team === 0 ? `blue_${mech.index}` : `red_${mech.index - battle.blue}`;
+}

@@ -1,0 +1,67 @@
+// One pass through the whole battle: is it the one that was recorded, and what happens when?
+
+import { momentReader } from "./moments.js";
+
+const BUDGET_MS = 12;
+/** Kinds of events that the timeline shows. */
+export const MARKED = ["death", "fall", "shutdown", "legged"];
+
+/**
+ * @typedef {object} Mark
+ * @property {number} decision
+ * @property {string} kind
+ * @property {number} team
+ * @property {number} mech
+ * @property {number} by the mech that did it, or -1
+ *
+ * @typedef {object} Scan
+ * @property {number[][]} scores of blue and red, by decision
+ * @property {number[][]} alive
+ * @property {Mark[]} marks
+ * @property {Float32Array[]} rewards by decision: (mechs, components)
+ * @property {number} checked decisions whose state has been compared
+ * @property {number | null} different the first decision after which the state differs
+ * @property {boolean} done
+ */
+
+/**
+ * @param {import("./simulation.js").Simulation} simulation of its own
+ * @param {(scan: Scan) => void} report is called from time to time, and at the end
+ */
+export async function scanBattle(simulation, report) {
+  const { replay } = simulation;
+  const read = momentReader(simulation);
+  /** @type {Scan} */
+  const scan = { scores: [], alive: [], marks: [], rewards: [], checked: 0, different: null, done: false };
+  let paused = performance.now();
+  for (let decision = 0; decision <= simulation.decisions; decision += 1) {
+    if (decision > 0) simulation.step();
+    const moment = read();
+    scan.scores.push(moment.teams.map((team) => team.score));
+    scan.alive.push(moment.teams.map((team) => team.alive));
+    const bytes = simulation.bytesOf("components");
+    scan.rewards.push(new Float32Array(bytes.slice().buffer));
+    for (const event of moment.events) {
+      if (!MARKED.includes(event.kind)) continue;
+      const hits = moment.events.filter((other) => other.target === event.actor && ["hit", "splash"].includes(other.kind));
+      const by = hits.length ? hits[hits.length - 1].actor : -1;
+      scan.marks.push({ decision, kind: event.kind, team: moment.mechs[event.actor].team, mech: event.actor, by });
+    }
+    if (scan.different === null) {
+      if (simulation.digest() === replay.digests[decision]) scan.checked = decision;
+      else scan.different = decision;
+    }
+    if (performance.now() - paused > BUDGET_MS) {
+      report(scan);
+      await new Promise((resume) => setTimeout(resume));
+      paused = performance.now();
+    }
+  }
+  const { voxels_digest: voxels } = replay.header;
+  if (scan.different === null && voxels !== null && simulation.voxelsDigest() !== voxels) {
+    scan.different = simulation.decisions;
+  }
+  scan.done = true;
+  report(scan);
+  return scan;
+}

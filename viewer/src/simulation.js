@@ -1,0 +1,127 @@
+// The battle, simulated by the engine itself in WebAssembly.
+
+import { PageError } from "./data.js";
+import { sha256 } from "./sha256.js";
+
+const PAGE_BYTES = 65536;
+const SPARE_PAGES = 16;
+const SNAPSHOT_EVERY = 20;
+
+/**
+ * A reader of one field of an array's records.
+ * @typedef {(row: number, item?: number) => number} Field
+ */
+
+export class Simulation {
+  /**
+   * @param {WebAssembly.Module} module
+   * @param {any} world its description
+   * @param {Uint8Array} start the memory at the battle's start
+   * @param {import("./data.js").Replay} replay
+   */
+  constructor(module, world, start, replay) {
+    const { base, bytes } = world.memory;
+    if (bytes !== start.length) throw new PageError("The battle's memory is truncated or altered.");
+    const memory = new WebAssembly.Memory({ initial: Math.ceil((base + bytes) / PAGE_BYTES) + SPARE_PAGES });
+    /** @type {any} */
+    this.exports = new WebAssembly.Instance(module, { env: { memory } }).exports;
+    if (this.exports.__heap_base.value > base) throw new PageError("The engine and the battle's memory do not fit.");
+    this.world = world;
+    this.replay = replay;
+    this.bytes = new Uint8Array(memory.buffer);
+    this.view = new DataView(memory.buffer);
+    /** The decision that the state is after. */
+    this.decision = 0;
+    this.memory = this.bytes.subarray(base, base + bytes);
+    this.memory.set(start);
+    /** @type {Map<number, Uint8Array>} */
+    this.snapshots = new Map([[0, start]]);
+    const { at, shape } = world.arrays.actions;
+    this.actionsAt = at;
+    this.rowBytes = shape[0] * shape[1] * 4;
+    this.mechs = shape[0];
+  }
+
+  get decisions() {
+    return this.replay.digests.length - 1;
+  }
+
+  /** Take the next decision of the replay. */
+  step() {
+    const from = this.decision * this.rowBytes;
+    this.bytes.set(this.replay.actions.subarray(from, from + this.rowBytes), this.actionsAt);
+    this.call("step");
+    this.decision += 1;
+    if (this.decision % SNAPSHOT_EVERY === 0 && !this.snapshots.has(this.decision)) {
+      this.snapshots.set(this.decision, this.memory.slice());
+    }
+  }
+
+  /**
+   * Go to the state after a decision.
+   * @param {number} decision
+   */
+  seek(decision) {
+    if (decision < this.decision || decision > this.decision + SNAPSHOT_EVERY) {
+      let nearest = 0;
+      for (const kept of this.snapshots.keys()) if (kept <= decision && kept > nearest) nearest = kept;
+      if (nearest > this.decision || decision < this.decision) {
+        this.memory.set(/** @type {Uint8Array} */ (this.snapshots.get(nearest)));
+        this.decision = nearest;
+      }
+    }
+    while (this.decision < decision) this.step();
+  }
+
+  /** @param {string} name of a call that the world describes */
+  call(name) {
+    const [entry, words] = this.world.calls[name];
+    const status = this.exports[`echelon_${entry}`](words);
+    if (status !== 0) throw new PageError(`The engine stopped with status ${status}.`);
+  }
+
+  /** @param {string} name */
+  bytesOf(name) {
+    const { at, shape, bytes } = this.world.arrays[name];
+    const count = shape.reduce((/** @type {number} */ all, /** @type {number} */ side) => all * side, 1);
+    return this.bytes.subarray(at, at + count * bytes);
+  }
+
+  digest() {
+    return sha256(this.world.digested.map((/** @type {string} */ name) => this.bytesOf(name)));
+  }
+
+  voxelsDigest() {
+    return sha256(this.world.voxels.map((/** @type {string} */ name) => this.bytesOf(name)));
+  }
+
+  /**
+   * A reader of a field of records, or of an array of numbers without a field.
+   * @param {string} name of the array
+   * @param {string} [field]
+   * @returns {Field}
+   */
+  field(name, field) {
+    const array = this.world.arrays[name];
+    const [offset, type] = field === undefined ? [0, array.type] : array.fields[field];
+    const { view } = this;
+    const size = Number(type.slice(2));
+    const read = READERS[type.slice(1)];
+    if (read === undefined) throw new PageError(`The type ${type} is unknown.`);
+    return (row, item = 0) => read(view, array.at + row * array.bytes + offset + item * size);
+  }
+}
+
+/** @type {Record<string, (view: DataView, at: number) => number>} */
+const READERS = {
+  f8: (view, at) => view.getFloat64(at, true),
+  f4: (view, at) => view.getFloat32(at, true),
+  i4: (view, at) => view.getInt32(at, true),
+  u4: (view, at) => view.getUint32(at, true),
+  i2: (view, at) => view.getInt16(at, true),
+  u2: (view, at) => view.getUint16(at, true),
+  i1: (view, at) => view.getInt8(at),
+  u1: (view, at) => view.getUint8(at),
+  b1: (view, at) => view.getUint8(at),
+  u8: (view, at) => Number(view.getBigUint64(at, true)),
+};
