@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wheels wasm demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
+.PHONY: library wheel wheels wasm viewer demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -45,6 +45,10 @@ wheels: $(VENV)/.installed-dev
 # The same machine code for browsers: dist/echelon.wasm and dist/echelon.json.
 wasm: $(VENV)/.installed-dev
 	$(BIN)/python -m native.wasm dist
+
+# The viewer of replays, bundled into one file that is in git; it needs Node.
+viewer:
+	cd viewer && npm ci --silent --no-audit --no-fund && npm run --silent check && npm test --silent && npm run --silent build
 
 bench: $(VENV)/.installed-train
 	$(BIN)/echelon bench

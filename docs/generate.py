@@ -299,6 +299,7 @@ PUBLIC_MODULES = (
     "echelon_env.evaluate.pictures",
     "echelon_env.evaluate.report",
     "echelon_env.evaluate.statistics",
+    "echelon_env.replays",
     "echelon_env.testing",
     "echelon_env.render",
     "echelon_env.terrain",

@@ -17,6 +17,7 @@ from echelon_env.evaluate import Battle, Match, Player, baseline, evaluation_see
 from echelon_env.evaluate.report import INTERVALS_FILE, MATRIX_FILE, REPORT_FILE
 from echelon_env.evaluate.tables import format_share, shorten
 from echelon_env.layout.actions import ACTION_DIM
+from echelon_env.replays import read_replay
 
 TINY = """
 description = "A duel that is over after a few decisions."
@@ -61,6 +62,8 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
         (["evaluate", "random", "--opponent", "trivial", "idle", "trivial"], "--opponent: trivial is named twice"),
         (["evaluate", "random", "novice", "--film", "films"], "--film: takes one player"),
         (["evaluate", "random", "--film", "films", "--out", "films/report"], "--film: expected another folder"),
+        (["evaluate", "random", "novice", "--replays", "2", "x"], "--replays: takes one player"),
+        (["evaluate", "random", "--replays", "0", "x"], "--replays: N: expected an integer of at least 1, got '0'"),
         (["evaluate", "random", "--deterministic"], "'--deterministic': it is now --actions deterministic"),
         (["evaluate", "random", "--scenario", "duel", "duel"], "expected different names"),
         (["evaluate", "random", "--seed", str(2**63)], "expected an integer below 2**63"),
@@ -230,6 +233,19 @@ def test_a_film_is_a_picture_that_moves(tiny, tmp_path, capsys):
         with Image.open(path) as picture:
             assert picture.n_frames > 1
     assert len(list(folder.iterdir())) == sum(str(folder) in line for line in lines)
+
+
+def test_replays_of_a_lost_a_won_and_close_battles(tiny, tmp_path, capsys):
+    arguments = ["evaluate", "trivial", "--opponent", "idle", "--scenario", tiny, "--battles", "6"]
+    report = printed_json([*arguments, "--replays", "4", str(tmp_path / "replays")], capsys)
+    outcomes = report["matches"][0]["battles"]["outcome"]
+    found = sorted(path.stem for path in (tmp_path / "replays").glob("*.replay"))
+    ends = [f"{kind}-idle" for kind, value in (("lost", -1), ("won", 1)) if value in outcomes]
+    assert found == sorted([*(f"close-{number}-idle" for number in range(1, 5 - len(ends))), *ends])
+    for name in found:
+        replay = read_replay(tmp_path / "replays" / f"{name}.html")
+        assert {*replay.players} == {"trivial", "idle"} and replay.first_difference() is None
+    assert "No battle" in printed([*arguments, "--replays", "1", str(tmp_path / "one")], capsys) or "lost-idle" in found
 
 
 def test_the_defaults_are_a_duel_with_a_novice(capsys):

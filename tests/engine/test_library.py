@@ -35,7 +35,7 @@ def edit_manifest(package, **changes):
 
 
 def library_file(package):
-    [path] = (package / _library.FOLDER).glob("echelon.*")
+    [path] = {*(package / _library.FOLDER).glob("echelon.*")} - {package / _library.FOLDER / _library.MODULE}
     return path
 
 
@@ -62,6 +62,14 @@ def test_a_missing_library_is_refused(package):
     library_file(package).unlink()
     with pytest.raises(_library.LibraryError, match="is damaged"):
         _library.load(package)
+
+
+def test_a_damaged_module_for_browsers_is_refused(package):
+    assert _library.read_module(package)[:4] == b"\0asm"
+    with (package / _library.FOLDER / _library.MODULE).open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(_library.LibraryError, match="is damaged"):
+        _library.read_module(package)
 
 
 def test_an_edited_kernel_is_named(package):

@@ -14,6 +14,7 @@ from echelon_env.replays import (
     export_npz,
     read_replay,
     record_battle,
+    show,
     transitions,
     write_page,
     write_replay,
@@ -151,3 +152,8 @@ def test_names_in_a_page_are_texts(tmp_path):
     text = (tmp_path / "page.html").read_text()
     assert "<img" not in text and "alert(1)</script>" not in text
     assert read_replay(tmp_path / "page.html").players == hostile.players
+
+
+def test_a_notebook_shows_the_page():
+    text = show(recorded())._repr_html_()
+    assert text.startswith("<iframe srcdoc=") and text.count("<") == 2  # the page is escaped

@@ -7,7 +7,7 @@ decision. `Recorder` records any environment, `write_page` makes a page that sho
 from echelon_env.replays.export import export_npz, transitions
 from echelon_env.replays.files import read_replay, write_replay
 from echelon_env.replays.matches import record_battle
-from echelon_env.replays.page import write_page
+from echelon_env.replays.page import show, write_page
 from echelon_env.replays.recorder import Recorder
 from echelon_env.replays.replay import Replay, ReplayError
 
@@ -18,6 +18,7 @@ __all__ = [
     "export_npz",
     "read_replay",
     "record_battle",
+    "show",
     "transitions",
     "write_page",
     "write_replay",

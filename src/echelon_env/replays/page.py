@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from echelon_env.config.battle import REWARD_COMPONENTS, BattleConfig
 from echelon_env.config.catalog import MATERIALS, MOUNTS
+from echelon_env.config.schema import check_integer
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.kernels import browser_module
 from echelon_env.engine.possibilities import allocate_possibilities
@@ -64,6 +65,21 @@ def make_page(replay: Replay) -> str:
     for name, text in parts.items():
         page = page.replace(f"%{name}%", text, 1)
     return page
+
+
+class Frame:
+    """A replay's page as a notebook shows it, see `show`."""
+
+    def __init__(self, page: str, height: int) -> None:
+        self._page, self._height = page, height
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self._page)}" width="100%" height="{self._height}"></iframe>'
+
+
+def show(replay: Replay, height: int = 640) -> Frame:
+    """A replay's page, `height` pixels high, as the last expression of a notebook's cell. Raises as `make_page`."""
+    return Frame(make_page(replay), check_integer("height", height))
 
 
 def world(replay: Replay) -> bytes:

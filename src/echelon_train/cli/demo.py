@@ -75,6 +75,7 @@ def format_demo(result: DemoResult, out: Path) -> str:
             "",
             f"Learning curve   {result.curve}",
             f"Battle, filmed   {result.film} (the policy is {colour})",
+            *([f"In a browser     {result.page}"] if result.page else []),
             f"Checkpoint       {result.training.checkpoint}",
             "",
             "Next:",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from echelon_env.engine.kernels import BackendError
 from echelon_env.evaluate import Battle, Player, named_player
 from echelon_env.evaluate.film import film_battle
+from echelon_env.replays import record_battle, write_page
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
@@ -33,6 +36,7 @@ class DemoResult:
     training: TrainResult
     curve: Path  # PNG
     film: Path  # GIF
+    page: Path | None  # HTML; None where there is no WebAssembly module
     filmed: Battle  # of the second evaluation
 
 
@@ -92,4 +96,8 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     console.print(f"Filming battle {filmed.number} ...")
     opponent = named_player(name, EVALUATION_SEED)
     film_battle(film, trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
-    return DemoResult(before, after, training, curve, film, filmed)
+    replay = record_battle(trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
+    page = out / "battle.html"
+    with contextlib.suppress(BackendError):
+        write_page(page, replay)
+    return DemoResult(before, after, training, curve, film, page if page.exists() else None, filmed)

@@ -7,6 +7,7 @@ from echelon_env import ConfigError
 from echelon_env.cli import main
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
 from echelon_env.evaluate.film import END_FRAMES, FPS, film_battle
+from echelon_env.replays import read_replay
 from echelon_train.cli.demo import format_demo
 from echelon_train.runs.demo import EVALUATION_SEED, run_demo
 from train.small import small_battle, small_run
@@ -26,6 +27,7 @@ def test_the_demo_end_to_end(tmp_path, quiet):
     with Image.open(result.film) as film:
         assert film.format == "GIF"
         assert film.n_frames > 1
+    assert read_replay(result.page).first_difference() is None
     text = format_demo(result, out)
     assert "untrained" in text
     assert str(result.film) in text

@@ -124,6 +124,7 @@ def _add_playing(commands: _Commands) -> None:
     add("match", nargs="?", metavar="MATCH", help="uuid of a match or its prefix (default: list the last matches)")
     add("--force", action="store_true", help="play the match even if versions have changed since")
     add("--gif", type=Path, metavar="FILE", help="film one battle into a new file instead")
+    add("--html", type=Path, metavar="FILE", help="write a page that replays one battle in a browser instead")
     add("--battle", type=non_negative, metavar="N", help="number of the battle to film, from 0 (default: 0)")
 
 

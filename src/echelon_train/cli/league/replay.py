@@ -18,7 +18,7 @@ from echelon_train.cli.league.output import (
     show_status,
     wrap,
 )
-from echelon_train.league.playing.replay import film, replay
+from echelon_train.league.playing.replay import PAGE, film, replay
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
 
@@ -35,7 +35,7 @@ def run_replay(args: argparse.Namespace) -> int:
     league = League.open(args.league)
     if args.match is None:
         return _list(league, args)
-    if args.gif is not None:
+    if args.gif is not None or args.html is not None:
         return _film(league, args)
     with show_status("playing the match again"):
         again = replay(league, args.match, force=args.force)
@@ -58,32 +58,36 @@ def run_replay(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise ConfigError for options that exclude each other, and OSError for a film that cannot be written."""
-    if args.match is None and (args.force or args.gif is not None):
+    shown = [path for path in (args.gif, args.html) if path is not None]
+    if args.match is None and (args.force or shown):
         raise ConfigError("expected the MATCH to play again; without options the last matches are listed")
-    if args.battle is not None and args.gif is None:
-        raise ConfigError("--battle: goes with --gif")
-    if args.gif is not None:
-        if args.gif.suffix != _FILM:
-            raise ConfigError(f"--gif: expected the name of a file that ends in {_FILM}, got {args.gif}")
-        check_new_file(args.gif)
+    if args.battle is not None and not shown:
+        raise ConfigError("--battle: goes with --gif and --html")
+    if len(shown) > 1:
+        raise ConfigError("--html: not allowed with --gif")
+    for name, path, suffix in (("gif", args.gif, _FILM), ("html", args.html, PAGE)):
+        if path is not None:
+            if path.suffix != suffix:
+                raise ConfigError(f"--{name}: expected the name of a file that ends in {suffix}, got {path}")
+            check_new_file(path)
 
 
 def _film(league: League, args: argparse.Namespace) -> int:
-    number = args.battle or 0
+    number, path = args.battle or 0, args.gif or args.html
     with show_status("filming"):
-        cautions = film(league, args.match, number, args.gif, force=args.force)
+        cautions = film(league, args.match, number, path, force=args.force)
     played = league.match(args.match)
     battle = played.match.battles[number]
     blue, red = (played.match.first, played.match.second)[:: -1 if battle.side else 1]
     document = {
         **match_document(played),
         "battle": number,
-        "file": str(args.gif),
+        "file": str(path),
         "blue": blue,
         "red": red,
         "cautions": list(cautions),
     }
-    lines = wrap(f"{args.gif}: battle {number} of {len(played.match.battles)}, {blue} is blue and {red} is red")
+    lines = wrap(f"{path}: battle {number} of {len(played.match.battles)}, {blue} is blue and {red} is red")
     print_result(args, document, [*lines, *(line for caution in cautions for line in wrap(f"- {caution}"))])
     return 0
 

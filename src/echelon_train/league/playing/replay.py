@@ -10,11 +10,14 @@ from echelon_env.evaluate import Match, Player, play_match, stamp
 from echelon_env.evaluate.film import film_battle
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import check_action_mode
+from echelon_env.replays import record_battle, write_page
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import as_member, member_player
 from echelon_train.league.store.members import Member, check_files, member_folder
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
+
+PAGE: Final = ".html"
 
 DECISIVE: Final = {
     "engine_hash": "the rules, the engine, or what players observe",
@@ -67,7 +70,7 @@ def replay(league: League, uuid: str, *, force: bool = False) -> Replay:
 
 
 def film(league: League, uuid: str, number: int, path: Path, *, force: bool = False) -> tuple[str, ...]:
-    """Play a battle of a recorded match again and write it as a GIF.
+    """Play a battle of a recorded match again and write it as a film, or as a page that replays it.
 
     Parameters
     ----------
@@ -76,7 +79,7 @@ def film(league: League, uuid: str, number: int, path: Path, *, force: bool = Fa
     number
         Number of the battle: 2 * (number of the map), plus 1 for the battle in which the first player is red.
     path
-        File of the film.
+        File of the film (``.gif``) or of the page (``.html``).
 
     Returns
     -------
@@ -88,13 +91,18 @@ def film(league: League, uuid: str, number: int, path: Path, *, force: bool = Fa
         As `replay`; LeagueError for a battle that the match does not have.
     OSError
         If the file cannot be written.
+    BackendError
+        For a page where this installation has no WebAssembly module.
     """
     played, (first, second), cautions = _prepare(league, uuid, force)
     battles = played.match.battles
     if number not in range(len(battles)):
         raise LeagueError(f"match {played.uuid}: has the battles 0 to {len(battles) - 1}, got {number!r}")
     battle = battles[number]
-    film_battle(path, first, second, played.config, seed=battle.seed, side=battle.side)
+    if path.suffix == PAGE:
+        write_page(path, record_battle(first, second, played.config, seed=battle.seed, side=battle.side))
+    else:
+        film_battle(path, first, second, played.config, seed=battle.seed, side=battle.side)
     return cautions
 
 

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from echelon_env.evaluate.stamps import battle_hash, stamp
+from echelon_env.replays import read_replay
 from echelon_train.league.playing import replay
 from echelon_train.league.store import records
 from echelon_train.league.store.registry import League
@@ -217,6 +218,8 @@ def test_a_film_of_a_battle(commands, league, tiny, tmp_path):
     text = commands.text("replay", league.path, uuid, "--gif", tmp_path / "first.gif")
     assert text == f"{tmp_path / 'first.gif'}: battle 0 of 2, idle is blue and random is red"
     assert "exists already" in commands.refusal("replay", league.path, uuid, "--gif", film)
+    commands.text("replay", league.path, uuid, "--html", tmp_path / "battle.html", "--battle", 1)
+    assert read_replay(tmp_path / "battle.html").players == ("random", "idle")
     message = commands.refusal("replay", league.path, uuid, "--gif", tmp_path / "x.gif", "--battle", 2)
     assert "has the battles 0 to 1, got 2" in message
 
@@ -226,7 +229,9 @@ def test_a_film_of_a_battle(commands, league, tiny, tmp_path):
     [
         (["--force"], "expected the MATCH"),
         (["--gif", "x.gif"], "expected the MATCH"),
-        (["1234", "--battle", "1"], "--battle: goes with --gif"),
+        (["1234", "--battle", "1"], "--battle: goes with --gif and --html"),
+        (["1234", "--gif", "x.gif", "--html", "x.html"], "--html: not allowed with --gif"),
+        (["1234", "--html", "x.gif"], "ends in .html, got x.gif"),
         (["1234", "--gif", "x.png"], "ends in .gif, got x.png"),
         (["1234"], "0 matches have it"),
     ],
