@@ -88,10 +88,10 @@ HANDICAP = {"opponent": '{"expert@auto" = 6, veteran = 2, competent = 1, novice 
 """The opponents of `skirmish`, with experts that are held near the learner's strength."""
 
 
-def _strength(**changes: str) -> Experiment:
+def _strength(seeds: tuple[int, ...] = (1, 2), **changes: str) -> Experiment:
     """A run of the shipped config that starts from an imitation of the expert, with some changes."""
     by_key = {name.replace("__", "."): value for name, value in changes.items()}
-    return Experiment("skirmish", 30, (1, 2), by_key, after="imitation")
+    return Experiment("skirmish", 30, seeds, by_key, after="imitation")
 
 
 def _ablation(stock_entropy: bool = False, **changes: str) -> Experiment:
@@ -129,7 +129,7 @@ EXPERIMENTS = {
     "skirmish": _strength(),
     "skirmish-handicap": _strength(**HANDICAP),
     "skirmish-kickstart": _strength(
-        teacher="expert", ppo__kickstart_coef="linear:0.1:0.02", ppo__kickstart_motion_scale="0"
+        (1,), teacher="expert", ppo__kickstart_coef="linear:0.1:0.02", ppo__kickstart_motion_scale="0"
     ),
     "skirmish-ratio-blocks": _strength(ppo__ratio="blocks"),
     "skirmish-messages": _strength(network__communicate="true"),
