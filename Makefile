@@ -47,8 +47,12 @@ wasm: $(VENV)/.installed-dev
 	$(BIN)/python -m native.wasm dist
 
 # The viewer of replays, bundled into one file that is in git; it needs Node.
-viewer:
-	cd viewer && npm ci --silent --no-audit --no-fund && npm run --silent check && npm test --silent && npm run --silent build
+viewer: viewer/node_modules
+	cd viewer && npm run --silent check && npm run --silent test && npm run --silent build
+
+viewer/node_modules: viewer/package-lock.json
+	cd viewer && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 bench: $(VENV)/.installed-train
 	$(BIN)/echelon bench
@@ -70,7 +74,7 @@ docs: $(VENV)/.installed-dev
 	$(BIN)/python docs/generate.py
 
 clean:
-	rm -rf $(VENV) .nox dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .nox dist build viewer/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Echelon needs Python 3.11 or newer; set PYTHON=")'
