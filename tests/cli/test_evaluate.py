@@ -63,6 +63,8 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
         (["evaluate", "random", "novice", "--film", "films"], "--film: takes one player"),
         (["evaluate", "random", "--film", "films", "--out", "films/report"], "--film: expected another folder"),
         (["evaluate", "random", "novice", "--replays", "2", "x"], "--replays: takes one player"),
+        (["evaluate", "random", "--replays", "1", "x", "--film", "x"], "--replays: expected another folder"),
+        (["evaluate", "random", "--replays", "1", "x", "--film", "x/y"], "--replays: expected another folder"),
         (["evaluate", "random", "--replays", "0", "x"], "--replays: N: expected an integer of at least 1, got '0'"),
         (["evaluate", "random", "--deterministic"], "'--deterministic': it is now --actions deterministic"),
         (["evaluate", "random", "--scenario", "duel", "duel"], "expected different names"),

@@ -138,6 +138,29 @@ def test_a_battle_in_progress_and_one_that_is_cut_short():
     assert cut.first_difference() is None
 
 
+def test_a_callback_may_close_the_recorder():
+    engine = BattleEngine("duel-open", 3, max_steps=2)
+    recorder = Recorder(engine, on_replay=lambda replay: recorder.close())
+    other = Recorder(engine)
+    engine.reset([1, 2, 3])
+    step(engine, 2)
+    assert len(recorder.replays) == len(other.replays) == 3
+    assert all(replay.first_difference() is None for replay in (*recorder.replays, *other.replays))
+
+
+def test_another_stage_of_a_curriculum_ends_the_battle_of_the_first():
+    env = CurriculumEnv(["duel-open", "skirmish-open"], control="pilot", max_steps=4)
+    recorder = Recorder(env)
+    first, second = env.stages
+    first.reset(seed=1)
+    first.step(first.action_space.sample())
+    second.reset(seed=2)
+    second.step(second.action_space.sample())
+    (cut,) = recorder.replays
+    assert (cut.config.num_mechs, cut.decisions) == (2, 1) and cut.first_difference() is None
+    assert recorder.current().config.num_mechs == 10
+
+
 def test_a_battle_that_has_begun_is_recorded_if_it_has_taken_no_decision():
     engine = BattleEngine("duel-open", 2, max_steps=2)
     engine.reset([1, 2])
@@ -174,6 +197,8 @@ def test_copies_have_no_observers():
         ({"players": ("one",)}, ConfigError, "players: expected the names"),
         ({"players": "ab"}, ConfigError, "players: expected the names"),
         ({"players": ("a", "b" * 1025)}, ConfigError, "at most 1024 bytes"),
+        ({"players": ("a", "b\ud800")}, ConfigError, "expected printable names"),
+        ({"players": ("a", "\x1b[2J")}, ConfigError, "expected printable names"),
         ({"battles": [2]}, ConfigError, r"battles: expected numbers below 2, got \[2\]"),
         ({"keep": -1}, ConfigError, "keep"),
     ],

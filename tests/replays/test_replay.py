@@ -61,35 +61,61 @@ def damaged(**changes):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "not a replay"),
-        (b"PK\x03\x04 a zip", "not a replay"),
-        (pack(recorded())[:-40], r"not a replay \(truncated\)"),
-        (pack(recorded()) + b"x", "1 bytes after the end"),
-        (gzip.compress(b"no header"), "no header"),
-        (gzip.compress(b"{}\n"), "not a replay of echelon-env"),
-        (gzip.compress(b"[" * 100_000 + b"\n"), "header"),
-        (gzip.compress(b"9" * 5000 + b"\n"), "header"),
-        (gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
-        (bytes(MAX_BYTES + 1), "expected at most 5,000,000 bytes"),
-        (damaged(format="other"), "not a replay of echelon-env"),
-        (damaged(version=2), "version 2 of the format, this release reads 1"),
-        (damaged(version=10**999), r"version [0-9.]{20,50} of the format"),
-        (damaged(seed=-1), "seed: expected an integer from 0"),
-        (damaged(seed=True), "seed: unexpected value True"),
-        (damaged(map_hash=3), "map_hash: unexpected value 3"),
-        (damaged(players=["one"]), "players: expected the names"),
-        (damaged(players=["one", "x" * 2000]), "at most 1024 bytes"),
-        (damaged(decisions=13), "decisions: expected 0 to 12, got 13"),
-        (damaged(decisions=11), "truncated, or of another layout"),
-        (damaged(config={"blu": []}), "did you mean 'blue'"),
-        (damaged(stamp={"engine_hash": "x" * 300}), "stamp: expected short texts"),
-        (b'<script type="application/octet-stream" id="replay">AAA</script>', "page: .*padding"),
+        (lambda: b"", "not a replay"),
+        (lambda: b"PK\x03\x04 a zip", "not a replay"),
+        (lambda: pack(recorded())[:-40], r"not a replay \(truncated\)"),
+        (lambda: pack(recorded()) + b"x", "1 bytes after the end"),
+        (lambda: gzip.compress(b"no header"), "no header"),
+        (lambda: gzip.compress(b"{}\n"), "not a replay of echelon-env"),
+        (lambda: gzip.compress(b"[" * 100_000 + b"\n"), "header"),
+        (lambda: gzip.compress(b"9" * 5000 + b"\n"), "header"),
+        (lambda: gzip.compress(bytes(MAX_UNPACKED_BYTES + 1)), "larger than"),
+        (lambda: bytes(MAX_BYTES + 1), "expected at most 5,000,000 bytes"),
+        (lambda: damaged(format="other"), "not a replay of echelon-env"),
+        (lambda: damaged(version=2), "version 2 of the format, this release reads 1"),
+        (lambda: damaged(version=10**999), r"version [0-9.]{20,50} of the format"),
+        (lambda: damaged(seed=-1), "seed: expected an integer from 0"),
+        (lambda: damaged(seed=True), "seed: unexpected value True"),
+        (lambda: damaged(map_hash=3), "map_hash: unexpected value 3"),
+        (lambda: damaged(players=["one"]), "players: expected the names"),
+        (lambda: damaged(players=["one", "x" * 2000]), "at most 1024 bytes"),
+        (lambda: damaged(players=["one", "b\ud800"]), "printable names"),
+        (lambda: damaged(players=["one", "\x1b[2J"]), "printable names"),
+        (lambda: damaged(map_hash="\x1b[2J"), "map_hash: expected 64 hexadecimal digits"),
+        (lambda: damaged(decisions=13), "decisions: expected 0 to 12, got 13"),
+        (lambda: damaged(decisions=11), "truncated, or of another layout"),
+        (lambda: damaged(config={"blu": []}), "did you mean 'blue'"),
+        (lambda: damaged(stamp={"engine_hash": "x" * 300}), "stamp: expected short printable texts"),
+        (lambda: b'<script type="application/octet-stream" id="replay">AAA</script>', "page: .*padding"),
     ],
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path, data, message):
-    (tmp_path / "page").write_bytes(data)
+    (tmp_path / "page").write_bytes(data())
     with pytest.raises(ReplayError, match=message):
         read_replay(tmp_path / "page")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [("MAX_DECISIONS", 11, "12 decisions"), ("MAX_HEADER_BYTES", 9, "bytes of the header"),
+     ("MAX_UNPACKED_BYTES", 9, "bytes before compression"), ("MAX_BYTES", 9, "bytes, expected at most 9")],
+)  # fmt: skip
+def test_what_could_not_be_read_is_not_written(tmp_path, monkeypatch, name, value, message):
+    monkeypatch.setattr(f"echelon_env.replays.files.{name}", value)
+    with pytest.raises(ReplayError, match=message):
+        write_replay(tmp_path / "x", recorded())
+    assert not (tmp_path / "x").exists()
+
+
+def test_battles_that_take_too_much_are_refused(monkeypatch):
+    for name in ("MAX_STATE_BYTES", "MAX_WORK_BYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"echelon_env.replays.replay.{name}", 1000)
+            with pytest.raises(ReplayError, match=r"12 decisions with [\d,]+ bytes of state are too many"):
+                next(recorded().play())
+    monkeypatch.setattr("echelon_env.engine.allocation.MAX_RECORDS", 1)
+    with pytest.raises(ReplayError, match="expected at most 1"):
+        next(recorded().play())
 
 
 def test_a_flipped_bit_is_refused_or_found():
@@ -141,12 +167,13 @@ def test_the_command_checks_and_converts(tmp_path, capsys):
     write_replay(tmp_path / "other.replay", dataclasses.replace(recorded(), actions=actions))
     assert main(["replay", str(tmp_path / "other.replay")]) == 1
     assert "differs from the recording after decision 4 of 12" in capsys.readouterr().out
-    assert main(["replay", str(tmp_path / "one.npz")]) == 2
-    assert "not a replay" in capsys.readouterr().err
+    assert main(["replay", str(tmp_path / "one.npz"), str(tmp_path / "other.replay"), file]) == 2
+    shown = capsys.readouterr()
+    assert "one.npz: not a replay" in shown.err and "12 of 12 decisions equal" in shown.out
 
 
 def test_names_in_a_page_are_texts(tmp_path):
-    names = "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>"
+    names = "</script><script>alert(1)</script>%engine%", "<img src=x onerror=alert(1)> %replay%%viewer%"
     hostile = dataclasses.replace(recorded(), players=names)
     write_page(tmp_path / "page.html", hostile)
     text = (tmp_path / "page.html").read_text()

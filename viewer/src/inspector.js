@@ -18,8 +18,13 @@ export class Inspector {
     this.open = new Set(["self"]);
   }
 
-  /** @param {import("./moments.js").Moment} moment @param {number} selected @returns {Node[]} */
-  show(moment, selected) {
+  /**
+   * @param {import("./moments.js").Moment} moment
+   * @param {number} selected
+   * @param {boolean} moving whether the picture is on its way to the moment
+   * @returns {Node[]}
+   */
+  show(moment, selected, moving) {
     const mech = moment.mechs[selected];
     switch (this.tab) {
       case "senses":
@@ -27,7 +32,7 @@ export class Inspector {
       case "observation":
         return this.observation(mech);
       case "action":
-        return this.action(moment, mech);
+        return this.action(moment, mech, moving);
       case "reward":
         return this.reward(moment, mech);
       default:
@@ -153,16 +158,18 @@ export class Inspector {
     return table(shown.length ? shown : [["empty", "", ""]]);
   }
 
-  /** @param {import("./moments.js").Moment} moment @param {import("./moments.js").Mech} mech */
-  action(moment, mech) {
-    const next = moment.decision;
-    if (next >= this.simulation.decisions) return [element("p", {}, "The battle is over.")];
+  /** @param {import("./moments.js").Moment} moment @param {import("./moments.js").Mech} mech @param {boolean} moving */
+  action(moment, mech, moving) {
+    const next = moving ? moment.decision - 1 : moment.decision;
+    if (next >= this.simulation.decisions) {
+      return [element("p", {}, moment.over ? "The battle is over." : "The replay ends here.")];
+    }
     const { actions } = this.simulation.replay;
     const count = this.world.names.actions.length;
     const from = next * this.simulation.rowBytes + 4 * mech.index * count;
     const view = new DataView(actions.buffer, actions.byteOffset + from, 4 * count);
     const values = Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
-    const refused = this.refusals(mech, values);
+    const refused = moving ? new Map() : this.refusals(mech, values);
     const rows = this.world.names.actions.map((/** @type {[string, string]} */ [name, meaning], /** @type {number} */ i) => {
       const why = refused.get(name);
       const cell = element("span", { title: meaning, className: why ? "refused" : values[i] > 0 ? "on" : "" }, name);
@@ -200,21 +207,19 @@ export class Inspector {
 
   /** @param {import("./moments.js").Moment} moment @param {import("./moments.js").Mech} mech */
   reward(moment, mech) {
-    const scan = this.scan();
+    const rewards = this.scan()?.rewards ?? [];
+    const known = rewards.length > moment.decision; // else the first pass has not come so far
     const names = this.world.names.rewards;
     const width = names.length;
-    const now = names.map(() => 0);
+    const components = this.simulation.field("components");
+    const now = names.map((/** @type {string} */ _, /** @type {number} */ i) => components(mech.index * width + i));
     const sum = names.map(() => 0);
-    const last = Math.min(moment.decision, (scan?.rewards.length ?? 1) - 1);
-    for (let decision = 1; decision <= last; decision += 1) {
-      const row = scan?.rewards[decision].subarray(mech.index * width, (mech.index + 1) * width) ?? [];
-      row.forEach((value, i) => {
-        sum[i] += value;
-        if (decision === moment.decision) now[i] = value;
-      });
+    for (let decision = 1; known && decision <= moment.decision; decision += 1) {
+      for (let i = 0; i < width; i += 1) sum[i] += rewards[decision][mech.index * width + i];
     }
-    const total = (/** @type {number[]} */ values) => number(values.reduce((all, each) => all + each, 0));
-    const rows = names.map((/** @type {string} */ name, /** @type {number} */ i) => [name, number(now[i]), number(sum[i])]);
-    return [table([...rows, ["all", total(now), total(sum)]], ["component", "this decision", "so far"])];
+    const text = (/** @type {number} */ value) => (known ? number(value) : "…");
+    const total = (/** @type {number[]} */ values) => values.reduce((all, each) => all + each, 0);
+    const rows = names.map((/** @type {string} */ name, /** @type {number} */ i) => [name, number(now[i]), text(sum[i])]);
+    return [table([...rows, ["all", number(total(now)), text(total(sum))]], ["component", "this decision", "so far"])];
   }
 }

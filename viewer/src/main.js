@@ -18,10 +18,10 @@ async function start() {
   const module = await WebAssembly.compile(await part("engine")).catch(() => {
     throw new PageError("The engine is damaged, or this browser has no WebAssembly.");
   });
-  const viewer = new Viewer(new Simulation(module, world, memory, replay));
+  const viewer = new Viewer(new Simulation(module, world, memory, replay, true));
   Object.assign(globalThis, { echelon: viewer }); // for the console
   viewer.run();
-  const scan = await scanBattle(new Simulation(module, world, memory, replay), (found) => viewer.report(found));
+  const scan = await scanBattle(new Simulation(module, world, memory, replay, false), (found) => viewer.report(found));
   document.body.dataset.verified = scan.different === null ? "equal" : String(scan.different);
 }
 

@@ -39,13 +39,13 @@ export class Scene {
    * @param {Moment} before
    * @param {Moment} after
    * @param {number} share of the decision that has passed, 0 to 1
-   * @param {{selected: number, sees: ((mech: number) => boolean) | null, ghosts: any[], time: number}} options
+   * @param {{selected: number, sees: (mech: number) => boolean, lit: (x: number, y: number) => boolean, ghosts: any[], time: number}} options
    */
-  build(before, after, share, { selected, sees, ghosts, time }) {
+  build(before, after, share, { selected, sees, lit, ghosts, time }) {
     for (const list of [this.boxes, this.beams, this.discs, this.circles]) list.length = 0;
     this.places = after.mechs.map((mech, index) => {
       const from = before.mechs[index];
-      const shown = (mech.alive || from.alive) && (sees === null || sees(index));
+      const shown = (mech.alive || from.alive) && sees(index);
       return {
         x: mix(from.x, mech.x, share), y: mix(from.y, mech.y, share), z: mix(from.z, mech.z, share),
         yaw: mixAngle(from.yaw, mech.yaw, share), shown,
@@ -55,8 +55,11 @@ export class Scene {
     after.mechs.forEach((mech, index) => {
       if (this.places[index].shown && (mech.alive || share < 0.9)) this.mech(mech, this.places[index], before.mechs[index], share);
     });
-    this.shots(before, after, share, sees);
-    for (const cloud of after.clouds) this.cloud(cloud);
+    this.shots(before, after, share, sees, lit);
+    for (const cloud of after.clouds) {
+      const [{ x, y }, r] = [cloud, 0.9 * cloud.radius];
+      if ([[x, y], [x - r, y], [x + r, y], [x, y - r], [x, y + r]].some(([px, py]) => lit(px, py))) this.cloud(cloud);
+    }
     for (const ghost of ghosts) this.ghost(ghost, time);
   }
 
@@ -131,8 +134,8 @@ export class Scene {
     if (mech.shutdown) this.discs.push(place.x, place.y, place.z + h * 1.2, h * 0.5, 0.6, 0.6, 0.6, 0.35);
   }
 
-  /** @param {Moment} before @param {Moment} after @param {number} share @param {((mech: number) => boolean) | null} sees */
-  shots(before, after, share, sees) {
+  /** @param {Moment} before @param {Moment} after @param {number} share @param {(mech: number) => boolean} sees @param {(x: number, y: number) => boolean} lit */
+  shots(before, after, share, sees, lit) {
     const seconds = this.battle.seconds;
     const { weapons } = this.battle;
     for (const shot of after.projectiles) {
@@ -140,22 +143,22 @@ export class Scene {
       const owner = this.places[shot.owner];
       const [x, y, z] = [shot.x - back * shot.vx, shot.y - back * shot.vy, shot.z - back * shot.vz];
       const ahead = owner ? (x - owner.x) * shot.vx + (y - owner.y) * shot.vy : 1;
-      if (ahead > 0) this.streak(x, y, z, shot, weapons[shot.weapon]?.name);
+      if (ahead > 0 && lit(x, y)) this.streak(x, y, z, shot, weapons[shot.weapon]?.name);
     }
     const ended = after.events.filter((event) => ["impact", "hit", "splash"].includes(event.kind));
     for (const shot of before.projectiles) {
       const end = ended.find((event) => event.actor === shot.owner && event.weapon === shot.weapon && share < event.when);
-      if (!end) continue;
+      if (!end || !lit(shot.x, shot.y)) continue;
       const done = share / Math.max(0.05, end.when);
       this.streak(mix(shot.x, end.x, done), mix(shot.y, end.y, done), mix(shot.z, end.z, done), shot, weapons[shot.weapon]?.name);
     }
     for (const event of after.events) {
       const weapon = weapons[event.weapon];
       const since = share - event.when * 0.9;
-      if (since < 0 || since > 0.7) continue;
+      if (since < 0 || since > 0.7 || !(lit(event.x, event.y) || (event.target >= 0 && sees(event.target)))) continue;
       const fade = 1 - since / 0.7;
       const colour = WEAPON_COLOURS[weapon?.name] ?? FALLBACK;
-      const shooter = event.actor >= 0 && sees?.(event.actor) !== false ? this.places[event.actor] : undefined;
+      const shooter = event.actor >= 0 && sees(event.actor) ? this.places[event.actor] : undefined;
       if ((event.kind === "hit" || event.kind === "paint") && shooter && (!weapon || !weapon.projectile)) {
         const height = this.battle.classes[after.mechs[event.actor].kind].size[2] * 0.62;
         this.beam(shooter.x, shooter.y, shooter.z + height, event, event.kind === "paint" ? WEAPON_COLOURS.painter : colour, fade, weapon?.name === "flamer");

@@ -6,6 +6,7 @@ import { sha256 } from "./sha256.js";
 const PAGE_BYTES = 65536;
 const SPARE_PAGES = 16;
 const SNAPSHOT_EVERY = 20;
+const SNAPSHOT_BYTES = 1 << 26;
 
 /**
  * A reader of one field of an array's records.
@@ -18,8 +19,9 @@ export class Simulation {
    * @param {any} world its description
    * @param {Uint8Array} start the memory at the battle's start
    * @param {import("./data.js").Replay} replay
+   * @param {boolean} seeks whether it will go back, too
    */
-  constructor(module, world, start, replay) {
+  constructor(module, world, start, replay, seeks) {
     const { base, bytes } = world.memory;
     if (bytes !== start.length) throw new PageError("The battle's memory is truncated or altered.");
     const memory = new WebAssembly.Memory({ initial: Math.ceil((base + bytes) / PAGE_BYTES) + SPARE_PAGES });
@@ -36,6 +38,8 @@ export class Simulation {
     this.memory.set(start);
     /** @type {Map<number, Uint8Array>} */
     this.snapshots = new Map([[0, start]]);
+    this.seeks = seeks;
+    this.every = SNAPSHOT_EVERY;
     const { at, shape } = world.arrays.actions;
     this.actionsAt = at;
     this.rowBytes = shape[0] * shape[1] * 4;
@@ -52,8 +56,16 @@ export class Simulation {
     this.bytes.set(this.replay.actions.subarray(from, from + this.rowBytes), this.actionsAt);
     this.call("step");
     this.decision += 1;
-    if (this.decision % SNAPSHOT_EVERY === 0 && !this.snapshots.has(this.decision)) {
-      this.snapshots.set(this.decision, this.memory.slice());
+    if (this.seeks && this.decision % this.every === 0) this.keep();
+  }
+
+  /** Keep the present state; of too many every second one is dropped. */
+  keep() {
+    const { snapshots } = this;
+    if (!snapshots.has(this.decision)) snapshots.set(this.decision, this.memory.slice());
+    while (snapshots.size * this.memory.length > SNAPSHOT_BYTES && snapshots.size > 2) {
+      this.every *= 2;
+      for (const decision of snapshots.keys()) if (decision % this.every !== 0) snapshots.delete(decision);
     }
   }
 

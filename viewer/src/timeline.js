@@ -28,9 +28,13 @@ export class Timeline {
     paper.clearRect(0, 0, width, height);
     const across = (/** @type {number} */ decision) => (decision / Math.max(1, this.decisions)) * width;
     if (scan) {
+      const stride = Math.max(1, Math.floor(this.decisions / Math.max(1, width)));
       for (const team of [0, 1]) {
         paper.beginPath();
-        scan.scores.forEach((scores, decision) => paper.lineTo(across(decision), height - 3 - (height - 18) * Math.min(1, scores[team] / this.goal)));
+        for (let decision = 0; decision < scan.scores.length; decision += stride) {
+          const share = Math.min(1, scan.scores[decision][team] / this.goal);
+          paper.lineTo(across(decision), height - 3 - (height - 18) * share);
+        }
         paper.strokeStyle = COLOURS[team];
         paper.lineWidth = 2;
         paper.stroke();

@@ -35,6 +35,10 @@ export class Viewer {
     this.fog = false;
     /** @type {any[]} */
     this.ghosts = [];
+    /** @type {Uint8Array | null} */
+    this.lit = null;
+    /** @type {boolean[] | undefined} */
+    this.seen = undefined;
     this.frames = 0;
     const { battle } = this.world;
     this.canvas = /** @type {HTMLCanvasElement} */ (byId("picture"));
@@ -106,7 +110,8 @@ export class Viewer {
   updateSight() {
     const mech = this.after.mechs[this.selected];
     this.ghosts = mech ? ghostsOf(this.simulation, this.after, this.selected) : [];
-    this.painter.setSight(mech && this.fog ? cellsInSight(this.simulation, mech) : null);
+    this.lit = mech && this.fog ? cellsInSight(this.simulation, mech) : null;
+    this.painter.setSight(this.lit);
     const visible = this.simulation.field("visible");
     const count = this.simulation.mechs;
     this.seen = this.after.mechs.map((other) => !mech || other.team === mech.team || visible(this.selected * count + other.index) > 0);
@@ -118,7 +123,8 @@ export class Viewer {
     const hides = this.fog && this.selected >= 0;
     this.scene.build(this.before, this.after, share, {
       selected: this.selected,
-      sees: hides ? (mech) => this.seen?.[mech] ?? true : null,
+      sees: (mech) => !hides || (this.seen?.[mech] ?? true),
+      lit: (x, y) => !this.lit || this.lit[Math.floor(y) * this.world.battle.size + Math.floor(x)] > 0,
       ghosts: this.ghosts,
       time: seconds,
     });
@@ -202,7 +208,8 @@ export class Viewer {
       button.classList.toggle("selected", index === this.selected);
       button.setAttribute("aria-pressed", String(index === this.selected));
       button.title = `${mechName(mech, battle)}, ${kind.name}`;
-      bars.replaceChildren(bar(mech.armour / kind.armour, "armour"), bar(mech.heat / kind.heat, "heat"));
+      const hidden = this.fog && this.selected >= 0 && !this.seen?.[index];
+      bars.replaceChildren(bar(hidden ? 0 : mech.armour / kind.armour, "armour"), bar(hidden ? 0 : mech.heat / kind.heat, "heat"));
     });
     this.after.teams.forEach((team, index) => {
       byId(`score-${TEAM_NAMES[index]}`).replaceChildren(bar(team.score / battle.score, TEAM_NAMES[index]), ` ${team.score.toFixed(1)}`);
@@ -216,7 +223,7 @@ export class Viewer {
     if (this.selected >= 0) {
       const mech = this.after.mechs[this.selected];
       byId("selected").textContent = mechName(mech, battle);
-      byId("details").replaceChildren(...this.inspector.show(this.after, this.selected));
+      byId("details").replaceChildren(...this.inspector.show(this.after, this.selected, this.time < this.after.decision));
       for (const tab of TABS) byId(`tab-${tab}`).setAttribute("aria-selected", String(tab === this.inspector.tab));
     }
   }
@@ -232,7 +239,9 @@ export class Viewer {
     this.scan = scan;
     const { decisions } = this.simulation;
     const { stamp } = this.simulation.replay.header;
-    const engine = `engine ${String(stamp?.engine_hash ?? "?").slice(0, 12)}`;
+    const [ours, theirs] = [this.world.engine, stamp?.engine_hash].map((hash) => String(hash ?? "?").slice(0, 12));
+    const engine = ours === theirs ? `engine ${ours}` : `engine ${ours}, recorded by ${theirs}`;
+    if (scan.done) this.showPanels();
     const badge = byId("verified");
     if (scan.different !== null) {
       badge.textContent = `differs from the recording at decision ${scan.different} (${engine})`;

@@ -17,6 +17,7 @@ from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.config.schema import ConfigError
+from echelon_env.engine.kernels import browser_module
 from echelon_env.evaluate.players import ACTION_MODES, Player
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.suite import Suite, load_suite
@@ -89,9 +90,13 @@ def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
     _check(args)
     tournament.check_free(args.out)
-    check_folder("--film", args.film, args.out)
+    check_folder("--film", args.film, args.out, "the report, which --out")
     count, replays = _read_replays(args)
-    check_folder("--replays", replays, args.out)
+    check_folder("--replays", replays, args.out, "the report, which --out")
+    if replays:
+        browser_module()  # raises where there is none
+        check_folder("--replays", replays, args.film, "the films, which --film")
+        check_folder("--film", args.film, replays, "the replays, which --replays")
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
     names = [player.name for player in players]

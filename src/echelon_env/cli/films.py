@@ -13,7 +13,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.film import film_battle
 from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match
 from echelon_env.evaluate.tables import shorten
-from echelon_env.replays import record_battle, write_page, write_replay
+from echelon_env.replays import ReplayError, record_battle, write_page, write_replay
 from echelon_env.storage.atomic import new_folder
 
 _LONGEST = 60  # characters of a name in that of a file
@@ -32,11 +32,11 @@ class _Choice:
     field: Field
 
 
-def check_folder(option: str, folder: Path | None, report: Path | None) -> None:
-    """Raise OSError if a folder cannot be made, and ConfigError if the report is to be written into it."""
+def check_folder(option: str, folder: Path | None, other: Path | None, whose: str) -> None:
+    """Raise OSError if a folder cannot be made, and ConfigError if `other` is to be written into it."""
     check_free(folder)
-    if folder and report and report.absolute().is_relative_to(folder.absolute()):
-        raise ConfigError(f"{option}: expected another folder than that of the report, which --out writes to {report}")
+    if folder and other and other.absolute().is_relative_to(folder.absolute()):
+        raise ConfigError(f"{option}: expected another folder than that of {whose} writes to {other}")
 
 
 def write_films(
@@ -67,7 +67,10 @@ def write_replays(
     def write(choice: _Choice, battle: Battle, file: Path) -> list[str]:
         replay = record_battle(*choice.pairing, choice.field.config, seed=battle.seed, side=battle.side)
         write_replay(file.with_suffix(".replay"), replay)
-        write_page(file.with_suffix(".html"), replay)
+        try:
+            write_page(file.with_suffix(".html"), replay)
+        except ReplayError:  # it would be too large
+            return [".replay"]
         return [".html", ".replay"]
 
     return _write(folder, _choices(matches, pairings, fields, count), "recording", write)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections import deque
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from echelon_env.cli.dispatch import ERROR
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.tables import shorten
-from echelon_env.replays import Replay, export_npz, read_replay, write_page, write_replay
+from echelon_env.replays import Replay, ReplayError, export_npz, read_replay, write_page, write_replay
 from echelon_env.storage.atomic import free_path
 
 _TEAMS = ("blue", "red")
@@ -35,12 +36,17 @@ def run(args: argparse.Namespace) -> int:
         "npz": lambda path, replay: export_npz(replay, path),
         "replay": write_replay,
     }
-    different = False
+    code = 0
     for file in args.files:
-        replay = read_replay(file)
-        difference = replay.first_difference()
-        different |= difference is not None
-        print(describe(file, replay, difference))
+        try:
+            replay = read_replay(file)
+            text, equal = describe(file, replay)
+        except ReplayError as error:
+            print(f"echelon: {error}", file=sys.stderr)
+            code = ERROR
+            continue
+        print(text)
+        code = code if equal else max(code, _DIFFERENT)
         for suffix, write in writers.items():
             folder: Path | None = getattr(args, suffix)
             if folder is None:
@@ -51,12 +57,18 @@ def run(args: argparse.Namespace) -> int:
             target = free_path(folder / f"{file.stem}.{suffix}")
             write(target, replay)
             print(f"  wrote {target}")
-    return _DIFFERENT if different else 0
+    return code
 
 
-def describe(file: Path, replay: Replay, difference: int | None) -> str:
-    """A summary of a replay: its players, how it ends, and whether it is the recorded battle."""
-    (engine,) = deque(replay.play(), maxlen=1)  # at the end
+def describe(file: Path, replay: Replay) -> tuple[str, bool]:
+    """A summary of a replay: its players, how it ends, and whether it is the recorded battle.
+
+    Raises ReplayError as `Replay.play`.
+    """
+    difference: int | None = None
+    for decision, engine in enumerate(replay.play()):
+        if difference is None and not replay.matches(engine, decision):
+            difference = decision
     config, battle = replay.config, engine.state.battles[0]
     ending = "is not over"
     if battle["over"]:
@@ -75,4 +87,4 @@ def describe(file: Path, replay: Replay, difference: int | None) -> str:
         lines.append(f"  {replay.decisions} of {replay.decisions} decisions equal ({engines})")
     else:
         lines.append(f"  differs from the recording after decision {difference} of {replay.decisions} ({engines})")
-    return "\n".join(lines)
+    return "\n".join(lines), difference is None

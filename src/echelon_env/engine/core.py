@@ -158,7 +158,7 @@ class BattleEngine:
         self._workers.for_all(self._find_map, [(b, map_seed_of[b], terrains) for b in places])
         self._workers.for_all(self._reset_battle, [(b, seed_of[b], terrains[b]) for b in places])
         self._started |= chosen
-        for observer in self.observers:
+        for observer in tuple(self.observers):
             observer.on_reset(places)
         return self.out.observations
 
@@ -193,7 +193,7 @@ class BattleEngine:
         self._bind_kernels()
         np.copyto(self._actions, array)
         self._workers.for_all(self._step_range, self._ranges)
-        for observer in self.observers:
+        for observer in tuple(self.observers):
             observer.on_step(self._actions)
         return self.out.observations, self.out.rewards, self.out.terminated, self.out.truncated
 
@@ -272,7 +272,7 @@ class BattleEngine:
                 f"rewards: gamma: expected {self.config.rewards.gamma}, which cannot change, got {rewards.gamma}"
             )
         self.config, self.tables = config, build_tables(config)
-        for observer in self.observers:
+        for observer in tuple(self.observers):
             observer.on_change()
 
     def global_state(self, team: ArrayLike = BLUE) -> NDArray[np.float32]:
@@ -347,7 +347,7 @@ class BattleEngine:
         check_values(self.config, self.tables, {name: snapshot[name] for name in arrays})
         for name, array in arrays.items():
             np.copyto(array, snapshot[name])
-        for observer in self.observers:
+        for observer in tuple(self.observers):
             observer.on_change()
 
     def _lasting_arrays(self) -> dict[str, NDArray[Any]]:

@@ -32,6 +32,7 @@ MAX_BYTES = 5_000_000
 """Of a file."""
 MAX_UNPACKED_BYTES = 1 << 26
 MAX_HEADER_BYTES = 1 << 18
+MAX_DECISIONS = 20_000
 
 _HEADER: dict[str, type | tuple[type, ...]] = {
     "format": str, "version": int, "config": dict, "seed": int, "map_seed": int, "map_hash": str, "players": list,
@@ -43,10 +44,7 @@ _IN_PAGE = re.compile(rb'<script type="application/octet-stream" id="replay">([A
 
 def write_replay(path: str | os.PathLike[str], replay: Replay) -> None:
     """Write a replay to a file. Raises OSError, and ReplayError for a replay that would be too large to read."""
-    data = pack(replay)
-    if len(data) > MAX_BYTES:
-        raise ReplayError(f"{os.fspath(path)}: would have {len(data):,} bytes, expected at most {MAX_BYTES:,}")
-    write_bytes(Path(path), data)
+    write_bytes(Path(path), pack(replay))
 
 
 def read_replay(path: str | os.PathLike[str]) -> Replay:
@@ -63,14 +61,23 @@ def read_replay(path: str | os.PathLike[str]) -> Replay:
 
 
 def pack(replay: Replay) -> bytes:
-    """The bytes of a replay's file."""
+    """The bytes of a replay's file. Raises ReplayError for a replay that would be too large to read."""
     header = {
         "format": FORMAT, "version": VERSION, "config": replay.config.to_dict(), "seed": replay.seed,
         "map_seed": replay.map_seed, "map_hash": replay.map_hash, "players": list(replay.players),
         "decisions": replay.decisions, "voxels_digest": replay.voxels_digest, "stamp": dict(replay.stamp),
     }  # fmt: skip
     line = json.dumps(header, allow_nan=False).encode() + b"\n"
-    return gzip.compress(line + replay.actions.astype("<f4").tobytes() + replay.digests.tobytes(), mtime=0)
+    plain = line + replay.actions.astype("<f4").tobytes() + replay.digests.tobytes()
+    data = gzip.compress(plain, mtime=0)
+    sizes = {
+        "decisions": (replay.decisions, MAX_DECISIONS), "bytes of the header": (len(line), MAX_HEADER_BYTES),
+        "bytes before compression": (len(plain), MAX_UNPACKED_BYTES), "bytes": (len(data), MAX_BYTES),
+    }  # fmt: skip
+    for what, (size, most) in sizes.items():
+        if size > most:
+            raise ReplayError(f"the replay would have {size:,} {what}, expected at most {most:,}")
+    return data
 
 
 def unpack(data: bytes) -> Replay:
@@ -85,8 +92,9 @@ def unpack(data: bytes) -> Replay:
     except ConfigError as error:
         raise ReplayError(str(error)) from None
     decisions, rows = header["decisions"], config.num_mechs * ACTION_DIM
-    if not 0 <= decisions <= config.max_steps:
-        raise ReplayError(f"decisions: expected 0 to {config.max_steps}, got {shortened(decisions)}")
+    most = min(config.max_steps, MAX_DECISIONS)
+    if not 0 <= decisions <= most:
+        raise ReplayError(f"decisions: expected 0 to {most}, got {shortened(decisions)}")
     split = decisions * rows * 4
     if len(body) != split + (decisions + 1) * DIGEST_BYTES:
         raise ReplayError(f"truncated, or of another layout: {len(body)} bytes after the header")
@@ -133,6 +141,9 @@ def _read_header(line: bytes) -> dict[str, Any]:
     for key in ("seed", "map_seed"):
         if not 0 <= header[key] < 2**64:
             raise ReplayError(f"{key}: expected an integer from 0 to 2**64 - 1, got {shortened(header[key])}")
-    if not all(isinstance(value, str) and len(value) <= 256 for value in header["stamp"].values()):
-        raise ReplayError("stamp: expected short texts")
+    values = header["stamp"].values()
+    if not all(isinstance(value, str) and len(value) <= 256 and value.isprintable() for value in values):
+        raise ReplayError("stamp: expected short printable texts")
+    if not re.fullmatch("[0-9a-f]{64}", header["map_hash"]):
+        raise ReplayError(f"map_hash: expected 64 hexadecimal digits, got {shortened(header['map_hash'])}")
     return header

@@ -6,7 +6,7 @@ import contextlib
 
 from echelon_env.config.battle import BattleConfig
 from echelon_env.evaluate import Player, play
-from echelon_env.replays.recorder import Recorder
+from echelon_env.replays.recorder import Recorder, printable
 from echelon_env.replays.replay import Replay
 
 
@@ -29,9 +29,9 @@ def record_battle(first: Player, second: Player, config: BattleConfig, *, seed: 
     ValueError, ConfigError
         As `echelon_env.evaluate.play`.
     """
-    names = (first.name, second.name) if side == 0 else (second.name, first.name)
+    blue, red = (first, second) if side == 0 else (second, first)
     with contextlib.closing(play(first, second, config, [seed], side=side)) as moments:
-        recorder = Recorder(next(moments).engine, names, keep=1)
+        recorder = Recorder(next(moments).engine, (printable(blue.name), printable(red.name)), keep=1)
         for _ in moments:
             pass
     return recorder.replays[0]

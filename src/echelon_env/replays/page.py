@@ -12,6 +12,7 @@ import gzip
 import html
 import json
 import os
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.kernels import browser_module
 from echelon_env.engine.possibilities import allocate_possibilities
 from echelon_env.engine.state import EVENT_KINDS, REASONS, SCRATCH
+from echelon_env.evaluate.stamps import stamp
 from echelon_env.layout.actions import Action
 from echelon_env.layout.observations import STREAMS
 from echelon_env.render.palette import BEDROCK, STYLE_BY_MATERIAL, class_letters
@@ -61,10 +63,7 @@ def make_page(replay: Replay) -> str:
         "viewer": _asset("viewer.js"),
         "style": _asset("viewer.css"),
     }
-    page = _asset("page.html")
-    for name, text in parts.items():
-        page = page.replace(f"%{name}%", text, 1)
-    return page
+    return re.sub(r"%(\w+)%", lambda found: parts[found[1]], _asset("page.html"))
 
 
 class Frame:
@@ -99,6 +98,7 @@ def world(replay: Replay) -> bytes:
     lasting = [name for name in engine.state._fields if name not in SCRATCH]
     document = {
         "memory": {"base": BASE, "bytes": len(memory)},
+        "engine": stamp()["engine_hash"],
         "calls": calls,
         "arrays": {name: _array(addresses[name], array) for name, array in arrays.items()},
         "digested": [name for name in lasting if name not in VOXELS],

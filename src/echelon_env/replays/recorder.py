@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -40,7 +40,8 @@ class Recorder:
     TypeError
         For an environment without an engine.
     ConfigError
-        For names that are not two texts of at most `MAX_NAME_BYTES` bytes, and for battles that there are not.
+        For names that are not two printable texts of at most `MAX_NAME_BYTES` bytes, and for battles that there are
+        not.
 
     Notes
     -----
@@ -89,6 +90,12 @@ class Recorder:
         if self._on_replay is not None:
             self._on_replay(replay)
 
+    def end_other_stages(self, begun: _Recording) -> None:
+        """Battles in progress of a curriculum's other stages end, because one of this stage has begun."""
+        for recording in self._recordings:
+            if recording is not begun:
+                recording.end()
+
     def close(self) -> None:
         """Stop recording. Battles in progress are dropped."""
         for recording in self._recordings:
@@ -131,28 +138,37 @@ class _Recording:
                 self.started[battle] = _Start(engine, battle)
 
     def on_reset(self, battles: Sequence[int]) -> None:
-        for battle in sorted(self._chosen.intersection(battles)):
-            earlier = self.started.get(battle)
-            if earlier is not None and earlier.actions:
-                self.recorder.finish(self._replay(earlier, None))
-            self.started[battle] = _Start(self.engine, battle)
+        chosen = sorted(self._chosen.intersection(battles))
+        cut = [self.started.pop(battle, None) for battle in chosen]
+        self.started |= {battle: _Start(self.engine, battle) for battle in chosen}
+        self.recorder.end_other_stages(self)
+        self._end(start for start in cut if start is not None)
 
     def on_step(self, actions: NDArray[np.float32]) -> None:
-        over = self.engine.state.battles["over"]
-        for battle, start in list(self.started.items()):
+        for battle, start in self.started.items():
             start.actions.append(actions[battle].copy())
             start.digests.append(state_digest(self.engine, battle))
-            if over[battle]:
-                replay = self.replay(battle)
-                del self.started[battle]
-                self.recorder.finish(replay)
+        over = [battle for battle in self.started if self.engine.state.battles["over"][battle]]
+        finished = [self._replay(self.started.pop(battle), voxels_digest(self.engine, battle)) for battle in over]
+        for replay in finished:  # a callback may close the recorder
+            self.recorder.finish(replay)
 
     def on_change(self) -> None:
         self.started.clear()
 
+    def end(self) -> None:
+        """End the recordings of battles in progress, as another battle takes their place."""
+        cut = list(self.started.values())
+        self.started.clear()
+        self._end(cut)
+
+    def _end(self, cut: Iterable[_Start]) -> None:
+        for replay in [self._replay(start, None) for start in cut if start.actions]:
+            self.recorder.finish(replay)
+
     def replay(self, battle: int) -> Replay:
         """The battle as recorded so far."""
-        return self._replay(self.started[battle], voxels_digest(self.engine, battle))
+        return self._replay(self.started[battle], None)
 
     def _replay(self, start: _Start, voxels: str | None) -> Replay:
         shape = len(start.actions), self.engine.num_mechs, self.engine.action_dim
@@ -187,11 +203,18 @@ def engines_of(environment: Any) -> list[BattleEngine]:
 
 
 def check_players(players: Sequence[str]) -> tuple[str, str]:
-    """Return the names of blue's and red's player. Raises ConfigError unless they are two short texts."""
+    """Return the names of blue's and red's player. Raises ConfigError unless they are two short printable texts."""
     if isinstance(players, str) or len(players) != 2 or not all(isinstance(name, str) for name in players):
         raise ConfigError(f"players: expected the names of blue's and red's player, got {players!r}")
     for name in players:
         if len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
             raise ConfigError(f"players: expected names of at most {MAX_NAME_BYTES} bytes, got {name[:40]!r}...")
+        if not name.isprintable():
+            raise ConfigError(f"players: expected printable names, got {name[:40]!r}")
     blue, red = players
     return blue, red
+
+
+def printable(name: str) -> str:
+    """A name in which a question mark stands for every character that cannot be printed."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)

@@ -18,6 +18,9 @@ VOXELS = ("voxels", "voxel_damage", "columns")
 """Arrays of the state for each voxel or column of the map. They are most of the state."""
 
 DIGEST_BYTES = 32
+MAX_STATE_BYTES = 1 << 26
+MAX_WORK_BYTES = 1 << 33
+"""Of the states of all decisions together."""
 
 
 class ReplayError(ConfigError):
@@ -41,7 +44,7 @@ class Replay:
     digests: NDArray[np.uint8]
     """(T + 1, 32): `state_digest` at the start and after each decision."""
     voxels_digest: str | None
-    """`voxels_digest` after the last decision, if the battle has ended."""
+    """`voxels_digest` after the last decision; None if it was recorded to a reset, and not to the battle's end."""
     stamp: Mapping[str, str]
     """`echelon_env.evaluate.stamp` of the recording process."""
 
@@ -54,9 +57,16 @@ class Replay:
         """Simulate the battle. Yield its engine at the start and after each decision.
 
         The same object is yielded each time; it must only be read. Raises ReplayError if this version of the generator
-        makes another map from the seed.
+        makes another map from the seed, and if the battle would need more memory or time than `MAX_STATE_BYTES` and
+        `MAX_WORK_BYTES`.
         """
-        engine = BattleEngine(self.config)
+        try:
+            engine = BattleEngine(self.config)
+        except ConfigError as error:
+            raise ReplayError(str(error)) from None
+        size = sum(array.nbytes for array in engine.state)  # nothing has been written to it yet
+        if size > MAX_STATE_BYTES or size * (self.decisions + 1) > MAX_WORK_BYTES:
+            raise ReplayError(f"{self.decisions} decisions with {size:,} bytes of state are too many")
         engine.reset([self.seed], map_seeds=[self.map_seed])
         found = engine.terrain(0).content_hash
         if found != self.map_hash:
@@ -81,10 +91,14 @@ class Replay:
         ReplayError
             As `play`.
         """
-        for decision, engine in enumerate(self.play()):
-            if state_digest(engine, 0) != self.digests[decision].tobytes():
-                return decision
-        return None if self.voxels_digest in (None, voxels_digest(engine, 0)) else self.decisions
+        states = enumerate(self.play())
+        return next((decision for decision, engine in states if not self.matches(engine, decision)), None)
+
+    def matches(self, engine: BattleEngine, decision: int) -> bool:
+        """Whether an engine that `play` yields has the recorded state after `decision` decisions."""
+        if state_digest(engine, 0) != self.digests[decision].tobytes():
+            return False
+        return decision < self.decisions or self.voxels_digest in (None, voxels_digest(engine, 0))
 
 
 def state_digest(engine: BattleEngine, battle: int) -> bytes:
