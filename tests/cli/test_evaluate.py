@@ -62,7 +62,7 @@ def printed_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> di
         (["evaluate", "random", "--opponent", "trivial", "idle", "trivial"], "--opponent: trivial is named twice"),
         (["evaluate", "random", "novice", "--film", "films"], "--film: takes one player"),
         (["evaluate", "random", "--film", "films", "--out", "films/report"], "--film: expected another folder"),
-        (["evaluate", "random", "novice", "--replays", "2", "x"], "--replays: takes one player"),
+        (["ladder", "--replays", "1.5", "x"], "--replays: N: expected an integer of at least 1, got '1.5'"),
         (["evaluate", "random", "--replays", "1", "x", "--film", "x"], "--replays: expected another folder"),
         (["evaluate", "random", "--replays", "1", "x", "--film", "x/y"], "--replays: expected another folder"),
         (["evaluate", "random", "--replays", "0", "x"], "--replays: N: expected an integer of at least 1, got '0'"),
@@ -291,6 +291,15 @@ def test_a_suite_is_played_against_its_opponents(capsys, tmp_path):
     assert played == expected
     assert report["suite"] == {"name": suite.name, "hash": suite.hash, "complete": False}
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
+
+
+def test_the_ladder_writes_replays_of_each_pairing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(ladder, "BASELINES", ("idle", "random", "trivial"))
+    folder = tmp_path / "replays"
+    printed(["ladder", "--scenario", "duel", "--battles", "2", "--replays", "1", str(folder)], capsys)
+    shown = {tuple(sorted(read_replay(path).players)) for path in folder.glob("*.html")}
+    assert shown == {("random", "trivial"), ("idle", "trivial"), ("idle", "random")}
+    assert all("-" in path.stem.removeprefix("lost-").removeprefix("close-1-") for path in folder.glob("*.html"))
 
 
 def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):

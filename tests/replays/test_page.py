@@ -109,6 +109,7 @@ def test_keys_and_time(opened):
     opened.press("Shift+ArrowRight")
     first = opened("echelon.scan.marks[0].decision")
     assert opened.decision == first
+    assert opened("document.getElementById('feed').innerText") != ""
     opened.press("Shift+ArrowRight", "Shift+ArrowLeft")
     assert opened.decision == first
     opened.press("End")

@@ -20,6 +20,8 @@
  * @property {number} radiates 0 nothing, 1 ECM, 2 ECCM
  * @property {number} target
  * @property {boolean} transmits
+ * @property {boolean} speaks whether its message is not empty
+ * @property {number[]} paintedBy the packs that have painted it
  * @property {number} pack
  *
  * @typedef {object} Event
@@ -60,6 +62,10 @@ export function momentReader(simulation) {
   const fields = (array, names) => Object.fromEntries(names.map((name) => [name, field(array, name)]));
   const numbers = ["x", "y", "z", "yaw", "armour", "legs", "heat", "stability", "radiates", "target", "team", "pack"];
   const mech = fields("mechs", [...numbers, "mech_class", "alive", "fallen", "shutdown", "jet", "transmits"]);
+  const message = field("mechs", "message");
+  const words = world.arrays.mechs.fields.message[2];
+  const paint = field("paint", "ticks");
+  const packs = Array.from({ length: world.arrays.paint.shape[0] }, (_, pack) => pack);
   const shot = fields("projectiles", ["owner", "weapon", "x", "y", "z", "vx", "vy", "vz"]);
   const cloud = fields("clouds", ["x", "y", "z", "radius"]);
   const event = fields("events", ["kind", "actor", "target", "weapon", "x", "y", "z", "amount", "tick"]);
@@ -85,6 +91,8 @@ export function momentReader(simulation) {
         shutdown: mech.shutdown(row) !== 0,
         jets: mech.jet(row) > 0,
         transmits: mech.transmits(row) !== 0,
+        speaks: mech.transmits(row) !== 0 && Array.from({ length: words }, (_, item) => message(row, item)).some(Boolean),
+        paintedBy: packs.filter((pack) => paint(pack * simulation.mechs + row) > 0),
       })),
       projectiles: rows(battle.num_projectiles(0), (row) => record(shot, row)),
       clouds: rows(battle.num_clouds(0), (row) => record(cloud, row)),

@@ -14,6 +14,9 @@ import { Timeline } from "./timeline.js";
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16];
 const SLOW_FRAME = 0.045; // s
 const LEAST_SCALE = 0.4;
+const FEED_SECONDS = 5;
+/** @type {Record<string, string>} */
+const FEED = { death: "is destroyed", fall: "falls", shutdown: "shuts down", legged: "loses its legs" };
 const TEAM_NAMES = ["blue", "red"];
 
 export class Viewer {
@@ -136,11 +139,12 @@ export class Viewer {
       this.camera.z = mix(this.camera.z, followed.z + 1, ease);
     }
     this.painter.draw(this.camera, this.scene);
-    this.drawLabels();
+    this.drawLabels(share);
     this.timeline.draw(this.scan, this.time);
   }
 
-  drawLabels() {
+  /** @param {number} share of the decision that has passed */
+  drawLabels(share) {
     const { labels } = this;
     const scale = globalThis.devicePixelRatio || 1;
     const [width, height] = [labels.clientWidth, labels.clientHeight];
@@ -162,11 +166,29 @@ export class Viewer {
       paper.fillRect(x - 17, y - 19, 34, 17);
       paper.fillStyle = mech.team === 0 ? "#7db4ff" : "#ff9a6b";
       paper.fillText(`${kind.letter}${this.numberOf(mech)}${mech.fallen ? " ▾" : ""}${mech.shutdown ? " ○" : ""}`, x, y - 9);
+      const own = this.after.mechs[this.selected];
+      if (mech.paintedBy.some((pack) => !own || pack === own.pack)) {
+        paper.fillStyle = "#59ff85";
+        paper.fillText("◆", x + 24, y - 9);
+      }
+      if (mech.speaks) {
+        paper.fillStyle = "#fff";
+        paper.fillText("≋", x - 24, y - 9);
+      }
       paper.fillStyle = "#0008";
       paper.fillRect(x - 14, y - 6, 28, 3);
       paper.fillStyle = mech.team === 0 ? "#3385fa" : "#ed5c24";
       paper.fillRect(x - 14, y - 6, 28 * Math.max(0, mech.armour / kind.armour), 3);
     });
+    for (const event of this.after.events) {
+      const since = share - 0.9 * event.when;
+      if (event.amount < 0.5 || !["hit", "splash", "hazard"].includes(event.kind) || since < 0) continue;
+      const target = this.scene.places[event.target];
+      const at = target?.shown ? project(this.camera.matrix, target.x, target.y, target.z + 2 + 2 * since) : null;
+      if (!at) continue;
+      paper.fillStyle = `rgba(255, 240, 200, ${1 - since})`;
+      paper.fillText(`−${event.amount.toFixed(0)}`, at.x * width, at.y * height);
+    }
     paper.fillStyle = "#ffffffb0";
     for (const ghost of this.ghosts) {
       const at = project(this.camera.matrix, ghost.x, ghost.y, ghost.z + 1.6);
@@ -217,6 +239,7 @@ export class Viewer {
     const seconds = this.after.decision * battle.seconds;
     byId("clock").textContent = `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
     byId("decision").textContent = `decision ${this.after.decision} of ${this.simulation.decisions}`;
+    this.showFeed();
     byId("ending").textContent = this.after.over ? this.ending() : "";
     const panel = byId("inspector");
     panel.hidden = this.selected < 0;
@@ -226,6 +249,20 @@ export class Viewer {
       byId("details").replaceChildren(...this.inspector.show(this.after, this.selected, this.time < this.after.decision));
       for (const tab of TABS) byId(`tab-${tab}`).setAttribute("aria-selected", String(tab === this.inspector.tab));
     }
+  }
+
+  /** What has happened in the last seconds. */
+  showFeed() {
+    const { battle } = this.world;
+    const now = this.after.decision;
+    const recent = (this.scan?.marks ?? []).filter((mark) => mark.decision <= now && (now - mark.decision) * battle.seconds < FEED_SECONDS);
+    const name = (/** @type {number} */ mech) => mechName(this.after.mechs[mech], battle);
+    byId("feed").replaceChildren(
+      ...recent.slice(-4).map(({ kind, team, mech, by }) => {
+        const text = `${name(mech)} ${FEED[kind]}${kind === "death" && by >= 0 && by !== mech ? ` by ${name(by)}` : ""}`;
+        return element("li", { className: TEAM_NAMES[team] }, text);
+      }),
+    );
   }
 
   ending() {

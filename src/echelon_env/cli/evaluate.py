@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from echelon_env.cli import tournament
-from echelon_env.cli.arguments import positive
-from echelon_env.cli.films import check_folder, write_films, write_replays
+from echelon_env.cli.films import add_replays, check_folder, read_replays, write_films, write_replays
 from echelon_env.cli.tournament import Field, Pairing, even, make_player
 from echelon_env.config.battle import BattleConfig
 from echelon_env.config.scenario import make_config, scenarios
 from echelon_env.config.schema import ConfigError
-from echelon_env.engine.kernels import browser_module
 from echelon_env.evaluate.players import ACTION_MODES, Player
 from echelon_env.evaluate.seeds import evaluation_seed
 from echelon_env.evaluate.suite import Suite, load_suite
@@ -77,13 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="new folder for films of a single player: a battle won and one lost against each opponent",
     )
-    add(
-        "--replays",
-        nargs=2,
-        metavar=("N", "DIR"),
-        help="new folder for N replays of a single player against each opponent, as pages for a browser: a battle "
-        "lost, one won, and the closest ones",
-    )
+    add_replays(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,12 +83,9 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     tournament.check_free(args.out)
     check_folder("--film", args.film, args.out, "the report, which --out")
-    count, replays = _read_replays(args)
-    check_folder("--replays", replays, args.out, "the report, which --out")
-    if replays:
-        browser_module()  # raises where there is none
-        check_folder("--replays", replays, args.film, "the films, which --film")
-        check_folder("--film", args.film, replays, "the replays, which --replays")
+    count, replays = read_replays(args)
+    check_folder("--replays", replays, args.film, "the films, which --film")
+    check_folder("--film", args.film, replays, "the replays, which --replays")
     seed = args.seed or 0
     players = [make_player(name, seed, action_mode=args.actions) for name in args.players]
     names = [player.name for player in players]
@@ -152,22 +141,10 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--opponent: not allowed with --suite, which has its own opponents")
     if args.opponent and len(args.players) > 1:
         raise ConfigError("--opponent: takes one player; several players play each other")
-    for name in ("film", "replays"):
-        if getattr(args, name) and len(args.players) > 1:
-            raise ConfigError(f"--{name}: takes one player, and shows it against each opponent")
+    if args.film and len(args.players) > 1:
+        raise ConfigError("--film: takes one player, and films it against each opponent")
     if args.seed is not None and args.suite:
         raise ConfigError("--seed: not allowed with --suite, which has its own seeds")
-
-
-def _read_replays(args: argparse.Namespace) -> tuple[int, Path | None]:
-    """The number of replays of each match, and their folder. Raises `ConfigError` for a bad number."""
-    if args.replays is None:
-        return 0, None
-    number, folder = args.replays
-    try:
-        return positive(number), Path(folder)
-    except argparse.ArgumentTypeError as error:
-        raise ConfigError(f"--replays: N: {error}") from None
 
 
 def _plan(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from echelon_env.cli.arguments import positive
 from echelon_env.cli.tournament import Field, Pairing, check_free, show_status
 from echelon_env.config.schema import ConfigError
+from echelon_env.engine.kernels import browser_module
 from echelon_env.evaluate.film import film_battle
 from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match
 from echelon_env.evaluate.tables import shorten
@@ -30,6 +33,35 @@ class _Choice:
     battle: Battle | None
     pairing: Pairing
     field: Field
+
+
+def add_replays(parser: argparse.ArgumentParser) -> None:
+    """Declare the option ``--replays``."""
+    parser.add_argument(
+        "--replays",
+        nargs=2,
+        metavar=("N", "DIR"),
+        help="new folder for N replays of each pairing, as pages for a browser: a battle that the first player lost, "
+        "one that it won, and the closest ones",
+    )
+
+
+def read_replays(args: argparse.Namespace) -> tuple[int, Path | None]:
+    """The number of replays of each pairing, and their folder.
+
+    Raises ConfigError for a bad number and as `check_folder`, OSError, and `BackendError` where there is no WebAssembly
+    module for pages.
+    """
+    if args.replays is None:
+        return 0, None
+    number, folder = args.replays
+    try:
+        count = positive(number)
+    except argparse.ArgumentTypeError as error:
+        raise ConfigError(f"--replays: N: {error}") from None
+    browser_module()
+    check_folder("--replays", Path(folder), args.out, "the report, which --out")
+    return count, Path(folder)
 
 
 def check_folder(option: str, folder: Path | None, other: Path | None, whose: str) -> None:
@@ -101,8 +133,10 @@ def _choices(
 ) -> Iterator[_Choice]:
     """The battles won and lost, and if `count` is not 0 as many as it says, with close ones."""
     taken: set[str] = set()
+    several = len({first.name for first, _ in pairings}) > 1
     for match, (field, pairing) in zip(matches, itertools.product(fields, pairings), strict=True):
-        names = [pairing[1].name] if len(fields) == 1 else [pairing[1].name, Path(field.name).stem]
+        names = [player.name for player in (pairing if several else pairing[1:])]
+        names += [Path(field.name).stem] if len(fields) > 1 else []
         label = "-".join(map(_file_name, names))
         if label in taken:
             label = next(each for number in itertools.count(2) if (each := f"{label}-{number}") not in taken)

@@ -6,6 +6,7 @@ import argparse
 import itertools
 
 from echelon_env.cli import tournament
+from echelon_env.cli.films import add_replays, read_replays, write_replays
 from echelon_env.evaluate.players import BASELINES, baseline
 from echelon_env.evaluate.suite import load_suite
 
@@ -25,13 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="battles per pairing and scenario, on the first maps of the suite (default: %(default)s)",
     )
     tournament.add_arguments(parser)
+    add_replays(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Play the matches and print the report."""
     tournament.check_free(args.out)
+    count, replays = read_replays(args)
     suite = load_suite(SUITE)
     fields = tournament.suite_fields(suite, args.scenario, args.battles)
     players = [baseline(name) for name in reversed(BASELINES)]  # the strongest first
-    tournament.play_and_report([*itertools.combinations(players, 2)], players, fields, suite, 0, args)
+    pairings = [*itertools.combinations(players, 2)]
+    matches = tournament.play_and_report(pairings, players, fields, suite, 0, args)
+    if replays:
+        lines = write_replays(replays, count, matches, pairings, fields)
+        if not args.json:
+            print("", *lines, sep="\n")
     return 0

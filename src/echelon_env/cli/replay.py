@@ -12,7 +12,7 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.tables import shorten
-from echelon_env.replays import Replay, ReplayError, export_npz, read_replay, write_page, write_replay
+from echelon_env.replays import Replay, ReplayError, export_minari, export_npz, read_replay, write_page, write_replay
 from echelon_env.storage.atomic import free_path
 
 _TEAMS = ("blue", "red")
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("files", nargs="+", type=Path, metavar="FILE", help="replays, or pages with one")
     add("--html", type=Path, metavar="DIR", help="write a page for each, which any browser opens without a network")
     add("--npz", type=Path, metavar="DIR", help="write the observations, actions and rewards of each")
+    add("--minari", metavar="NAME", help="create a Minari dataset with an episode for each mech (extra: minari)")
     add("--replay", type=Path, metavar="DIR", help="write the replay of each, for example of a page")
 
 
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         "npz": lambda path, replay: export_npz(replay, path),
         "replay": write_replay,
     }
-    code = 0
+    code, replays = 0, []
     for file in args.files:
         try:
             replay = read_replay(file)
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
             code = ERROR
             continue
         print(text)
+        replays.append(replay)
         code = code if equal else max(code, _DIFFERENT)
         for suffix, write in writers.items():
             folder: Path | None = getattr(args, suffix)
@@ -57,6 +59,12 @@ def run(args: argparse.Namespace) -> int:
             target = free_path(folder / f"{file.stem}.{suffix}")
             write(target, replay)
             print(f"  wrote {target}")
+    if args.minari is not None:
+        try:
+            export_minari(replays, args.minari)
+        except (ImportError, ValueError) as error:
+            raise ConfigError(f"--minari: {error}") from None
+        print(f"created the Minari dataset {args.minari}")
     return code
 
 

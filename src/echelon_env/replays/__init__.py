@@ -4,7 +4,7 @@ A replay holds what a battle follows from, its configuration, seeds and actions,
 decision. `Recorder` records any environment, `write_page` makes a page that shows the battle.
 """
 
-from echelon_env.replays.export import export_npz, transitions
+from echelon_env.replays.export import export_minari, export_npz, transitions
 from echelon_env.replays.files import read_replay, write_replay
 from echelon_env.replays.matches import record_battle
 from echelon_env.replays.page import show, write_page
@@ -15,6 +15,7 @@ __all__ = [
     "Recorder",
     "Replay",
     "ReplayError",
+    "export_minari",
     "export_npz",
     "read_replay",
     "record_battle",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from echelon_env.engine.state import Outputs
-from echelon_env.replays.replay import Replay
+from echelon_env.replays.replay import Replay, ReplayError
+from echelon_env.spaces import action_space, observation_space
 from echelon_env.storage.atomic import write_bytes
 
 
@@ -39,6 +42,67 @@ def transitions(replay: Replay) -> dict[str, NDArray[Any]]:
     at_steps = {name: np.array(arrays) for name, arrays in seen.items()}
     after = {name: at_steps[name][1:] for name in ("rewards", "components", "terminated", "truncated")}
     return at_steps | after | {"actions": replay.actions}
+
+
+def export_minari(replays: Sequence[Replay], dataset_id: str, **arguments: Any) -> None:
+    """Create a `Minari <https://minari.farama.org>`_ dataset: each mech of each battle is an episode.
+
+    Observations are flat vectors and actions those of the continuous format, as of a Gymnasium environment. An episode
+    ends with the mech's death or the battle; one of a replay that was cut short is truncated. Minari keeps its datasets
+    in the folder ``MINARI_DATASETS_PATH``.
+
+    Parameters
+    ----------
+    replays
+        The battles, at least one with a decision.
+    dataset_id
+        The dataset's name, such as ``"echelon/skirmish/expert-v0"``.
+    **arguments
+        Further arguments of `minari.create_dataset_from_buffers`: ``algorithm_name``, ``author``, ...
+
+    Raises
+    ------
+    ImportError
+        If Minari is not installed: extra ``minari``.
+    ReplayError
+        For no decisions at all, and as `Replay.play`.
+    ValueError
+        For a name that is taken or malformed, by Minari.
+    """
+    try:
+        import minari
+        from minari.data_collector import EpisodeBuffer
+    except ImportError as error:
+        raise ImportError('Minari is not installed: pip install "echelon-env[minari]"') from error
+    episodes = [episode for replay in replays for episode in _episodes(replay)]
+    if not episodes:
+        raise ReplayError("replays: expected at least one with a decision")
+    buffers = [EpisodeBuffer(id=number, **episode) for number, episode in enumerate(episodes)]
+    spaces = {"observation_space": observation_space("flat"), "action_space": action_space("continuous")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of facts such as an author that are not given
+        minari.create_dataset_from_buffers(dataset_id, buffers, **spaces, **arguments)
+
+
+def _episodes(replay: Replay) -> Iterator[dict[str, Any]]:
+    """The episode of each mech."""
+    if replay.decisions == 0:
+        return
+    arrays = transitions(replay)
+    ended = arrays["terminated"] | arrays["truncated"]
+    for mech in range(replay.config.num_mechs):
+        over = np.flatnonzero(ended[:, mech])
+        steps = int(over[0]) + 1 if over.size else replay.decisions
+        truncated = arrays["truncated"][:steps, mech].copy()
+        truncated[-1] |= not over.size
+        yield {
+            "seed": replay.seed % 2**63,
+            "observations": arrays["observations"][: steps + 1, mech],
+            "actions": np.clip(np.nan_to_num(arrays["actions"][:steps, mech], nan=0.0), -1.0, 1.0),
+            "rewards": arrays["rewards"][:steps, mech].tolist(),
+            "terminations": arrays["terminated"][:steps, mech].tolist(),
+            "truncations": truncated.tolist(),
+        }
 
 
 def export_npz(replay: Replay, path: str | os.PathLike[str]) -> None:
