@@ -5,13 +5,16 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wheels wasm viewer demo test test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
+.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal --durations 20
+
+test-long: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m 'long and not slow' -n auto --dist worksteal
 
 test-slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -m slow -n auto --dist worksteal

@@ -120,7 +120,7 @@ def parallel_replay(recording: Recording, resets: bool = False) -> Replay:
     def action(t: int) -> dict[str, NDArray[np.float32]]:
         return {agent: recording.actions[t, 0, row[agent]] for agent in env.agents}
 
-    return partial(_timed_single, env, env._engine, recording, resets, action)
+    return partial(_timed_single, env, env.engine, recording, resets, action)
 
 
 def _by_team(recording: Recording) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -167,7 +167,7 @@ def aec_replay(recording: Recording, resets: bool = False) -> Replay:
             begun = time.perf_counter()
             _cycle(env, scripts)
             seconds += time.perf_counter() - (start if resets and number else begun)
-        recording.check_end(env.unwrapped._engine)
+        recording.check_end(env.unwrapped.engine)
         return seconds
 
     return replay

@@ -153,6 +153,7 @@ class TestRecordings:
 
 
 class TestSections:
+    @pytest.mark.long
     @pytest.mark.parametrize("section", [apis.apis, presets, resets, scaling, startup, training])
     def test_tables(self, section):
         check_tables(section(TINY))

@@ -37,6 +37,7 @@ def test_a_duel_needs_what_two_mechs_need(floors):
     assert 0 < counts["observations: cells"] <= 2 * floors.EGO_SIDE**2
 
 
+@pytest.mark.long
 def test_standing_still_needs_no_moves_and_no_cells(floors):
     engine = BattleEngine("duel", 1)
     engine.reset([3])

@@ -100,12 +100,14 @@ def test_without_the_extra_the_other_commands_report_what_to_install(tmp_path):
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.long
 def test_without_the_extra_bench_and_help_work():
     assert run_without_train("--help").returncode == 0
     result = run_without_train("bench", "--scenarios", "duel", "--seconds", "0.01")
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.long
 def test_bench_measures_the_given_scenarios(capsys):
     assert main(["bench", "--scenarios", "duel", "skirmish", "--seconds", "0.02", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -119,6 +121,7 @@ def test_bench_measures_the_given_scenarios(capsys):
     assert "cores" in document["machine"]
 
 
+@pytest.mark.long
 def test_bench_prints_a_table(capsys):
     assert main(["bench", "--scenarios", "duel", "--seconds", "0.01"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -313,6 +313,7 @@ def test_the_ladder_is_a_round_robin_on_the_suites_maps(monkeypatch, capsys):
     assert report["scenarios"]["duel"]["seeds"] == [suite.scenario("duel").seeds[0]]
 
 
+@pytest.mark.long
 def test_without_the_extra_a_checkpoint_plays(tiny, pytestconfig):
     policy = str(pytestconfig.rootpath / "policies" / "duel")
     for arguments in ((policy, "--opponent", f"policy:{policy}@fire_rate=0.5"), (policy, "idle")):
@@ -321,6 +322,7 @@ def test_without_the_extra_a_checkpoint_plays(tiny, pytestconfig):
         assert "win" in result.stdout
 
 
+@pytest.mark.long
 def test_without_the_extra_scripted_players_play_and_untrained_reports_what_to_install(tiny, tmp_path):
     out = tmp_path / "report"
     result = run_without_train("evaluate", "idle", "trivial", "--scenario", tiny, "--battles", "2", "--out", str(out))

@@ -43,6 +43,7 @@ def test_a_sheet_gets_the_next_free_name(capsys):
     assert sorted(path.name for path in Path().iterdir()) == ["maps-2.png", "maps.png"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("view", "count"), [("above", 1), ("isometric", 3), ("above", 5), ("isometric", 64)])
 def test_sheets_are_no_wider_than_a_screen(view, count):
     assert main(["maps", *SMALL, "--view", view, "--maps", str(count), "--out", "sheet.png"]) == 0
@@ -58,6 +59,7 @@ def test_seeds_choose_the_maps():
     assert Path("3.png").read_bytes() != Path("4.png").read_bytes()
 
 
+@pytest.mark.long
 def test_a_page_for_each_biome(capsys):
     assert main(["maps", *SMALL, "--biomes", "urban", "jungle"]) == 0
     assert capsys.readouterr().out == "biomes: urban, jungle\n"

@@ -86,6 +86,7 @@ def test_a_broken_command_is_reported_in_one_line_and_the_others_work(source, re
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_no_package_replaces_a_command_of_another(install, capsys):
     install("third", COMMAND, "[echelon.commands]\nbench = third_module\ngreet = third_module\n")
     declared = "[echelon.commands]\ngreet = fourth_module\n\n[echelon.players]\nuntrained = fourth_module\n"

@@ -20,6 +20,7 @@ CONFIGS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONFIGS)
 def test_complete_battles(name):
     """The oracle continues from its own state; it takes the engine's state only after a decision within rounding."""

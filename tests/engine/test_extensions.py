@@ -34,7 +34,7 @@ assert REWARD_COMPONENTS[-1] == "haste"
 env = parallel_env("duel-open", max_steps=2, rewards={"haste": 3.0})
 env.reset(seed=0)
 _, rewards, *_, infos = env.step({agent: np.ones(27, np.float32) for agent in env.agents})
-mechs = env._engine.state.mechs[0]
+mechs = env.engine.state.mechs[0]
 for agent, m in (("blue_0", 0), ("red_0", 1)):
     components = dict(zip(REWARD_COMPONENTS, infos[agent]["reward_components"], strict=True))
     assert mechs["vx"][m] != 0 and components["haste"] == np.float32(3.0 * mechs["vx"][m])

@@ -51,6 +51,7 @@ def assert_fair(battles):
     assert decided >= 0.8, report
 
 
+@pytest.mark.long
 def test_a_few_battles_are_fair():
     assert_fair(200)
 

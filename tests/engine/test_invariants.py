@@ -129,6 +129,7 @@ def begin(engine, seed, rng):
     shoot_around(state, battle, config, rng, 6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CONFIGS)
 @settings(max_examples=12, phases=PHASES)
 @given(seed=st.integers(0, 2**64 - 1))
@@ -136,6 +137,7 @@ def test_invariants(name, seed):
     check_battles(CONFIGS[name], seed)
 
 
+@pytest.mark.long
 @settings(max_examples=30, phases=PHASES)
 @given(seed=st.integers(0, 2**64 - 1))
 def test_invariants_of_any_configuration(seed):

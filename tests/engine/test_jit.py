@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, SimpleNamespace
 
 import numba
 import numpy as np
@@ -57,6 +57,7 @@ def script(tmp_path):
     return call
 
 
+@pytest.mark.long
 def test_compiled_code_is_stored_in_the_cache_directory(script, tmp_path):
     cache = tmp_path / "cache"
     assert compiles(script(ECHELON_CACHE_DIR=str(cache)))
@@ -82,6 +83,7 @@ def test_a_damaged_cache_is_compiled_again(script, tmp_path, kind, damage):
     assert not compiles(script(ECHELON_CACHE_DIR=str(cache)))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no modes")
 def test_a_directory_that_others_can_write_or_own_is_not_used(script, tmp_path):
     """They could leave machine code there, which would be run."""
@@ -102,6 +104,22 @@ def test_a_directory_that_others_can_write_or_own_is_not_used(script, tmp_path):
     result = script(ECHELON_CACHE_DIR=str(cache), XDG_CACHE_HOME="/dev/null")
     assert compiles(result)
     assert "no folder that you alone can write" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no groups")
+def test_a_group_of_others_is_told_from_ones_own(monkeypatch):
+    import grp
+    import pwd
+
+    own = pwd.getpwuid(os.getuid())
+    monkeypatch.setattr(pwd, "getpwall", lambda: [own])
+    for members, others in (([], False), ([own.pw_name], False), ([own.pw_name, "eve"], True)):
+        monkeypatch.setattr(grp, "getgrgid", lambda group, members=members: SimpleNamespace(gr_mem=members))
+        assert _jit._has_others(own.pw_gid) is others
+        folder = SimpleNamespace(st_uid=os.getuid(), st_gid=54321, st_mode=0o40775)
+        assert _jit._others_can_rename_in(folder) is others
+    monkeypatch.setattr(grp, "getgrgid", lambda group: {}[group])
+    assert _jit._has_others(own.pw_gid) is True
 
 
 def test_an_unwritable_cache_directory_falls_back(script, tmp_path):

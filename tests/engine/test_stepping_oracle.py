@@ -76,6 +76,7 @@ def arrange(engine: BattleEngine, battle: int, rng: Random) -> None:
     set_voxels(engine.state, battle, np.ascontiguousarray(voxels), engine.config.catalog.materials)
 
 
+@pytest.mark.long
 def test_steps():
     rng = np.random.default_rng(5)
     cases: Counter[str] = Counter()

@@ -241,12 +241,14 @@ def walking_actions(world, rng):
     return actions
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["game", "odd"])
 def test_movement(name):
     cases = run(CONFIGS[name], seed=1, rounds=8, steps=4, fight=False)
     assert set(cases) >= MOVES, MOVES - set(cases)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rounds"),
     [("game", 12), ("odd", 12), ("safe", 8), *(pytest.param(name, 60, marks=pytest.mark.slow) for name in CONFIGS)],

@@ -197,7 +197,7 @@ ENDINGS = {
 def end_parallel(arrange, **kwargs):
     api = parallel_env("skirmish", **kwargs)
     api.reset(seed=1)
-    arrange(api._engine)
+    arrange(api.engine)
     _, _, terminations, truncations, infos = api.step({a: np.zeros(ACTION_DIM, np.float32) for a in api.agents})
     return [(terminations[a], truncations[a], infos[a]) for a in terminations]
 
@@ -205,7 +205,7 @@ def end_parallel(arrange, **kwargs):
 def end_cycle(arrange, **kwargs):
     api = env("skirmish", **kwargs)
     api.reset(seed=1)
-    arrange(api.unwrapped._engine)
+    arrange(api.unwrapped.engine)
     for _ in range(10):
         api.step(np.zeros(ACTION_DIM, np.float32))
     return [(api.terminations[a], api.truncations[a], api.infos[a]) for a in sorted(api.agents)]

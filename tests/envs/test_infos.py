@@ -40,7 +40,7 @@ def play(env, recording):
 def test_contents_of_an_agents_info(recording):
     env = parallel_env(**FIGHT)
     returns = dict.fromkeys(env.possible_agents, 0.0)
-    engine = env._engine
+    engine = env.engine
     row = {agent: i for i, agent in enumerate(env.possible_agents)}
     deaths = 0
     for number, (_, rewards, infos, ended) in enumerate(play(env, recording), 1):
@@ -92,7 +92,7 @@ def test_events_have_names(recording):
     names, weapons = set(env.possible_agents), {weapon.name for weapon in env.config.catalog.weapons}
     for _, _, infos, _ in play(env, recording):
         events = infos[next(iter(infos))]["events"]
-        recorded = env._engine.events(0)
+        recorded = env.engine.events(0)
         assert len(events) == len(recorded)
         for event, record_ in zip(events, recorded, strict=True):
             assert isinstance(event, Event)

@@ -55,7 +55,7 @@ def test_the_state_shows_everything_to_either_team(env):
     for team in (0, 1):
         state = env.state(team)
         assert env.state_space.contains(state)
-        np.testing.assert_array_equal(state, env._engine.global_state(team)[0])
+        np.testing.assert_array_equal(state, env.engine.global_state(team)[0])
     np.testing.assert_array_equal(env.state(), env.state(0))
     cycle = echelon_env.env("skirmish", max_steps=60)
     cycle.reset(seed=5)
@@ -71,9 +71,9 @@ def test_actions_are_explained_and_entries_described(env):
     action = np.zeros(ACTION_DIM, np.float32)
     action[Action.JET] = 1
     parts = env.explain_action("blue_0", action)
-    assert parts == explain_action(env._engine, 0, 0, action, env.possible_agents)
+    assert parts == explain_action(env.engine, 0, 0, action, env.possible_agents)
     assert "refused" in str(next(part for part in parts if part.name == "jet"))  # a heavy mech has no jets
-    assert env.explain_action("red_3", action) == explain_action(env._engine, 0, 8, action, env.possible_agents)
+    assert env.explain_action("red_3", action) == explain_action(env.engine, 0, 8, action, env.possible_agents)
     choices = echelon_env.parallel_env("skirmish", action="multi_discrete")
     choices.reset(seed=5)
     assert choices.explain_action("blue_0", choices.action_space("blue_0").sample())
@@ -132,10 +132,10 @@ def test_a_bad_seed_changes_nothing(env, seed):
 def test_dead_agents_leave_and_the_others_continue():
     env = echelon_env.parallel_env("skirmish")
     env.reset(seed=0)
-    env._engine.state.mechs["armour"][0, 5] = 1e-9
-    env._engine.state.pending[0, 5, 0] = 0.0
-    mech, victim = env._engine.state.mechs[0, 1], env._engine.state.mechs[0, 5]
-    columns = env._engine.state.columns[0]
+    env.engine.state.mechs["armour"][0, 5] = 1e-9
+    env.engine.state.pending[0, 5, 0] = 0.0
+    mech, victim = env.engine.state.mechs[0, 1], env.engine.state.mechs[0, 5]
+    columns = env.engine.state.columns[0]
     columns["opaque"] = columns["solid"] = 0
     mech["x"], mech["y"], mech["yaw"], mech["facing_x"], mech["facing_y"] = 50, 50, 0, 1, 0
     victim["x"], victim["y"] = 55, 50

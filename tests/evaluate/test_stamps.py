@@ -36,6 +36,7 @@ def test_torch_is_named_where_it_is_installed(monkeypatch, installed):
     assert stamp().get("torch") == ("1.2.3" if installed else None)
 
 
+@pytest.mark.long
 def test_the_behaviour_equals_the_stored_digests():
     """After a deliberate change of a rule or a player run python tests/support/behaviour.py."""
     assert behaviour() == json.loads(json.dumps(measure()))

@@ -39,6 +39,7 @@ def match(small):
     return play_match(baseline("idle"), baseline("idle"), small.config("duel-open"), seeds, scenario="duel-open")
 
 
+@pytest.mark.long
 def test_the_shipped_suite_equals_a_newly_frozen_one():
     """On a change of battles or maps freeze it again (see above), only while no results are published with it."""
     shipped = load_suite(V1)

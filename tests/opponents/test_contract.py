@@ -203,6 +203,7 @@ np.savez(sys.argv[2], **{name: think(opponents.make(**PLAYERS[name], seed=3, con
 """
 
 
+@pytest.mark.long
 def test_without_the_jit_actions_have_the_same_bytes(seen, tmp_path):
     some = np.ascontiguousarray(seen[::16, ::2])
     np.save(tmp_path / "seen.npy", some)

@@ -275,6 +275,7 @@ def test_non_policies_are_refused():
         wrong.act(observation(2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "harmless", "some", "most"),
     [("reaction_delay", 0.0, 0.5, 2.0), ("aim_error", 0.0, 0.75, 1.5), ("fire_rate", 1.0, 0.6, 0.1)],

@@ -138,6 +138,7 @@ def top_speed(mech_class):
     return next(c.top_speed for c in make_config("duel").catalog.mech_classes if c.name == mech_class)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mech_class", CLASSES)
 def test_on_open_ground_a_mech_walks_straight_at_full_speed_with_any_facing(mech_class):
     walkers = walker(mech_class, [], goal=(50.0, 40.0))

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from echelon_env import BattleEngine, opponents
 from echelon_env.engine.kernels import entry_point, integer
@@ -33,6 +34,7 @@ def compare(knowledge, tables, state, observations, plans, verdicts):
                         verdicts[int(engine), int(player)] += 1
 
 
+@pytest.mark.long
 def test_players_predict_the_reach_of_their_weapons():
     engine = BattleEngine("skirmish", 8)
     players = tuple(opponents.make("expert", seed, engine.config) for seed in range(2))

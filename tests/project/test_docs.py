@@ -44,6 +44,7 @@ def test_code_blocks_of_the_readme_run_by_themselves(code, tmp_path):
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", [*python_blocks(*PAGES[1:])])
 def test_code_blocks_run(code, tmp_path, monkeypatch):
     """In this process, because starting a process takes longer than most blocks."""

@@ -40,6 +40,7 @@ def test_every_example_is_run():
     assert {path.name for path in EXAMPLES.glob("*.py")} == SHORT.keys() | OTHERS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SHORT)
 def test_example_runs(name, tmp_path):
     assert run(name, SHORT[name], tmp_path)
@@ -64,6 +65,7 @@ def test_notebook_is_stored_without_outputs(notebook):
             assert not cell.outputs and cell.execution_count is None
 
 
+@pytest.mark.long
 def test_notebook_runs(notebook, tmp_path):
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]

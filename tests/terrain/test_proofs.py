@@ -195,6 +195,7 @@ def test_the_independent_walker_knows_steps_drops_roofs_and_water():
     assert Walker(voxels, 3.5, 4.0).reached(np.array([start]))[pit]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [8, pytest.param(100, marks=pytest.mark.slow)])
 def test_any_two_biomes_differ_in_at_least_two_statistics(seeds):
     """By more than the spread over seeds: the means differ by more than the sum of both standard deviations."""
@@ -258,6 +259,7 @@ def map_configs(draw: st.DrawFn) -> MapConfig:
         reject()
 
 
+@pytest.mark.long
 @settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(map_configs(), st.integers(0, 2**64 - 1))
 def test_every_valid_configuration_gives_connected_maps_without_traps(rules, seed):

@@ -86,6 +86,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.long
 @given(recipe=recipes(), key=st.sampled_from(["seed", "generator", "content_hash", "config"]), value=json_values)
 @settings(max_examples=200)
 def test_any_other_value_is_a_valid_recipe_or_refused(recipe, key, value):

@@ -33,6 +33,7 @@ class Novices:
         return self.players[agent].act(observation[None])[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dead_agents", ["terminate", "persist"])
 @pytest.mark.parametrize(("scenario", "max_steps"), [("duel", 100), ("skirmish", 80)])
 def test_parallel_battles(scenario, max_steps, dead_agents):
@@ -73,6 +74,7 @@ def test_vector_formats(control, formats):
     )
 
 
+@pytest.mark.long
 def test_vector_battles():
     def make(num_envs, mode):
         return echelon_env.BattleVectorEnv("duel-open", num_envs, autoreset_mode=mode, maps=2)

@@ -24,6 +24,7 @@ def test_the_command_train_may_be_omitted(given, expected, monkeypatch):
     assert seen == [expected]
 
 
+@pytest.mark.long
 def test_the_module_runs_the_command_line():
     found = subprocess.run(
         [sys.executable, "-m", "echelon_train", "train", "no-such-run.toml"],

@@ -167,6 +167,7 @@ safetensors.numpy.save_file(env.state_arrays(), sys.argv[2])
 """
 
 
+@pytest.mark.long
 def test_the_state_can_be_restored_in_another_process(tmp_path):
     env = make_env("handicap", "skirmish", maps=3, regenerate=2)
     env.reset()

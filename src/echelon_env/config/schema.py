@@ -21,14 +21,23 @@ from typing import Any, Literal
 
 import numpy as np
 
+MAX_MESSAGE = 4_000
+"""Characters of an error message."""
+
+MAX_NAME = 200
+"""Characters of a name to which the nearest valid one is looked for."""
+
 
 class ConfigError(ValueError):
     """An invalid configuration: an unknown key or scenario, a value out of range, an impossible combination.
 
-    `keys` are the dotted configuration keys that cause the error, the most likely first; may be empty.
+    `keys` are the dotted configuration keys that cause the error, the most likely first; may be empty. The middle of a
+    long message is left out, because texts of strangers are quoted in messages.
     """
 
     def __init__(self, message: str, *keys: str) -> None:
+        if len(message) > MAX_MESSAGE:
+            message = f"{message[: MAX_MESSAGE // 2]} ... {message[-MAX_MESSAGE // 4 :]}"
         super().__init__(message)
         self.keys = keys
 
@@ -63,7 +72,7 @@ def measure(unit: str, low: float = 0.0, high: float = MAX_VALUE) -> Any:
 def nearest_name(name: str, valid: Iterable[str]) -> str:
     """The end of an error message about an unknown name: the nearest valid name, and all valid names."""
     names = sorted(valid)
-    close = difflib.get_close_matches(name, names, n=1)
+    close = difflib.get_close_matches(name, names, n=1) if len(name) <= MAX_NAME else []
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"{hint} (valid: {', '.join(names)})"
 

@@ -195,7 +195,19 @@ def _others_can_rename_in(found: os.stat_result) -> bool:
         return True
     if found.st_mode & stat.S_ISVTX:
         return False
-    return bool(found.st_mode & 0o002 or (found.st_mode & 0o020 and found.st_gid not in (0, os.getgid())))
+    return bool(found.st_mode & 0o002 or (found.st_mode & 0o020 and found.st_gid != 0 and _has_others(found.st_gid)))
+
+
+def _has_others(group: int) -> bool:
+    """Whether another user belongs to a group, or nobody knows."""
+    import grp  # not on Windows, which has no such modes
+    import pwd
+
+    try:
+        members = {*grp.getgrgid(group).gr_mem, *(user.pw_name for user in pwd.getpwall() if user.pw_gid == group)}
+        return not members <= {pwd.getpwuid(os.getuid()).pw_name}
+    except KeyError:
+        return True
 
 
 @functools.cache

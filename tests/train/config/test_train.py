@@ -24,6 +24,7 @@ def test_training_battles_keep_dead_mechs_and_terminate_at_the_time_limit():
     ("make", "key"),
     [
         (lambda: small_run(steps=0), "steps"),
+        (lambda: small_run(steps=2**70), "steps"),
         (lambda: small_run(battles=0), "battles"),
         (lambda: small_run(eval_battles=3), "eval_battles: expected an even number, got 3"),
         (lambda: small_run(eval_battles=0), "eval_battles"),

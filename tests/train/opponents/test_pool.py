@@ -197,6 +197,17 @@ def test_policies_act_on_the_device_that_they_were_given():
         assert {tensor.device.type for tensor in (batch.state, *batch._stacked._weights.values())} == {"meta"}
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_policies_act_on_a_gpu_as_on_the_processor():
+    observations = np.random.default_rng(0).random((10, OBSERVATION_DIM)).astype(np.float32)
+    actions = []
+    for device in ("cpu", "cuda"):
+        pool = OpponentPool(CONFIG, Turns("ann"), load, device=device)
+        pool.reset(np.ones(10, np.bool_))
+        actions.append([pool.act(observations) for _ in range(3)])
+    np.testing.assert_allclose(*actions, atol=1e-3)
+
+
 def test_a_restored_pool_continues_the_same():
     def run(env, pool, steps):
         play(env, steps, seed=steps)

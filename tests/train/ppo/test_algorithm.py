@@ -382,6 +382,7 @@ def live_tensors():
     return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
 
 
+@pytest.mark.long
 def test_memory_is_constant_over_200_updates():
     model = make_model(RandomVecEnv(4), batch_size=32, n_epochs=1, recompute_advantages=True)
     model.learn(20 * 64)

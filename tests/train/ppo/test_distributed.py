@@ -44,6 +44,7 @@ def results(union_models, tmp_path_factory):
     return in_two_processes(TASKS, folder)
 
 
+@pytest.mark.long
 def test_parameters_stay_bitwise_equal(results):
     first, second = results["train"]
     for name, tensor in first["weights"].items():

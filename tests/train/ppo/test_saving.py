@@ -209,6 +209,7 @@ BAD_FILES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", BAD_FILES)
 def test_bad_files_are_rejected_with_the_reason(tmp_path, case):
     model = make_model()

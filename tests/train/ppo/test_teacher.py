@@ -199,6 +199,10 @@ def test_a_policys_labels_are_its_means_and_samples_and_follow_its_memory():
     ours.reset(np.arange(6) == 2)
     cleared = np.abs(ours.state_arrays()["state"]).sum((0, 1, 3)) == 0.0
     assert cleared.tolist() == [False, False, True, False, False, False]
+    recorded, stock = [], ours._policy.get_distribution
+    ours._policy.get_distribution = lambda *each: recorded.append(torch.is_inference_mode_enabled()) or stock(*each)
+    ours.act(observations)
+    assert recorded == [True]
     for wrong in (arrays | {"decisions": np.array([-1])}, {**arrays, "state": arrays["state"][:, :, :4]}):
         with pytest.raises(ValueError, match="the teacher's policy"):
             theirs.restore_arrays(wrong, 6)

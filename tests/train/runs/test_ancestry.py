@@ -79,6 +79,7 @@ def test_a_run_records_all_checkpoints_that_it_descends_from(ancestor, tmp_path)
     assert load_start(small_run()) == Start(None, ())
 
 
+@pytest.mark.long
 def test_a_run_records_the_policies_among_its_opponents_and_its_teacher(ancestor, tmp_path, capsys):
     ancestor = shutil.copytree(ancestor, tmp_path / "opponents")
     name, teacher = f"policy:{ancestor}", f"policy:{find_checkpoint(ancestor)}"

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 
 ARGUMENTS = ["--opponent", "trivial", "--battles", "2", "--device", "cpu", "--eval-every", "0", "--steps", "100000000"]
@@ -16,6 +18,7 @@ raise ImportError("not requested")
 """
 
 
+@pytest.mark.long
 def test_ctrl_c_saves_says_where_and_exits_130(tmp_path: Path):
     """Weights & Biases is not used before that."""
     out, packages = tmp_path / "run", tmp_path / "packages"

@@ -36,6 +36,7 @@ def killed_run(folder: Path, module: str, function: str) -> None:
     assert ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "function", "left"),
     [

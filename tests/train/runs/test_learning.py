@@ -14,6 +14,7 @@ from echelon_train.runs.folder import read_metrics
 from echelon_train.runs.training import train
 
 
+@pytest.mark.long
 def test_imitation_lowers_the_loss_of_the_teachers_labels(tmp_path, quiet):
     ppo = PPOConfig(
         n_steps=64,

@@ -132,6 +132,7 @@ def test_a_service_that_refuses_is_an_error(tmp_path, wandb):
         open_logger(tmp_path, CONFIG, wandb="mechs")
 
 
+@pytest.mark.long
 def test_the_real_package_works_offline(tmp_path, monkeypatch):
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")

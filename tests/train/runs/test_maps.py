@@ -121,6 +121,7 @@ def test_the_configuration_round_trips():
         assert TrainConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
 
 
+@pytest.mark.long
 def test_the_command_line_reports_the_maps(tmp_path, capsys):
     out = tmp_path / "run"
     train_command = ["train", "--scenario", "duel-open", "--opponent", "trivial", "--steps", "2048", "--out", str(out)]

@@ -24,6 +24,7 @@ def assert_resumes(config, step, tmp_path, monkeypatch):
     assert differences(tmp_path / "whole", tmp_path / "parts") == []
 
 
+@pytest.mark.long
 def test_a_run_against_a_mixture_resumes_to_the_same_bits(tmp_path, finished_run, monkeypatch):
     mixture = {"trivial@auto": 2, "novice@reaction_delay=0.5,aim_error=0.3": 1, "self": 2, "expert": 1}
     mixture[f"policy:{finished_run}@fire_rate=0.5"] = 1
@@ -75,6 +76,7 @@ def test_the_share_of_self_are_battles_in_which_the_learner_plays_both_teams(opp
     assert (one_side.self_play_battles, one_side.drawn_opponents) == (0, config.opponent)
 
 
+@pytest.mark.long
 def test_pure_self_play_trains_on_the_samples_of_both_teams_and_resumes(tmp_path, monkeypatch):
     config = resumable_run(opponent="self", battles=2, steps=320)
     assert_resumes(config, 50, tmp_path, monkeypatch)

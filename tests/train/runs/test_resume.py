@@ -75,6 +75,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 def test_a_continued_run_with_a_policy_as_teacher_equals_one_that_never_stopped(finished, tmp_path, monkeypatch):
     ppo = {"policy_coef": 0.0, "kickstart_coef": course("1"), "learner_share": course("linear:0:1")}
     config = resumable_run(teacher=f"policy:{finished}", ppo=ppo)
@@ -89,6 +90,7 @@ def test_a_continued_run_with_a_policy_as_teacher_equals_one_that_never_stopped(
         train(resumable_run(teacher=f"policy:{tmp_path / 'absent'}", ppo=ppo), tmp_path / "other", console=QUIET)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_a_continued_run_equals_one_that_never_stopped(case, tmp_path, monkeypatch):
     """Stopped by a signal, then resumed and broken off by an exception between two checkpoints."""
@@ -138,6 +140,7 @@ def copied(stopped, tmp_path):
     return shutil.copytree(stopped, tmp_path / "copied")
 
 
+@pytest.mark.long
 def test_the_time_limit_covers_all_parts_of_a_run_and_its_schedules_end_with_it(tmp_path, monkeypatch):
     """Also with a signal in the middle; every step of the environment takes a second here."""
     now, stock = [0.0], BattleVecEnv.step_wait
@@ -231,6 +234,7 @@ def test_a_run_that_has_ended_has_nothing_left_to_do(finished, tmp_path):
     assert differences(finished, again) == []
 
 
+@pytest.mark.long
 def test_a_run_can_be_extended(finished, tmp_path):
     """With schedules that do not change it then equals a run that was as long from the start."""
     constant = {"learning_rate": Schedule.parse(1e-3, "x"), "ent_coef": Schedule.parse(0.01, "x")}
@@ -288,6 +292,7 @@ def by_command(tmp_path_factory):
     return out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("number", "code", "steps"),
     [

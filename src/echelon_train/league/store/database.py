@@ -25,7 +25,7 @@ VERSION = 2
 BUSY_SECONDS = 60.0
 """How long to wait for another process's transaction, which takes milliseconds."""
 
-MAX_VALUE_BYTES = 1 << 26
+MAX_VALUE_BYTES = 1 << 23
 """Size of the largest value that is read, far above that of a match of thousands of maps."""
 
 SAFE_WAL_VERSION = (3, 51, 3)

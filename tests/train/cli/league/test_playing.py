@@ -133,6 +133,7 @@ def test_play_refuses_what_is_impossible(arguments, message, commands, league):
     assert league.matches() == [] and league.history() == {}
 
 
+@pytest.mark.long
 def test_ctrl_c_loses_nothing(league, tiny):
     arguments = ["play", str(league.path), "--scenario", str(tiny), "--maps", "1", "--until-rd", "46", "--json"]
     command = [*COMMAND, *arguments, "--processes", "2"]
@@ -153,6 +154,7 @@ def test_ctrl_c_loses_nothing(league, tiny):
     assert league.unrated_matches() == 0
 
 
+@pytest.mark.long
 def test_a_terminal_shows_the_progress(league, tiny):
     arguments = ["play", str(league.path), "--scenario", str(tiny), "--maps", "1", "--max-matches", "3"]
     terminal, theirs = pty.openpty()

@@ -177,6 +177,7 @@ def test_no_history_yet(commands, tmp_path):
     assert "no rating period is closed yet" in commands.refusal("history", tmp_path / "league")
 
 
+@pytest.mark.long
 def test_large_leagues_fit_on_a_terminal(commands, tmp_path):
     league = large_league(tmp_path / "league")
     for command in ("standings", "matrix", "history"):

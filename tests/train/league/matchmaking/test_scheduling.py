@@ -227,6 +227,7 @@ def test_the_round_robin_baseline_pairs_all_equally_often(size):
     assert counts == {frozenset(pair): 3 for pair in combinations(NAMES[:size], 2)}
 
 
+@pytest.mark.long
 def test_scheduling_saves_30_percent_by_the_interval_over_24_populations():
     seed, saved, errors = 11, [], []  # the share of matches saved, and the final error over the claimed one
     for index in range(24):

@@ -54,6 +54,7 @@ def expected(path):
     return {order.uuid: run_job(path, order, "").match for order in (*JOBS, long_job())}
 
 
+@pytest.mark.long
 def test_matches_end_the_same_wherever_they_are_played(path, two, expected):
     here = list(LocalExecutor(1).run(path, JOBS))
     assert {played.worker for played in here} == {worker_name()}

@@ -66,6 +66,7 @@ def wait_for_one():
     return running()[0]
 
 
+@pytest.mark.long
 def test_matches_end_as_in_this_process_and_only_this_one_records(ray, league):
     with contextlib.closing(RayExecutor()) as executor:
         there = list(executor.run(league.path, JOBS))

@@ -72,6 +72,7 @@ def test_members_play_with_their_own_weights(league, tmp_path):
         run.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [1, 30, 60])
 def test_an_interrupted_run_resumes_as_if_it_had_not_been(step, tmp_path, monkeypatch):
     """Each in its own league: members that others add meanwhile would change it."""
@@ -88,6 +89,7 @@ def test_an_interrupted_run_resumes_as_if_it_had_not_been(step, tmp_path, monkey
     assert [name for name in found if "league" not in name.lower() and "config" not in name] == []
 
 
+@pytest.mark.long
 def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
     train(run_in(league), tmp_path / "run", console=QUIET)
     moved, other = tmp_path / "moved", League.create(tmp_path / "other")
@@ -106,6 +108,7 @@ def test_a_run_resumes_in_a_league_that_was_moved(league, tmp_path):
         resume(tmp_path / "alone", **{"league.path": str(moved)}, console=QUIET)
 
 
+@pytest.mark.long
 def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "run", console=QUIET)
     opponents = watch_opponents(monkeypatch)
@@ -120,6 +123,7 @@ def test_the_mixture_may_change_on_resuming(league, tmp_path, monkeypatch):
     assert set(opponents - late)
 
 
+@pytest.mark.long
 def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "main", console=QUIET)
     built = []
@@ -145,6 +149,7 @@ def test_a_main_exploiter_plays_against_the_newest_main_agent_and_resets(league,
     assert not first["action_net.weight"].equal(weights_of(built[1])["action_net.weight"])
 
 
+@pytest.mark.long
 def test_an_exploiter_that_starts_from_a_policy_restarts_from_it_also_after_that_is_gone(league, tmp_path, monkeypatch):
     train(run_in(league), tmp_path / "main", console=QUIET)
     start, run = tmp_path / "start", tmp_path / "exploiter"

@@ -93,6 +93,7 @@ def killed(exit_code, league):
     return run
 
 
+@pytest.mark.long
 def test_recording(league, killed):
     before, history = uuids(league), league.history()
     size = (league.path / DATABASE_FILE).stat().st_size
@@ -214,6 +215,7 @@ check()
 """
 
 
+@pytest.mark.long
 def test_a_killed_writer_neither_harms_nor_stops_the_others(exit_code, league, tmp_path):
     """Five writers are killed, each at another moment, while three others write all the time."""
     placed = "registry.place_files = lambda *args: (members.place_files(*args), kill())"

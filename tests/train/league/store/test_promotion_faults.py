@@ -87,6 +87,7 @@ print(moment)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes to be killed are forked")
 def test_a_kill_at_any_moment_leaves_a_whole_promotion_or_none_and_the_next_call_continues(tmp_path):
     """Before everything that writes, before and after the end of its transaction, and in the middle of the match."""

@@ -61,6 +61,7 @@ sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the writers are forked")
 def test_six_writers_lose_nothing_and_count_nothing_twice(tmp_path):
     before = uuids(small_league(tmp_path / "league"))
