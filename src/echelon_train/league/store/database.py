@@ -28,6 +28,12 @@ BUSY_SECONDS = 60.0
 MAX_VALUE_BYTES = 1 << 23
 """Size of the largest value that is read, far above that of a match of thousands of maps."""
 
+MAX_ROWS = {
+    "meta": 100, "members": 10_000, "configs": 10_000, "promotions": 10_000, "periods": 100_000, "matches": 1_000_000,
+    "ratings": 1_000_000,
+}  # fmt: skip
+"""Most rows of each table that are read."""
+
 SAFE_WAL_VERSION = (3, 51, 3)
 """The first SQLite without the race in which a write-ahead log loses transactions, https://sqlite.org/wal.html."""
 
@@ -140,6 +146,9 @@ def _check_schema(folder: Path, connection: sqlite3.Connection) -> None:
             problems.append(f"the table, index or trigger {reprlib.repr(name)} {what}")
     if problems:
         raise DamagedLeagueError(f"{folder / DATABASE_FILE}: damaged: {'; '.join(problems[:4])}")
+    for table, most in MAX_ROWS.items():
+        if connection.execute(f"SELECT 1 FROM {table} LIMIT 1 OFFSET {most}").fetchone():
+            raise DamagedLeagueError(f"{folder / DATABASE_FILE}: the table {table!r} has more than {most:,} rows")
 
 
 def _check_format(folder: Path, meta: Mapping[str, str]) -> None:

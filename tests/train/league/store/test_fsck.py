@@ -110,6 +110,15 @@ def test_changed_rows_are_found(league, statement, subject, problem):
     assert all(p.isprintable() and len(p) < 500 for _, p in found)
 
 
+@pytest.mark.parametrize("table", ["meta", "members", "configs", "periods", "matches", "ratings"])
+def test_a_table_with_too_many_rows_is_not_read(league, monkeypatch, table):
+    monkeypatch.setitem(database.MAX_ROWS, table, 0)
+    (finding,) = fsck(league.path)
+    assert f"the table '{table}' has more than 0 rows" in finding.problem
+    with pytest.raises(LeagueError, match="has more than 0 rows"):
+        League.open(league.path)
+
+
 @pytest.mark.parametrize("outcomes", ["[7, 7]", "[1]", "[]", "[true, 0]", "[1, 0.5]", '["1", 0]'])
 def test_outcomes_that_are_none_are_found_also_with_a_matching_hash(league, outcomes):
     change(league, f"UPDATE matches SET outcomes = '{outcomes}' WHERE id = 4")
