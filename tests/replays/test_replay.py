@@ -159,7 +159,7 @@ def test_the_command_checks_and_converts(tmp_path, capsys):
     file, pages = str(tmp_path / "one.replay"), str(tmp_path / "pages")
     assert main(["replay", file, "--html", pages, "--npz", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "left (blue) v right (red), 5 v 5: nobody wins, time limit" in said and "12 of 12 decisions equal" in said
+    assert "left (blue) v right (red), 5 v 5: draw, time limit" in said and "12 of 12 decisions equal" in said
     assert main(["replay", str(tmp_path / "pages" / "one.html"), "--replay", str(tmp_path)]) == 0
     assert (tmp_path / "one-2.replay").read_bytes() == (tmp_path / "one.replay").read_bytes()
     actions = recorded().actions.copy()

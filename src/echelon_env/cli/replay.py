@@ -80,7 +80,7 @@ def describe(file: Path, replay: Replay) -> tuple[str, bool]:
     config, battle = replay.config, engine.state.battles[0]
     ending = "is not over"
     if battle["over"]:
-        who = "nobody wins" if battle["winner"] == DRAW else f"{_TEAMS[battle['winner']]} wins"
+        who = "draw" if battle["winner"] == DRAW else f"{_TEAMS[battle['winner']]} wins"
         ending = f"{who}, {REASONS[battle['reason']].replace('_', ' ')}"
     blue, red = (shorten(name, 24) for name in replay.players)
     seconds = replay.decisions * config.decision_seconds

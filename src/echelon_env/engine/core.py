@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Unpack
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from echelon_env.engine.allocation import allocate, allocate_outputs
 from echelon_env.engine.arguments import check_mask, check_seeds, read_actions
 from echelon_env.engine.global_state import write_global_state
 from echelon_env.engine.maps import Maps, Packed, map_pool
+from echelon_env.engine.observer import EngineObserver
 from echelon_env.engine.possibilities import Possibilities, allocate_possibilities, find_possibilities
 from echelon_env.engine.state import BLUE, RED, SCRATCH, STATISTICS, State
 from echelon_env.engine.state_values import check_values
@@ -34,19 +35,6 @@ RANGES = 2
 
 class NotResetError(RuntimeError):
     """Raised for a step of battles that have never been reset."""
-
-
-class EngineObserver(Protocol):
-    """What an engine calls after it has changed its battles, see `BattleEngine.observers`. It must only read them."""
-
-    def on_reset(self, battles: Sequence[int]) -> None:
-        """These battles have started."""
-
-    def on_step(self, actions: NDArray[np.float32]) -> None:
-        """All battles that were not over have taken a decision with these actions (B, M, A), the engine's own array."""
-
-    def on_change(self) -> None:
-        """Battles have been changed otherwise: restored, or given other rewards."""
 
 
 class BattleEngine:

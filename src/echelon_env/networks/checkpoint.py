@@ -202,7 +202,7 @@ def read_file(path: Path, limit: int) -> bytes:
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe that nobody writes to, also."""
+    """Open a file without waiting for the other end of a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
