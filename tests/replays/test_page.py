@@ -1,11 +1,10 @@
-"""Pages in a real browser: Debian's Chromium, driven by Playwright."""
+"""Pages of replays in a browser."""
 
 import base64
 import dataclasses
 import gzip
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -15,52 +14,9 @@ from echelon_env.evaluate import baseline, evaluation_seed
 from echelon_env.layout.actions import Action
 from echelon_env.replays import record_battle, write_page
 from replays.battles import recorded
+from replays.pages import Page, marks
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-CHROMIUM = shutil.which("chromium")
-pytestmark = [
-    pytest.mark.slow,  # .ci/run runs it
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"),
-]
-SECONDS = 120_000  # ms
-
-
-@pytest.fixture(scope="module")
-def browser():
-    options = ["--no-sandbox", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader"]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-        yield browser
-        browser.close()
-
-
-class Page:
-    """An open page, and what its console has said."""
-
-    def __init__(self, browser, path, size=(1280, 720), hash=""):
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, bypass_csp=True)
-        self.page, self.said = context.new_page(), []
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.goto(f"{path.as_uri()}{hash}")
-        self.page.wait_for_function(
-            "document.body.dataset.failed || document.body.dataset.verified !== undefined", timeout=SECONDS
-        )
-
-    def __call__(self, expression):
-        return self.page.evaluate(expression)
-
-    def press(self, *keys):
-        for key in keys:
-            self.page.keyboard.press(key)
-
-    @property
-    def verified(self):
-        return self("document.body.dataset.verified")
-
-    @property
-    def decision(self):
-        return self("echelon.after.decision")
+pytestmark = marks
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +27,7 @@ def battle():
 @pytest.fixture
 def opened(browser, battle, tmp_path):
     write_page(tmp_path / "battle.html", battle)
-    page = Page(browser, tmp_path / "battle.html")
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
     yield page
     assert page.said == []
     page.page.context.close()
@@ -83,7 +39,7 @@ def test_whole_battles_have_the_same_bytes_in_the_browser(browser, tmp_path, sce
     replay = record_battle(baseline("expert"), baseline("veteran"), config, seed=evaluation_seed(7, 1))
     write_page(tmp_path / "battle.html", replay)
     assert (tmp_path / "battle.html").stat().st_size < 1_000_000
-    page = Page(browser, tmp_path / "battle.html")
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
     assert page.verified == "equal"
     expected = f"{replay.decisions} of {replay.decisions} decisions equal (engine {replay.stamp['engine_hash'][:12]})"
     assert page("document.getElementById('verified').textContent") == expected
@@ -94,7 +50,7 @@ def test_a_flipped_action_is_found_at_its_decision(browser, tmp_path):
     actions = recorded().actions.copy()
     actions[7, 2, Action.TURN] = -np.sign(actions[7, 2, Action.TURN])
     write_page(tmp_path / "battle.html", dataclasses.replace(recorded(), actions=actions))
-    page = Page(browser, tmp_path / "battle.html")
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
     assert page.verified == "8"
     assert "differs from the recording at decision 8" in page("document.getElementById('verified').textContent")
 
@@ -116,7 +72,7 @@ def test_keys_and_time(opened):
     assert opened.decision == opened("echelon.simulation.decisions")
     assert "wins" in opened("document.getElementById('ending').textContent")
     opened.press("Home", " ")
-    opened.page.wait_for_function("echelon.time > 1", timeout=SECONDS)
+    opened.wait("echelon.time > 1")
     opened.press(" ")
     assert opened("echelon.playing") is False
 
@@ -141,7 +97,7 @@ def test_the_inspector_shows_the_numbers_of_the_engine(opened, battle):
     for _ in range(41):
         engine = next(engines)
     opened("location.hash = '#t=40&mech=1'")
-    opened.page.wait_for_function("echelon.selected === 1 && echelon.time === 40")
+    opened.wait("echelon.selected === 1 && echelon.time === 40")
     opened.press("ArrowLeft", "ArrowRight")
     texts = {}
     for tab in ("mech", "senses", "observation", "action", "reward"):
@@ -176,7 +132,7 @@ def test_clicks_choose_mechs_and_times(opened):
 
 def test_a_phones_width(browser, battle, tmp_path):
     write_page(tmp_path / "battle.html", battle)
-    page = Page(browser, tmp_path / "battle.html", size=(390, 780), hash="#t=30&mech=0")
+    page = Page(browser, f"{(tmp_path / 'battle.html').as_uri()}#t=30&mech=0", size=(390, 780))
     assert page("document.documentElement.scrollWidth") <= 390
     assert page("document.getElementById('inspector').getBoundingClientRect().right") <= 390
     assert page.said == []
@@ -214,7 +170,7 @@ def edited_header(**changes):
 def test_damaged_pages_say_what_is_wrong(browser, tmp_path, part, edit, message):
     write_page(tmp_path / "battle.html", recorded())
     change(tmp_path / "battle.html", part, edit)
-    page = Page(browser, tmp_path / "battle.html")
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
     assert message in page("document.getElementById('message').innerText")
     assert page.said == []
 
@@ -222,7 +178,7 @@ def test_damaged_pages_say_what_is_wrong(browser, tmp_path, part, edit, message)
 def test_hostile_names_are_shown_as_texts(browser, tmp_path):
     names = "<img src=x onerror=alert(1)>", "</script><script>document.title='broken'</script>"
     write_page(tmp_path / "battle.html", dataclasses.replace(recorded(), players=names))
-    page = Page(browser, tmp_path / "battle.html")
+    page = Page(browser, (tmp_path / "battle.html").as_uri())
     assert page("document.querySelectorAll('img').length") == 0
     assert page("document.querySelector('#roster-blue h2').textContent") == names[0]
     assert "broken" in page("document.title") and page("document.title") != "broken"

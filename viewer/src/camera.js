@@ -1,6 +1,6 @@
 // An orbiting camera.
 
-import { lookAt, multiply, perspective } from "./math.js";
+import { cross, lookAt, multiply, normalize, perspective, subtract } from "./math.js";
 
 const LOWEST = 0.12;
 const HIGHEST = 1.55;
@@ -18,6 +18,27 @@ export class Camera {
     /** @type {import("./math.js").Vector} */
     this.eye = [0, 0, 0];
     this.matrix = new Float32Array(16);
+    this.aspect = 1;
+  }
+
+  /** The angle of view, vertically. */
+  angle() {
+    return this.aspect < 1 ? 1.1 : 0.8;
+  }
+
+  /**
+   * The place at a height under a point of the picture; far ahead if the point is above the horizon.
+   * @param {number} x @param {number} y shares of the picture @param {number} z m
+   */
+  ground(x, y, z) {
+    const back = normalize(subtract(this.eye, [this.x, this.y, this.z]));
+    const right = normalize(cross([0, 0, 1], back));
+    const above = cross(back, right);
+    const half = Math.tan(this.angle() / 2);
+    const [across, up] = [(2 * x - 1) * half * this.aspect, (1 - 2 * y) * half];
+    const [dx, dy, dz] = [0, 1, 2].map((axis) => right[axis] * across + above[axis] * up - back[axis]);
+    const far = dz < 0 ? Math.min((z - this.eye[2]) / dz, 4 * this.size) : 4 * this.size;
+    return { x: this.eye[0] + dx * far, y: this.eye[1] + dy * far };
   }
 
   /** @param {number} right @param {number} up radians */
@@ -47,7 +68,8 @@ export class Camera {
       this.z + Math.sin(this.elevation) * this.distance,
     ];
     const near = Math.max(0.3, this.distance / 60);
-    const lens = perspective(aspect < 1 ? 1.1 : 0.8, aspect, near, this.distance + 3 * this.size);
+    this.aspect = aspect;
+    const lens = perspective(this.angle(), aspect, near, this.distance + 3 * this.size);
     this.matrix = multiply(lens, lookAt(this.eye, [this.x, this.y, this.z], [0, 0, 1]));
     return this.matrix;
   }

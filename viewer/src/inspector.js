@@ -87,19 +87,18 @@ export class Inspector {
     const quality = this.simulation.field("mechs", "quality")(mech.index);
     const jam = this.simulation.field("mechs", "jam")(mech.index);
     const name = (/** @type {number} */ other) => mechName(moment.mechs[other], battle);
-    const away = (/** @type {number} */ other) => {
-      const it = moment.mechs[other];
-      return `${number(Math.hypot(it.x - mech.x, it.y - mech.y))} m`;
-    };
+    const away = (/** @type {{x: number, y: number}} */ it) => `${number(Math.hypot(it.x - mech.x, it.y - mech.y))} m`;
+    const [x, y] = ["x", "y"].map((axis) => this.simulation.field("sightings", axis));
+    const remembered = (/** @type {number} */ other) => mech.pack * this.simulation.mechs + other;
     const how = ["not", "sensors", "line of sight"];
     const paint = this.simulation.field("paint", "ticks");
     const painted = moment.mechs.filter((other) => paint(mech.pack * this.simulation.mechs + other.index) > 0);
     return [
       element("p", {}, `sensor quality ${number(quality)}, jammed ${number(jam)}`),
       element("h3", {}, "Contacts, in the order of the observation"),
-      table(list("contacts").map((other, row) => [String(row), name(other), how[visible(mech.index * this.simulation.mechs + other)], away(other)])),
+      table(list("contacts").map((other, row) => [String(row), name(other), how[visible(mech.index * this.simulation.mechs + other)], away(moment.mechs[other])])),
       element("h3", {}, "Intel of the pack"),
-      table(list("intel").map((other) => [name(other), away(other)])),
+      table(list("intel").map((other) => [name(other), away({ x: x(remembered(other)), y: y(remembered(other)) })])),
       element("h3", {}, "Painted by the pack"),
       element("p", {}, painted.map((other) => mechName(other, battle)).join(", ") || "none"),
       element("h3", {}, "Noise of enemies"),

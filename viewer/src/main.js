@@ -1,7 +1,9 @@
-// A page with one replay.
+// A page with one replay, or with a game.
 
 import { fromBase64, gunzip, PageError, readReplay, split } from "./data.js";
 import { byId, element } from "./dom.js";
+import { Driver } from "./driver.js";
+import { Game } from "./game.js";
 import { Simulation } from "./simulation.js";
 import { scanBattle } from "./scan.js";
 import { Viewer } from "./viewer.js";
@@ -13,16 +15,46 @@ async function part(id) {
 
 async function start() {
   const [world, memory] = split(await part("world"), "world");
-  const rowBytes = world.arrays.actions.shape[0] * world.arrays.actions.shape[1] * 4;
-  const replay = readReplay(await part("replay"), rowBytes);
   const module = await WebAssembly.compile(await part("engine")).catch(() => {
     throw new PageError("The engine is damaged, or this browser has no WebAssembly.");
   });
+  if (world.play) play(module, world, memory);
+  else await showReplay(module, world, memory);
+}
+
+/** @param {WebAssembly.Module} module @param {any} world @param {Uint8Array} memory */
+async function showReplay(module, world, memory) {
+  const rowBytes = world.arrays.actions.shape[0] * world.arrays.actions.shape[1] * 4;
+  const replay = readReplay(await part("replay"), rowBytes);
   const viewer = new Viewer(new Simulation(module, world, memory, replay, true));
   Object.assign(globalThis, { echelon: viewer }); // for the console
   viewer.run();
   const scan = await scanBattle(new Simulation(module, world, memory, replay, false), (found) => viewer.report(found));
   document.body.dataset.verified = scan.different === null ? "equal" : String(scan.different);
+}
+
+/** @param {WebAssembly.Module} module @param {any} world @param {Uint8Array} memory */
+function play(module, world, memory) {
+  const start = { ...world.play.start, memory: memory.subarray(0, world.memory.changing) };
+  const simulation = new Simulation(module, world, memory, { header: start, actions: new Uint8Array(0), digests: [] }, true);
+  const game = new Game(simulation, start);
+  const viewer = new Viewer(simulation);
+  new Driver(viewer, game);
+  Object.assign(globalThis, { echelon: viewer });
+  viewer.run();
+  document.body.dataset.ready = "yes";
+  if (game.loads) stayAlive();
+}
+
+/** The server ends when this request does: when its last page is closed. */
+async function stayAlive() {
+  try {
+    const reader = (await fetch("alive")).body?.getReader();
+    while (reader && !(await reader.read()).done);
+  } catch {
+    // the server has ended
+  }
+  byId("verified").textContent = "The server has ended: this battle can be finished, but there is no next one.";
 }
 
 start().catch((error) => {

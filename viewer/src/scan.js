@@ -13,6 +13,7 @@ export const MARKED = ["death", "fall", "shutdown", "legged"];
  * @property {number} team
  * @property {number} mech
  * @property {number} by the mech that did it, or -1
+ * @property {boolean} known whether the person's mech and its team noticed it
  *
  * @typedef {object} Scan
  * @property {number[][]} scores of blue and red, by decision
@@ -24,6 +25,31 @@ export const MARKED = ["death", "fall", "shutdown", "legged"];
  * @property {boolean} done
  */
 
+/** @returns {Scan} */
+export function emptyScan() {
+  return { scores: [], alive: [], marks: [], rewards: [], checked: 0, different: null, done: false };
+}
+
+/**
+ * Note what a decision brought.
+ * @param {Scan} scan
+ * @param {import("./simulation.js").Simulation} simulation
+ * @param {import("./moments.js").Moment} moment
+ * @param {(mech: number) => boolean} [knows] whether the person knows of a mech
+ */
+export function note(scan, simulation, moment, knows = () => true) {
+  scan.scores.push(moment.teams.map((team) => team.score));
+  scan.alive.push(moment.teams.map((team) => team.alive));
+  scan.rewards.push(new Float32Array(simulation.bytesOf("components").slice().buffer));
+  for (const event of moment.events) {
+    if (!MARKED.includes(event.kind)) continue;
+    const hits = moment.events.filter((other) => other.target === event.actor && ["hit", "splash"].includes(other.kind));
+    const by = hits.length ? hits[hits.length - 1].actor : -1;
+    const { team } = moment.mechs[event.actor];
+    scan.marks.push({ decision: moment.decision, kind: event.kind, team, mech: event.actor, by, known: knows(event.actor) });
+  }
+}
+
 /**
  * @param {import("./simulation.js").Simulation} simulation of its own
  * @param {(scan: Scan) => void} report is called from time to time, and at the end
@@ -31,22 +57,12 @@ export const MARKED = ["death", "fall", "shutdown", "legged"];
 export async function scanBattle(simulation, report) {
   const { replay } = simulation;
   const read = momentReader(simulation);
-  /** @type {Scan} */
-  const scan = { scores: [], alive: [], marks: [], rewards: [], checked: 0, different: null, done: false };
+  const scan = emptyScan();
   let paused = performance.now();
   for (let decision = 0; decision <= simulation.decisions; decision += 1) {
     if (decision > 0) simulation.step();
     const moment = read();
-    scan.scores.push(moment.teams.map((team) => team.score));
-    scan.alive.push(moment.teams.map((team) => team.alive));
-    const bytes = simulation.bytesOf("components");
-    scan.rewards.push(new Float32Array(bytes.slice().buffer));
-    for (const event of moment.events) {
-      if (!MARKED.includes(event.kind)) continue;
-      const hits = moment.events.filter((other) => other.target === event.actor && ["hit", "splash"].includes(other.kind));
-      const by = hits.length ? hits[hits.length - 1].actor : -1;
-      scan.marks.push({ decision, kind: event.kind, team: moment.mechs[event.actor].team, mech: event.actor, by });
-    }
+    note(scan, simulation, moment);
     if (scan.different === null) {
       if (simulation.digest() === replay.digests[decision]) scan.checked = decision;
       else scan.different = decision;

@@ -17,13 +17,13 @@ export class Simulation {
   /**
    * @param {WebAssembly.Module} module
    * @param {any} world its description
-   * @param {Uint8Array} start the memory at the battle's start
+   * @param {Uint8Array} whole the memory at the battle's start
    * @param {import("./data.js").Replay} replay
    * @param {boolean} seeks whether it will go back, too
    */
-  constructor(module, world, start, replay, seeks) {
-    const { base, bytes } = world.memory;
-    if (bytes !== start.length) throw new PageError("The battle's memory is truncated or altered.");
+  constructor(module, world, whole, replay, seeks) {
+    const { base, bytes, changing } = world.memory;
+    if (bytes !== whole.length || !(changing <= bytes)) throw new PageError("The battle's memory is truncated or altered.");
     const memory = new WebAssembly.Memory({ initial: Math.ceil((base + bytes) / PAGE_BYTES) + SPARE_PAGES });
     /** @type {any} */
     this.exports = new WebAssembly.Instance(module, { env: { memory } }).exports;
@@ -34,10 +34,11 @@ export class Simulation {
     this.view = new DataView(memory.buffer);
     /** The decision that the state is after. */
     this.decision = 0;
-    this.memory = this.bytes.subarray(base, base + bytes);
-    this.memory.set(start);
+    this.bytes.set(whole, base);
+    /** The part of the memory that the battle changes. */
+    this.memory = this.bytes.subarray(base, base + changing);
     /** @type {Map<number, Uint8Array>} */
-    this.snapshots = new Map([[0, start]]);
+    this.snapshots = new Map([[0, whole.subarray(0, changing)]]);
     this.seeks = seeks;
     this.every = SNAPSHOT_EVERY;
     const { at, shape } = world.arrays.actions;
@@ -56,6 +57,26 @@ export class Simulation {
     this.bytes.set(this.replay.actions.subarray(from, from + this.rowBytes), this.actionsAt);
     this.call("step");
     this.decision += 1;
+    if (this.seeks && this.decision % this.every === 0) this.keep();
+  }
+
+  /** Begin another battle. @param {Uint8Array} start its part of the memory @param {import("./data.js").Replay} replay */
+  begin(start, replay) {
+    this.memory.set(start);
+    this.decision = 0;
+    this.replay = replay;
+    this.every = SNAPSHOT_EVERY;
+    this.snapshots = new Map([[0, start]]);
+  }
+
+  /** Take a decision with the actions in the memory, and add it to the replay. */
+  extend() {
+    const { replay, decision } = this;
+    if (decision !== this.decisions) throw new Error(`The battle is at decision ${decision} of ${this.decisions}.`);
+    this.call("step");
+    replay.actions.set(this.bytesOf("actions"), decision * this.rowBytes); // after the step has cleaned them
+    this.decision += 1;
+    replay.digests.push(this.digest());
     if (this.seeks && this.decision % this.every === 0) this.keep();
   }
 

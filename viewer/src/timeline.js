@@ -4,7 +4,7 @@ const COLOURS = ["#3385fa", "#ed5c24"];
 const SYMBOLS = /** @type {Record<string, string>} */ ({ death: "✕", fall: "▾", shutdown: "○", legged: "⌄" });
 
 export class Timeline {
-  /** @param {HTMLCanvasElement} canvas @param {number} decisions @param {number} goal score that wins */
+  /** @param {HTMLCanvasElement} canvas @param {() => number} decisions @param {number} goal score that wins */
   constructor(canvas, decisions, goal) {
     this.canvas = canvas;
     this.decisions = decisions;
@@ -13,11 +13,15 @@ export class Timeline {
 
   /** The decision under a place of the bar. @param {number} x pixels from its left edge */
   at(x) {
-    return Math.min(this.decisions, Math.max(0, Math.round((x / Math.max(1, this.canvas.clientWidth)) * this.decisions)));
+    return Math.min(this.decisions(), Math.max(0, Math.round((x / Math.max(1, this.canvas.clientWidth)) * this.decisions())));
   }
 
-  /** @param {import("./scan.js").Scan | null} scan @param {number} now decision, with its share */
-  draw(scan, now) {
+  /**
+   * @param {import("./scan.js").Scan | null} scan
+   * @param {import("./scan.js").Mark[]} marks those to show
+   * @param {number} now decision, with its share
+   */
+  draw(scan, marks, now) {
     const { canvas } = this;
     const scale = globalThis.devicePixelRatio || 1;
     const [width, height] = [canvas.clientWidth, canvas.clientHeight];
@@ -26,9 +30,9 @@ export class Timeline {
     const paper = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     paper.setTransform(scale, 0, 0, scale, 0, 0);
     paper.clearRect(0, 0, width, height);
-    const across = (/** @type {number} */ decision) => (decision / Math.max(1, this.decisions)) * width;
+    const across = (/** @type {number} */ decision) => (decision / Math.max(1, this.decisions())) * width;
     if (scan) {
-      const stride = Math.max(1, Math.floor(this.decisions / Math.max(1, width)));
+      const stride = Math.max(1, Math.floor(this.decisions() / Math.max(1, width)));
       for (const team of [0, 1]) {
         paper.beginPath();
         for (let decision = 0; decision < scan.scores.length; decision += stride) {
@@ -41,7 +45,7 @@ export class Timeline {
       }
       paper.font = "bold 11px system-ui, sans-serif";
       paper.textAlign = "center";
-      for (const mark of scan.marks) {
+      for (const mark of marks) {
         paper.fillStyle = COLOURS[mark.team];
         paper.globalAlpha = mark.kind === "death" ? 1 : 0.55;
         paper.fillText(SYMBOLS[mark.kind] ?? "", across(mark.decision), mark.team === 0 ? 11 : 22);

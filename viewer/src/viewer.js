@@ -1,10 +1,12 @@
 // The page: picture, lists, keys and time.
 
 import { Camera } from "./camera.js";
+import { listen } from "./controls.js";
 import { bar, byId, element } from "./dom.js";
 import { Painter } from "./gl.js";
 import { Inspector, TABS } from "./inspector.js";
-import { mix, project } from "./math.js";
+import { drawLabels } from "./labels.js";
+import { mix } from "./math.js";
 import { mechName, momentReader } from "./moments.js";
 import { Scene } from "./scene.js";
 import { cellsInSight, ghostsOf } from "./sight.js";
@@ -27,6 +29,8 @@ export class Viewer {
     this.read = momentReader(simulation);
     /** @type {import("./scan.js").Scan | null} */
     this.scan = null;
+    /** The person's game, if the page is one. @type {import("./driver.js").Driver | null} */
+    this.driver = null;
     this.before = this.read();
     this.after = this.before;
     /** Time in decisions. */
@@ -51,9 +55,9 @@ export class Viewer {
     this.terrain = new Terrain(simulation.bytesOf("voxels"), battle);
     this.scene = new Scene(this.world);
     this.inspector = new Inspector(simulation, () => this.scan);
-    this.timeline = new Timeline(/** @type {HTMLCanvasElement} */ (byId("timeline")), simulation.decisions, battle.score);
+    this.timeline = new Timeline(/** @type {HTMLCanvasElement} */ (byId("timeline")), () => simulation.decisions, battle.score);
     this.roster = this.makeRoster();
-    this.listen();
+    listen(this);
     this.meshTerrain();
     this.readAddress();
   }
@@ -79,8 +83,22 @@ export class Viewer {
 
   /** @param {number} decisions */
   advance(decisions) {
+    const { driver, simulation } = this;
+    if (driver?.running && this.time + decisions > simulation.decisions) driver.decide();
     this.goTo(this.time + decisions);
-    if (this.time >= this.simulation.decisions) this.setPlaying(false);
+    if (this.time < simulation.decisions || driver?.running) return;
+    this.setPlaying(false);
+    driver?.ended();
+  }
+
+  /** Show the start of another battle. */
+  restart() {
+    this.time = 0;
+    this.before = this.after = this.read();
+    this.selected = -1;
+    this.meshTerrain();
+    this.roster = this.makeRoster();
+    this.refresh();
   }
 
   /** Show a time. @param {number} time in decisions */
@@ -97,6 +115,7 @@ export class Viewer {
       this.simulation.seek(decision);
       this.after = this.read();
       this.meshTerrain();
+      if (this.driver && decision === this.simulation.decisions) this.driver.decided();
       this.updateSight();
       this.showPanels();
     }
@@ -125,13 +144,14 @@ export class Viewer {
     const share = this.time - this.before.decision;
     const hides = this.fog && this.selected >= 0;
     this.scene.build(this.before, this.after, share, {
-      selected: this.selected,
+      selected: this.driver?.drives ? -1 : this.selected,
       sees: (mech) => !hides || (this.seen?.[mech] ?? true),
       lit: (x, y) => !this.lit || this.lit[Math.floor(y) * this.world.battle.size + Math.floor(x)] > 0,
       ghosts: this.ghosts,
       time: seconds,
     });
-    const followed = this.follows ? this.scene.places[this.selected] : undefined;
+    if (this.driver?.drives) this.driver.chase();
+    const followed = this.follows && !this.driver?.drives ? this.scene.places[this.selected] : undefined;
     if (followed) {
       const ease = 0.15;
       this.camera.x = mix(this.camera.x, followed.x, ease);
@@ -139,65 +159,8 @@ export class Viewer {
       this.camera.z = mix(this.camera.z, followed.z + 1, ease);
     }
     this.painter.draw(this.camera, this.scene);
-    this.drawLabels(share);
-    this.timeline.draw(this.scan, this.time);
-  }
-
-  /** @param {number} share of the decision that has passed */
-  drawLabels(share) {
-    const { labels } = this;
-    const scale = globalThis.devicePixelRatio || 1;
-    const [width, height] = [labels.clientWidth, labels.clientHeight];
-    if (labels.width !== Math.round(width * scale)) labels.width = Math.round(width * scale);
-    if (labels.height !== Math.round(height * scale)) labels.height = Math.round(height * scale);
-    const paper = /** @type {CanvasRenderingContext2D} */ (labels.getContext("2d"));
-    paper.setTransform(scale, 0, 0, scale, 0, 0);
-    paper.clearRect(0, 0, width, height);
-    paper.textAlign = "center";
-    paper.font = "600 11px system-ui, sans-serif";
-    this.after.mechs.forEach((mech, index) => {
-      const place = this.scene.places[index];
-      if (!place?.shown || !mech.alive) return;
-      const kind = this.world.battle.classes[mech.kind];
-      const at = project(this.camera.matrix, place.x, place.y, place.z + kind.size[2] * 1.25);
-      if (!at) return;
-      const [x, y] = [at.x * width, at.y * height];
-      paper.fillStyle = "#0009";
-      paper.fillRect(x - 17, y - 19, 34, 17);
-      paper.fillStyle = mech.team === 0 ? "#7db4ff" : "#ff9a6b";
-      paper.fillText(`${kind.letter}${this.numberOf(mech)}${mech.fallen ? " ▾" : ""}${mech.shutdown ? " ○" : ""}`, x, y - 9);
-      const own = this.after.mechs[this.selected];
-      if (mech.paintedBy.some((pack) => !own || pack === own.pack)) {
-        paper.fillStyle = "#59ff85";
-        paper.fillText("◆", x + 24, y - 9);
-      }
-      if (mech.speaks) {
-        paper.fillStyle = "#fff";
-        paper.fillText("≋", x - 24, y - 9);
-      }
-      paper.fillStyle = "#0008";
-      paper.fillRect(x - 14, y - 6, 28, 3);
-      paper.fillStyle = mech.team === 0 ? "#3385fa" : "#ed5c24";
-      paper.fillRect(x - 14, y - 6, 28 * Math.max(0, mech.armour / kind.armour), 3);
-    });
-    for (const event of this.after.events) {
-      const since = share - 0.9 * event.when;
-      if (event.amount < 0.5 || !["hit", "splash", "hazard"].includes(event.kind) || since < 0) continue;
-      const target = this.scene.places[event.target];
-      const at = target?.shown ? project(this.camera.matrix, target.x, target.y, target.z + 2 + 2 * since) : null;
-      if (!at) continue;
-      paper.fillStyle = `rgba(255, 240, 200, ${1 - since})`;
-      paper.fillText(`−${event.amount.toFixed(0)}`, at.x * width, at.y * height);
-    }
-    paper.fillStyle = "#ffffffb0";
-    for (const ghost of this.ghosts) {
-      const at = project(this.camera.matrix, ghost.x, ghost.y, ghost.z + 1.6);
-      if (at) {
-        const mech = this.after.mechs[ghost.mech];
-        const { letter } = this.world.battle.classes[mech.kind];
-        paper.fillText(`${letter}${this.numberOf(mech)}? ${ghost.age.toFixed(0)} s`, at.x * width, at.y * height);
-      }
-    }
+    drawLabels(this, share);
+    this.timeline.draw(this.scan, this.marks(), this.time);
   }
 
   /** @param {import("./moments.js").Mech} mech */
@@ -207,6 +170,7 @@ export class Viewer {
 
   makeRoster() {
     const { players } = this.simulation.replay.header;
+    for (const team of TEAM_NAMES) byId(`roster-${team}`).replaceChildren();
     return this.after.mechs.map((mech) => {
       const team = byId(`roster-${TEAM_NAMES[mech.team]}`);
       if (team.childElementCount === 0) team.append(element("h2", { title: String(players[mech.team]) }, String(players[mech.team])));
@@ -223,10 +187,12 @@ export class Viewer {
 
   showPanels() {
     const { battle } = this.world;
+    const noticed = new Set(this.marks().filter((mark) => mark.kind === "death").map((mark) => mark.mech));
+    const dead = (/** @type {number} */ mech) => (this.driver?.running ? noticed.has(mech) : !this.after.mechs[mech].alive);
     this.after.mechs.forEach((mech, index) => {
       const { button, bars } = this.roster[index];
       const kind = battle.classes[mech.kind];
-      button.classList.toggle("dead", !mech.alive);
+      button.classList.toggle("dead", dead(index));
       button.classList.toggle("selected", index === this.selected);
       button.setAttribute("aria-pressed", String(index === this.selected));
       button.title = `${mechName(mech, battle)}, ${kind.name}`;
@@ -238,12 +204,13 @@ export class Viewer {
     });
     const seconds = this.after.decision * battle.seconds;
     byId("clock").textContent = `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
-    byId("decision").textContent = `decision ${this.after.decision} of ${this.simulation.decisions}`;
+    byId("decision").textContent = `decision ${this.after.decision}${this.driver?.running ? "" : ` of ${this.simulation.decisions}`}`;
     this.showFeed();
     byId("ending").textContent = this.after.over ? this.ending() : "";
     const panel = byId("inspector");
-    panel.hidden = this.selected < 0;
-    if (this.selected >= 0) {
+    panel.hidden = this.selected < 0 || (this.driver?.drives === true && !this.driver.inspects);
+    this.driver?.showPanels();
+    if (!panel.hidden) {
       const mech = this.after.mechs[this.selected];
       byId("selected").textContent = mechName(mech, battle);
       byId("details").replaceChildren(...this.inspector.show(this.after, this.selected, this.time < this.after.decision));
@@ -251,15 +218,21 @@ export class Viewer {
     }
   }
 
+  /** The events of the timeline that may be shown. */
+  marks() {
+    const marks = this.scan?.marks ?? [];
+    return this.driver?.running ? marks.filter((mark) => mark.known) : marks;
+  }
+
   /** What has happened in the last seconds. */
   showFeed() {
     const { battle } = this.world;
     const now = this.after.decision;
-    const recent = (this.scan?.marks ?? []).filter((mark) => mark.decision <= now && (now - mark.decision) * battle.seconds < FEED_SECONDS);
+    const recent = this.marks().filter((mark) => mark.decision <= now && (now - mark.decision) * battle.seconds < FEED_SECONDS);
     const name = (/** @type {number} */ mech) => mechName(this.after.mechs[mech], battle);
     byId("feed").replaceChildren(
       ...recent.slice(-4).map(({ kind, team, mech, by }) => {
-        const text = `${name(mech)} ${FEED[kind]}${kind === "death" && by >= 0 && by !== mech ? ` by ${name(by)}` : ""}`;
+        const text = `${name(mech)} ${FEED[kind]}${kind === "death" && by >= 0 && by !== mech && (!this.fog || this.seen?.[by]) ? ` by ${name(by)}` : ""}`;
         return element("li", { className: TEAM_NAMES[team] }, text);
       }),
     );
@@ -291,6 +264,10 @@ export class Viewer {
 
   /** @param {number} mech or -1 */
   select(mech) {
+    if (this.driver?.running && this.driver.game.mech >= 0) {
+      this.driver.choose(mech);
+      return;
+    }
     this.selected = mech >= 0 && mech < this.simulation.mechs ? mech : -1;
     if (this.selected < 0) this.follows = false;
     this.refresh();
@@ -306,7 +283,7 @@ export class Viewer {
 
   /** @param {boolean} playing */
   setPlaying(playing) {
-    if (playing && this.time >= this.simulation.decisions) this.goTo(0);
+    if (playing && this.time >= this.simulation.decisions && !this.driver?.running) this.goTo(0);
     this.playing = playing;
     byId("play").textContent = playing ? "❚❚" : "▶";
     byId("play").setAttribute("aria-label", playing ? "pause" : "play");
@@ -322,13 +299,14 @@ export class Viewer {
 
   /** Pause, and show the state after a decision. @param {number} decision */
   stop(decision) {
+    if (this.driver?.running) return;
     this.goTo(Math.round(decision));
     this.setPlaying(false);
   }
 
   /** The next or the previous event of the timeline. @param {number} direction 1 or -1 */
   jump(direction) {
-    const marks = (this.scan?.marks ?? []).map((mark) => mark.decision);
+    const marks = this.marks().map((mark) => mark.decision);
     const ahead = marks.filter((each) => (each - this.time) * direction > 0.01);
     if (ahead.length) this.stop(direction > 0 ? Math.min(...ahead) : Math.max(...ahead));
   }
@@ -353,103 +331,13 @@ export class Viewer {
     this.refresh();
   }
 
-  listen() {
-    /** @type {Record<string, () => void>} */
-    const actions = {
-      play: () => this.setPlaying(!this.playing), back: () => this.stop(Math.ceil(this.time) - 1), next: () => this.stop(Math.floor(this.time) + 1),
-      slower: () => this.changeSpeed(-1), faster: () => this.changeSpeed(1), follow: () => this.follow(), top: () => this.top(),
-      fog: () => this.toggleFog(), help: () => this.help(), close: () => this.select(-1),
-    };
-    for (const [id, action] of Object.entries(actions)) byId(id).addEventListener("click", action);
-    for (const tab of TABS) {
-      byId(`tab-${tab}`).addEventListener("click", () => {
-        this.inspector.tab = tab;
-        this.showPanels();
-      });
-    }
-    addEventListener("keydown", (event) => this.key(event));
-    addEventListener("hashchange", () => this.readAddress());
-    this.listenToPointers();
-    const bar = byId("timeline");
-    /** @param {PointerEvent} event */
-    const seek = (event) => this.stop(this.timeline.at(event.clientX - bar.getBoundingClientRect().left));
-    bar.addEventListener("pointerdown", (event) => {
-      bar.setPointerCapture(event.pointerId);
-      seek(event);
-    });
-    bar.addEventListener("pointermove", (event) => event.buttons && seek(event));
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    /** @type {Record<string, () => void>} */
-    const keys = {
-      " ": () => this.setPlaying(!this.playing), f: () => this.follow(), v: () => this.toggleFog(), t: () => this.top(),
-      "+": () => this.changeSpeed(1), "=": () => this.changeSpeed(1), "-": () => this.changeSpeed(-1),
-      ArrowRight: () => (event.shiftKey ? this.jump(1) : this.stop(Math.floor(this.time) + 1)),
-      ArrowLeft: () => (event.shiftKey ? this.jump(-1) : this.stop(Math.ceil(this.time) - 1)),
-      Home: () => this.stop(0), End: () => this.stop(this.simulation.decisions),
-      Escape: () => this.select(-1), "?": () => this.help(), h: () => this.help(),
-    };
-    const action = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (action) action();
-    else if (/^[1-9]$/.test(event.key)) this.select(Number(event.key) - 1);
-    else return;
-    event.preventDefault();
-  }
-
-  listenToPointers() {
-    const { canvas, camera } = this;
-    /** @type {Map<number, {x: number, y: number}>} */
-    const down = new Map();
-    let moved = 0;
-    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
-    canvas.addEventListener("pointerdown", (event) => {
-      canvas.setPointerCapture(event.pointerId);
-      down.set(event.pointerId, { x: event.clientX, y: event.clientY });
-      moved = 0;
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      const from = down.get(event.pointerId);
-      if (!from) return;
-      const [dx, dy] = [event.clientX - from.x, event.clientY - from.y];
-      moved += Math.abs(dx) + Math.abs(dy);
-      if (down.size === 2) {
-        const [a, b] = [...down.values()];
-        const other = a === from ? b : a;
-        const before = Math.hypot(from.x - other.x, from.y - other.y);
-        camera.zoom(before / Math.max(1, Math.hypot(event.clientX - other.x, event.clientY - other.y)));
-        camera.pan(-dx / canvas.clientHeight / 2, dy / canvas.clientHeight / 2);
-      } else if (event.buttons === 2 || event.shiftKey) {
-        this.follows = false;
-        camera.pan(-dx / canvas.clientHeight, dy / canvas.clientHeight);
-      } else camera.turn(dx * 0.006, dy * 0.006);
-      down.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    });
-    const up = (/** @type {PointerEvent} */ event) => {
-      if (down.delete(event.pointerId) && moved < 6 && event.type === "pointerup") this.pick(event.offsetX, event.offsetY);
-    };
-    canvas.addEventListener("pointerup", up);
-    canvas.addEventListener("pointercancel", up);
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      camera.zoom(Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * 0.002))));
-    }, { passive: false });
-  }
-
-  /** Select the mech at a place of the picture. @param {number} x @param {number} y pixels */
-  pick(x, y) {
-    let [best, nearest] = [-1, 28];
-    this.after.mechs.forEach((mech, index) => {
-      const place = this.scene.places[index];
-      if (!place?.shown || !mech.alive) return;
-      const at = project(this.camera.matrix, place.x, place.y, place.z + 1);
-      if (!at) return;
-      const off = Math.hypot(at.x * this.canvas.clientWidth - x, at.y * this.canvas.clientHeight - y);
-      if (off < nearest) [best, nearest] = [index, off];
-    });
-    if (best >= 0) this.select(best);
+  /** Close what is open: the list of keys, else the inspector. */
+  close() {
+    if (this.driver?.drives) {
+      this.driver.inspects = false;
+      this.showPanels();
+    } else this.select(-1);
+    byId("keys").hidden = true;
   }
 
   help() {
@@ -458,6 +346,7 @@ export class Viewer {
 
   /** The address: ``#t=83&mech=3``, the time in decisions and the mech's number in the arrays. */
   readAddress() {
+    if (this.driver) return;
     const asked = new URLSearchParams(location.hash.slice(1));
     const [time, mech] = ["t", "mech"].map((name) => Number.parseInt(asked.get(name) ?? "", 10));
     if (Number.isFinite(mech)) this.selected = mech >= 0 && mech < this.simulation.mechs ? mech : -1;
@@ -468,6 +357,7 @@ export class Viewer {
   }
 
   writeAddress() {
+    if (this.driver) return;
     const parts = [`t=${Math.round(this.time)}`];
     if (this.selected >= 0) parts.push(`mech=${this.selected}`);
     try {

@@ -89,7 +89,7 @@ class NetworkPolicy:
 
 
 @dataclass(frozen=True)
-class _PolicyFactory:
+class PolicyFactory:
     """Makes policies of one network. Factories with equal weights are equal, even if they were loaded twice."""
 
     network: Network = field(compare=False)
@@ -97,6 +97,7 @@ class _PolicyFactory:
     action_mode: ActionMode
 
     def __call__(self, config: BattleConfig, noise: BattleNoise) -> NetworkPolicy:
+        """A policy for the noise's battles."""
         return NetworkPolicy(self.network, config, noise, action_mode=self.action_mode)
 
 
@@ -141,7 +142,7 @@ def network_player(
     digest = hashlib.sha256()
     for value in _leaves(network):
         digest.update(np.asarray(value).tobytes())
-    factory = _PolicyFactory(network, digest.hexdigest(), action_mode)
+    factory = PolicyFactory(network, digest.hexdigest(), action_mode)
     return Player(name, action_mode, factory, battle, trained_maps, identity or {})
 
 

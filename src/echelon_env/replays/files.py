@@ -62,11 +62,7 @@ def read_replay(path: str | os.PathLike[str]) -> Replay:
 
 def pack(replay: Replay) -> bytes:
     """The bytes of a replay's file. Raises ReplayError for a replay that would be too large to read."""
-    header = {
-        "format": FORMAT, "version": VERSION, "config": replay.config.to_dict(), "seed": replay.seed,
-        "map_seed": replay.map_seed, "map_hash": replay.map_hash, "players": list(replay.players),
-        "decisions": replay.decisions, "voxels_digest": replay.voxels_digest, "stamp": dict(replay.stamp),
-    }  # fmt: skip
+    header = battle_header(replay) | {"decisions": replay.decisions, "voxels_digest": replay.voxels_digest}
     line = json.dumps(header, allow_nan=False).encode() + b"\n"
     plain = line + replay.actions.astype("<f4").tobytes() + replay.digests.tobytes()
     data = gzip.compress(plain, mtime=0)
@@ -78,6 +74,15 @@ def pack(replay: Replay) -> bytes:
         if size > most:
             raise ReplayError(f"the replay would have {size:,} {what}, expected at most {most:,}")
     return data
+
+
+def battle_header(replay: Replay) -> dict[str, Any]:
+    """What the header says of the battle; the rest is what only its course shows."""
+    return {
+        "format": FORMAT, "version": VERSION, "config": replay.config.to_dict(), "seed": replay.seed,
+        "map_seed": replay.map_seed, "map_hash": replay.map_hash, "players": list(replay.players),
+        "stamp": dict(replay.stamp),
+    }  # fmt: skip
 
 
 def unpack(data: bytes) -> Replay:

@@ -20,16 +20,24 @@ class MemoryImage:
     def __init__(self, base: int) -> None:
         self.base = base
         self._memory = bytearray()
-        self._addresses: dict[int, int] = {}
-        self._placed: list[NDArray[Any]] = []  # kept, or another array might come to lie at the same address here
+        self._placed: list[tuple[NDArray[Any], int]] = []  # arrays with their addresses
+
+    def __len__(self) -> int:
+        return len(self._memory)
 
     def place(self, array: NDArray[Any], content: NDArray[Any] | None = None) -> int:
-        """The address of an array. Its first call copies the array there, or `content` in its stead."""
-        key = array.ctypes.data
-        if key not in self._addresses:
-            self._addresses[key] = self._append((array if content is None else content).tobytes())
-            self._placed.append(array)
-        return self._addresses[key]
+        """The address of an array, or of a part of one that was placed before.
+
+        The first call for an array copies it there, or `content` in its stead.
+        """
+        start = array.ctypes.data
+        for other, address in self._placed:
+            offset = start - other.ctypes.data
+            if 0 <= offset < max(1, other.nbytes):
+                return address + offset
+        address = self._append((array if content is None else content).tobytes())
+        self._placed.append((array, address))
+        return address
 
     def words(self, *arguments: Any) -> int:
         """The address of the argument words of a call. Arrays among the arguments and in tuples are placed."""

@@ -1,0 +1,166 @@
+"""The server of a game: its page and its battles, for browsers on this machine that know the token."""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import re
+import secrets
+import socket
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from echelon_env.replays.game import MAX_STARTS, Game
+
+HOST = "127.0.0.1"
+MAX_CONNECTIONS = 16
+GRACE = 10.0
+"""s until the server ends after its last page was closed; a page that is loaded again needs less."""
+BEAT = 1.0
+"""s between the bytes that show whether a page is still open."""
+_TOKEN_BYTES = 16
+_NUMBER = re.compile(r"battles/(\d{1,7})")
+
+
+class PlayServer(ThreadingHTTPServer):
+    """Serves a game on 127.0.0.1. `serve_forever` returns when the last page is closed.
+
+    It answers only requests that name this server as their host and this server or nothing as their origin, and whose
+    path begins with the token. At most `MAX_CONNECTIONS` are served at once; the others are closed. Battles are made
+    one at a time.
+
+    Raises OSError if the port is taken.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, game: Game, port: int = 0) -> None:
+        self.ending = threading.Event()
+        super().__init__((HOST, port), _Handler)
+        self.token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self.url = f"http://{HOST}:{self.server_port}/{self.token}/"
+        """The page's address, with the token."""
+        self._game = game
+        self._making = threading.Lock()
+        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._pages, self._counting = 0, threading.Lock()
+
+    @functools.cached_property
+    def page(self) -> bytes:
+        """The page."""
+        return self._game.page(1, loads=True).encode()
+
+    @functools.lru_cache(maxsize=8)  # noqa: B019 - a process has one server
+    def battle(self, number: int) -> bytes:
+        """The start of a battle."""
+        return self._game.start(number)
+
+    def contents(self, path: str) -> tuple[bytes, str] | None:
+        """The bytes at a path after the token, and their type; None if there is nothing."""
+        found = _NUMBER.fullmatch(path)
+        with self._making:
+            if path == "":
+                return self.page, "text/html; charset=utf-8"
+            if found and int(found[1]) < MAX_STARTS:
+                return self.battle(int(found[1])), "application/octet-stream"
+        return None
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread, or close it if there are too many."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection, and count it out."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Do nothing: a browser may end a connection at any time."""
+
+    def page_opened(self) -> None:
+        """A page is open."""
+        with self._counting:
+            self._pages += 1
+
+    def page_closed(self) -> None:
+        """A page was closed. Without another one the server ends soon."""
+        with self._counting:
+            self._pages -= 1
+        timer = threading.Timer(GRACE, self._end_without_pages)
+        timer.daemon = True
+        timer.start()
+
+    def _end_without_pages(self) -> None:
+        with self._counting:
+            if self._pages == 0 and not self.ending.is_set():
+                self.ending.set()
+                self.shutdown()
+
+    def server_close(self) -> None:
+        """Close the socket. Pages learn of it."""
+        self.ending.set()
+        super().server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PlayServer
+    timeout = 10.0  # s for a request to come
+
+    def do_GET(self) -> None:
+        """Answer a request."""
+        hosts = [f"{name}:{self.server.server_port}" for name in (HOST, "localhost")]
+        host, origin = self.headers.get("Host"), self.headers.get("Origin")
+        prefix = f"/{self.server.token}/"
+        known = hmac.compare_digest(self.path[: len(prefix)].encode(), prefix.encode())
+        path = self.path[len(prefix) :]
+        if host not in hosts or origin not in (None, f"http://{host}") or not known:
+            self._send(HTTPStatus.FORBIDDEN, b"This address is not for you.\n", "text/plain")
+        elif path == "alive":
+            self._stay()
+        elif found := self.server.contents(path):
+            self._send(HTTPStatus.OK, *found)
+        else:
+            self._send(HTTPStatus.NOT_FOUND, b"There is nothing at this address.\n", "text/plain")
+
+    def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
+        self._head(status, kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _head(self, status: HTTPStatus, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("X-Frame-Options", "DENY")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+
+    def _stay(self) -> None:
+        """Send a byte now and then, until the page is closed or the server ends."""
+        self.server.page_opened()
+        try:
+            self._head(HTTPStatus.OK, "application/octet-stream")
+            self.end_headers()
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            while not self.server.ending.wait(BEAT):
+                self.wfile.write(b".")
+        except OSError:
+            pass  # the page was closed
+        finally:
+            self.server.page_closed()
+
+    def version_string(self) -> str:
+        """The server's name, without versions."""
+        return "echelon"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""

@@ -1,0 +1,215 @@
+"""A page in which a person drives a mech. Scripted levels and trained policies play the others, in the page itself."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from echelon_env.config.battle import BattleConfig
+from echelon_env.config.opponent import HandicapConfig, Opponent
+from echelon_env.config.scenario import ScenarioLike, make_config
+from echelon_env.config.schema import ConfigError, check_integer, nearest_name
+from echelon_env.config.skill import LEVELS
+from echelon_env.engine.core import BattleEngine
+from echelon_env.engine.state import BLUE, RED
+from echelon_env.evaluate.networks import PolicyFactory
+from echelon_env.evaluate.players import IDLE, named_player
+from echelon_env.evaluate.seeds import evaluation_seed
+from echelon_env.networks.forward import SAMPLED
+from echelon_env.networks.layers import allocate_workspace
+from echelon_env.networks.possible import MASKS, action_limits
+from echelon_env.networks.weights import PARAMETERS
+from echelon_env.opponents.knowledge import make_knowledge
+from echelon_env.opponents.memory import MEMORY, PLAN, allocate_scratch
+from echelon_env.replays.files import battle_header
+from echelon_env.replays.page import fill_page
+from echelon_env.replays.recorder import Recorder, printable
+from echelon_env.replays.world import Call, World
+from echelon_env.storage.atomic import write_bytes
+
+NOBODY = "nobody"
+"""In place of a mech: the person watches."""
+
+MAX_STARTS = 2**20
+"""Battles of a game."""
+
+
+class Game:
+    """Battles that a person plays in a browser, in one scenario against the same players.
+
+    Parameters
+    ----------
+    scenario
+        A scenario's name or file, a `BattleConfig` or its dict.
+    opponent, teammate
+        Who plays the other team, and the rest of the person's own one: a scripted level, ``"idle"`` or
+        ``"policy:PATH"``.
+    mech
+        The mech to drive: an agent such as ``"blue_2"``, or a class for blue's first mech of it; default blue's first
+        mech. ``"nobody"``: the battle is only watched.
+    seed
+        Seed of the maps and of the players' random choices, at least 0. The battles' seeds are those of an evaluation
+        with this seed.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown scenario, player or mech, and a handicap, which the page does not have; `CheckpointError` for a
+        policy that cannot be read.
+    """
+
+    def __init__(
+        self,
+        scenario: ScenarioLike = "skirmish",
+        *,
+        opponent: str = "expert",
+        teammate: str = "expert",
+        mech: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._engine = engine = BattleEngine(make_config(scenario))
+        self._seed = check_integer("seed", seed, 0)
+        self._mech = _find_mech(engine, mech)
+        blue = len(engine.config.blue)
+        own = RED if self._mech >= blue else BLUE
+        shared = _Shared(engine.config)
+        names = (teammate, opponent) if own == BLUE else (opponent, teammate)
+        keys = ("teammate", "opponent") if own == BLUE else ("opponent", "teammate")
+        rows = slice(0, blue), slice(blue, None)
+        self._players = [_make_player(engine, shared, *each) for each in zip(keys, names, rows, strict=True)]
+        calls = {team: each.call for team, each in zip(("blue", "red"), self._players, strict=True) if each.call}
+        self._world = World(engine, [array for each in self._players for array in each.changing], calls)
+        shown = [printable(name) for name in names]
+        if mech != NOBODY:
+            shown[own] = f"person and {shown[own]}" if engine.config.num_mechs > 2 else "person"
+        blue_name, red_name = shown
+        self.players = blue_name, red_name
+        """Names of blue's and red's player, as in the replays that the page saves."""
+
+    def start(self, number: int) -> bytes:
+        """The start of battle `number`: a gzip stream of a line of JSON and of the first part of the memory.
+
+        Raises ConfigError unless it is in [0, `MAX_STARTS`).
+        """
+        about = self._begin(number)
+        return gzip.compress(json.dumps(about).encode() + b"\n" + self._world.start(), mtime=0)
+
+    def page(self, maps: int = 10, *, loads: bool = False) -> str:
+        """The text of a page with the first `maps` battles; one with `loads` gets the following from its server.
+
+        Raises ConfigError for another number of maps than 1 to 1,000, and `BackendError` where there is no WebAssembly
+        module of the present engine.
+        """
+        if check_integer("maps", maps) > 1_000:
+            raise ConfigError(f"maps: expected at most 1,000, got {maps:,}")
+        starts = [self.start(number) for number in range(1, maps)]
+        play = {"mech": self._mech, "loads": loads, "start": self._begin(0)}
+        title = f"{' v '.join(self.players)} - Echelon"
+        return fill_page(title, self._world.pack(play=play), starts=starts, loads=loads)
+
+    def write(self, path: str | os.PathLike[str], maps: int = 10) -> None:
+        """Write the page to a file that any browser opens, without a network. Raises OSError, and as `page`."""
+        write_bytes(Path(path), self.page(maps).encode())
+
+    def _begin(self, number: int) -> dict[str, Any]:
+        """Begin a battle in the engine, and return what a page has to know of it."""
+        if check_integer("number", number, 0) >= MAX_STARTS:
+            raise ConfigError(f"number: expected a battle below {MAX_STARTS:,}, got {number}")
+        seed = evaluation_seed(self._seed, number)
+        with Recorder(self._engine, self.players) as recorder:
+            self._engine.reset([seed])
+            header = battle_header(recorder.current())
+        for team, player in enumerate(self._players):
+            player.begin(seed, team)
+        # JavaScript has no integers of 64 bits: the page completes the header as a text
+        return {"number": number, "players": self.players, "header": json.dumps(header, allow_nan=False)}
+
+
+class _PagePlayer(NamedTuple):
+    """A team's player in a page."""
+
+    call: Call | None  # of the kernel that writes the actions of its rows
+    changing: tuple[NDArray[Any], ...]  # the arrays that it changes
+    begin: Callable[[int, int], None]  # prepares them for a battle, by its seed and the team
+
+
+class _Shared:
+    """Arguments of the kernels that act, which the players of a game share."""
+
+    def __init__(self, config: BattleConfig) -> None:
+        self._config = config
+        self._networks: dict[Opponent, tuple[Any, ...]] = {}
+
+    @functools.cached_property
+    def levels(self) -> tuple[Any, ...]:
+        skills = np.concatenate([skill.record() for skill in LEVELS.values()])
+        return make_knowledge(self._config), skills, allocate_scratch(), np.zeros(1, PLAN)
+
+    def network(self, player: Opponent) -> tuple[Any, ...]:
+        if player not in self._networks:
+            factory = named_player(player).make
+            assert isinstance(factory, PolicyFactory)
+            network = factory.network
+            self._networks[player] = network, action_limits(self._config), allocate_workspace(network), SAMPLED
+        return self._networks[player]
+
+
+def _make_player(engine: BattleEngine, shared: _Shared, key: str, name: str, rows: slice) -> _PagePlayer:
+    """The player of a name for rows of an engine."""
+    observations, actions = engine.out.observations[0, rows], engine._actions[0, rows]
+    if name == IDLE:
+        return _PagePlayer(None, (), lambda seed, team: None)
+    chosen = Opponent.parse(name, key).check_playable(key)
+    if chosen.handicap != HandicapConfig():
+        raise ConfigError(f"{key}: expected a level, {IDLE!r} or 'policy:PATH', got the handicap of '{chosen}'", key)
+    if chosen.path is None:
+        return _scripted(shared.levels, chosen.name, observations, actions)
+    return _network(shared.network(chosen), observations, actions)
+
+
+def _scripted(shared: tuple[Any, ...], level: str, observations: NDArray[Any], actions: NDArray[Any]) -> _PagePlayer:
+    memories = np.zeros(len(observations), MEMORY)
+
+    def begin(seed: int, team: int) -> None:
+        memories[:] = np.zeros((), MEMORY)
+        memories["seed"] = (seed + team) % 2**64
+
+    levels = np.full(len(observations), [*LEVELS].index(level), np.int64)
+    return _PagePlayer(("act_rows", *shared, levels, observations, memories, actions), (memories,), begin)
+
+
+def _network(shared: tuple[Any, ...], observations: NDArray[Any], actions: NDArray[Any]) -> _PagePlayer:
+    count, width = len(observations), shared[0].gain.size
+    memories, keys, numbers = np.zeros((count, 2, width)), np.zeros(count, np.uint64), np.zeros(count, np.int64)
+
+    def begin(seed: int, team: int) -> None:
+        memories[:], numbers[:] = 0.0, 0
+        keys[:] = np.random.default_rng([seed, team]).integers(0, 2**64, count, np.uint64)
+
+    outputs = np.zeros((count, PARAMETERS), np.float32), np.zeros((count, MASKS), np.bool_)
+    call = "act_by_network", *shared, observations, memories, keys, numbers, actions, *outputs
+    return _PagePlayer(call, (memories, keys, numbers), begin)
+
+
+def _find_mech(engine: BattleEngine, mech: str | None) -> int:
+    """The row of a mech by an agent's name or by blue's class; -1 for nobody."""
+    config = engine.config
+    if mech == NOBODY:
+        return -1
+    agents = [f"blue_{i}" for i in range(len(config.blue))] + [f"red_{i}" for i in range(len(config.red))]
+    known: Mapping[str, int] = {name: config.blue.index(name) for name in config.blue} | {
+        name: row for row, name in enumerate(agents)
+    }
+    if mech is None:
+        return 0
+    if mech not in known:
+        raise ConfigError(f"unknown mech {mech!r}{nearest_name(str(mech), [*known, NOBODY])}")
+    return known[mech]

@@ -1,0 +1,191 @@
+"""`echelon play` and its server."""
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from echelon_env.cli import main, play_server
+from echelon_env.cli.play_server import MAX_CONNECTIONS, PlayServer
+from echelon_env.replays import Game
+
+
+@pytest.fixture(scope="module")
+def game():
+    return Game("duel-open", opponent="novice")
+
+
+@pytest.fixture
+def server(game):
+    with PlayServer(game) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(server, path, method="GET", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection.request(method, path, headers=headers)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response, body
+
+
+def test_the_page_and_its_battles(server, game):
+    response, body = ask(server, f"/{server.token}/")
+    assert (response.status, body.decode()) == (200, game.page(1, loads=True))
+    headers = ("Cache-Control", "X-Frame-Options", "Referrer-Policy", "X-Content-Type-Options", "Server")
+    assert [response.headers[name].split()[0] for name in headers] == [
+        *("no-store", "DENY", "no-referrer", "nosniff", "echelon")
+    ]
+    for number in (1, 2, 1):
+        response, body = ask(server, f"/{server.token}/battles/{number}")
+        assert (response.status, body) == (200, game.start(number))
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/", {}, 403),
+        ("/battles/1", {}, 403),
+        ("/wrong-token/", {}, 403),
+        ("/{token}", {}, 403),
+        ("/é{token}/", {}, 403),
+        ("/{token}/", {"Host": "example.org"}, 403),
+        ("/{token}/", {"Host": "example.org:{port}"}, 403),
+        ("/{token}/", {"Origin": "http://example.org"}, 403),
+        ("/{token}/", {"Origin": "null"}, 403),
+        ("/{token}/", {"Origin": "http://127.0.0.1:{port}"}, 200),
+        ("/{token}/", {"Host": "localhost:{port}", "Origin": "http://localhost:{port}"}, 200),
+        ("/{token}/battles/1048576", {}, 404),
+        ("/{token}/battles/-1", {}, 404),
+        ("/{token}/battles/99999999999999999999", {}, 404),
+        ("/{token}/../../etc/passwd", {}, 404),
+        ("/{token}/alive/", {}, 404),
+    ],
+)
+def test_who_is_answered(server, path, headers, status):
+    def fill(text):
+        return text.format(token=server.token, port=server.server_port)
+
+    head = "".join(f"{name}: {fill(value)}\r\n" for name, value in headers.items())
+    host = "" if "Host" in headers else f"Host: 127.0.0.1:{server.server_port}\r\n"
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+        connection.sendall(f"GET {fill(path)} HTTP/1.0\r\n{host}{head}\r\n".encode())
+        assert int(connection.recv(100).split()[1]) == status
+
+
+def test_other_methods_are_refused(server):
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert ask(server, f"/{server.token}/", method)[0].status == 501
+
+
+def test_a_flood_of_connections_is_cut_and_passes(server):
+    idle = [socket.create_connection(("127.0.0.1", server.server_port), timeout=60) for _ in range(MAX_CONNECTIONS + 8)]
+    time.sleep(0.5)  # all have been accepted, or closed
+    closed = 0
+    for connection in idle:
+        connection.settimeout(0.2)
+        try:
+            closed += connection.recv(1) == b""
+        except TimeoutError:
+            pass
+        except ConnectionResetError:
+            closed += 1
+    assert closed == 8
+    for connection in idle:
+        connection.close()
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            assert ask(server, f"/{server.token}/battles/1")[0].status == 200
+            break
+        except (ConnectionError, http.client.HTTPException):
+            time.sleep(0.1)  # the closed connections are counted out soon
+    else:
+        pytest.fail("the server does not answer any more")
+
+
+def test_the_server_ends_with_its_last_page(game, monkeypatch):
+    monkeypatch.setattr(play_server, "GRACE", 0.3)
+    monkeypatch.setattr(play_server, "BEAT", 0.05)
+    with PlayServer(game) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        pages = []
+        for _ in range(2):
+            page = socket.create_connection(("127.0.0.1", server.server_port), timeout=60)
+            page.sendall(f"GET /{server.token}/alive HTTP/1.0\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
+            assert page.recv(1_000)
+            pages.append(page)
+        pages[0].close()
+        thread.join(1.5)
+        assert thread.is_alive()
+        pages[1].close()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_ctrl_c_ends_it():
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from echelon_env.cli import main; sys.exit(main())",
+        "play",
+        "duel-open",
+        "--no-browser",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        line = process.stdout.readline()
+        if not line:
+            pytest.fail(process.stderr.read())
+        assert re.fullmatch(r"Playing at http://127\.0\.0\.1:\d+/[\w-]{22}/\n", line)
+        process.stdout.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        assert process.stderr.read() == ""
+
+
+def test_a_page_is_written_and_none_is_overwritten(tmp_path, capsys):
+    path = tmp_path / "game.html"
+    command = ["play", "duel-open", "--opponent", "idle", "--html", str(path), "--maps", "2", "--seed", "3"]
+    assert main(command) == 0
+    assert capsys.readouterr().out == f"wrote {path}: open it in a browser\n"
+    assert path.read_text() == Game("duel-open", opponent="idle", seed=3).page(2)
+    assert main(command) == 0
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["no-scenario"], "no-scenario"),
+        (["--opponent", "expret"], "did you mean 'expert'"),
+        (["--as", "tank"], "unknown mech 'tank'"),
+        (["--port", "70000"], "--port: expected 0 to 65,535, got 70000"),
+        (["--seed", "-3"], "seed: expected an integer of at least 0, got -3"),
+        (["--maps", "2000", "--html", "x.html"], "maps: expected at most 1,000"),
+        (["--opponent", "policy:nothing-here"], "nothing-here"),
+    ],
+)
+def test_bad_requests_are_refused_in_one_line(options, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", *options, "--no-browser"]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_taken_port_is_named(server, capsys):
+    assert main(["play", "duel-open", "--no-browser", "--port", str(server.server_port)]) == 2
+    assert "in use" in capsys.readouterr().err

@@ -1,0 +1,229 @@
+"""Games in a browser: whole matches, by keys and by the players of the page."""
+
+import re
+import threading
+
+import numpy as np
+import pytest
+
+from echelon_env import BattleEngine, make_config
+from echelon_env.cli import play_server
+from echelon_env.cli.play_server import PlayServer
+from echelon_env.evaluate import BattleNoise, evaluation_seed
+from echelon_env.evaluate.networks import checkpoint_player
+from echelon_env.layout.actions import Action
+from echelon_env.opponents import make
+from echelon_env.replays import Game, read_replay
+from replays.pages import Page, marks
+
+pytestmark = marks
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """A function that opens the page of a game and has no complaints at the end."""
+    pages = []
+
+    def open_game(*args, maps=2, size=(1280, 720), **options):
+        path = tmp_path / f"{len(pages)}.html"
+        Game(*args, **options).write(path, maps)
+        pages.append(Page(browser, path.as_uri(), size))
+        return pages[-1]
+
+    yield open_game
+    for page in pages:
+        assert page.said == []
+        page.page.context.close()
+
+
+def saved(page, path):
+    """The replay that the page saves."""
+    with page.page.expect_download() as download:
+        page.page.click("#save")
+    download.value.save_as(path)
+    assert "Saved" in page.text("note")
+    return read_replay(path)
+
+
+def play_to_the_end(page):
+    page("while (echelon.driver.running) echelon.driver.game.decide(null)")
+    page("echelon.goTo(echelon.simulation.decisions)")
+    page("echelon.driver.ended()")
+
+
+def test_a_match_played_with_keys(opened, tmp_path):
+    page = opened("duel", opponent="novice", seed=2)
+    assert "You drive blue_0" in page.text("note")
+    assert (page.decision, page("echelon.playing")) == (0, False)
+    page.press("Enter", "+", "+", "+", "+")
+    assert page.hidden("menu") and not page.hidden("cockpit")
+    page.page.keyboard.down("w")
+    page.page.mouse.move(640, 200)
+    page.page.mouse.down()
+    page.wait("!echelon.driver.running || echelon.after.decision > 40")
+    page.page.keyboard.up("w")
+    page.press("Tab")
+    page.wait("!echelon.driver.running && !document.getElementById('menu').hidden")
+    page.page.mouse.up()
+    replay = saved(page, tmp_path / "mine.replay")
+    assert replay.first_difference() is None
+    assert replay.players == ("person", "novice")
+    assert replay.actions[3:20, 0, Action.THROTTLE].min() == 1.0
+    assert replay.actions[3:20, 0, Action.PRIMARY].min() == 1.0
+    *_, engine = replay.play()
+    assert engine.battle_over[0]
+    title = page("document.querySelector('#menu h2').textContent")
+    assert title.startswith({0: "Won", 1: "Lost", -1: "draw"}[int(engine.winner[0])])
+    page.press("Escape", "Home")  # the battle can be looked at
+    assert (page.decision, page.hidden("menu")) == (0, True)
+    page.press("1", "End")
+    assert page.decision == replay.decisions
+
+
+def test_pause_again_and_the_next_map(opened):
+    page = opened("skirmish-open", opponent="novice", maps=2)
+    first = page("echelon.driver.game.start.header")
+    page.press("Enter")
+    page.wait("echelon.after.decision > 3")
+    page.press("p")
+    paused = page.decision
+    page.page.wait_for_timeout(600)
+    assert (page.decision, page.hidden("menu")) == (paused, False)
+    page.press("r")
+    assert (page.decision, page("echelon.driver.game.start.header")) == (0, first)
+    page.press("Escape", "p", "n")
+    page.wait("echelon.driver.game.start.number === 1")
+    assert page("echelon.driver.game.start.header") != first
+    assert (page.decision, page.text("verified")) == (0, "battle 2")
+    page.press("n")
+    page.wait("document.getElementById('note').className === 'bad'")
+    assert "no more battles" in page.text("note")
+
+
+def test_the_person_sees_what_the_mech_senses(opened):
+    page = opened("skirmish", opponent="expert", mech="medium", seed=4)
+    page.press("Enter")
+    page.wait("echelon.after.decision > 2")
+    page.press("p")
+    shown = page("echelon.scene.places.map((place) => place.shown)")
+    assert shown == page("echelon.driver.game.seen()")
+    assert shown[:5] == [True] * 5 and not all(shown)
+    assert page("[echelon.fog, echelon.selected, echelon.lit !== null]") == [True, 1, True]
+    bars = "[...document.querySelectorAll('#roster-red .bar.armour i')].map((bar) => bar.style.width)"
+    assert [width == "0%" for width in page(bars)] == [not seen for seen in shown[5:]]
+    page.press("Escape", "ArrowRight", "Home", "End", "v", "t", "2")  # none of these is for a person who drives
+    assert page("[echelon.fog, echelon.selected, echelon.follows, echelon.time <= echelon.simulation.decisions]") == [
+        *(True, 1, True, True)
+    ]
+    page.press("i")
+    assert not page.hidden("inspector") and "blue_1" in page.text("selected")
+    page.page.click("#tab-senses")
+    page.press("i")
+    assert page.hidden("inspector")
+
+
+def test_the_autopilot_and_another_mech_after_the_own_one(opened, tmp_path):
+    page = opened("skirmish-open", mech="blue_4", seed=3)  # it dies in decision 48 of 217, as the first one
+    page("echelon.driver.game.autopilot = true")
+    page.press("Enter", "+", "+", "+", "+")
+    page.wait("!echelon.after.mechs[4].alive")
+    assert page.hidden("cockpit") and "Your mech is destroyed" in page.text("verified")
+    assert page("echelon.scene.places.every((place, row) => place.shown || !echelon.after.mechs[row].alive)")
+    page.page.click("#roster-red button >> nth=0")  # of the other team
+    assert page("echelon.driver.drives") is False
+    page.page.click("#roster-blue button >> nth=1")
+    assert page("[echelon.driver.game.mech, echelon.driver.drives]") == [1, True]
+    assert "autopilot" in page.text("cockpit")
+    page.press("o")
+    assert "autopilot" not in page.text("cockpit")
+    taken = page.decision
+    page.page.keyboard.down("d")
+    page.wait("!echelon.driver.running && !document.getElementById('menu').hidden")
+    replay = saved(page, tmp_path / "taken.replay")
+    assert replay.first_difference() is None
+    alive = replay.actions[taken + 2 :, 1, Action.STRAFE]
+    assert alive[:3].tolist() == [-1.0, -1.0, -1.0]
+    seed, config = evaluation_seed(3, 0), make_config("skirmish-open")
+    expected = actions_here(config, (make("expert", seed, config), make("expert", seed + 1, config)), seed)
+    np.testing.assert_array_equal(replay.actions[:48], expected[:48])
+
+
+def actions_here(config, policies, seed):
+    """The actions of two players, blue's and red's, in a battle that is simulated here."""
+    engine, actions = BattleEngine(config), []
+    observations = engine.reset([seed])
+    blue = len(config.blue)
+    for policy, count in zip(policies, (blue, engine.num_mechs - blue), strict=True):
+        policy.reset(np.ones(count, np.bool_))
+    while not engine.battle_over[0]:
+        teams = observations[0, :blue].copy(), observations[0, blue:].copy()
+        rows = np.concatenate([policy.act(team) for policy, team in zip(policies, teams, strict=True)])
+        observations = engine.step(rows[None])[0]
+        actions.append(rows)
+    return np.array(actions)
+
+
+@pytest.mark.parametrize("scenario", ["duel", "skirmish", "battle", "company"])
+def test_players_in_the_page_act_as_they_do_here(opened, tmp_path, scenario):
+    page = opened(scenario, opponent="policy:policies/skirmish", teammate="veteran", mech="nobody", seed=7)
+    play_to_the_end(page)
+    replay = saved(page, tmp_path / "watched.replay")
+    assert replay.first_difference() is None
+    seed = evaluation_seed(7, 0)
+    assert replay.seed == replay.map_seed == seed
+    config = make_config(scenario)
+    trained = checkpoint_player("policies/skirmish").make(config, BattleNoise([seed], [1], len(config.red)))
+    expected = actions_here(config, (make("veteran", seed, config), trained), seed)
+    np.testing.assert_array_equal(replay.actions, expected)
+
+
+def test_who_only_watches_sees_all(opened):
+    page = opened("skirmish-open", mech="nobody", opponent="novice")
+    assert "You watch" in page.text("note")
+    page.press("Enter")
+    page.wait("echelon.after.decision > 2")
+    assert page("echelon.scene.places.every((place) => place.shown)")
+    page.press("3", "f")
+    assert page("[echelon.selected, echelon.follows]") == [2, True]
+    assert not page.hidden("inspector")
+
+
+def test_a_phones_width(opened):
+    page = opened("skirmish-open", size=(390, 780))
+    assert page("document.documentElement.scrollWidth") <= 390
+    for element in ("menu", "cockpit"):
+        box = page(f"document.getElementById('{element}').getBoundingClientRect().toJSON()")
+        assert box["left"] >= 0 and box["right"] <= 390
+
+
+def test_a_damaged_next_map_is_refused(browser, tmp_path):
+    Game("duel-open").write(tmp_path / "game.html", 2)
+    text = (tmp_path / "game.html").read_text()
+    (tmp_path / "game.html").write_text(re.sub(r'(id="starts">)[^<]{200}', r"\1" + 200 * "A", text))
+    page = Page(browser, (tmp_path / "game.html").as_uri())
+    page.press("n")
+    page.wait("document.getElementById('note').className === 'bad'")
+    assert page.text("note") == "The battle is damaged or truncated."
+    page.press("Enter")
+    page.wait("echelon.after.decision > 1")
+    assert page.said == []
+
+
+def test_a_served_game_goes_on_and_ends_with_its_page(browser, monkeypatch):
+    monkeypatch.setattr(play_server, "GRACE", 5.0)
+    monkeypatch.setattr(play_server, "BEAT", 0.1)
+    with PlayServer(Game("duel-open", opponent="novice")) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        page = Page(browser, server.url)
+        for number in (1, 2):
+            page.press("n")
+            page.wait(f"echelon.driver.game.start.number === {number}")
+        page.page.reload()
+        page.wait("document.body.dataset.ready")
+        page.page.wait_for_timeout(6_000)
+        assert thread.is_alive()
+        assert page.said == []
+        page.page.context.close()
+        thread.join(30)
+        assert not thread.is_alive()

@@ -1,0 +1,124 @@
+// A battle in progress: the players of the page act, and the mech of the person does what its pilot wants.
+
+import { fromBase64, gunzip, PageError, split } from "./data.js";
+import { byId } from "./dom.js";
+import { momentReader } from "./moments.js";
+import { emptyScan, note } from "./scan.js";
+
+const TEAMS = ["blue", "red"];
+const NEWLINE = new Uint8Array([10]);
+
+/**
+ * The start of a battle.
+ * @typedef {object} Start
+ * @property {number} number
+ * @property {string[]} players
+ * @property {string} header of the replay's file, without what only the course of the battle shows
+ * @property {Uint8Array} memory
+ */
+
+export class Game {
+  /**
+   * @param {import("./simulation.js").Simulation} simulation
+   * @param {Start} first
+   */
+  constructor(simulation, first) {
+    this.simulation = simulation;
+    const { play } = simulation.world;
+    /** The row of the person's mech, or -1: the person watches. @type {number} */
+    this.mech = play.mech;
+    this.loads = Boolean(play.loads);
+    this.autopilot = false;
+    /** The next starts that the page brings. */
+    this.texts = (byId("starts").textContent ?? "").split(" ").filter(Boolean);
+    this.read = momentReader(simulation);
+    this.start = first;
+    this.scan = emptyScan();
+    this.over = false;
+    this.restart();
+  }
+
+  /** Begin the battle again. */
+  restart() {
+    const { simulation, start } = this;
+    const { max_steps: most } = simulation.world.battle;
+    simulation.begin(start.memory, { header: { players: start.players }, actions: new Uint8Array(most * simulation.rowBytes), digests: [] });
+    simulation.replay.digests.push(simulation.digest());
+    this.scan = emptyScan();
+    note(this.scan, simulation, this.read());
+    this.over = false;
+  }
+
+  /** Begin the next battle. Raises PageError if there is none. */
+  async next() {
+    const number = this.start.number + 1;
+    const data = await this.load(number);
+    const [about, memory] = split(await gunzip(data, "battle"), "battle");
+    if (about.number !== number || memory.length !== this.simulation.memory.length) {
+      throw new PageError("The next battle is damaged.");
+    }
+    this.start = { ...about, memory };
+    this.restart();
+  }
+
+  /** @param {number} number @returns {Promise<Uint8Array<ArrayBuffer>>} */
+  async load(number) {
+    if (!this.loads) {
+      const text = this.texts[number - 1];
+      if (text === undefined) throw new PageError("This page has no more battles: play one again, or make another page.");
+      return /** @type {Uint8Array<ArrayBuffer>} */ (fromBase64(text, "battle"));
+    }
+    const answer = await fetch(`battles/${number}`).catch(() => null);
+    if (!answer?.ok) throw new PageError("The server of this page has ended: start 'echelon play' again.");
+    return new Uint8Array(await answer.arrayBuffer());
+  }
+
+  /** Whether the person drives a mech that is alive. @param {import("./moments.js").Moment} moment */
+  drives(moment) {
+    return this.mech >= 0 && !this.over && moment.mechs[this.mech].alive;
+  }
+
+  /**
+   * Take a decision.
+   * @param {(Float32Array) | null} action of the person's mech; null: that of its team's player
+   */
+  decide(action) {
+    const { simulation } = this;
+    const { world } = simulation;
+    const actions = simulation.bytesOf("actions");
+    const seen = this.seen();
+    actions.fill(0);
+    for (const team of TEAMS) if (world.calls[team]) simulation.call(team);
+    if (action && this.mech >= 0) {
+      const bytes = new Uint8Array(action.buffer, action.byteOffset, action.byteLength);
+      actions.set(bytes, this.mech * bytes.length);
+    }
+    simulation.extend();
+    const now = this.seen();
+    const moment = this.read();
+    note(this.scan, simulation, moment, (mech) => seen[mech] || now[mech]);
+    this.over = moment.over;
+  }
+
+  /** Which mechs the person's mech and its team know of; all if the person watches. @returns {boolean[]} */
+  seen() {
+    const { simulation, mech } = this;
+    const team = simulation.field("mechs", "team");
+    const visible = simulation.field("visible");
+    return Array.from({ length: simulation.mechs }, (_, other) => (
+      mech < 0 || team(other) === team(mech) || visible(mech * simulation.mechs + other) > 0
+    ));
+  }
+
+  /** The replay's file, as Python reads it. */
+  async file() {
+    const { replay, rowBytes } = this.simulation;
+    const decisions = this.simulation.decisions;
+    const voxels = this.over ? JSON.stringify(this.simulation.voxelsDigest()) : "null";
+    const text = `${this.start.header.slice(0, -1)}, "decisions": ${decisions}, "voxels_digest": ${voxels}}`;
+    const digests = new Uint8Array(replay.digests.flatMap((digest) => (digest.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16))));
+    const parts = [new TextEncoder().encode(text), NEWLINE, replay.actions.slice(0, decisions * rowBytes), digests];
+    const stream = new Blob(parts).stream().pipeThrough(new CompressionStream("gzip"));
+    return new Response(stream).blob();
+  }
+}
