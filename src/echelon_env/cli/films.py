@@ -13,10 +13,10 @@ from echelon_env.cli.arguments import positive
 from echelon_env.cli.tournament import Field, Pairing, check_free, show_status
 from echelon_env.config.schema import ConfigError
 from echelon_env.engine.kernels import browser_module
-from echelon_env.evaluate.film import film_battle
 from echelon_env.evaluate.matches import LOSS, WIN, Battle, Match
 from echelon_env.evaluate.tables import shorten
 from echelon_env.replays import ReplayError, record_battle, write_page, write_replay
+from echelon_env.replays.films import film_battle
 from echelon_env.storage.atomic import new_folder
 
 _LONGEST = 60  # characters of a name in that of a file

@@ -12,7 +12,16 @@ from echelon_env.config.schema import ConfigError
 from echelon_env.engine.state import DRAW, REASONS
 from echelon_env.evaluate.stamps import stamp
 from echelon_env.evaluate.tables import shorten
-from echelon_env.replays import Replay, ReplayError, export_minari, export_npz, read_replay, write_page, write_replay
+from echelon_env.replays import (
+    Replay,
+    ReplayError,
+    export_gif,
+    export_minari,
+    export_npz,
+    read_replay,
+    write_page,
+    write_replay,
+)
 from echelon_env.storage.atomic import free_path
 
 _TEAMS = ("blue", "red")
@@ -25,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", nargs="+", type=Path, metavar="FILE", help="replays, or pages with one")
     add("--html", type=Path, metavar="DIR", help="write a page for each, which any browser opens without a network")
+    add("--gif", type=Path, metavar="DIR", help="write a film of each")
     add("--npz", type=Path, metavar="DIR", help="write the observations, actions and rewards of each")
     add("--minari", metavar="NAME", help="create a Minari dataset with an episode for each mech (extra: minari)")
     add("--replay", type=Path, metavar="DIR", help="write the replay of each, for example of a page")
@@ -34,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Check the replays and print a summary of each."""
     writers: dict[str, Callable[[Path, Replay], None]] = {
         "html": write_page,
+        "gif": lambda path, replay: export_gif(replay, path),
         "npz": lambda path, replay: export_npz(replay, path),
         "replay": write_replay,
     }

@@ -7,6 +7,7 @@ a person plays.
 
 from echelon_env.replays.export import export_minari, export_npz, transitions
 from echelon_env.replays.files import read_replay, write_replay
+from echelon_env.replays.films import export_gif
 from echelon_env.replays.game import Game
 from echelon_env.replays.matches import record_battle
 from echelon_env.replays.page import show, write_page
@@ -18,6 +19,7 @@ __all__ = [
     "Recorder",
     "Replay",
     "ReplayError",
+    "export_gif",
     "export_minari",
     "export_npz",
     "read_replay",

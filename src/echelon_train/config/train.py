@@ -92,6 +92,9 @@ class TrainConfig:
     eval_battles: int = quantity(
         50, "battles", 2, 10**6, help="battles of an evaluation, even: each map is played from both sides"
     )
+    film_every: int = quantity(
+        0, "decisions", 0, 10**15, help="decisions between two films of a battle of the policy; 0: none"
+    )
     checkpoint_every: int = quantity(
         200_000, "decisions", 0, 10**15, help="decisions between two checkpoints; 0: only the first, last and best"
     )

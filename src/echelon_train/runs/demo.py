@@ -10,8 +10,7 @@ from rich.console import Console
 
 from echelon_env.engine.kernels import BackendError
 from echelon_env.evaluate import Battle, Player, named_player
-from echelon_env.evaluate.film import film_battle
-from echelon_env.replays import record_battle, write_page
+from echelon_env.replays import export_gif, record_battle, write_page
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.checkpoints.players import network_player
@@ -95,8 +94,8 @@ def run_demo(config: TrainConfig, out: Path, console: Console, *, num_battles: i
     name, filmed = max(battles, key=lambda each: each[1].outcome)  # the first battle won, if any
     console.print(f"Filming battle {filmed.number} ...")
     opponent = named_player(name, EVALUATION_SEED)
-    film_battle(film, trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
     replay = record_battle(trained, opponent, config.battle, seed=filmed.seed, side=filmed.side)
+    export_gif(replay, film)
     page = out / "battle.html"
     with contextlib.suppress(BackendError):
         write_page(page, replay)

@@ -6,19 +6,49 @@ import importlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from PIL import Image
 from stable_baselines3.common.logger import JSONOutputFormat, KVWriter, Logger, TensorBoardOutputFormat
+from tensorboard.compat.proto.summary_pb2 import Summary
 from torch.utils.tensorboard.writer import SummaryWriter
 
+from echelon_env.engine.kernels import BackendError
+from echelon_env.replays import Replay, ReplayError, export_gif, write_page, write_replay
 from echelon_env.storage.atomic import write_bytes
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
 from echelon_train.runs.folder import METRICS_FILE, rewind_metrics
 
+FILMS_FOLDER = "battles"
+"""Holds the films of a run."""
+
 WANDB_FILE = "wandb.id"
 """Holds the id of a run at Weights & Biases, with which a resumed run continues there."""
+
+
+class Film(NamedTuple):
+    """A battle, as files; a value of a logger."""
+
+    gif: Path
+    page: Path | None  # None where this installation has no WebAssembly module
+
+
+def write_film(folder: Path, name: str, replay: Replay) -> Film:
+    """Write a battle into a folder: as a GIF, and as a page, or as a replay where no page can be made.
+
+    Raises OSError.
+    """
+    folder.mkdir(exist_ok=True)
+    gif, page = folder / f"{name}.gif", folder / f"{name}.html"
+    export_gif(replay, gif)
+    try:
+        write_page(page, replay)
+    except (BackendError, ReplayError):
+        write_replay(page.with_suffix(".replay"), replay)
+        return Film(gif, None)
+    return Film(gif, page)
 
 
 def check_wandb() -> None:
@@ -76,6 +106,18 @@ class _TensorBoard(TensorBoardOutputFormat):  # type: ignore[misc]
         self.writer = SummaryWriter(str(folder), purge_step=purge_step)
         self._is_closed = False
 
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0) -> None:
+        """Write the values, films as images that move."""
+        writer: Any = self.writer  # its `add_video` needs the package moviepy
+        for key, value in key_values.items():
+            if isinstance(value, Film):
+                with Image.open(value.gif) as picture:
+                    width, height = picture.size
+                data = value.gif.read_bytes()
+                image = Summary.Image(height=height, width=width, colorspace=3, encoded_image_string=data)
+                writer._get_file_writer().add_summary(Summary(value=[Summary.Value(tag=key, image=image)]), step)
+        super().write(key_values, key_excluded, step)
+
 
 class WandbOutput(KVWriter):  # type: ignore[misc]
     """Numbers and texts of a run's metrics for Weights & Biases, under the name of the run's folder.
@@ -96,7 +138,7 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
     """
 
     def __init__(self, run: Path, config: TrainConfig, project: str) -> None:
-        wandb = _import_wandb()
+        self._wandb = wandb = _import_wandb()
         known = run / WANDB_FILE
         identity = known.read_text() if known.exists() else None
         try:
@@ -117,11 +159,16 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
         """Send the values that are not excluded, except for steps that were sent before the run was resumed."""
         if step < self._run.step:
             return
-        values = {
+        values: dict[str, Any] = {
             key: value
             for key, value in key_values.items()
             if "wandb" not in (key_excluded[key] or ()) and isinstance(value, (int, float, str, np.number))
         }
+        for key, value in key_values.items():
+            if isinstance(value, Film):
+                values[key] = self._wandb.Video(str(value.gif), format="gif")
+                if value.page is not None:
+                    values[f"{key}_page"] = self._wandb.Html(str(value.page))
         self._run.log(values, step=step)
 
     def close(self) -> None:

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
-from echelon_env.evaluate import validation_seed
+from echelon_env.evaluate import evaluation_seed, named_player, validation_seed
 from echelon_env.networks.checkpoint import BEST_FILE
 from echelon_env.networks.weights import CheckpointError
+from echelon_env.replays import record_battle
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import Checkpoint, TrainingState, checkpoint_name, save_in_run
 from echelon_train.checkpoints.players import network_player
@@ -32,6 +34,7 @@ from echelon_train.runs.callbacks import (
     CurriculumCallback,
     CurvesCallback,
     EvaluationCallback,
+    FilmCallback,
     LeagueCallback,
     OpponentsCallback,
     ProgressCallback,
@@ -39,6 +42,7 @@ from echelon_train.runs.callbacks import (
 )
 from echelon_train.runs.evaluation import Evaluation, evaluate
 from echelon_train.runs.folder import RUN_FILE
+from echelon_train.runs.loggers import FILMS_FOLDER, Film, write_film
 from echelon_train.runs.plots import CURVES_FILE, save_run_curves
 from echelon_train.state_layout import state_room
 from echelon_train.tensor_files import weights_of
@@ -116,6 +120,7 @@ class Run:
             lambda: self._curriculum.moves,
             lambda: self._stop.stopping,
         )
+        self._films = FilmCallback(config.film_every, self._film, lambda: self._stop.stopping)
         self._progress = ProgressCallback(config.steps, self._statistics, self._clock, console)
         self._curves = CurvesCallback(self.draw_curves)
 
@@ -139,6 +144,8 @@ class Run:
         callbacks.append(self._checkpoints)
         if self._config.eval_every:
             callbacks.append(self._evaluations)
+        if self._config.film_every:
+            callbacks.append(self._films)
         callbacks += [each for each in (self._league, self._opponents) if each is not None]
         callbacks.append(self._curves)
         callbacks.append(self._progress)  # last, because it shows what the others have recorded
@@ -174,6 +181,7 @@ class Run:
             "curriculum": self._curriculum.state_dict(),
             "statistics": self._statistics.state_dict(),
             "evaluations": self._evaluations.state_dict(),
+            "films": self._films.state_dict(),
             "checkpoints": self._checkpoints.state_dict(),
             "best": self._best,
             "earlier_maps": sorted(self._earlier_maps),
@@ -207,6 +215,7 @@ class Run:
             self._curriculum.load_state_dict(values["curriculum"])
             self._statistics.load_state_dict(values["statistics"])
             self._evaluations.load_state_dict(values["evaluations"])
+            self._films.load_state_dict(values["films"])
             self._checkpoints.load_state_dict(values["checkpoints"])
             self._best = values["best"]
             if self._best is not None and type(self._best) is not int:
@@ -314,6 +323,24 @@ class Run:
         if not distributed.broadcast_object(lambda: ask is None or ask(steps, found)):  # only the first process asks
             self._stop.end()
         return found
+
+    def _film(self) -> Film | None:
+        """Play a battle of the policy, always on the same map, and write it into the run's folder.
+
+        A film that cannot be written is reported, and does not stop the run.
+        """
+        if distributed.rank() > 0:
+            return None
+        config, seed = self._curriculum.config, validation_seed(self._config.seed)
+        opponents, steps = config.evaluation_opponents, self.model.num_timesteps
+        strongest = opponents.members[int(np.argmax(opponents.weights))]
+        player = network_player(f"policy after {steps:,} decisions", self.model.policy)
+        replay = record_battle(player, named_player(strongest, seed), config.battle, seed=evaluation_seed(seed, 0))
+        try:
+            return write_film(self._out / FILMS_FOLDER, checkpoint_name(steps), replay)
+        except OSError as error:
+            self._console.print(f"the battle cannot be filmed: {error}", markup=False)
+            return None
 
     def _keep_best(self) -> None:
         """Save the policy that has just been evaluated as the run's best."""

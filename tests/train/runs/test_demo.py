@@ -6,8 +6,8 @@ from PIL import Image, ImageSequence
 from echelon_env import ConfigError
 from echelon_env.cli import main
 from echelon_env.evaluate import baseline, evaluation_seed, play_match
-from echelon_env.evaluate.film import END_FRAMES, FPS, film_battle
 from echelon_env.replays import read_replay
+from echelon_env.replays.films import END_FRAMES, FPS, film_battle
 from echelon_train.cli.demo import format_demo
 from echelon_train.runs.demo import EVALUATION_SEED, run_demo
 from train.small import small_battle, small_run

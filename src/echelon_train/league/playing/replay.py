@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from echelon_env.evaluate import Match, Player, play_match, stamp
-from echelon_env.evaluate.film import film_battle
 from echelon_env.evaluate.networks import checkpoint_player
 from echelon_env.evaluate.players import check_action_mode
 from echelon_env.replays import record_battle, write_page
+from echelon_env.replays.films import film_battle
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import as_member, member_player
 from echelon_train.league.store.members import Member, check_files, member_folder

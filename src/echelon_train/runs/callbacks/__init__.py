@@ -5,6 +5,7 @@ from echelon_train.runs.callbacks.clock import ClockCallback
 from echelon_train.runs.callbacks.curriculum import CurriculumCallback
 from echelon_train.runs.callbacks.curves import CurvesCallback
 from echelon_train.runs.callbacks.evaluation import EvaluationCallback
+from echelon_train.runs.callbacks.filming import FilmCallback
 from echelon_train.runs.callbacks.league import LeagueCallback
 from echelon_train.runs.callbacks.opponents import OpponentsCallback
 from echelon_train.runs.callbacks.progress import ProgressCallback
@@ -18,6 +19,7 @@ __all__ = [
     "CurriculumCallback",
     "CurvesCallback",
     "EvaluationCallback",
+    "FilmCallback",
     "LeagueCallback",
     "OpponentsCallback",
     "ProgressCallback",

@@ -1,0 +1,57 @@
+"""Films of battles during training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.runs.loggers import Film
+
+
+class FilmCallback(BaseCallback):  # type: ignore[misc]
+    """Films a battle at the start, between two iterations every `every` samples, and at the end; logs the film.
+
+    Parameters
+    ----------
+    every
+        Samples between two films.
+    film
+        Plays and films a battle of the current policy; None if it could not.
+    stopping
+        Whether the run is stopping; then the film is left to the resumed run.
+    """
+
+    def __init__(self, every: int, film: Callable[[], Film | None], stopping: Callable[[], bool]) -> None:
+        super().__init__()
+        self._every, self._film, self._stopping = every, film, stopping
+        self._due = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Samples at the next film."""
+        return {"due": self._due}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore a `state_dict`. Raises `ConfigError`, with nothing changed, for an invalid one."""
+        if not isinstance(state, Mapping) or state.keys() != {"due"} or type(state["due"]) is not int:
+            raise ConfigError(f"films: expected an integer 'due', got {state!r}")
+        self._due = state["due"]
+
+    def _on_rollout_start(self) -> None:
+        if self.model.num_timesteps >= self._due and not self.model.stopping:
+            self._due = self.model.num_timesteps + self._every
+            self._record()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        if not self._stopping():
+            self._record()
+
+    def _record(self) -> None:
+        film = self._film()
+        if film is not None:
+            self.logger.record("battle/film", film, exclude=("stdout", "log", "json", "csv"))

@@ -1,0 +1,108 @@
+"""Films of battles during a run."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+from rich.console import Console
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from echelon_env import ConfigError
+from echelon_env.engine.kernels import BackendError
+from echelon_env.evaluate import evaluation_seed, validation_seed
+from echelon_env.replays import read_replay
+from echelon_train.checkpoints.checkpoint import load_checkpoint
+from echelon_train.config.files import load_run_config
+from echelon_train.runs import loggers
+from echelon_train.runs.callbacks import FilmCallback
+from echelon_train.runs.loggers import Film, open_logger
+from echelon_train.runs.training import train
+from echelon_train.tensor_files import weights_of
+from train.runs.test_loggers import wandb  # noqa: F401 - a fixture
+from train.small import small_run
+
+STEPS = ("0000000000", "0000000032", "0000000064")
+
+
+@pytest.fixture(scope="module")
+def filmed(tmp_path_factory):
+    out = tmp_path_factory.mktemp("films") / "run"
+    return train(small_run(film_every=32), out, console=Console(quiet=True)), out
+
+
+def test_battles_are_pages_and_films(filmed):
+    _, out = filmed
+    names = {f"{step}.{end}" for step in STEPS for end in ("gif", "html")}
+    assert {path.name for path in (out / "battles").iterdir()} == names
+    replays = [read_replay(out / "battles" / f"{step}.html") for step in STEPS]
+    assert [replay.players[0] for replay in replays] == [f"policy after {n} decisions" for n in (0, 32, 64)]
+    assert {replay.seed for replay in replays} == {evaluation_seed(validation_seed(0), 0)}
+    assert all(replay.first_difference() is None for replay in replays)
+    assert not np.array_equal(replays[0].actions, replays[2].actions)
+
+
+def test_tensorboard_has_the_films(filmed):
+    _, out = filmed
+    events = EventAccumulator(str(out / "tensorboard"))
+    events.Reload()
+    images = events.Images("battle/film")
+    assert [image.step for image in images] == [32, 64, 64] or [image.step for image in images] == [0, 32, 64]
+    with Image.open(io.BytesIO(images[-1].encoded_image_string)) as picture:
+        assert (picture.format, picture.size) == ("GIF", (images[-1].width, images[-1].height))
+        assert picture.n_frames > 3
+
+
+def test_films_leave_the_training_as_it_is(filmed, tmp_path):
+    plain = train(small_run(), tmp_path / "run", console=Console(quiet=True))
+    ours, theirs = (weights_of(load_checkpoint(each.checkpoint).policy) for each in (filmed[0], plain))
+    assert all(np.array_equal(ours[name].numpy(), theirs[name].numpy()) for name in theirs)
+
+
+def test_a_film_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
+    def refuse(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("echelon_train.runs.run.write_film", refuse)
+    text = io.StringIO()
+    result = train(small_run(film_every=32), tmp_path / "run", console=Console(file=text, width=200))
+    assert result.done
+    assert text.getvalue().count("the battle cannot be filmed: [Errno 28] No space left on device") == 3
+
+
+def test_without_webassembly_there_is_a_replay(tmp_path, filmed, monkeypatch):
+    def refuse(*args):
+        raise BackendError("no WebAssembly module")
+
+    replay = read_replay(filmed[1] / "battles" / f"{STEPS[0]}.html")
+    monkeypatch.setattr(loggers, "write_page", refuse)
+    film = loggers.write_film(tmp_path / "battles", "first", replay)
+    assert film == Film(tmp_path / "battles" / "first.gif", None)
+    assert np.array_equal(read_replay(tmp_path / "battles" / "first.replay").actions, replay.actions)
+
+
+def test_weights_and_biases_gets_a_video_and_the_page(tmp_path, filmed, wandb):  # noqa: F811
+    wandb.Video = lambda path, format: ("video", path, format)
+    wandb.Html = lambda path: ("page", path)
+    gif, page = (filmed[1] / "battles" / f"{STEPS[0]}.{end}" for end in ("gif", "html"))
+    logger = open_logger(tmp_path, load_run_config("quickstart"), wandb="mechs")
+    logger.record("battle/film", Film(gif, page), exclude=("stdout", "log", "json", "csv"))
+    logger.dump(5)
+    logger.record("battle/film", Film(gif, None), exclude=("stdout", "log", "json", "csv"))
+    logger.dump(6)
+    logger.close()
+    video = ("video", str(gif), "gif")
+    assert wandb.runs[0].rows == [
+        (5, {"battle/film": video, "battle/film_page": ("page", str(page))}),
+        (6, {"battle/film": video}),
+    ]
+
+
+def test_the_state_of_the_films():
+    callback = FilmCallback(10, lambda: None, lambda: False)
+    callback.load_state_dict({"due": 30})
+    assert callback.state_dict() == {"due": 30}
+    for wrong in ({}, {"due": "3"}, {"due": 1.0}, None):
+        with pytest.raises(ConfigError, match="films: expected an integer 'due'"):
+            callback.load_state_dict(wrong)
+    assert callback.state_dict() == {"due": 30}
