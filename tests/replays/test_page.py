@@ -55,6 +55,26 @@ def test_a_flipped_action_is_found_at_its_decision(browser, tmp_path):
     assert "differs from the recording at decision 8" in page("document.getElementById('verified').textContent")
 
 
+def test_a_replay_of_another_engine_names_both(browser, tmp_path):
+    ours, theirs = recorded().stamp["engine_hash"][:12], "0123456789ab"
+    stamp = {**recorded().stamp, "engine_hash": theirs + 52 * "0"}
+    digests = recorded().digests.copy()
+    digests[5] ^= 1  # as if a rule had changed
+    for name, replay in (("same", {}), ("other", {"digests": digests})):
+        write_page(tmp_path / f"{name}.html", dataclasses.replace(recorded(), stamp=stamp, **replay))
+        page = Page(browser, (tmp_path / f"{name}.html").as_uri())
+        assert f"(engine {ours}, recorded by {theirs})" in page.text("verified")
+        assert page.verified == ("equal" if name == "same" else "5")
+
+
+def test_without_scripts_there_is_a_picture(browser, tmp_path):
+    write_page(tmp_path / "battle.html", recorded())
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto((tmp_path / "battle.html").as_uri())
+        assert page.locator("noscript img").bounding_box()["width"] == 480
+
+
 def test_keys_and_time(opened):
     opened.press("Home")
     assert (opened.decision, opened("echelon.playing")) == (0, False)

@@ -9,18 +9,25 @@ from __future__ import annotations
 import base64
 import gzip
 import html
+import io
+import itertools
 import os
 import re
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
+from PIL import Image
+
 from echelon_env.config.schema import check_integer
 from echelon_env.engine.kernels import browser_module
+from echelon_env.render import render_frame
 from echelon_env.replays.files import MAX_BYTES, pack
 from echelon_env.replays.replay import Replay, ReplayError
 from echelon_env.replays.world import World
 from echelon_env.storage.atomic import write_bytes
+
+PICTURE_WIDTH = 480  # pixels
 
 
 def write_page(path: str | os.PathLike[str], replay: Replay) -> None:
@@ -38,11 +45,27 @@ def write_page(path: str | os.PathLike[str], replay: Replay) -> None:
 def make_page(replay: Replay) -> str:
     """The text of the HTML file, see `write_page`."""
     engine = next(replay.play())
-    return fill_page(f"{' v '.join(replay.players)} - Echelon replay", World(engine).pack(), replay=pack(replay))
+    title, world = f"{' v '.join(replay.players)} - Echelon replay", World(engine).pack()
+    return fill_page(title, world, replay=pack(replay), picture=_picture(replay))
+
+
+def _picture(replay: Replay) -> bytes:
+    """A PNG of the battle at half time."""
+    engine = next(itertools.islice(replay.play(), replay.decisions // 2, None))
+    file = io.BytesIO()
+    frame = Image.fromarray(render_frame(replay.config, engine.state, 0, PICTURE_WIDTH))
+    frame.quantize(64, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(file, "PNG", optimize=True)
+    return file.getvalue()
 
 
 def fill_page(
-    title: str, world: bytes, *, replay: bytes = b"", starts: Sequence[bytes] = (), loads: bool = False
+    title: str,
+    world: bytes,
+    *,
+    replay: bytes = b"",
+    picture: bytes = b"",
+    starts: Sequence[bytes] = (),
+    loads: bool = False,
 ) -> str:
     """The text of a page.
 
@@ -54,6 +77,8 @@ def fill_page(
         See `World.pack`.
     replay
         The file of the replay to show; without one, the page is a game.
+    picture
+        A PNG for browsers without scripts.
     starts
         Of the game's next battles, see `Game.start`.
     loads
@@ -69,6 +94,7 @@ def fill_page(
         "loads": "; connect-src 'self'" if loads else "",
         "engine": _encode(gzip.compress(browser_module(), mtime=0)),
         "replay": _encode(replay),
+        "picture": f'<img src="data:image/png;base64,{_encode(picture)}" alt="">' if picture else "",
         "world": _encode(world),
         "starts": " ".join(map(_encode, starts)),
         "viewer": _asset("viewer.js"),
@@ -78,18 +104,24 @@ def fill_page(
 
 
 class Frame:
-    """A replay's page as a notebook shows it, see `show`."""
+    """A replay as a notebook shows it, see `show`."""
 
-    def __init__(self, page: str, height: int) -> None:
-        self._page, self._height = page, height
+    def __init__(self, replay: Replay, height: int) -> None:
+        self._page, self._picture, self._height = make_page(replay), _picture(replay), height
 
     def _repr_html_(self) -> str:
         return f'<iframe srcdoc="{html.escape(self._page)}" width="100%" height="{self._height}"></iframe>'
 
+    def _repr_png_(self) -> bytes:
+        return self._picture
+
 
 def show(replay: Replay, height: int = 640) -> Frame:
-    """A replay's page, `height` pixels high, as the last expression of a notebook's cell. Raises as `make_page`."""
-    return Frame(make_page(replay), check_integer("height", height))
+    """A replay's page, `height` pixels high, as the last expression of a notebook's cell.
+
+    Where there are no scripts or no HTML, a picture of the battle is shown. Raises as `make_page`.
+    """
+    return Frame(replay, check_integer("height", height))
 
 
 def _encode(data: bytes) -> str:
