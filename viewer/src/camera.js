@@ -9,16 +9,19 @@ export class Camera {
   /** @param {number} size of the map, m */
   constructor(size) {
     this.size = size;
-    this.x = size / 2;
-    this.y = size / 2;
-    this.z = 2;
-    this.distance = size * 1.05;
-    this.azimuth = -Math.PI / 2 - 0.5;
-    this.elevation = 0.85;
+    this.x = this.y = size / 2;
+    this.z = this.distance = this.azimuth = this.elevation = 0;
+    this.overview();
     /** @type {import("./math.js").Vector} */
     this.eye = [0, 0, 0];
     this.matrix = new Float32Array(16);
     this.aspect = 1;
+  }
+
+  /** See the whole map. */
+  overview() {
+    const { size } = this;
+    Object.assign(this, { x: size / 2, y: size / 2, z: 2, distance: 1.05 * size, azimuth: -Math.PI / 2 - 0.5, elevation: 0.85 });
   }
 
   /** The angle of view, vertically. */

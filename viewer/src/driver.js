@@ -8,7 +8,7 @@ import { mechName } from "./moments.js";
 import { Pilot } from "./pilot.js";
 
 const CHOICES = 5; // contact rows that an action can choose as target
-const DISTANCE = 24; // m, of the camera
+const DISTANCE = 28; // m, of the camera
 const ELEVATION = 0.62;
 const VIEWER_KEYS = ["+", "=", "-", "?", "h"]; // those that a person has who drives
 
@@ -103,6 +103,7 @@ export class Driver {
     const own = game.mech < 0 ? -1 : viewer.after.mechs[game.mech].team;
     const title = winner < 0 || own < 0 ? viewer.ending() : `${winner === own ? "Won" : "Lost"}: ${viewer.after.reason.replace("_", " ")}`;
     byId("verified").textContent = `battle ${game.start.number + 1}, ${viewer.simulation.decisions} decisions`;
+    viewer.camera.overview();
     viewer.refresh();
     this.showMenu(title, "The timeline goes through the battle; everything can be seen now.", "Look back");
   }
@@ -173,7 +174,7 @@ export class Driver {
     const { camera, scene } = this.viewer;
     const place = scene.places[this.game.mech];
     if (!place) return;
-    const ahead = 0.25 * camera.distance;
+    const ahead = 0.4 * camera.distance;
     const [x, y] = [place.x + Math.cos(place.yaw) * ahead, place.y + Math.sin(place.yaw) * ahead];
     camera.azimuth = mixAngle(camera.azimuth, place.yaw + Math.PI, 0.06);
     camera.x = mix(camera.x, x, 0.15);

@@ -60,7 +60,7 @@ export function drawLabels(viewer, share) {
   if (viewer.driver?.drives) drawWay(viewer, paper, width, height);
 }
 
-/** An arrow to the zone, at the upper edge, and a mark at the target. @param {import("./viewer.js").Viewer} viewer @param {CanvasRenderingContext2D} paper @param {number} width @param {number} height */
+/** An arrow to the zone, at the lower edge, and a mark at the target. @param {import("./viewer.js").Viewer} viewer @param {CanvasRenderingContext2D} paper @param {number} width @param {number} height */
 function drawWay(viewer, paper, width, height) {
   const { after, camera, scene, driver } = viewer;
   const place = scene.places[viewer.selected];
@@ -69,7 +69,7 @@ function drawWay(viewer, paper, width, height) {
   const away = Math.max(0, Math.hypot(dx, dy) - after.zone.radius);
   const turn = camera.azimuth + Math.PI - Math.atan2(dy, dx);
   paper.save();
-  paper.translate(width / 2, 76);
+  paper.translate(width / 2, height - 50);
   paper.fillStyle = "#ffd479";
   paper.fillText(away > 0 ? `zone ${away.toFixed(0)} m` : "in the zone", 0, 26);
   paper.rotate(turn);
