@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 MINUTES ?= 30
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs clean
+.PHONY: library wheel wheels wasm viewer demo test test-long test-slow fuzz campaigns mutants interop bench benchmark lint format docs gallery clean
 
 demo: $(VENV)/.installed-train
 	$(BIN)/echelon demo
@@ -75,6 +75,10 @@ format: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python docs/generate.py
+
+# The battles of docs/gallery as web pages: open build/gallery/index.html.
+gallery: $(VENV)/.installed-dev
+	$(BIN)/python docs/gallery.py pages build/gallery
 
 clean:
 	rm -rf $(VENV) .nox dist build viewer/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
