@@ -13,6 +13,7 @@ import pytest
 
 from echelon_env.cli import main, play_server
 from echelon_env.cli.play_server import MAX_CONNECTIONS, PlayServer
+from echelon_env.engine.kernels import BackendError
 from echelon_env.replays import Game
 
 
@@ -113,6 +114,53 @@ def test_a_flood_of_connections_is_cut_and_passes(server):
             time.sleep(0.1)  # the closed connections are counted out soon
     else:
         pytest.fail("the server does not answer any more")
+
+
+def test_slow_requests_are_cut(game, monkeypatch):
+    monkeypatch.setattr(play_server, "REQUEST_SECONDS", 0.5)
+    with PlayServer(game) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+            connection.sendall(b"GET /")
+            for _ in range(600):
+                try:
+                    connection.sendall(b"x")  # soon after the last byte
+                except ConnectionError:
+                    break
+                time.sleep(0.1)
+            else:
+                pytest.fail("the connection is still open")
+        server.shutdown()
+        thread.join()
+
+
+def test_without_webassembly_nothing_is_served(monkeypatch, capsys):
+    def refuse():
+        raise BackendError("no WebAssembly module: it is not there")
+
+    monkeypatch.setattr("echelon_env.replays.page.browser_module", refuse)
+    assert main(["play", "duel-open", "--no-browser"]) == 2
+    assert capsys.readouterr().err == "echelon: no WebAssembly module: it is not there\n"
+
+
+def test_a_browser_that_waits_for_the_page_gets_it(monkeypatch, game):
+    opened = []
+
+    def browse(url):
+        server = servers[0]
+        opened.append((url, ask(server, f"/{server.token}/")[0].status))
+        server.shutdown()
+
+    def serve(*args):
+        servers.append(PlayServer(*args))
+        return servers[0]
+
+    servers = []
+    monkeypatch.setattr("webbrowser.open", browse)
+    monkeypatch.setattr("echelon_env.cli.play.PlayServer", serve)
+    assert main(["play", "duel-open", "--opponent", "novice"]) == 0
+    assert opened == [(servers[0].url, 200)]
 
 
 def test_the_server_ends_with_its_last_page(game, monkeypatch):

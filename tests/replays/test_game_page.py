@@ -48,13 +48,15 @@ def saved(page, path):
 def play_to_the_end(page):
     page("while (echelon.driver.running) echelon.driver.game.decide(null)")
     page("echelon.goTo(echelon.simulation.decisions)")
-    page("echelon.driver.ended()")
+    page("echelon.driver.showEnd()")
 
 
 def test_a_match_played_with_keys(opened, tmp_path):
     page = opened("duel", opponent="novice", seed=2)
     assert "You drive blue_0" in page.text("note")
     assert (page.decision, page("echelon.playing")) == (0, False)
+    page.press("Home", "v", "t", "f", " ", "3")  # nothing of this works behind the menu
+    assert (page.decision, page("echelon.playing"), page("echelon.camera.elevation < 1")) == (0, False, True)
     page.press("Enter", "+", "+", "+", "+")
     assert page.hidden("menu") and not page.hidden("cockpit")
     page.page.keyboard.down("w")
@@ -76,8 +78,14 @@ def test_a_match_played_with_keys(opened, tmp_path):
     assert title.startswith({0: "Won", 1: "Lost", -1: "draw"}[int(engine.winner[0])])
     page.press("Escape", "Home")  # the battle can be looked at
     assert (page.decision, page.hidden("menu")) == (0, True)
-    page.press("1", "End")
-    assert page.decision == replay.decisions
+    page.press("p")
+    again = saved(page, tmp_path / "again.replay")
+    assert again.voxels_digest == replay.voxels_digest
+    assert again.first_difference() is None
+    page.press("Escape", "1", "End")
+    assert (page.decision, page("echelon.selected")) == (replay.decisions, 0)
+    page.press("p", "r")
+    assert (page.decision, page("echelon.driver.running")) == (0, True)
 
 
 def test_pause_again_and_the_next_map(opened):
@@ -102,10 +110,13 @@ def test_pause_again_and_the_next_map(opened):
 
 def test_the_person_sees_what_the_mech_senses(opened):
     page = opened("skirmish", opponent="expert", mech="medium", seed=4)
+    places = "echelon.scene.places.map((place) => place.shown)"
+    page.page.wait_for_timeout(200)
+    assert page(places) == 5 * [True] + 5 * [False]  # behind the menu, too
     page.press("Enter")
-    page.wait("echelon.after.decision > 2")
+    page.wait("echelon.after.decision > 30")
     page.press("p")
-    shown = page("echelon.scene.places.map((place) => place.shown)")
+    shown = page(places)
     assert shown == page("echelon.driver.game.seen()")
     assert shown[:5] == [True] * 5 and not all(shown)
     assert page("[echelon.fog, echelon.selected, echelon.lit !== null]") == [True, 1, True]
@@ -118,8 +129,17 @@ def test_the_person_sees_what_the_mech_senses(opened):
     page.press("i")
     assert not page.hidden("inspector") and "blue_1" in page.text("selected")
     page.page.click("#tab-senses")
-    page.press("i")
-    assert page.hidden("inspector")
+    page.press("?", "Escape")
+    assert page.hidden("inspector") and page.hidden("keys") and page.hidden("menu")
+    paused = page.decision
+    page.press("p", " ")
+    page.page.wait_for_timeout(400)
+    assert page.decision <= paused + 1  # the space bar does not start it behind the menu
+    page.page.click("#play")
+    assert page.hidden("menu")
+    page.press("Escape", "r")
+    page.page.wait_for_timeout(200)
+    assert page(places) == 5 * [True] + 5 * [False]
 
 
 def test_the_autopilot_and_another_mech_after_the_own_one(opened, tmp_path):
@@ -128,9 +148,14 @@ def test_the_autopilot_and_another_mech_after_the_own_one(opened, tmp_path):
     page.press("Enter", "+", "+", "+", "+")
     page.wait("!echelon.after.mechs[4].alive")
     assert page.hidden("cockpit") and "Your mech is destroyed" in page.text("verified")
-    assert page("echelon.scene.places.every((place, row) => place.shown || !echelon.after.mechs[row].alive)")
+    page.press("p")
+    shown = "echelon.scene.places.map((place, row) => place.shown && echelon.after.mechs[row].alive)"
+    seen = "echelon.driver.game.seen().map((seen, row) => seen && echelon.after.mechs[row].alive)"
+    assert page(shown) == page(seen)  # what the first living team-mate sees, and no more
+    assert page("[echelon.selected, echelon.fog]") == [0, True]
+    page.press("Escape", "v")
     page.page.click("#roster-red button >> nth=0")  # of the other team
-    assert page("echelon.driver.drives") is False
+    assert page("[echelon.driver.drives, echelon.fog]") == [False, True]
     page.page.click("#roster-blue button >> nth=1")
     assert page("[echelon.driver.game.mech, echelon.driver.drives]") == [1, True]
     assert "autopilot" in page.text("cockpit")
@@ -183,9 +208,12 @@ def test_who_only_watches_sees_all(opened):
     page.press("Enter")
     page.wait("echelon.after.decision > 2")
     assert page("echelon.scene.places.every((place) => place.shown)")
-    page.press("3", "f")
-    assert page("[echelon.selected, echelon.follows]") == [2, True]
+    page.press("3", "f", "v")
+    before = page.decision
+    page.wait(f"echelon.after.decision > {before} + 3")
+    assert page("[echelon.selected, echelon.follows, echelon.fog]") == [2, True, True]
     assert not page.hidden("inspector")
+    assert page.text("verified") == "battle 1"
 
 
 def test_a_phones_width(opened):

@@ -43,10 +43,7 @@ export function listen(viewer) {
 /** @param {Viewer} viewer @param {KeyboardEvent} event */
 function pressKey(viewer, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (viewer.driver?.press(event)) {
-    event.preventDefault();
-    return;
-  }
+  if (viewer.driver?.press(event)) return;
   /** @type {Record<string, () => void>} */
   const keys = {
     " ": () => viewer.setPlaying(!viewer.playing), f: () => viewer.follow(), v: () => viewer.toggleFog(), t: () => viewer.top(),

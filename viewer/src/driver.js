@@ -10,7 +10,9 @@ import { Pilot } from "./pilot.js";
 const CHOICES = 5; // contact rows that an action can choose as target
 const DISTANCE = 28; // m, of the camera
 const ELEVATION = 0.62;
-const VIEWER_KEYS = ["+", "=", "-", "?", "h"]; // those that a person has who drives
+const VIEWER_KEYS = ["+", "=", "-", "?", "h"]; // those that a player has, too
+/** @type {Record<string, string>} */
+const MENU_KEYS = { Enter: "start", Escape: "start", KeyP: "start", KeyN: "another", KeyR: "again", KeyL: "save" };
 
 export class Driver {
   /** @param {import("./viewer.js").Viewer} viewer @param {import("./game.js").Game} game */
@@ -19,9 +21,16 @@ export class Driver {
     viewer.driver = this;
     this.game = game;
     this.pilot = new Pilot(viewer.world);
+    /** Whether the person drove a mech at the last decision. */
+    this.drove = false;
+    this.wasRunning = true;
+    /** Whether the end of the battle has been shown. */
+    this.ended = false;
     /** Where the mouse is, as shares of the picture. @type {{x: number, y: number} | null} */
     this.mouse = null;
     this.inspects = false;
+    /** Whether an action of the menu is still at work. */
+    this.busy = false;
     addEventListener("keyup", (event) => this.pilot.release(event.code));
     addEventListener("blur", () => this.pilot.down.clear());
     this.begin();
@@ -32,9 +41,18 @@ export class Driver {
     return !this.game.over;
   }
 
+  /** Whether the person is a player in it, who knows only what his mech senses. */
+  get plays() {
+    return this.running && this.game.mech >= 0;
+  }
+
   /** Whether the person drives a living mech in it. */
   get drives() {
-    return this.game.drives(this.viewer.after);
+    return this.plays && this.viewer.after.mechs[this.game.mech].alive;
+  }
+
+  get menuOpen() {
+    return !byId("menu").hidden;
   }
 
   /** Show the start of a battle, and the menu. */
@@ -48,7 +66,10 @@ export class Driver {
       const mech = viewer.after.mechs[game.mech];
       Object.assign(viewer.camera, { x: mech.x, y: mech.y, z: mech.z, distance: DISTANCE, elevation: ELEVATION, azimuth: mech.yaw + Math.PI });
     }
+    this.inspects = this.ended = false;
+    this.wasRunning = true;
     this.sync();
+    viewer.refresh();
     byId("verified").textContent = `battle ${game.start.number + 1}`;
     byId("verified").className = "";
     viewer.setPlaying(false);
@@ -61,11 +82,11 @@ export class Driver {
   /** Let the viewer show what the person may know. */
   sync() {
     const { viewer, game } = this;
-    if (this.drives) Object.assign(viewer, { selected: game.mech, fog: true, follows: true });
-    else if (viewer.fog && this.running) Object.assign(viewer, { fog: false, follows: false });
+    if (this.plays) Object.assign(viewer, { selected: game.eyes, fog: true, follows: true });
+    this.drove = this.drives;
     byId("cockpit").hidden = !this.drives;
     document.body.classList.toggle("running", this.running);
-    document.body.classList.toggle("driving", this.drives);
+    document.body.classList.toggle("driving", this.plays);
   }
 
   /** Take the next decision. */
@@ -84,21 +105,21 @@ export class Driver {
 
   /** Show the state after the decision. */
   decided() {
-    const drove = this.viewer.fog;
+    const { drove, wasRunning } = this;
     this.sync();
     if (drove && !this.drives && this.running) {
       this.inspects = false;
       byId("verified").textContent = "Your mech is destroyed. Click one of your team to drive it.";
     }
-    if (!this.running) {
-      Object.assign(this.viewer, { fog: false, follows: false, selected: -1 });
-      this.viewer.updateSight();
-    }
+    if (wasRunning && !this.running) Object.assign(this.viewer, { fog: false, follows: false, selected: -1 });
+    this.wasRunning = this.running;
   }
 
   /** The battle is over, and its end has been shown. */
-  ended() {
+  showEnd() {
     const { viewer, game } = this;
+    if (this.ended) return;
+    this.ended = true;
     const { winner } = viewer.after;
     const own = game.mech < 0 ? -1 : viewer.after.mechs[game.mech].team;
     const title = winner < 0 || own < 0 ? viewer.ending() : `${winner === own ? "Won" : "Lost"}: ${viewer.after.reason.replace("_", " ")}`;
@@ -114,37 +135,50 @@ export class Driver {
     return Array.from({ length: CHOICES }, (_, row) => read(this.game.mech, row));
   }
 
-  /** @param {KeyboardEvent} event @returns {boolean} whether it was for the game */
+  /** @param {KeyboardEvent} event @returns {boolean} whether the viewer must not take it, too */
   press(event) {
-    if (!byId("menu").hidden) {
-      /** @type {Record<string, string>} */
-      const buttons = { Enter: "start", Escape: "start", KeyP: "start", KeyN: "another", KeyR: "again", KeyL: "save" };
-      const id = buttons[event.code];
-      if (id && !event.repeat) byId(id).click();
-      return id !== undefined;
+    if (this.menuOpen) {
+      this.pressInMenu(event);
+      return true;
     }
-    if (event.code === "KeyP" || (event.code === "Escape" && byId("keys").hidden && !this.inspects)) {
+    const closes = event.code === "Escape" && (this.inspects || !byId("keys").hidden);
+    if (event.code === "KeyP" || (event.code === "Escape" && !closes)) {
+      event.preventDefault();
       if (!event.repeat) this.pause();
       return true;
     }
-    if (event.code === "KeyI" && this.drives) {
-      this.inspects = !this.inspects;
+    if (!this.plays) return false;
+    if (closes || VIEWER_KEYS.includes(event.key)) return false;
+    if (this.drives && this.pressInBattle(event)) {
+      event.preventDefault();
       this.viewer.showPanels();
-      return true;
     }
-    if (!this.drives) return false;
-    if (event.code === "KeyO") this.game.autopilot = event.repeat ? this.game.autopilot : !this.game.autopilot;
-    else if (event.code === "Tab" || event.code === "KeyT") this.pilot.nextTarget(this.contacts());
-    else if (event.repeat || !this.pilot.press(event.code)) return !VIEWER_KEYS.includes(event.key);
-    this.viewer.showPanels();
+    return true;
+  }
+
+  /** @param {KeyboardEvent} event */
+  pressInMenu(event) {
+    const id = MENU_KEYS[event.code];
+    const focused = document.activeElement?.closest("#menu button");
+    if (!id || event.repeat || (event.code === "Enter" && focused)) return; // a button with the focus is pressed anyway
+    event.preventDefault();
+    byId(id).click();
+  }
+
+  /** @param {KeyboardEvent} event @returns {boolean} whether the key is one of the game's */
+  pressInBattle({ code, repeat }) {
+    if (code === "Tab" || code === "KeyT") this.pilot.nextTarget(this.contacts());
+    else if (code === "KeyO" && !repeat) this.game.autopilot = !this.game.autopilot;
+    else if (code === "KeyI" && !repeat) this.inspects = !this.inspects;
+    else return repeat ? code === "Space" || code.startsWith("Arrow") : this.pilot.press(code);
     return true;
   }
 
   /** @param {PointerEvent} event over the picture @returns {boolean} whether it was for the game */
   point(event) {
-    if (!this.drives) return false;
+    if (!this.plays) return false;
     this.mouse = { x: event.offsetX / this.viewer.canvas.clientWidth, y: event.offsetY / this.viewer.canvas.clientHeight };
-    this.pilot.holdButtons(event.buttons);
+    if (this.drives && !this.menuOpen) this.pilot.holdButtons(event.buttons);
     return true;
   }
 
@@ -153,10 +187,11 @@ export class Driver {
     const { viewer, game } = this;
     const own = viewer.after.mechs[game.mech];
     const chosen = viewer.after.mechs[mech];
-    if (this.drives) {
-      if (chosen && chosen.team !== own.team) this.pilot.target = mech;
-      else if (chosen?.alive && viewer.after.decision === 0) this.take(mech);
-    } else if (chosen?.alive && chosen.team === own.team) this.take(mech);
+    const begins = viewer.after.decision === 0;
+    if (chosen?.alive && chosen.team === own.team && (begins || !this.drives)) {
+      if (begins) game.asked = mech;
+      this.take(mech);
+    } else if (this.drives && chosen && chosen.team !== own.team && game.seen()[mech]) this.pilot.target = mech;
     viewer.showPanels();
   }
 
@@ -172,7 +207,7 @@ export class Driver {
   /** Move the camera behind the mech. */
   chase() {
     const { camera, scene } = this.viewer;
-    const place = scene.places[this.game.mech];
+    const place = scene.places[this.viewer.selected];
     if (!place) return;
     const ahead = 0.4 * camera.distance;
     const [x, y] = [place.x + Math.cos(place.yaw) * ahead, place.y + Math.sin(place.yaw) * ahead];
@@ -197,7 +232,7 @@ export class Driver {
     /** @param {string} id @param {string} label @param {() => void | Promise<void>} action */
     const button = (id, label, action) => {
       const made = element("button", { type: "button", id }, label);
-      made.addEventListener("click", () => Promise.resolve().then(action).catch((error) => this.fail(error)));
+      made.addEventListener("click", () => this.act(action));
       return made;
     };
     menu.replaceChildren(
@@ -211,6 +246,7 @@ export class Driver {
           this.begin();
         }),
         button("another", "Next map (N)", async () => {
+          byId("note").textContent = "The next map is on its way.";
           await this.game.next();
           this.begin();
         }),
@@ -221,9 +257,24 @@ export class Driver {
     menu.hidden = false;
   }
 
+  /** Do what a button of the menu says, unless another one is at work. @param {() => void | Promise<void>} action */
+  async act(action) {
+    if (this.busy) return;
+    this.busy = true;
+    byId("note").className = "";
+    try {
+      await action();
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.busy = false;
+    }
+  }
+
   close() {
     byId("menu").hidden = true;
-    if (this.running) this.viewer.setPlaying(true);
+    this.pilot.tapped.clear();
+    if (!this.ended) this.viewer.setPlaying(true);
   }
 
   /** @param {unknown} error */

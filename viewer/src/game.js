@@ -25,8 +25,9 @@ export class Game {
   constructor(simulation, first) {
     this.simulation = simulation;
     const { play } = simulation.world;
-    /** The row of the person's mech, or -1: the person watches. @type {number} */
-    this.mech = play.mech;
+    /** The row of the mech that the person asked for, or -1: the person watches. @type {number} */
+    this.asked = play.mech;
+    this.mech = this.asked;
     this.loads = Boolean(play.loads);
     this.autopilot = false;
     /** The next starts that the page brings. */
@@ -35,6 +36,8 @@ export class Game {
     this.start = first;
     this.scan = emptyScan();
     this.over = false;
+    /** Digest of the voxels at the end. @type {string | null} */
+    this.voxels = null;
     this.restart();
   }
 
@@ -47,6 +50,9 @@ export class Game {
     this.scan = emptyScan();
     note(this.scan, simulation, this.read());
     this.over = false;
+    this.voxels = null;
+    this.mech = this.asked;
+    this.autopilot = false;
   }
 
   /** Begin the next battle. Raises PageError if there is none. */
@@ -73,9 +79,12 @@ export class Game {
     return new Uint8Array(await answer.arrayBuffer());
   }
 
-  /** Whether the person drives a mech that is alive. @param {import("./moments.js").Moment} moment */
-  drives(moment) {
-    return this.mech >= 0 && !this.over && moment.mechs[this.mech].alive;
+  /** The mech whose knowledge the person has: the own one, or after its death the first living one of its team. */
+  get eyes() {
+    const [alive, team] = ["alive", "team"].map((name) => this.simulation.field("mechs", name));
+    const rows = Array.from({ length: this.simulation.mechs }, (_, row) => row);
+    if (this.mech < 0 || alive(this.mech)) return this.mech;
+    return rows.find((row) => alive(row) && team(row) === team(this.mech)) ?? this.mech;
   }
 
   /**
@@ -98,11 +107,12 @@ export class Game {
     const moment = this.read();
     note(this.scan, simulation, moment, (mech) => seen[mech] || now[mech]);
     this.over = moment.over;
+    if (this.over) this.voxels = simulation.voxelsDigest();
   }
 
-  /** Which mechs the person's mech and its team know of; all if the person watches. @returns {boolean[]} */
+  /** Which mechs the person knows of: those of the team, and those that `eyes` sees; all if the person watches. @returns {boolean[]} */
   seen() {
-    const { simulation, mech } = this;
+    const { simulation, eyes: mech } = this;
     const team = simulation.field("mechs", "team");
     const visible = simulation.field("visible");
     return Array.from({ length: simulation.mechs }, (_, other) => (
@@ -114,8 +124,7 @@ export class Game {
   async file() {
     const { replay, rowBytes } = this.simulation;
     const decisions = this.simulation.decisions;
-    const voxels = this.over ? JSON.stringify(this.simulation.voxelsDigest()) : "null";
-    const text = `${this.start.header.slice(0, -1)}, "decisions": ${decisions}, "voxels_digest": ${voxels}}`;
+    const text = `${this.start.header.slice(0, -1)}, "decisions": ${decisions}, "voxels_digest": ${JSON.stringify(this.voxels)}}`;
     const digests = new Uint8Array(replay.digests.flatMap((digest) => (digest.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16))));
     const parts = [new TextEncoder().encode(text), NEWLINE, replay.actions.slice(0, decisions * rowBytes), digests];
     const stream = new Blob(parts).stream().pipeThrough(new CompressionStream("gzip"));

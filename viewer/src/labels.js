@@ -57,7 +57,7 @@ export function drawLabels(viewer, share) {
       paper.fillText(`${letter}${viewer.numberOf(mech)}? ${ghost.age.toFixed(0)} s`, at.x * width, at.y * height);
     }
   }
-  if (viewer.driver?.drives) drawWay(viewer, paper, width, height);
+  if (viewer.driver?.plays) drawWay(viewer, paper, width, height);
 }
 
 /** An arrow to the zone, at the lower edge, and a mark at the target. @param {import("./viewer.js").Viewer} viewer @param {CanvasRenderingContext2D} paper @param {number} width @param {number} height */

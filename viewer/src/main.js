@@ -35,6 +35,7 @@ async function showReplay(module, world, memory) {
 
 /** @param {WebAssembly.Module} module @param {any} world @param {Uint8Array} memory */
 function play(module, world, memory) {
+  if (world.play.loads) stayAlive();
   const start = { ...world.play.start, memory: memory.subarray(0, world.memory.changing) };
   const simulation = new Simulation(module, world, memory, { header: start, actions: new Uint8Array(0), digests: [] }, true);
   const game = new Game(simulation, start);
@@ -43,16 +44,18 @@ function play(module, world, memory) {
   Object.assign(globalThis, { echelon: viewer });
   viewer.run();
   document.body.dataset.ready = "yes";
-  if (game.loads) stayAlive();
 }
 
-/** The server ends when this request does: when its last page is closed. */
+/** The server ends when its last page is closed, and with it this request. */
 async function stayAlive() {
-  try {
-    const reader = (await fetch("alive")).body?.getReader();
-    while (reader && !(await reader.read()).done);
-  } catch {
-    // the server has ended
+  for (let failures = 0; failures < 3; failures += 1) {
+    try {
+      const reader = (await fetch("alive")).body?.getReader();
+      while (reader && !(await reader.read()).done) failures = 0;
+    } catch {
+      // the server has ended, or the connection was lost
+    }
+    await new Promise((resume) => setTimeout(resume, 1000));
   }
   byId("verified").textContent = "The server has ended: this battle can be finished, but there is no next one.";
 }

@@ -88,7 +88,7 @@ export class Viewer {
     this.goTo(this.time + decisions);
     if (this.time < simulation.decisions || driver?.running) return;
     this.setPlaying(false);
-    driver?.ended();
+    driver?.showEnd();
   }
 
   /** Show the start of another battle. */
@@ -144,14 +144,14 @@ export class Viewer {
     const share = this.time - this.before.decision;
     const hides = this.fog && this.selected >= 0;
     this.scene.build(this.before, this.after, share, {
-      selected: this.driver?.drives ? -1 : this.selected,
+      selected: this.driver?.plays ? -1 : this.selected,
       sees: (mech) => !hides || (this.seen?.[mech] ?? true),
       lit: (x, y) => !this.lit || this.lit[Math.floor(y) * this.world.battle.size + Math.floor(x)] > 0,
       ghosts: this.ghosts,
       time: seconds,
     });
-    if (this.driver?.drives) this.driver.chase();
-    const followed = this.follows && !this.driver?.drives ? this.scene.places[this.selected] : undefined;
+    if (this.driver?.plays) this.driver.chase();
+    const followed = this.follows && !this.driver?.plays ? this.scene.places[this.selected] : undefined;
     if (followed) {
       const ease = 0.15;
       this.camera.x = mix(this.camera.x, followed.x, ease);
@@ -208,7 +208,7 @@ export class Viewer {
     this.showFeed();
     byId("ending").textContent = this.after.over ? this.ending() : "";
     const panel = byId("inspector");
-    panel.hidden = this.selected < 0 || (this.driver?.drives === true && !this.driver.inspects);
+    panel.hidden = this.selected < 0 || (this.driver?.plays === true && !this.driver.inspects);
     this.driver?.showPanels();
     if (!panel.hidden) {
       const mech = this.after.mechs[this.selected];
@@ -264,7 +264,7 @@ export class Viewer {
 
   /** @param {number} mech or -1 */
   select(mech) {
-    if (this.driver?.running && this.driver.game.mech >= 0) {
+    if (this.driver?.plays) {
       this.driver.choose(mech);
       return;
     }
@@ -283,6 +283,10 @@ export class Viewer {
 
   /** @param {boolean} playing */
   setPlaying(playing) {
+    if (playing && this.driver?.menuOpen) {
+      if (!this.driver.busy) this.driver.close();
+      return;
+    }
     if (playing && this.time >= this.simulation.decisions && !this.driver?.running) this.goTo(0);
     this.playing = playing;
     byId("play").textContent = playing ? "❚❚" : "▶";
@@ -312,6 +316,7 @@ export class Viewer {
   }
 
   follow() {
+    if (this.driver?.plays) return;
     if (this.selected < 0) this.selected = this.after.mechs.findIndex((mech) => mech.alive);
     this.follows = !this.follows;
     if (this.follows) this.camera.distance = Math.min(this.camera.distance, 28);
@@ -319,6 +324,7 @@ export class Viewer {
   }
 
   top() {
+    if (this.driver?.plays) return;
     this.follows = false;
     const { size } = this.world.battle;
     Object.assign(this.camera, { x: size / 2, y: size / 2, z: 2, elevation: 1.55, azimuth: -Math.PI / 2, distance: size * 1.3 });
@@ -326,6 +332,7 @@ export class Viewer {
   }
 
   toggleFog() {
+    if (this.driver?.plays) return;
     if (this.selected < 0) this.selected = this.after.mechs.findIndex((mech) => mech.alive);
     this.fog = !this.fog;
     this.refresh();
@@ -333,7 +340,7 @@ export class Viewer {
 
   /** Close what is open: the list of keys, else the inspector. */
   close() {
-    if (this.driver?.drives) {
+    if (this.driver?.plays) {
       this.driver.inspects = false;
       this.showPanels();
     } else this.select(-1);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import threading
 import webbrowser
 from pathlib import Path
 
@@ -49,7 +50,8 @@ def run(args: argparse.Namespace) -> int:
         print(f"Playing at {server.url}", flush=True)
         print("It ends with the page, or with Ctrl-C.", flush=True)
         if not args.no_browser:
-            webbrowser.open(server.url)
+            # some browsers are waited for, and wait for the page themselves
+            threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
         try:
             server.serve_forever()
         except KeyboardInterrupt:

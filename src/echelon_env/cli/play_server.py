@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hmac
 import re
 import secrets
 import socket
+import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +22,8 @@ GRACE = 10.0
 """s until the server ends after its last page was closed; a page that is loaded again needs less."""
 BEAT = 1.0
 """s between the bytes that show whether a page is still open."""
+REQUEST_SECONDS = 10.0
+"""s in which a connection's request has to come."""
 _TOKEN_BYTES = 16
 _NUMBER = re.compile(r"battles/(\d{1,7})")
 
@@ -31,13 +35,15 @@ class PlayServer(ThreadingHTTPServer):
     path begins with the token. At most `MAX_CONNECTIONS` are served at once; the others are closed. Battles are made
     one at a time.
 
-    Raises OSError if the port is taken.
+    Raises OSError if the port is taken, and as `Game.page`.
     """
 
     daemon_threads = True
 
     def __init__(self, game: Game, port: int = 0) -> None:
         self.ending = threading.Event()
+        self.page = game.page(1, loads=True).encode()
+        """The page."""
         super().__init__((HOST, port), _Handler)
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.url = f"http://{HOST}:{self.server_port}/{self.token}/"
@@ -46,11 +52,6 @@ class PlayServer(ThreadingHTTPServer):
         self._making = threading.Lock()
         self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
         self._pages, self._counting = 0, threading.Lock()
-
-    @functools.cached_property
-    def page(self) -> bytes:
-        """The page."""
-        return self._game.page(1, loads=True).encode()
 
     @functools.lru_cache(maxsize=8)  # noqa: B019 - a process has one server
     def battle(self, number: int) -> bytes:
@@ -82,7 +83,9 @@ class PlayServer(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Do nothing: a browser may end a connection at any time."""
+        """Report an error, unless the connection has ended, which a browser may do at any time."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
     def page_opened(self) -> None:
         """A page is open."""
@@ -111,10 +114,26 @@ class PlayServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: PlayServer
-    timeout = 10.0  # s for a request to come
+
+    def setup(self) -> None:
+        """Begin with a connection. It is closed if its request does not come in time, byte by byte or not at all."""
+        super().setup()
+        self._deadline = threading.Timer(REQUEST_SECONDS, self._give_up)
+        self._deadline.daemon = True
+        self._deadline.start()
+
+    def finish(self) -> None:
+        """End with a connection."""
+        self._deadline.cancel()
+        super().finish()
+
+    def _give_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         """Answer a request."""
+        self._deadline.cancel()
         hosts = [f"{name}:{self.server.server_port}" for name in (HOST, "localhost")]
         host, origin = self.headers.get("Host"), self.headers.get("Origin")
         prefix = f"/{self.server.token}/"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -13,12 +14,19 @@ from echelon_env.replays.replay import Replay
 
 FPS = 8  # twice real time at four decisions per second
 END_FRAMES = 2 * FPS  # repetitions of the last frame
+MAX_FRAMES = 500
+"""Of a film, without the repetitions; they take about 0.75 MB each while it is made, at a width of 480 pixels."""
 
 
 def export_gif(replay: Replay, path: str | os.PathLike[str], pixels: int = 480) -> None:
-    """Write a battle as a GIF, `pixels` wide, at twice real time. Raises OSError, and ReplayError as `Replay.play`."""
-    frames = [render_frame(replay.config, engine.state, 0, pixels) for engine in replay.play()]
-    save_gif(frames + frames[-1:] * END_FRAMES, path, FPS)
+    """Write a battle as a GIF, `pixels` wide, at twice real time. Raises OSError, and ReplayError as `Replay.play`.
+
+    Of a long battle only every n-th decision is shown, at most `MAX_FRAMES` in all.
+    """
+    every = 1 + replay.decisions // MAX_FRAMES
+    moments = itertools.islice(replay.play(), replay.decisions % every, None, every)  # the last one is the end
+    frames = [render_frame(replay.config, engine.state, 0, pixels) for engine in moments]
+    save_gif(frames + frames[-1:] * (END_FRAMES // every), path, FPS / every)
 
 
 def film_battle(

@@ -24,6 +24,8 @@ from echelon_train.runs.folder import METRICS_FILE, rewind_metrics
 FILMS_FOLDER = "battles"
 """Holds the films of a run."""
 
+FILM_PIXELS = 320
+
 WANDB_FILE = "wandb.id"
 """Holds the id of a run at Weights & Biases, with which a resumed run continues there."""
 
@@ -38,11 +40,11 @@ class Film(NamedTuple):
 def write_film(folder: Path, name: str, replay: Replay) -> Film:
     """Write a battle into a folder: as a GIF, and as a page, or as a replay where no page can be made.
 
-    Raises OSError.
+    Raises OSError and ReplayError.
     """
     folder.mkdir(exist_ok=True)
     gif, page = folder / f"{name}.gif", folder / f"{name}.html"
-    export_gif(replay, gif)
+    export_gif(replay, gif, FILM_PIXELS)
     try:
         write_page(page, replay)
     except (BackendError, ReplayError):

@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import Logger
 from echelon_env.evaluate import evaluation_seed, named_player, validation_seed
 from echelon_env.networks.checkpoint import BEST_FILE
 from echelon_env.networks.weights import CheckpointError
-from echelon_env.replays import record_battle
+from echelon_env.replays import ReplayError, record_battle
 from echelon_env.storage.atomic import write_json
 from echelon_train.checkpoints.checkpoint import Checkpoint, TrainingState, checkpoint_name, save_in_run
 from echelon_train.checkpoints.players import network_player
@@ -325,7 +325,7 @@ class Run:
         return found
 
     def _film(self) -> Film | None:
-        """Play a battle of the policy, always on the same map, and write it into the run's folder.
+        """Play a battle of the policy, in a stage always on the same map, and write it into the run's folder.
 
         A film that cannot be written is reported, and does not stop the run.
         """
@@ -333,12 +333,12 @@ class Run:
             return None
         config, seed = self._curriculum.config, validation_seed(self._config.seed)
         opponents, steps = config.evaluation_opponents, self.model.num_timesteps
-        strongest = opponents.members[int(np.argmax(opponents.weights))]
+        opponent = opponents.members[int(np.argmax(opponents.weights))]
         player = network_player(f"policy after {steps:,} decisions", self.model.policy)
-        replay = record_battle(player, named_player(strongest, seed), config.battle, seed=evaluation_seed(seed, 0))
         try:
+            replay = record_battle(player, named_player(opponent, seed), config.battle, seed=evaluation_seed(seed, 0))
             return write_film(self._out / FILMS_FOLDER, checkpoint_name(steps), replay)
-        except OSError as error:
+        except (OSError, ReplayError) as error:
             self._console.print(f"the battle cannot be filmed: {error}", markup=False)
             return None
 
