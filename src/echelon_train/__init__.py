@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from echelon_train.policy import BattlePolicy
     from echelon_train.ppo import EchelonRecurrentPPO
     from echelon_train.runs.training import resume, train
+    from echelon_train.self_play import PastPolicies, SelfPlayCallback
     from echelon_train.vec_env import BattleVecEnv
 
 __all__ = [
     "BattlePolicy",
     "BattleVecEnv",
     "EchelonRecurrentPPO",
+    "PastPolicies",
+    "SelfPlayCallback",
     "TrainConfig",
     "battle_config",
     "load_checkpoint",
@@ -30,6 +33,8 @@ _MODULES = {
     "BattlePolicy": "policy",
     "BattleVecEnv": "vec_env",
     "EchelonRecurrentPPO": "ppo",
+    "PastPolicies": "self_play",
+    "SelfPlayCallback": "self_play",
     "TrainConfig": "config",
     "battle_config": "config",
     "load_checkpoint": "checkpoints",

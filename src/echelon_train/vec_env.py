@@ -18,7 +18,7 @@ from echelon_env.engine.maps import MAX_MAPS, MapPool, Maps, map_pool
 from echelon_env.engine.state import BLUE, RED
 from echelon_env.envs.controlled import ControlledBattles, make_policy
 from echelon_env.evaluate import EVALUATION_SEEDS, TRAINING_SEEDS, check_seeds, training_map_seed, training_seed
-from echelon_env.opponents import PolicyLike
+from echelon_env.opponents import Policy, PolicyLike
 from echelon_env.storage.arrays import Arrays, Kind, check_arrays, check_same, named, part_of, without
 from echelon_train.opponents.both_teams import LearnerOrOpponent
 from echelon_train.policy import action_space, observation_space
@@ -137,6 +137,16 @@ class BattleVecEnv(VecEnv):  # type: ignore[misc]
         self._lengths = np.zeros(num_battles, np.int64)
         self._started = time.perf_counter()
         self._actions: NDArray[np.float32] = np.zeros((self.num_envs, *self.action_space.shape), np.float32)
+
+    @property
+    def opponent(self) -> Policy:
+        """Who plays the other team, where the learner does not."""
+        return self._opponent
+
+    @property
+    def self_play(self) -> int:
+        """Battles in which the learner plays both teams."""
+        return self._self_play
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
         """Set the seed of the battles from the next reset on; None keeps the current one.

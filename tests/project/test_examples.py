@@ -17,6 +17,7 @@ SHORT = {
     "single_pilot.py": [],
     "vector_loop.py": ["--decisions=250"],
     "cleanrl_ppo.py": ["--steps=2048", "--envs=8", "--battles=4"],
+    "self_play.py": ["--steps=8192", "--every=4096", "--battles=2"],
     "supersuit_pipeline.py": ["--battles=1", "--steps=1280"],
     "custom_reward.py": ["--decisions=20"],
     "custom_scenario.py": [],

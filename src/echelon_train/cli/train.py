@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from echelon_env.cli.arguments import positive
 from echelon_env.config.curriculum import Curriculum
 from echelon_env.config.schema import ConfigError
 from echelon_env.storage.atomic import free_path
@@ -28,6 +29,7 @@ from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:
     from echelon_train.runs.run import TrainResult
+    from echelon_train.runs.seeds import SeedsResult
 
 EXPECTED_ERRORS = (TrainError,)
 
@@ -58,6 +60,7 @@ examples:
   echelon train skirmish --init runs/imitate-skirmish --seed 1
   echelon train my-run.toml --set battle.rewards.death=-5 --wandb
   echelon train --league leagues/first --role main
+  echelon train duel --seeds 5
   echelon train --resume runs/skirmish --steps 40_000_000
 
 A resumed run keeps its settings. --resume accepts new values of
@@ -80,6 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="RUN",
         help="continue the run in this folder, to --steps and --max-minutes if given",
+    )
+    add(
+        "--seeds",
+        type=positive,
+        metavar="N",
+        help="train with N seeds, --seed and those that follow, one run after the other, and summarise them",
     )
     add_run_options(parser, f"{RUNS}/CONFIG")
     _add_battles(parser)
@@ -130,6 +139,8 @@ def run(args: argparse.Namespace) -> int:
     config = load_run_config(args.config or default, overrides)
     check_league(config, overrides)
     name = args.config or overrides.get("scenario") or ("curriculum" if "curriculum" in overrides else default)
+    if args.seeds is not None:
+        return _train_seeds(config, args.out or free_path(RUNS / Path(name).stem), args.seeds, args.wandb)
     return train_and_report(config, args.out, Path(name).stem, args.wandb)
 
 
@@ -157,7 +168,17 @@ def train_and_report(config: TrainConfig, out: Path | None, name: str, wandb: st
 
 def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
     """Continue a run; only `CHANGEABLE` settings may differ."""
-    fixed = [name for name in ("config", "out") if getattr(args, name) is not None]
+    from echelon_train.runs.folder import SEEDS_FILE
+
+    fixed = [name for name in ("config", "out", "seeds") if getattr(args, name) is not None]
+    if (args.resume / SEEDS_FILE).exists():
+        from echelon_train.runs.seeds import resume_seeds
+
+        if fixed or overrides:
+            raise ConfigError(
+                f"--resume continues an experiment of several seeds as it is, without {', '.join([*fixed, *overrides])}"
+            )
+        return _report_seeds(resume_seeds(args.resume, wandb=args.wandb))
     fixed += [key for key in overrides if key not in CHANGEABLE]
     if fixed:
         raise ConfigError(
@@ -167,6 +188,26 @@ def _resume(args: argparse.Namespace, overrides: dict[str, str]) -> int:
     from echelon_train.runs.training import resume
 
     return _report(resume(args.resume, **changes, wandb=args.wandb), args.resume)
+
+
+def _train_seeds(config: TrainConfig, out: Path, count: int, wandb: str | None) -> int:
+    from echelon_train.runs.seeds import train_seeds
+
+    return _report_seeds(train_seeds(config, out, count, wandb=wandb))
+
+
+def _report_seeds(result: SeedsResult) -> int:
+    """Print the win rates of an experiment. Returns 130 after Ctrl-C."""
+    for seed, win_rate in result.win_rates.items():
+        print(f"seed {seed}: won {win_rate:.1%} of the last evaluation")
+    if result.win_rates:
+        mean = result.interquartile_mean
+        interval = f" [{mean.low:.1%}, {mean.high:.1%}]" if len(result.win_rates) > 1 else ""
+        print(f"{len(result.win_rates)} seeds: median {result.median:.1%}, IQM {mean.estimate:.1%}{interval}")
+        print(f"Curves:     {result.folder / 'curves.png'}")
+    if result.missing:
+        print(f"Continue:   echelon train --resume {result.folder}")
+    return 130 if result.missing else 0
 
 
 def _report(result: TrainResult, out: Path) -> int:

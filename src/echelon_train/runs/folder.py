@@ -38,6 +38,8 @@ if sys.platform != "win32":
     import fcntl
 
 RUN_FILE = "run.json"
+SEEDS_FILE = "seeds.json"
+"""Makes a folder that of an experiment of several seeds, see `seeds`."""
 LOCK_FILE = "lock"
 METRICS_FILE = "metrics.jsonl"
 DIFF_FILE = "diff.patch"

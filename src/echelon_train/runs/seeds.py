@@ -1,0 +1,170 @@
+"""One configuration trained with several seeds, as one experiment.
+
+Its folder has a run's folder for each seed, ``seed-<seed>``; ``seeds.json`` with the configuration and the win rates of
+the finished runs in their last evaluations; and ``curves.png`` with the win rates in evaluations of all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from echelon_env.config.schema import ConfigError, check_integer
+from echelon_env.evaluate.statistics import Interval, interquartile_mean, stratified_bootstrap
+from echelon_env.storage.atomic import write_json
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import RunFolderError
+from echelon_train.runs.folder import RUN_FILE, SEEDS_FILE, claim_folder, locked, read_metrics
+from echelon_train.runs.plots import CURVES_FILE, save_comparison
+from echelon_train.runs.training import resume, train
+
+FORMAT, VERSION = "echelon-seeds", 1
+METRIC = "eval/win_rate"
+MAX_SEEDS = 1_000
+MAX_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class SeedsResult:
+    """The runs of an experiment."""
+
+    folder: Path
+    win_rates: Mapping[int, float]
+    """Of the finished runs in their last evaluations, by seed."""
+    missing: Sequence[int]
+    """Seeds whose runs are not finished, because the experiment was interrupted."""
+
+    @property
+    def median(self) -> float:
+        """Median of the win rates; NaN without any."""
+        return float(np.median([*self.win_rates.values()])) if self.win_rates else float("nan")
+
+    @property
+    def interquartile_mean(self) -> Interval:
+        """Interquartile mean of the win rates, with its bootstrap interval over the seeds.
+
+        With fewer than ten seeds such an interval is a rough one: see `stratified_bootstrap`. Raises ValueError
+        without any win rate.
+        """
+        return stratified_bootstrap({"": np.array([*self.win_rates.values()])}, interquartile_mean)
+
+
+def train_seeds(
+    config: TrainConfig, out: Path, count: int, *, console: Console | None = None, wandb: str | None = None
+) -> SeedsResult:
+    """Train a configuration with `count` seeds, one after the other: its own seed and those that follow.
+
+    Parameters
+    ----------
+    config
+        The configuration; it needs evaluations.
+    out
+        Folder of the experiment; it must not exist, or be empty.
+    count
+        Number of seeds.
+    console, wandb
+        As for `train`.
+
+    Raises
+    ------
+    ConfigError
+        For another number of seeds than 1 to `MAX_SEEDS`, a configuration without evaluations, and one in a league.
+    RunFolderError, OSError
+        If the folder cannot be used. Further errors are those of `train`.
+    """
+    if check_integer("seeds", count) > MAX_SEEDS:
+        raise ConfigError(f"seeds: expected at most {MAX_SEEDS:,}, got {count:,}")
+    if not config.eval_every:
+        raise ConfigError("seeds: expected eval_every above 0: the runs are compared by their evaluations")
+    if config.league.path:
+        raise ConfigError("seeds: a run in a league cannot be repeated: the league is another one afterwards")
+    seeds = [dataclasses.replace(config, seed=config.seed + number).seed for number in range(count)]
+    claim_folder(out)
+    with locked(out):
+        claim_folder(out)
+        _write(out, config, seeds, {})
+        return _train_missing(out, config, seeds, {}, console, wandb)
+
+
+def resume_seeds(out: Path, *, console: Console | None = None, wandb: str | None = None) -> SeedsResult:
+    """Continue an experiment that was interrupted: its run in progress, and the seeds that have not begun.
+
+    Raises RunFolderError if the folder holds no experiment, or another process trains in it; further errors are those
+    of `train` and `resume`.
+    """
+    _read(out)  # before a lock is written into a folder that holds no experiment
+    with locked(out):
+        return _train_missing(out, *_read(out), console, wandb)
+
+
+def _train_missing(
+    out: Path,
+    config: TrainConfig,
+    seeds: Sequence[int],
+    finished: dict[int, float],
+    console: Console | None,
+    wandb: str | None,
+) -> SeedsResult:
+    for number, seed in enumerate(seeds, start=1):
+        if seed in finished:
+            continue
+        (console or Console()).print(f"Seed {seed}, {number} of {len(seeds)}", highlight=False)
+        folder = out / f"seed-{seed}"
+        if (folder / RUN_FILE).exists():
+            result = resume(folder, console=console, wandb=wandb)
+        else:
+            result = train(dataclasses.replace(config, seed=seed), folder, console=console, wandb=wandb)
+        if not result.done:
+            break
+        finished[seed] = next(line[METRIC] for line in reversed(read_metrics(folder)) if line.get(METRIC) is not None)
+        _write(out, config, seeds, finished)
+        runs = [read_metrics(out / f"seed-{each}") for each in finished]
+        save_comparison(out / CURVES_FILE, {out.resolve().name: runs}, METRIC)
+    return SeedsResult(out, dict(finished), [seed for seed in seeds if seed not in finished])
+
+
+def _write(out: Path, config: TrainConfig, seeds: Sequence[int], finished: Mapping[int, float]) -> None:
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "config": config.to_dict(),
+        "seeds": list(seeds),
+        "win_rates": {str(seed): win_rate for seed, win_rate in finished.items()},
+    }
+    write_json(out / SEEDS_FILE, document)
+
+
+def _read(out: Path) -> tuple[TrainConfig, list[int], dict[int, float]]:
+    """Configuration, seeds and win rates of an experiment. Raises RunFolderError."""
+    path = out / SEEDS_FILE
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunFolderError(f"{out} is no experiment of several seeds: it has no {SEEDS_FILE}") from None
+    try:
+        document: Any = json.loads(data) if len(data) <= MAX_BYTES else None
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
+        raise RunFolderError(f"{path}: expected an experiment of several seeds, version {VERSION}")
+    seeds, win_rates = document.get("seeds"), document.get("win_rates")
+    if not isinstance(seeds, list) or not 1 <= len(seeds) <= MAX_SEEDS or any(type(seed) is not int for seed in seeds):
+        raise RunFolderError(f"{path}: seeds: expected 1 to {MAX_SEEDS:,} integers")
+    names = {str(seed): seed for seed in seeds}
+    if not isinstance(win_rates, dict) or not all(
+        name in names and type(share) in (int, float) and 0 <= share <= 1 for name, share in win_rates.items()
+    ):
+        raise RunFolderError(f"{path}: win_rates: expected shares from 0 to 1 of these seeds")
+    try:
+        config = TrainConfig.from_dict(document.get("config", {}))
+    except ConfigError as error:
+        raise RunFolderError(f"{path}: config: {error}") from None
+    return config, seeds, {names[name]: float(share) for name, share in win_rates.items()}
