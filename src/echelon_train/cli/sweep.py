@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from echelon_env.cli.arguments import positive
 from echelon_env.config.schema import ConfigError
 from echelon_env.evaluate.tables import WIDTH
-from echelon_train.cli.train import parse_settings
+from echelon_train.config.files import parse_settings
 from echelon_train.errors import TrainError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from echelon_env.storage.atomic import free_path
 from echelon_train.config.files import (
     Setting,
     load_run_config,
+    parse_settings,
     parse_value,
     run_config_descriptions,
     run_config_names,
@@ -279,14 +280,3 @@ def overrides_of(args: argparse.Namespace) -> dict[str, str]:
                 json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
             )
     return overrides | parse_settings(args.set)
-
-
-def parse_settings(texts: Sequence[str]) -> dict[str, str]:
-    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError` for others."""
-    found = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
-        found[key] = value
-    return found

@@ -26,7 +26,7 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -195,6 +195,17 @@ def _with_overrides(data: Mapping[str, Any], overrides: Mapping[str, str]) -> di
                 raise ConfigError(f"config key {key!r}: {part!r} is a value, not a table", key)
         table[name] = parse_value(text)
     return changed
+
+
+def parse_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Parse texts of the form KEY=VALUE: key -> value. Raises `ConfigError` for others."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise ConfigError(f"--set: expected KEY=VALUE, got {text!r}")
+        found[key] = value
+    return found
 
 
 def parse_value(text: str) -> Any:

@@ -84,6 +84,17 @@ def locked(path: Path) -> Iterator[None]:
             raise
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process trains in a folder. False where there are no locks, see `locked`. Raises OSError."""
+    if not (path / LOCK_FILE).exists():
+        return False
+    try:
+        with locked(path):
+            return False
+    except RunFolderError:
+        return True
+
+
 @contextlib.contextmanager
 def run_folder(
     path: Path, config: TrainConfig, wandb: str | None = None, start: Mapping[str, Any] = MappingProxyType({})

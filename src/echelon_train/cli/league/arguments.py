@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 
 from echelon_env.cli.arguments import non_negative, positive, positive_number
+from echelon_train.supervisor.plan import LeaguePlan
 
 _EPILOG = """\
 examples:
+  echelon league run leagues/mine --init runs/imitate-skirmish
   echelon league init leagues/mine
   echelon league add leagues/mine runs/skirmish
   echelon league play leagues/mine
   echelon league standings leagues/mine
+"""
+
+_RUN_EPILOG = """\
+A league that does not exist is created, with all scripted levels. Options that
+are given are kept for the next run of the league. Ctrl-C saves and ends
+everything; the same command continues, also after a crash.
+
+Cores: every learner is a process with one thread, and matches are played in
+this one. Where they are more than the cores, the system shares these by
+niceness: main agents and matches have 0, exploiters and probes 5, a third.
 """
 
 _USUAL_BATTLE = "what the newest policy was trained on, or skirmish"
@@ -23,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     commands = _Commands(parser)
+    _add_run(commands)
     _add_setup(commands)
     _add_reports(commands)
     _add_playing(commands)
@@ -47,6 +61,38 @@ class _Commands:
         command.add_argument("--json", action="store_true", help="print JSON")
         command.set_defaults(module=module or name, function=f"run_{name}", parser=command)
         return command
+
+
+def _add_run(commands: _Commands) -> None:
+    run = commands.add("run", "Keep a league going: learners, matches, promotions, retirement, probes.")
+    run.formatter_class = argparse.RawDescriptionHelpFormatter
+    run.epilog = _RUN_EPILOG
+    add = run.add_argument
+    add("--init", metavar="POLICY", help="run, checkpoint or LEAGUE/MEMBER that new learners start from; it joins")
+    for field in dataclasses.fields(LeaguePlan):
+        if field.name in ("settings", "start"):
+            continue
+        default = f"{field.default:,}" if isinstance(field.default, int) else f"{field.default}"
+        numeric = not isinstance(field.default, str)
+        add(
+            f"--{field.name.replace('_', '-')}",
+            type=type(field.default),
+            metavar="N" if numeric else "CONFIG",
+            help=f"{field.metadata['help']} (default: {default})",
+        )
+    add("--set", action="append", metavar="KEY=VALUE", help="any setting of the learners, as in echelon train")
+    add("--minutes", type=positive_number, metavar="X", help="time after which all is saved and ended (default: none)")
+    where = run.add_mutually_exclusive_group()
+    where.add_argument(
+        "--processes", type=positive, metavar="N", help="matches at a time (default: cores less learners, at least 1)"
+    )
+    where.add_argument(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="train and play on a Ray cluster (default: RAY_ADDRESS, else a new one on this machine)",
+    )
 
 
 def _add_setup(commands: _Commands) -> None:
@@ -108,6 +154,8 @@ def _add_playing(commands: _Commands) -> None:
     add = exploit.add_argument
     add("name", metavar="NAME", help="name of the member")
     add("--config", metavar="CONFIG", help="run config, see echelon train (default: quickstart, league's battles)")
+    add("--init", metavar="POLICY", help="run, checkpoint or LEAGUE/MEMBER to start from (default: random weights)")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="any key of the run config")
     _add_scenario(exploit, "that of --config; without it, the league's")
     add("--steps", type=positive, metavar="N", help="decisions to train on (default: 2,000,000, or the --config's)")
     add("--seed", type=non_negative, metavar="N", help="seed of the run (default: the run config's)")

@@ -11,14 +11,13 @@ from echelon_env.evaluate.tables import shorten
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
-    format_rating,
     grid,
     print_result,
     rating_document,
 )
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.plots import save_rating_history
-from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.glicko2 import Rating, format_rating
 from echelon_train.league.store.registry import League
 
 _PERIODS = 5  # columns of the table

@@ -16,7 +16,6 @@ from echelon_train.cli.league.diagnostics import (
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
-    format_rating,
     grid,
     none_if_nan,
     percent,
@@ -24,6 +23,7 @@ from echelon_train.cli.league.output import (
     print_result,
 )
 from echelon_train.league.plots import save_nash_average, save_payoff_matrix
+from echelon_train.league.ratings.glicko2 import format_rating
 from echelon_train.league.ratings.nash_averaging import NashAverage, nash_average
 from echelon_train.league.ratings.payoffs import Payoffs
 from echelon_train.league.store.registry import League

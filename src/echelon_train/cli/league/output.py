@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 from matplotlib.backend_bases import FigureCanvasBase
@@ -18,16 +17,13 @@ from rich.console import Console
 from rich.status import Status
 
 from echelon_env.config.schema import ConfigError
-from echelon_env.evaluate.statistics import CONFIDENCE, map_scores, score_interval
+from echelon_env.evaluate.statistics import map_scores, score_interval
 from echelon_env.evaluate.tables import WIDTH, format_share
-from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.ratings.glicko2 import REACH, Rating
 from echelon_train.league.store.records import PlayedMatch
 
 NAME = 18
 """Columns for a member's name at the beginning of a row."""
-
-REACH = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-"""Half of an interval, in deviations."""
 
 
 def print_result(args: argparse.Namespace, document: Mapping[str, Any], lines: Sequence[str]) -> None:
@@ -53,11 +49,6 @@ def plural(number: int, what: str, several: str | None = None) -> str:
 def percent(value: float) -> str:
     """A share in percent, such as ``"52.1"``; ``"-"`` for NaN."""
     return "-" if math.isnan(value) else f"{100 * value:.1f}"
-
-
-def format_rating(rating: Rating) -> str:
-    """A rating and half of its interval, such as ``"1523 ± 172"``."""
-    return f"{rating.rating:.0f} ± {REACH * rating.deviation:.0f}"
 
 
 def rating_document(rating: Rating) -> dict[str, float]:

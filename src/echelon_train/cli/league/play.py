@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.cli.league.battle_choice import choose_battle
 from echelon_train.cli.league.output import describe_match, match_document, plural, print_result, rating_document, wrap
+from echelon_train.league.playing.battle_choice import choose_battle
 from echelon_train.league.playing.executors import Executor, LocalExecutor
 from echelon_train.league.playing.ray_executor import RayExecutor
 from echelon_train.league.playing.runner import RatingRun, pairing, play_jobs, rating_run

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from echelon_env.config.schema import ConfigError
-from echelon_train.cli.league.battle_choice import choose_battle
 from echelon_train.cli.league.output import print_result, show_status, wrap
+from echelon_train.league.playing.battle_choice import choose_battle
 from echelon_train.league.playing.jobs import run_job, worker_name
 from echelon_train.league.playing.runner import pairing
 from echelon_train.league.store.promotion import Decision, promote

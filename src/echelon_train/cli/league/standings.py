@@ -12,7 +12,6 @@ from echelon_train.cli.league.diagnostics import Analysis, analyse, format_warni
 from echelon_train.cli.league.output import (
     NAME,
     check_pictures,
-    format_rating,
     none_if_nan,
     percent,
     plural,
@@ -22,6 +21,7 @@ from echelon_train.cli.league.output import (
 )
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.plots import save_rating_curve, save_strengths
+from echelon_train.league.ratings.glicko2 import format_rating
 from echelon_train.league.store.members import member_folder
 from echelon_train.league.store.registry import League, Standing
 

@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
-from echelon_env.networks.checkpoint import JSON_FILE, WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.jobs import ATTEMPTS, Job, member_player, play_job, worker_name
 from echelon_train.league.store.members import Member, member_folder
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
+from echelon_train.league.store.remote import Files, read_policy, write_policy
 
-Files = Mapping[str, bytes]
-"""Contents of a policy's files, by name."""
+
+def connect(address: str | None, namespace: str | None = None) -> tuple[Any, bool]:
+    """The module `ray`, connected to a cluster, and whether this call has connected it.
+
+    Parameters
+    ----------
+    address
+        Of the cluster, as `ray.init` takes it; not used if this process is connected already. By default that of the
+        environment variable ``RAY_ADDRESS``; without the variable, Ray starts a local cluster.
+    namespace
+        Ray's namespace of named actors.
+
+    Raises
+    ------
+    LeagueError
+        If Ray is not installed, or the cluster cannot be reached.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
+    if ray.is_initialized():
+        return ray, False
+    try:
+        ray.init(address=address, namespace=namespace, log_to_driver=False)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise LeagueError(f"Ray: cannot connect to {address or 'a cluster'}: {error}") from error
+    return ray, True
 
 
 class RayExecutor:
@@ -27,27 +53,16 @@ class RayExecutor:
     Parameters
     ----------
     address
-        Address of the cluster, as `ray.init` takes it. By default that of the environment variable ``RAY_ADDRESS``;
-        without the variable, Ray starts a local cluster.
+        Address of the cluster, see `connect`.
 
     Raises
     ------
     LeagueError
-        If Ray is not installed, or the cluster cannot be reached.
+        As `connect`.
     """
 
     def __init__(self, address: str | None = None) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
-        self._ray = ray
-        self._connected = not ray.is_initialized()
-        if self._connected:
-            try:
-                ray.init(address=address, log_to_driver=False)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                raise LeagueError(f"Ray: cannot connect to {address or 'a cluster'}: {error}") from error
+        self._ray, self._connected = connect(address)
 
     def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
         """See `echelon_train.league.playing.executors.Executor.run`."""
@@ -85,8 +100,7 @@ class RayExecutor:
 def _read(league: League, member: Member) -> Files:
     if member.weights_sha256 is None:
         return {}
-    folder = league.member_policy(member.name)
-    return {name: (folder / name).read_bytes() for name in (WEIGHTS_FILE, JSON_FILE)}
+    return read_policy(league.member_policy(member.name))
 
 
 def _play(job: Job, members: tuple[Member, Member], first: Files, second: Files) -> PlayedMatch:
@@ -95,8 +109,5 @@ def _play(job: Job, members: tuple[Member, Member], first: Files, second: Files)
         league = Path(temporary)
         for member, files in zip(members, (first, second), strict=True):
             if member.weights_sha256 is not None:
-                folder = member_folder(league, member.weights_sha256)
-                folder.mkdir(parents=True)
-                for name, content in files.items():
-                    (folder / name).write_bytes(content)
+                write_policy(member_folder(league, member.weights_sha256), files)
         return play_job(job, member_player(league, members[0]), member_player(league, members[1]), worker_name())

@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 from scipy.optimize import brentq
 
 from echelon_env.config.schema import check_fields, quantity
+from echelon_env.evaluate.statistics import CONFIDENCE
 
 SCALE: Final = 173.7178
 """Points of a rating per unit of Glicko-2's own scale, 400 / ln 10."""
@@ -36,6 +38,10 @@ TAU: Final = 0.5
 """How fast volatilities change; Glickman recommends 0.3 to 1.2."""
 
 
+REACH: Final = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Half of an interval, in deviations."""
+
+
 @dataclass(frozen=True)
 class Rating:
     """Estimated strength of a member, and its uncertainty. Raises `ConfigError` for values out of range."""
@@ -46,6 +52,11 @@ class Rating:
 
     def __post_init__(self) -> None:
         check_fields(self, "")
+
+
+def format_rating(rating: Rating) -> str:
+    """A rating and half of its interval, such as ``"1523 ± 172"``."""
+    return f"{rating.rating:.0f} ± {REACH * rating.deviation:.0f}"
 
 
 def expected_score(first: Rating, second: Rating) -> float:

@@ -117,6 +117,11 @@ class LeagueLearner:
         return snapshot_due(self.settings, samples - self._since, opponents, self._last)
 
     @property
+    def since(self) -> int:
+        """Samples at the last snapshot or reset."""
+        return self._since
+
+    @property
     def announced(self) -> int | None:
         """Samples of the checkpoint that is to become a snapshot; None if there is none."""
         return self._announced

@@ -16,7 +16,7 @@ from echelon_env.networks.checkpoint import find_checkpoint
 from echelon_train.checkpoints.checkpoint import first_checkpoint, load_checkpoint
 from echelon_train.config.train import TrainConfig
 from echelon_train.league.self_play.learner import LeagueLearner
-from echelon_train.league.store.registry import League
+from echelon_train.league.store.remote import open_league
 from echelon_train.opponents.pool import OpponentPool
 from echelon_train.policy import build_policy
 from echelon_train.ppo import distributed
@@ -61,7 +61,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self._save, self._out, self._console = save, out, console
         settings = config.league
         self._learner = LeagueLearner(
-            League.open(Path(settings.path)), settings, distributed.rank_seed(config.seed), config.opponent_win_rate
+            open_league(settings.path), settings, distributed.rank_seed(config.seed), config.opponent_win_rate
         )
         self.opponents = OpponentPool(
             config.battle,
@@ -115,6 +115,7 @@ class LeagueCallback(BaseCallback):  # type: ignore[misc]
         self.logger.record("league/opponents", len(set(self.opponents.names)))
         for name, value in self._learner.metrics().items():
             self.logger.record(f"league/{name}", value)
+        self.logger.record("league/since_snapshot", self.model.num_timesteps - self._learner.since)
 
     def _publish(self, checkpoint: Path) -> None:
         name = distributed.broadcast_object(lambda: self._learner.publish(checkpoint))

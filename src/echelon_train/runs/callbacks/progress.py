@@ -170,7 +170,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         return f"{self._clock.cpu_minutes:.0f} CPU min"
 
     def _samples(self) -> str:
-        return f"{_short(self.model.num_timesteps)}/{_short(self._total)}"
+        return f"{format_count(self.model.num_timesteps)}/{format_count(self._total)}"
 
     def _line(self) -> str:
         rate, left = self._rate(), self._seconds_left()
@@ -178,7 +178,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
         if rate is not None:
             parts.append(f"{rate:,.0f}/s")
         if left is not None:
-            parts.append(f"left {_clock(left)}")
+            parts.append(f"left {format_clock(left)}")
         parts.append(self._cpu())
         if self._stage:
             parts.append(self._stage)
@@ -199,7 +199,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
 
     def _panel(self) -> RenderableType:
         rate, left = self._rate(), self._seconds_left()
-        elapsed = f"{_clock(self._clock.seconds)}, {self._cpu()}"
+        elapsed = f"{format_clock(self._clock.seconds)}, {self._cpu()}"
         facts = Table.grid(expand=True, padding=(0, 2, 0, 0))
         facts.add_column(ratio=1)
         for _ in range(4):
@@ -209,7 +209,7 @@ class ProgressCallback(BaseCallback):  # type: ignore[misc]
             Text(self._share(), "bold"),
             self._samples(),
             Text("" if rate is None else f"{rate:,.0f}/s", "green"),
-            Text(elapsed if left is None else f"{elapsed}, {_clock(left)} left", "cyan"),
+            Text(elapsed if left is None else f"{elapsed}, {format_clock(left)} left", "cyan"),
         )
         title = Text(self._stage or "training", "bold")
         parts: list[RenderableType] = [facts, Text(), self._table()]
@@ -246,7 +246,7 @@ def _sparkline(values: Sequence[float]) -> str:
     return "".join(_BLOCKS[round((mean - low) / (high - low) * (len(_BLOCKS) - 1))] for mean in means)
 
 
-def _short(number: int) -> str:
+def format_count(number: int) -> str:
     """A number in at most six characters: 950, 43.2k, 1.25M, 20M, 3G."""
     for size, suffix in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= size:
@@ -254,7 +254,7 @@ def _short(number: int) -> str:
     return str(number)
 
 
-def _clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """A duration as 0:07, 12:30, 1:02:03."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

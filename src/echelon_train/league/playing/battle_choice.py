@@ -22,12 +22,12 @@ def choose_battle(league: League, scenario: str | None) -> tuple[BattleConfig, s
     policies = [member.name for member in league.members() if member.weights_sha256 is not None]
     if scenario is None and policies:
         config = load_checkpoint(league.member_policy(policies[-1])).battle
-        return config, _name(config)
+        return config, battle_name(config)
     name = scenario or _SCENARIO
     return battle_config(name), name
 
 
-def _name(config: BattleConfig) -> str:
+def battle_name(config: BattleConfig) -> str:
     """The name of the scenario with a configuration; "trained" if there is none."""
     wanted = battle_hash(config)
     return next((name for name in scenarios() if battle_hash(battle_config(name)) == wanted), "trained")

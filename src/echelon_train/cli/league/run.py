@@ -1,0 +1,110 @@
+"""The command `echelon league run`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+
+from echelon_env.config.skill import LEVELS
+from echelon_train.cli.league.output import print_result
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.store.members import read_candidate
+from echelon_train.league.store.policies import find_policy
+from echelon_train.league.store.registry import League
+from echelon_train.supervisor.children import LocalLauncher
+from echelon_train.supervisor.plan import LeaguePlan, changed, read_plan
+from echelon_train.supervisor.ray_league import RayLeagueRun
+from echelon_train.supervisor.screen import screen
+from echelon_train.supervisor.supervisor import Supervisor
+
+_INTERRUPTED = 130  # exit code
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_START = "start"  # name of the member that learners start from
+
+
+def run_run(args: argparse.Namespace) -> int:
+    """Keep a league going. Returns 130 after Ctrl-C; everything is saved then, and the same command continues."""
+    plan = _plan(args)
+    plan.run_config()  # before anything is written
+    policy = None if args.init is None else find_policy(args.init)
+    league = _open_or_create(args.league)
+    if policy is not None:
+        plan = changed(plan, {"start": _start_member(league, policy)})
+    supervisor = _supervisor(args, league, plan)
+    with screen(Console(stderr=True)) as show, _signals_call(supervisor.stop):
+        interrupted = supervisor.run(show)
+    members, champion = league.standings(), league.champion()
+    document = {
+        "league": str(args.league),
+        "interrupted": interrupted,
+        "members": len(members),
+        "champion": None if champion is None else champion.name,
+    }
+    lines = [
+        f"{'Interrupted' if interrupted else 'Ended'}: {len(members)} members, "
+        f"champion {'none yet' if champion is None else champion.name}.",
+        f"Continue:   echelon league run {args.league}",
+        f"Standings:  echelon league standings {args.league}",
+    ]
+    print_result(args, document, lines)
+    return _INTERRUPTED if interrupted else 0
+
+
+def _supervisor(args: argparse.Namespace, league: League, plan: LeaguePlan) -> Supervisor | RayLeagueRun:
+    if args.ray is not None:
+        return RayLeagueRun(league.path, plan, args.minutes, args.ray or None)
+    matches = args.processes or max(1, (os.cpu_count() or 1) - len(plan.agents))
+    return Supervisor(league, plan, LocalLauncher(league.path), LocalExecutor(matches), args.minutes)
+
+
+@contextlib.contextmanager
+def _signals_call(stop: Callable[[], None]) -> Iterator[None]:
+    """Call a function at SIGINT and SIGTERM during the block."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop()
+
+    before: dict[signal.Signals, Any] = {each: signal.signal(each, handle) for each in _SIGNALS}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _plan(args: argparse.Namespace) -> LeaguePlan:
+    """The plan of the league's last run, with the options that are given."""
+    names = "main main_exploiter league_exploiter config steps seed maps until_rd active probe_steps probe_minutes"
+    changes = {name: getattr(args, name) for name in names.split()}
+    changes["settings"] = tuple(args.set) if args.set else None
+    return changed(read_plan(args.league) or LeaguePlan(), changes)
+
+
+def _open_or_create(path: Path) -> League:
+    """The league in a folder; a new one of all scripted levels if the folder does not exist or is empty."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        return League.open(path)
+    league = League.create(path)
+    for level in LEVELS:
+        if level != league.settings.anchor:
+            league.add_scripted(level)
+    return league
+
+
+def _start_member(league: League, policy: Path) -> str:
+    """The member with a policy's weights, which joins if it is none yet."""
+    sha256 = read_candidate(policy).weights_sha256
+    members = league.members()
+    known = next((each.name for each in members if each.weights_sha256 == sha256), None)
+    if known is not None:
+        return known
+    name = _START if _START not in {each.name for each in members} else None
+    return league.add_checkpoint(policy, "main", name or _START, numbered=name is None).name

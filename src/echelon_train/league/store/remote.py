@@ -1,0 +1,127 @@
+"""A league that one actor of a Ray cluster keeps: learners on other machines use it without its folder.
+
+Its address is ``ray:NAME``, where NAME is that of the actor. The actor is the only process that opens the database.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from echelon_env.networks.checkpoint import JSON_FILE, MAX_WEIGHTS_BYTES, WEIGHTS_FILE, find_checkpoint, read_file
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.members import Member, member_folder
+from echelon_train.league.store.registry import League
+
+ADDRESS: Final = "ray:"
+NAMESPACE: Final = "echelon"
+"""Ray's namespace of the actors' names."""
+
+Files = Mapping[str, bytes]
+"""Contents of a policy's files, by name."""
+
+
+def is_remote(path: str | Path) -> bool:
+    """Whether a league's address is that of an actor."""
+    return str(path).startswith(ADDRESS)
+
+
+def read_policy(folder: Path) -> dict[str, bytes]:
+    """The files of a checkpoint's policy. Raises CheckpointError."""
+    return {name: read_file(folder / name, MAX_WEIGHTS_BYTES) for name in (WEIGHTS_FILE, JSON_FILE)}
+
+
+def write_policy(folder: Path, files: Files) -> None:
+    """Write the files of a policy into a new folder. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (WEIGHTS_FILE, JSON_FILE):
+        (folder / name).write_bytes(files[name])
+
+
+def open_league(path: str | Path) -> League:
+    """The league in a folder, or at an address ``ray:NAME``. Raises LeagueError as `League.open` does."""
+    return RemoteLeague(str(path)) if is_remote(path) else League.open(Path(path))
+
+
+class RemoteLeague(League):
+    """A league that an actor keeps. It has the methods of `League` that learners use; others raise LeagueError.
+
+    Policies are copied to this machine when they are first used.
+
+    Parameters
+    ----------
+    address
+        Address of the league, ``ray:NAME``. The cluster is that of the environment variable ``RAY_ADDRESS``, unless
+        this process is connected already.
+
+    Raises
+    ------
+    LeagueError
+        If Ray is not installed, or there is no such cluster or actor.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
+        self._ray = ray
+        try:
+            if not ray.is_initialized():
+                ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), namespace=NAMESPACE, log_to_driver=False)
+            self._actor = ray.get_actor(address.removeprefix(ADDRESS), namespace=NAMESPACE)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise LeagueError(f"{address}: cannot be reached: {error}") from error
+        self._copies = tempfile.TemporaryDirectory(prefix="echelon-league-")
+        super().__init__(Path(address), self._get(self._actor.settings))
+
+    @property
+    def address(self) -> str:
+        """See `League.address`."""
+        return str(self.path)
+
+    def members(self) -> list[Member]:
+        """See `League.members`."""
+        found: list[Member] = self._get(self._actor.members)
+        return found
+
+    def member(self, name: str) -> Member:
+        """See `League.member`."""
+        found: Member = self._get(self._actor.member, name)
+        return found
+
+    def ratings(self, period: int | None = None) -> dict[str, Rating]:
+        """See `League.ratings`."""
+        found: dict[str, Rating] = self._get(self._actor.ratings, period)
+        return found
+
+    def member_policy(self, name: str) -> Path:
+        """See `League.member_policy`: the folder of a copy."""
+        member = self.member(name)
+        folder = member_folder(Path(self._copies.name), str(member.weights_sha256))
+        if not folder.exists():
+            write_policy(folder, self._get(self._actor.policy, name))
+        return folder
+
+    def add_checkpoint(
+        self, path: Path, kind: str, name: str | None = None, parent: str | None = None, *, numbered: bool = False
+    ) -> Member:
+        """See `League.add_checkpoint`."""
+        files = read_policy(find_checkpoint(path))
+        member: Member = self._get(self._actor.add_policy, files, kind, name, parent, numbered)
+        return member
+
+    def _get(self, method: Any, *arguments: Any) -> Any:
+        """The result of a method of the actor. Raises what the method raises, and LeagueError if the actor is lost."""
+        try:
+            return self._ray.get(method.remote(*arguments))
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayError as error:
+            raise LeagueError(
+                f"{self.path}: the process that keeps the league is lost: {type(error).__name__}"
+            ) from error

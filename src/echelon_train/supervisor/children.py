@@ -1,0 +1,87 @@
+"""The processes of a league run on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from echelon_train.supervisor.tasks import Task
+
+CHILD = "echelon_train.supervisor.child"
+MAX_LOG = 1 << 24
+"""Size of a log, in bytes, above which it starts again; the one before is kept as ``.old``."""
+
+_TAIL = 4096  # bytes of a log that are searched for the reason of a failure
+
+
+class LocalChild:
+    """A command of `echelon` in a process that ends when this one does. Its output is appended to a log.
+
+    It is in a session of its own, so that Ctrl-C reaches this process only.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path, nice: int) -> None:
+        if log.exists() and log.stat().st_size > MAX_LOG:
+            log.replace(log.with_suffix(".old"))
+        self._log = log
+        with log.open("ab") as file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", CHILD, str(nice), *command],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=os.environ | {"COLUMNS": "120"},
+            )
+
+    def poll(self) -> int | None:
+        """See `Child.poll`."""
+        return self.process.poll()
+
+    def reason(self) -> str:
+        """See `Child.reason`."""
+        return last_line(self._log)
+
+    def stop(self) -> None:
+        """See `Child.stop`."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """See `Child.kill`."""
+        self.process.kill()
+        self.process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+
+
+class LocalLauncher:
+    """Runs the tasks of a league as processes of this machine, one thread each."""
+
+    def __init__(self, league: Path) -> None:
+        self._league = league
+
+    def launch(self, task: Task) -> LocalChild:
+        """See `Launcher.launch`."""
+        command = task.command(str(self._league), task.folder)
+        return LocalChild(command, task.log, task.nice)
+
+    def close(self) -> None:
+        """See `Launcher.close`."""
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that is not empty, without the name of the command; empty if there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    line = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return line.removeprefix("echelon: ")

@@ -1,0 +1,42 @@
+"""The progress of a learner, from the metrics that its run has written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from echelon_train.runs.folder import METRICS_FILE
+
+_TAIL = 1 << 16  # bytes of the file that are read: several lines
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the last line of metrics says; None: not known yet."""
+
+    steps: int | None = None  # decisions so far
+    speed: float | None = None  # decisions per second, of this part of the run
+    score: float | None = None  # mean score against all opponents, 0 to 1
+    since_snapshot: int | None = None  # decisions
+
+
+def read_progress(run: Path) -> Progress:
+    """The progress of the run in a folder, which may not have begun."""
+    try:
+        with (run / METRICS_FILE).open("rb") as file:
+            file.seek(max(0, file.seek(0, 2) - _TAIL))
+            lines = file.read().split(b"\n")[:-1]  # the last line may be incomplete
+        line = json.loads(lines[-1])
+    except (OSError, IndexError, ValueError, RecursionError):
+        return Progress()
+    if not isinstance(line, dict):
+        return Progress()
+    steps, since = line.get("time/total_timesteps"), line.get("league/since_snapshot")
+    speed, score = line.get("time/fps"), line.get("league/mean_score")
+    return Progress(
+        steps if isinstance(steps, int) else None,
+        float(speed) if isinstance(speed, (int, float)) else None,
+        float(score) if isinstance(score, (int, float)) else None,
+        int(since) if isinstance(since, (int, float)) else None,
+    )

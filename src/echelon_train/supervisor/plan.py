@@ -1,0 +1,110 @@
+"""What a league run does: its learners, and the rules for matches, retirement and probes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from string import ascii_lowercase
+from typing import Any, NamedTuple, get_args
+
+from echelon_env.config.schema import ConfigError, build, check_fields, quantity, to_plain
+from echelon_env.storage.atomic import write_json
+from echelon_train.config.files import load_run_config, parse_settings
+from echelon_train.config.league import Role
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import RunFolderError
+
+RUNS_FOLDER = "runs"
+"""Folder of a league with the runs of its learners and probes, their logs, the plan and the lock."""
+
+PLAN_FILE = "plan.json"
+MAX_BYTES = 1 << 20
+MAX_LEARNERS = len(ascii_lowercase)
+"""Largest number of learners with one role: each has a letter."""
+
+
+class Agent(NamedTuple):
+    """A learner: the name of its snapshots and of its run folder, its role, and its number among all learners."""
+
+    name: str
+    role: Role
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaguePlan:
+    """The settings of a league run. Raises `ConfigError` for values out of range, and for a plan without learners."""
+
+    main: int = quantity(1, "learners", 0, MAX_LEARNERS, help="main agents")
+    main_exploiter: int = quantity(1, "learners", 0, MAX_LEARNERS, help="main exploiters")
+    league_exploiter: int = quantity(1, "learners", 0, MAX_LEARNERS, help="league exploiters")
+    config: str = field(default="league", metadata={"help": "run config of the learners, or a TOML file"})
+    settings: tuple[str, ...] = field(default=(), metadata={"help": "further settings of the learners, KEY=VALUE"})
+    start: str = field(default="", metadata={"help": "member that new learners start from; empty: random weights"})
+    steps: int = quantity(0, "decisions", 0, 10**15, help="of each learner; 0: those of the run config")
+    seed: int = quantity(0, "", 0, 2**53, help="seed of the first learner; the others have those that follow")
+    maps: int = quantity(10, "maps", 1, 1000, help="maps of a match, each from both sides")
+    until_rd: float = quantity(75.0, "points", 1, 350, help="rating deviation below which no matches are played")
+    active: int = quantity(24, "policies", 1, 10_000, help="policies above which the weakest are retired")
+    probe_steps: int = quantity(
+        1_000_000, "decisions", 0, 10**15, help="decisions of an exploitability probe of the champion; 0: no probes"
+    )
+    probe_minutes: float = quantity(60.0, "min", 0, 10**6, help="shortest time between the starts of two probes")
+
+    def __post_init__(self) -> None:
+        check_fields(self, "")
+        if not self.main + self.main_exploiter + self.league_exploiter:
+            raise ConfigError("expected at least one learner: --main, --main-exploiter and --league-exploiter are 0")
+
+    @property
+    def agents(self) -> list[Agent]:
+        """The learners: ``main``, ``main-b``, ..., ``main-exploiter``, ... ."""
+        names = [
+            (f"{role.replace('_', '-')}{(number and '-' + ascii_lowercase[number]) or ''}", role)
+            for role in get_args(Role)
+            for number in range(getattr(self, role, 0))
+        ]
+        return [Agent(name, role, number) for number, (name, role) in enumerate(names)]
+
+    def overrides(self) -> dict[str, str]:
+        """The settings of the learners that differ from the run config. Raises `ConfigError` for malformed ones."""
+        return parse_settings(self.settings) | ({"steps": str(self.steps)} if self.steps else {})
+
+    def run_config(self) -> TrainConfig:
+        """The run config of a learner, outside the league. Raises `ConfigError`, OSError."""
+        return load_run_config(self.config, self.overrides())
+
+
+def runs_folder(league: Path) -> Path:
+    """The folder of the runs of a league."""
+    return league / RUNS_FOLDER
+
+
+def read_plan(league: Path) -> LeaguePlan | None:
+    """The plan of a league's last run; None before the first. Raises RunFolderError for a damaged one."""
+    path = runs_folder(league) / PLAN_FILE
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    try:
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"expected at most {MAX_BYTES:,} bytes")
+        plan: LeaguePlan = build(LeaguePlan, json.loads(data), "")
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(f"{path}: {error}") from None
+    return plan
+
+
+def write_plan(league: Path, plan: LeaguePlan) -> None:
+    """Keep a plan for the next `read_plan`. Raises OSError."""
+    write_json(runs_folder(league) / PLAN_FILE, to_plain(plan))
+
+
+def changed(plan: LeaguePlan, changes: Mapping[str, Any]) -> LeaguePlan:
+    """The plan with other values; None changes nothing. Raises `ConfigError`."""
+    return dataclasses.replace(plan, **{name: value for name, value in changes.items() if value is not None})

@@ -1,0 +1,181 @@
+"""Rating matches, promotions and retirement, in a thread of the supervisor."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from echelon_train.config.train import TrainConfig
+from echelon_train.errors import TrainError
+from echelon_train.league.playing.battle_choice import battle_name
+from echelon_train.league.playing.executors import Executor
+from echelon_train.league.playing.runner import pairing, rating_run
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.members import Member
+from echelon_train.league.store.promotion import conservative_score, promote
+from echelon_train.league.store.records import PlayedMatch
+from echelon_train.league.store.registry import League
+from echelon_train.supervisor.plan import LeaguePlan
+from echelon_train.supervisor.tasks import FIRST_PAUSE, LAST_PAUSE
+
+VALIDATION_MAPS = 50
+"""Maps of a candidate's match against the champion."""
+
+_IDLE = 5.0  # s between two looks at the members
+
+
+class Ratings:
+    """Plays rating matches whenever a rating is uncertain; then promotes the best policy and retires the weakest.
+
+    An error is reported, and the work is tried again after a pause. It runs in a thread between `start` and `join`.
+
+    Parameters
+    ----------
+    league
+        The league.
+    plan
+        Its plan.
+    config
+        The run config of the learners: its battle is that of the matches.
+    executor
+        Plays the matches.
+    report
+        Takes a line about what has happened.
+    """
+
+    def __init__(
+        self, league: League, plan: LeaguePlan, config: TrainConfig, executor: Executor, report: Callable[[str], None]
+    ) -> None:
+        self._league, self._plan = league, plan
+        self._battle, self._scenario = config.battle, battle_name(config.battle)
+        self._executor, self._report = executor, report
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="ratings", daemon=True)
+        self.status = "starting"
+        """What it does, for display."""
+        self.matches = 0
+        """Matches that it has recorded."""
+        self.began = time.monotonic()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the match in progress."""
+        self._stop.set()
+
+    def join(self, seconds: float) -> bool:
+        """Wait for the end; returns whether it came within that time."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _loop(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._stop.is_set():
+            try:
+                with contextlib.suppress(_StoppedError):
+                    self._work()
+                pause = FIRST_PAUSE
+            except (TrainError, ValueError, OSError) as error:
+                self.status = f"failed: {error}"
+                self._report(f"ratings: {error}; tried again in {pause:g} s")
+                self._stop.wait(pause)
+                pause = min(2 * pause, LAST_PAUSE)
+        self.status = "stopped"
+
+    def _work(self) -> None:
+        """Play a few matches, then decide about the champion and retirement. If all ratings are known, wait."""
+        plan, league = self._plan, self._league
+        active = [member for member in league.members() if member.state == "active"]
+        known = len(active) < 2
+        if not known:
+            self.status = "rating matches"
+            known = rating_run(
+                league,
+                self._battle,
+                self._scenario,
+                target_deviation=plan.until_rd,
+                maps_per_match=plan.maps,
+                max_matches=max(1, len(active) // 2),  # one rating period; then the members are read again
+                executor=self._executor,
+                on_match=self._on_match,
+            ).reached
+            self._promote()
+            retire_weakest(league, plan, self._report)
+        if known:
+            self.status = "all ratings are known"
+            members = len(league.members())
+            while not self._stop.wait(_IDLE) and len(league.members()) == members:
+                pass
+
+    def _promote(self) -> None:
+        """Promote the best policy if its conservative score is above the champion's."""
+        candidate = promotion_candidate(self._league, self._plan.until_rd)
+        if candidate is None:
+            return
+        self.status = f"{candidate} plays for the title"
+        decision = promote(self._league, candidate, play=self._validate)
+        if decision.promotion is not None:
+            self._report(f"{decision.reason}")
+
+    def _validate(self, first: str, second: str) -> PlayedMatch:
+        job = pairing(self._league, first, second, self._battle, self._scenario, VALIDATION_MAPS)
+        with contextlib.closing(self._executor.run(self._league.path, [job])) as played:
+            return next(played)
+
+    def _on_match(self, played: PlayedMatch) -> None:
+        self.matches += 1
+        self.status = f"last match {played.match.first} v {played.match.second}"
+        if self._stop.is_set():
+            raise _StoppedError
+
+
+class _StoppedError(Exception):
+    """The supervisor ends."""
+
+
+def promotion_candidate(league: League, known: float) -> str | None:
+    """The active policy with the highest conservative score, if that is above the champion's; None if there is none.
+
+    Ratings with a deviation above `known`, in points, do not count yet.
+    """
+    ratings, champion = league.ratings(), league.champion()
+    scores = {each.name: conservative_score(ratings[each.name]) for each in _known_policies(league, ratings, known)}
+    best = max(scores, key=lambda name: scores[name], default=None)
+    if best is None or champion is None:
+        return best
+    return best if scores[best] > conservative_score(ratings[champion.name]) else None
+
+
+def retire_weakest(league: League, plan: LeaguePlan, report: Callable[[str], None]) -> None:
+    """Retire policies, the lowest rating first, until at most `LeaguePlan.active` are active.
+
+    The champion, the start policy, the newest snapshot of every learner, and policies whose rating is not known stay.
+    """
+    members, ratings, champion = league.members(), league.ratings(), league.champion()
+    count = sum(each.state == "active" and each.weights_sha256 is not None for each in members)
+    kept = {plan.start, champion.name if champion else ""} | {each.name for each in newest_snapshots(members)}
+    known = [each for each in _known_policies(league, ratings, plan.until_rd) if each.name not in kept]
+    known.sort(key=lambda each: (ratings[each.name].rating, each.id))
+    for each in known[: max(0, count - plan.active)]:
+        league.retire(each.name)
+        report(f"{each.name} is retired, the weakest of {count} active policies, of which {plan.active} stay")
+
+
+def _known_policies(league: League, ratings: Mapping[str, Rating], known: float) -> list[Member]:
+    return [
+        each
+        for each in league.members()
+        if each.state == "active" and each.weights_sha256 is not None and ratings[each.name].deviation <= known
+    ]
+
+
+def newest_snapshots(members: list[Member]) -> list[Member]:
+    """The newest snapshot of every learner."""
+    newest = {
+        (each.kind, each.name.rpartition("-")[0]): each for each in members if each.kind not in ("scripted", "past")
+    }
+    return [*newest.values()]

@@ -1,0 +1,210 @@
+"""Learners and probes on the nodes of a Ray cluster: each is a process beside an actor, and its files come back.
+
+A node needs the package, not the league's folder. The actor gets the files of the run, starts the same command as on
+one machine, and hands back what has changed since it was last asked. If its node dies, the learner continues elsewhere
+from the last checkpoint that has come back.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from echelon_env.networks.checkpoint import LAST_FILE
+from echelon_env.storage.atomic import write_bytes
+from echelon_train.runs.folder import LOCK_FILE
+from echelon_train.supervisor.children import LocalChild, last_line
+from echelon_train.supervisor.tasks import Task
+
+LOST = 1
+"""Exit code of a task whose node or process is lost."""
+
+CHECKPOINTS_FOLDER = "checkpoints"
+
+NOT_SENT = ("tensorboard", "wandb", LOCK_FILE)
+"""Entries of a run's folder that stay on the node."""
+
+Files = dict[str, bytes]
+"""Contents of files by their path in the run's folder."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an actor tells of its task."""
+
+    code: int | None  # exit code; None while it runs
+    reason: str  # the last line that it has printed
+    changed: Files  # since the last report
+    names: frozenset[str]  # of all files
+
+
+class Runner:
+    """Runs one task on a node. It is an actor."""
+
+    def __init__(
+        self, address: str, files: Mapping[str, bytes], command: list[str], placeholder: str, nice: int
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="echelon-run-")
+        self._run = Path(self._folder.name) / "run"
+        self._log = self._run.with_suffix(".log")
+        if files:
+            write_files(self._run, files)
+        self._sent: dict[str, tuple[int, int]] = stamps(self._run)
+        for name in [name for name in os.environ if name.startswith("RAY_")]:
+            del os.environ[name]  # those of this worker: the child is a driver of its own
+        os.environ["RAY_ADDRESS"] = address
+        arguments = [str(self._run) if each == placeholder else each for each in command]
+        self._child = LocalChild(arguments, self._log, nice)
+
+    def report(self) -> Report:
+        """The state of the task, with the files that have changed since the last call."""
+        code = self._child.poll()  # before the files are read, so that the last report has all
+        try:
+            last = (self._run / LAST_FILE).read_bytes()
+        except OSError:
+            last = None
+        now = stamps(self._run)
+        changed = {}
+        for name, stamp in now.items():
+            if self._sent.get(name) != stamp and name != LAST_FILE:
+                try:
+                    changed[name] = (self._run / name).read_bytes()
+                except FileNotFoundError:  # replaced meanwhile: in the next report
+                    continue
+                self._sent[name] = stamp
+        if last is not None:
+            changed[LAST_FILE] = last
+        return Report(code, last_line(self._log), changed, frozenset(now))
+
+    def stop(self) -> None:
+        """Ask the task to save and end."""
+        self._child.stop()
+
+
+class RayChild:
+    """See `echelon_train.supervisor.tasks.Child`: a task on some node."""
+
+    def __init__(self, ray: Any, actor: Any, folder: Path) -> None:
+        self._ray, self._actor, self._folder = ray, actor, folder
+        self._reason = ""
+        self._pending = actor.report.remote()
+        self.placed = False
+        """Whether it has begun: it waits for free cores of the cluster before."""
+
+    def poll(self) -> int | None:
+        """See `Child.poll`. Files that have come back are written."""
+        ready, _ = self._ray.wait([self._pending], timeout=0.0)
+        if not ready:
+            return None
+        try:
+            report: Report = self._ray.get(self._pending)
+        except self._ray.exceptions.RayTaskError as error:
+            self._reason = str(error.cause)
+            self._end()
+            return LOST
+        except self._ray.exceptions.RayError:
+            self._reason = "its node or its worker is lost"
+            return LOST
+        self.placed = True
+        self._reason = report.reason
+        receive(self._folder, report)
+        if report.code is not None:
+            self._end()
+            return report.code
+        self._pending = self._actor.report.remote()
+        return None
+
+    def reason(self) -> str:
+        """See `Child.reason`."""
+        return self._reason
+
+    def stop(self) -> None:
+        """See `Child.stop`."""
+        if self.placed:
+            self._actor.stop.remote()
+        else:
+            self.kill()
+
+    def kill(self) -> None:
+        """See `Child.kill`."""
+        self._end()
+
+    def _end(self) -> None:
+        self._ray.kill(self._actor)
+
+
+class RayLauncher:
+    """Runs the tasks of a league on a cluster.
+
+    Parameters
+    ----------
+    ray
+        The module, connected to the cluster.
+    league
+        Address of the league's actor, see `echelon_train.league.store.remote`.
+    cores
+        Cores that each task reserves.
+    """
+
+    def __init__(self, ray: Any, league: str, cores: float) -> None:
+        self._ray, self._league = ray, league
+        self._address = ray.get_runtime_context().gcs_address
+        self._runner = ray.remote(num_cpus=cores, max_restarts=0, scheduling_strategy="SPREAD")(Runner)
+
+    def launch(self, task: Task) -> RayChild:
+        """See `Launcher.launch`."""
+        placeholder = task.folder
+        command = task.command(self._league, placeholder)
+        files = read_files(task.folder)
+        actor = self._runner.remote(self._address, files, command, str(placeholder), task.nice)
+        return RayChild(self._ray, actor, task.folder)
+
+    def close(self) -> None:
+        """See `Launcher.close`."""
+
+
+def stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """Path in the folder -> time of change and size, of every file that is sent."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if name.parts[0] in NOT_SENT or any(part.startswith(".") for part in name.parts):
+            continue
+        try:
+            if path.is_file():
+                found[str(name)] = (path.stat().st_mtime_ns, path.stat().st_size)
+        except FileNotFoundError:
+            continue
+    return found
+
+
+def read_files(folder: Path) -> Files:
+    """The files of a run's folder that are sent; empty if it does not exist."""
+    return {name: (folder / name).read_bytes() for name in stamps(folder)}
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, each whole or not at all, and the name of the last checkpoint after all others."""
+    for name in sorted(files, key=lambda name: name == LAST_FILE):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, files[name])
+
+
+def receive(folder: Path, report: Report) -> None:
+    """Bring the copy of a run's folder up to date, and remove checkpoints that the run has removed."""
+    if not report.changed:
+        return
+    write_files(folder, report.changed)
+    for path in (folder / CHECKPOINTS_FOLDER).glob("*"):
+        kept = {name for name in report.names if name.startswith(f"{CHECKPOINTS_FOLDER}/{path.name}/")}
+        if not kept:
+            shutil.rmtree(path, ignore_errors=True)
+        for file in path.glob("*"):
+            if f"{CHECKPOINTS_FOLDER}/{path.name}/{file.name}" not in report.names:
+                file.unlink(missing_ok=True)

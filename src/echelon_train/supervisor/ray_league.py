@@ -1,0 +1,161 @@
+"""A league run on a Ray cluster: one actor keeps the league and supervises, other nodes train and play."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.ray_executor import RayExecutor, connect
+from echelon_train.league.ratings.glicko2 import Rating
+from echelon_train.league.store.members import Member
+from echelon_train.league.store.periods import LeagueSettings
+from echelon_train.league.store.registry import League
+from echelon_train.league.store.remote import ADDRESS, NAMESPACE, Files, read_policy, write_policy
+from echelon_train.supervisor.plan import LeaguePlan
+from echelon_train.supervisor.ray_children import RayLauncher
+from echelon_train.supervisor.supervisor import POLL_SECONDS, Status, Supervisor
+
+LOST_SECONDS: Final = 60.0
+"""Time without an answer after which the cluster counts as lost."""
+
+_THREADS = 16  # of the actor: the supervisor, and learners that ask for members at the same time
+
+
+class LeagueActor:
+    """Keeps a league and supervises its run. It is an actor, and the only process that opens the database."""
+
+    def __init__(self, path: Path, plan: LeaguePlan, minutes: float | None, cores: float, name: str) -> None:
+        import ray
+
+        self._league = League.open(path)
+        launcher = RayLauncher(ray, f"{ADDRESS}{name}", cores)
+        self._supervisor = Supervisor(self._league, plan, launcher, RayExecutor(), minutes)
+        self._status: Status | None = None
+
+    def run(self) -> bool:
+        """See `Supervisor.run`."""
+        return self._supervisor.run(self._keep)
+
+    def stop(self) -> None:
+        """See `Supervisor.stop`."""
+        self._supervisor.stop()
+
+    def status(self) -> Status | None:
+        """The last status; None before the first."""
+        return self._status
+
+    def settings(self) -> LeagueSettings:
+        """See `League.settings`."""
+        return self._league.settings
+
+    def members(self) -> list[Member]:
+        """See `League.members`."""
+        return self._league.members()
+
+    def member(self, name: str) -> Member:
+        """See `League.member`."""
+        return self._league.member(name)
+
+    def ratings(self, period: int | None) -> dict[str, Rating]:
+        """See `League.ratings`."""
+        return self._league.ratings(period)
+
+    def policy(self, name: str) -> Files:
+        """The files of `League.member_policy`."""
+        return read_policy(self._league.member_policy(name))
+
+    def add_policy(self, files: Files, kind: str, name: str | None, parent: str | None, numbered: bool) -> Member:
+        """See `League.add_checkpoint`."""
+        with tempfile.TemporaryDirectory(prefix="echelon-") as folder:
+            write_policy(Path(folder), files)
+            return self._league.add_checkpoint(Path(folder), kind, name, parent, numbered=numbered)
+
+    def _keep(self, status: Status) -> None:
+        self._status = status
+
+
+class RayLeagueRun:
+    """A league run on a cluster, controlled from this process.
+
+    The actor that keeps the league is on this process's node, which has the league's folder. It ends with this process.
+
+    Parameters
+    ----------
+    path
+        The league.
+    plan, minutes
+        See `Supervisor`.
+    address
+        Of the cluster, see `echelon_train.league.playing.ray_executor.connect`.
+
+    Raises
+    ------
+    LeagueError
+        If Ray is not installed, the cluster cannot be reached, or another process runs this league on it.
+    """
+
+    def __init__(self, path: Path, plan: LeaguePlan, minutes: float | None, address: str | None) -> None:
+        ray, self._connected = connect(address, NAMESPACE)
+        self._ray = ray
+        name = f"league-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=False
+        )
+        cores = cores_of_a_task(ray.cluster_resources().get("CPU", 0.0), len(plan.agents))
+        options = {"name": name, "max_concurrency": _THREADS, "num_cpus": 0, "scheduling_strategy": here}
+        try:
+            self._actor: Any = (
+                ray.remote(LeagueActor).options(**options).remote(path.resolve(), plan, minutes, cores, name)
+            )
+        except ValueError as error:  # the name is taken
+            raise LeagueError(f"{path}: another process runs this league on the cluster") from error
+        self._path, self._stops = path, 0
+
+    def stop(self) -> None:
+        """See `Supervisor.stop`."""
+        self._stops += 1
+
+    def run(self, show: Callable[[Status], None]) -> bool:
+        """See `Supervisor.run`. Raises LeagueError also if the cluster is lost; the league is intact then."""
+        sent, heard = 0, time.monotonic()
+        running = self._actor.run.remote()
+        try:
+            while True:
+                ready, _ = self._ray.wait([running], timeout=POLL_SECONDS)
+                if ready:
+                    ended: bool = self._ray.get(running)
+                    self._show(show)
+                    return ended
+                for _ in range(self._stops - sent):
+                    self._actor.stop.remote()
+                sent = self._stops
+                with contextlib.suppress(self._ray.exceptions.GetTimeoutError):
+                    self._show(show)
+                    heard = time.monotonic()
+                if time.monotonic() - heard > LOST_SECONDS:
+                    raise LeagueError(f"{self._path}: the Ray cluster has not answered for {LOST_SECONDS:g} s")
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayError as error:
+            raise LeagueError(f"{self._path}: the Ray cluster is lost: {type(error).__name__}") from error
+        finally:
+            with contextlib.suppress(Exception):
+                self._ray.kill(self._actor)
+            if self._connected:
+                self._ray.shutdown()
+
+    def _show(self, show: Callable[[Status], None]) -> None:
+        status = self._ray.get(self._actor.status.remote(), timeout=10.0)
+        if status is not None:
+            show(status)
+
+
+def cores_of_a_task(cluster: float, learners: int) -> float:
+    """Cores that a learner reserves: 1, or less on a cluster with fewer cores than one for each and one for matches."""
+    return min(1.0, max(0.1, (cluster - 1.0) / max(1, learners) // 0.01 / 100))

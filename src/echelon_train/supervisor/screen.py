@@ -1,0 +1,164 @@
+"""The display of a league run: one screen of 80 columns on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from echelon_train.league.ratings.glicko2 import format_rating
+from echelon_train.runs.callbacks.progress import format_clock, format_count
+from echelon_train.supervisor.metrics import Progress
+from echelon_train.supervisor.supervisor import Status, TaskStatus
+
+WIDTH = 80
+LINE_SECONDS = 60.0
+"""Time between two lines where there is no terminal; events come at once."""
+
+_MEMBERS = 8  # of the standings that are shown
+
+
+@contextmanager
+def screen(console: Console) -> Iterator[Callable[[Status], None]]:
+    """Yields a function that shows a status: on a terminal a screen, elsewhere events and a line every minute."""
+    if console.is_terminal and not console.is_dumb_terminal:
+        with Live(console=console, auto_refresh=False) as live:
+            yield lambda status: live.update(render(status), refresh=True)
+    else:
+        yield _Lines(console)
+
+
+class _Lines:
+    """Prints new events, and the learners and ratings from time to time."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last: str | None = None  # the last event printed
+        self._printed = time.monotonic()
+
+    def __call__(self, status: Status) -> None:
+        events = [*status.events]
+        new = events[events.index(self._last) + 1 :] if self._last in events else events
+        for event in new:
+            self._print(event)
+            self._last = event
+        if time.monotonic() - self._printed >= LINE_SECONDS:
+            self._printed = time.monotonic()
+            self._print(line(status))
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def line(status: Status) -> str:
+    """A status in one line."""
+    parts = [format_clock(status.seconds)]
+    for task in status.learners:
+        steps = "" if task.progress.steps is None else f" {format_count(task.progress.steps)}"
+        parts.append(f"{task.name}{steps}" + ("" if task.state == "running" else f" ({task.state})"))
+    parts.append(f"{status.matches} matches, {status.ratings}")
+    if status.champion is not None:
+        parts.append(f"champion {status.champion}")
+    return "; ".join(parts)
+
+
+def render(status: Status) -> RenderableType:
+    """A status as a screen, at most `WIDTH` columns wide."""
+    left = "" if status.seconds_left is None else f", {format_clock(status.seconds_left)} left"
+    head = Table.grid(expand=True)
+    head.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    head.add_column(justify="right", no_wrap=True)
+    head.add_row(Text(str(status.league), "bold"), Text(f"{format_clock(status.seconds)}{left}", "cyan"))
+    parts: list[RenderableType] = [
+        head,
+        Text(),
+        _learners(status),
+        Text(),
+        _standings(status),
+        Text(),
+        _doing(status),
+        Text(),
+    ]
+    parts += [Text(event, "dim", no_wrap=True, overflow="ellipsis") for event in status.events]
+    grid = Table.grid()
+    grid.add_column(width=WIDTH)
+    grid.add_row(Group(*parts))
+    return grid
+
+
+def _learners(status: Status) -> Table:
+    table = Table.grid(expand=True, padding=(0, 2, 0, 0))
+    for justify in ("left", "right", "right", "right", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_row(*(Text(name, "dim") for name in ("learner", "decisions", "per s", "score", "snapshot in", "state")))
+    for task in status.learners:
+        progress = task.progress
+        table.add_row(
+            task.name,
+            "-" if progress.steps is None else format_count(progress.steps),
+            "-" if progress.speed is None or task.state != "running" else f"{progress.speed:,.0f}",
+            "-" if progress.score is None else f"{100 * progress.score:.0f} %",
+            _until_snapshot(progress, status.snapshot_every),
+            _state(task),
+        )
+    if status.probe is not None:
+        table.add_row(status.probe.name, "", "", "", "", Text(f"probe: {status.probe.state} {status.probe.note}"))
+    return table
+
+
+def _until_snapshot(progress: Progress, snapshot_every: int) -> str:
+    if progress.since_snapshot is None:
+        return "-"
+    left = snapshot_every - progress.since_snapshot
+    return f"≥ {format_count(left)}" if left > 0 else "when it wins"
+
+
+def _state(task: TaskStatus) -> Text:
+    style = {"running": "green", "failed": "bold red", "restarting": "yellow"}.get(task.state, "dim")
+    return Text(f"{task.state}{task.note and ': ' + task.note}", style)
+
+
+def _standings(status: Status) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for justify in ("left", "right", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    table.add_column(no_wrap=True)
+    active = [each for each in status.standings if each.member.state == "active"]
+    table.add_row(*(Text(name, "dim") for name in ("member", "rating ± 95%", "maps", "")))
+    for each in active[:_MEMBERS]:
+        mark = Text("champion", "bold") if each.member.name == status.champion else Text()
+        table.add_row(each.member.name, format_rating(each.rating), f"{each.games:,}", mark)
+    if len(active) > _MEMBERS:
+        table.add_row(Text(f"and {len(active) - _MEMBERS} more", "dim"), "", "", "")
+    return table
+
+
+def _doing(status: Status) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(no_wrap=True, overflow="ellipsis", max_width=WIDTH - 10)
+    table.add_row("matches", f"{status.matches:,} recorded by this run; {status.ratings}")
+    table.add_row("next", _next(status))
+    return table
+
+
+def _next(status: Status) -> str:
+    """What comes next: a member whose rating is uncertain, and the next probe."""
+    active = [each for each in status.standings if each.member.state == "active"]
+    uncertain = [each for each in active if each.rating.deviation > status.until_rd]
+    parts = []
+    if uncertain:
+        worst = max(uncertain, key=lambda each: each.rating.deviation)
+        parts.append(f"matches of {worst.member.name}")
+    if status.probe is None or status.probe.state in ("done", "failed"):
+        if status.probe_seconds is not None and status.champion is None:
+            parts.append("a probe of the first champion")
+        elif status.probe_seconds:
+            parts.append(f"a probe in {format_clock(status.probe_seconds)}")
+    return ", then ".join(parts) or "snapshots of the learners"

@@ -1,0 +1,255 @@
+"""The supervisor of a league: it starts, watches and ends everything that a league run does."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from echelon_train.errors import RunFolderError
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.executors import Executor
+from echelon_train.league.store.registry import League, Standing
+from echelon_train.runs.folder import locked
+from echelon_train.supervisor.metrics import Progress, read_progress
+from echelon_train.supervisor.plan import LeaguePlan, runs_folder, write_plan
+from echelon_train.supervisor.ratings import Ratings
+from echelon_train.supervisor.tasks import Launcher, LearnerTask, ProbeTask, Task
+
+LOG_FILE = "run.log"
+POLL_SECONDS = 1.0
+READ_SECONDS = 5.0
+"""Time between two reads of the league for the display."""
+
+STOP_SECONDS = 180.0
+"""Time for all tasks to save and end before they are killed."""
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """A learner or a probe at a moment."""
+
+    name: str
+    state: str  # see `tasks.Task`
+    note: str
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a league run does at a moment, for display."""
+
+    league: Path
+    until_rd: float  # points, see `LeaguePlan`
+    snapshot_every: int  # decisions
+    seconds: float  # since the start
+    seconds_left: float | None  # None: no limit
+    learners: Sequence[TaskStatus]
+    probe: TaskStatus | None
+    probe_seconds: float | None  # until the next probe may begin; None: no probes
+    ratings: str  # what the rating thread does
+    matches: int  # recorded by this run
+    standings: Sequence[Standing]
+    champion: str | None
+    events: Sequence[str]  # the last lines of the log
+
+
+class Supervisor:
+    """Keeps a league going until a time, until its learners are done, or until `stop`.
+
+    Parameters
+    ----------
+    league
+        The league.
+    plan
+        What to run. It is written into the league.
+    launcher, executor
+        Where learners train and matches are played. The supervisor closes both.
+    minutes
+        Minutes of wall-clock time after which everything is stopped; None: no limit.
+
+    Raises
+    ------
+    ConfigError, OSError
+        For a run config that cannot be used.
+    """
+
+    def __init__(
+        self, league: League, plan: LeaguePlan, launcher: Launcher, executor: Executor, minutes: float | None = None
+    ) -> None:
+        self._league, self._plan, self._launcher, self._executor = league, plan, launcher, executor
+        self._limit = None if minutes is None else 60.0 * minutes
+        self._folder = runs_folder(league.path)
+        self._log: TextIO | None = None
+        self._events: deque[str] = deque(maxlen=6)
+        self._lock = threading.Lock()
+        self._stops = 0
+        self._members: dict[str, str] = {}  # kinds of the active members, by name
+        self._standings: Sequence[Standing] = ()
+        self._champion: str | None = None
+        self._read_at = 0.0
+        self._learners = [LearnerTask(league.path, plan, agent, self._kinds) for agent in plan.agents]
+        self._probe: ProbeTask | None = None
+        self._probe_at = 0.0
+        config = plan.run_config()
+        self._snapshot_every = config.league.snapshot_every
+        self._ratings = Ratings(league, plan, config, executor, self.report)
+        self._start = time.monotonic()
+
+    def run(self, show: Callable[[Status], None]) -> bool:
+        """Keep the league going; `show` gets the status every second. Returns whether `stop` has ended it.
+
+        Raises
+        ------
+        LeagueError
+            If another process runs this league, and if all learners have failed.
+        OSError
+            If the league's folder cannot be written.
+        """
+        self._folder.mkdir(exist_ok=True)
+        with _only_supervisor(self._folder), (self._folder / LOG_FILE).open("a", encoding="utf-8") as self._log:
+            write_plan(self._league.path, self._plan)
+            try:
+                self.report("the league run begins")
+                self._ratings.start()
+                while not self._is_over():
+                    self._update()
+                    show(self.status())
+                    time.sleep(POLL_SECONDS)
+            finally:
+                self._end(show)
+            if self._learners and all(task.state == "failed" for task in self._learners):
+                raise LeagueError(f"all learners have failed; the last: {self._learners[-1].note}")
+        return self._stops > 0
+
+    def stop(self) -> None:
+        """Save and end everything; a second call kills what has not ended. Any thread may call it."""
+        self._stops += 1
+
+    def report(self, line: str) -> None:
+        """Add a line to the log. Any thread may call it."""
+        stamped = f"{datetime.datetime.now():%m-%d %H:%M:%S} {line}"
+        with self._lock:
+            self._events.append(stamped)
+            if self._log is not None:
+                with contextlib.suppress(OSError, ValueError):  # a full disk must not end the run; a closed file
+                    print(stamped, file=self._log, flush=True)
+
+    def status(self) -> Status:
+        """The present status."""
+        seconds = time.monotonic() - self._start
+        waiting = max(0.0, self._probe_at - time.monotonic()) if self._plan.probe_steps else None
+        return Status(
+            league=self._league.path,
+            until_rd=self._plan.until_rd,
+            snapshot_every=self._snapshot_every,
+            seconds=seconds,
+            seconds_left=None if self._limit is None else max(0.0, self._limit - seconds),
+            learners=[_status(task) for task in self._learners],
+            probe=None if self._probe is None else _status(self._probe),
+            probe_seconds=waiting,
+            ratings=self._ratings.status,
+            matches=self._ratings.matches,
+            standings=self._standings,
+            champion=self._champion,
+            events=[*self._events],
+        )
+
+    @property
+    def _tasks(self) -> list[Task]:
+        return [*self._learners, *([] if self._probe is None else [self._probe])]
+
+    def _kinds(self) -> set[str]:
+        return {*self._members.values()}
+
+    def _is_over(self) -> bool:
+        """Whether the run ends: `stop`, its time, or no learner that the others are there for."""
+        if self._stops or (self._limit is not None and time.monotonic() - self._start >= self._limit):
+            return True
+        leading = [task for task in self._learners if task.agent.role == "main"] or self._learners
+        return all(task.over for task in leading)
+
+    def _update(self) -> None:
+        if time.monotonic() - self._read_at >= READ_SECONDS:
+            self._read_league()
+        self._choose_probe()
+        for task in self._tasks:
+            task.update(self._launcher, self.report)
+
+    def _read_league(self) -> None:
+        """Read the league; a failure is shown, and the last state stays."""
+        self._read_at = time.monotonic()
+        try:
+            standings, champion = self._league.standings(), self._league.champion()
+        except (LeagueError, OSError) as error:
+            self.report(f"the league cannot be read: {error}")
+            return
+        members = [each.member for each in standings]
+        active: dict[str, str] = {each.name: each.kind for each in members if each.state == "active"}
+        if self._members:
+            for member in sorted(members, key=lambda each: each.id):
+                if member.name not in self._members and member.name in active:
+                    self.report(f"{member.name} joins, after {member.age:,} decisions")
+        self._members, self._standings = active, standings
+        self._champion = champion.name if champion else None
+
+    def _choose_probe(self) -> None:
+        """Begin a probe of the champion if none runs, the last began long enough ago, and the champion has none."""
+        if not self._plan.probe_steps or self._champion is None:
+            return
+        if self._probe is not None and not self._probe.over:
+            return
+        if time.monotonic() < self._probe_at or ProbeTask.finished(self._league.path, self._champion):
+            return
+        if self._probe is not None and self._probe.member == self._champion:  # which has failed
+            return
+        self._probe = ProbeTask(self._league.path, self._plan, self._champion)
+        self._probe_at = time.monotonic() + 60.0 * self._plan.probe_minutes
+        self.report(f"a probe of the champion {self._champion} begins")
+
+    def _end(self, show: Callable[[Status], None]) -> None:
+        """Stop all tasks and the matches. A second `stop`, or a long wait, kills what is left."""
+        self.report("stopping: all learners save")
+        self._ratings.stop()
+        for task in self._tasks:
+            task.stop()
+        before, deadline = self._stops, time.monotonic() + STOP_SECONDS
+        try:
+            while any(task.alive for task in self._tasks) or not self._ratings.join(0.0):
+                if self._stops > before or time.monotonic() >= deadline:
+                    break
+                for task in self._tasks:
+                    task.update(self._launcher, self.report)
+                show(self.status())
+                time.sleep(POLL_SECONDS / 2)
+        finally:
+            for task in self._tasks:
+                task.kill()
+            self._executor.close()
+            self._launcher.close()
+        with contextlib.suppress(LeagueError, OSError):
+            self._league.rate_matches()
+            self._read_league()
+        self.report("the league run ends")
+        show(self.status())
+
+
+def _status(task: Task) -> TaskStatus:
+    return TaskStatus(task.name, task.state, task.note, read_progress(task.folder))
+
+
+@contextlib.contextmanager
+def _only_supervisor(folder: Path) -> Iterator[None]:
+    """Hold the lock of a league's runs during the block. Raises LeagueError if another process holds it, OSError."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(folder))
+        except RunFolderError:
+            raise LeagueError(f"{folder.parent}: another process runs this league") from None
+        yield

@@ -1,0 +1,246 @@
+"""Tasks of a league run: learners and probes, and when one that has died starts again."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from echelon_env.networks.checkpoint import LAST_FILE
+from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
+from echelon_train.runs.folder import RUN_FILE, is_locked
+from echelon_train.supervisor.plan import Agent, LeaguePlan, runs_folder
+
+ATTEMPTS: Final = 5
+"""Deaths without a new checkpoint in between after which a task is given up."""
+
+FIRST_PAUSE, LAST_PAUSE = 5.0, 300.0
+"""Seconds before the first restart, doubled at every further one; and the longest pause."""
+
+EXPLOITER_NICE = 5
+"""Niceness of exploiters and probes: with it a process has a third of the share of one of niceness 0."""
+
+INTERRUPTED = 130  # exit code of a training that a signal has ended
+
+
+class Child(Protocol):
+    """A running task."""
+
+    def poll(self) -> int | None:
+        """Its exit code; None while it runs. Negative: the signal that killed it."""
+        ...
+
+    def reason(self) -> str:
+        """The last line that it has printed."""
+        ...
+
+    def stop(self) -> None:
+        """Ask it to save and end."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts tasks."""
+
+    def launch(self, task: Task) -> Child:
+        """Start a task. Raises OSError."""
+        ...
+
+    def close(self) -> None:
+        """Release what all tasks share."""
+        ...
+
+
+class Task(ABC):
+    """A command that trains in a run folder, and that continues there when it is started again.
+
+    Attributes
+    ----------
+    name
+        Of the task, of its run folder and of its log.
+    state
+        What it does, for display: ``waiting``, ``running``, ``restarting``, ``stopping``, ``done``, ``failed``.
+    note
+        Why it is in this state; may be empty.
+    """
+
+    nice = EXPLOITER_NICE
+
+    def __init__(self, league: Path, plan: LeaguePlan, name: str) -> None:
+        self.plan, self.name = plan, name
+        self.folder = runs_folder(league) / name
+        self.log = self.folder.with_suffix(".log")
+        self.state, self.note = "waiting", ""
+        self._child: Child | None = None
+        self._attempts = _Attempts()
+
+    @abstractmethod
+    def command(self, league: str, run: Path) -> list[str]:
+        """The arguments of `echelon` that start or continue it. `run` is its folder, which may be a copy."""
+
+    def missing(self) -> str:
+        """What the league lacks that the task needs; empty if nothing."""
+        return ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._child is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether it will not start again."""
+        return self.state in ("done", "failed")
+
+    def update(self, launcher: Launcher, report: Callable[[str], None]) -> None:
+        """Start the task if it is due, and find out what has become of it. Raises no errors of the task."""
+        if self._child is not None:
+            code = self._child.poll()
+            if code is not None:
+                reason, self._child = self._child.reason(), None
+                self._ended(code, reason, report)
+        elif not self.over and self.state != "stopping" and self._attempts.due:
+            self._start(launcher, report)
+
+    def stop(self) -> None:
+        """Ask it to save and end. It does not start again."""
+        if not self.over:
+            self.state = "stopping"
+        if self._child is not None:
+            self._child.stop()
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._child is not None:
+            self._child.kill()
+            self._child = None
+
+    def _start(self, launcher: Launcher, report: Callable[[str], None]) -> None:
+        self.note = self.missing()
+        if not self.note and is_locked(self.folder):
+            self.note = "another process still trains in its folder"
+        if self.note:
+            self.state = "waiting"
+            return
+        try:
+            self._attempts.begin(self._progress())
+            self._child = launcher.launch(self)
+        except OSError as error:
+            self._failed(f"cannot start: {error.strerror or error}", report)
+        else:
+            self.state = "running"
+
+    def _ended(self, code: int, reason: str, report: Callable[[str], None]) -> None:
+        if self.state == "stopping":
+            return
+        if code == 0:
+            self.state = "done"
+            report(f"{self.name} is done: {reason}")
+        elif code < 0:
+            self._failed(f"killed by signal {-code}", report)
+        elif code == INTERRUPTED:
+            self._failed("stopped by a signal", report)
+        else:
+            self._failed(reason or f"exit code {code}", report)
+
+    def _failed(self, reason: str, report: Callable[[str], None]) -> None:
+        pause = self._attempts.end(self._progress())
+        self.note = reason
+        if pause is None:
+            self.state = "failed"
+            report(f"{self.name}: given up after {ATTEMPTS} attempts without a checkpoint: {reason}")
+        else:
+            self.state = "restarting"
+            report(f"{self.name}: {reason}; it starts again in {pause:g} s")
+
+    def _progress(self) -> str:
+        """What changes with every checkpoint."""
+        try:
+            return (self.folder / LAST_FILE).read_text(errors="replace")
+        except OSError:
+            return ""
+
+
+@dataclass
+class _Attempts:
+    """The restarts of a task since its last checkpoint."""
+
+    failures: int = 0
+    next: float = field(default_factory=time.monotonic)  # when it may start
+    progress: str = ""
+
+    @property
+    def due(self) -> bool:
+        return time.monotonic() >= self.next
+
+    def begin(self, progress: str) -> None:
+        self.progress = progress
+
+    def end(self, progress: str) -> float | None:
+        """Seconds until the next attempt; None if there is none."""
+        self.failures = 1 if progress != self.progress else self.failures + 1
+        if self.failures >= ATTEMPTS:
+            return None
+        pause = min(FIRST_PAUSE * 2.0 ** (self.failures - 1), LAST_PAUSE)
+        self.next = time.monotonic() + pause
+        return pause
+
+
+class LearnerTask(Task):
+    """A learner of the league. `kinds` returns the kinds of the members that can play in training."""
+
+    def __init__(self, league: Path, plan: LeaguePlan, agent: Agent, kinds: Callable[[], set[str]]) -> None:
+        super().__init__(league, plan, agent.name)
+        self.agent = agent
+        self.nice = 0 if agent.role == "main" else EXPLOITER_NICE
+        self._kinds = kinds
+
+    def command(self, league: str, run: Path) -> list[str]:
+        """See `Task.command`."""
+        steps = ["--steps", str(self.plan.steps)] if self.plan.steps else []
+        if (self.folder / RUN_FILE).exists():
+            return ["train", "--resume", str(run), "--league", league, *steps]
+        settings = [each for text in self.plan.settings for each in ("--set", text)]
+        start = ["--init", f"{league}/{self.plan.start}"] if self.plan.start else []
+        role = ["--league", league, "--role", self.agent.role, "--agent", self.agent.name]
+        seed = ["--seed", str(self.plan.seed + self.agent.number)]
+        return ["train", self.plan.config, *role, *start, *seed, *settings, *steps, "--out", str(run)]
+
+    def missing(self) -> str:
+        """See `Task.missing`: exploiters need opponents."""
+        kinds = self._kinds()
+        if self.agent.role == "main_exploiter" and "main" not in kinds:
+            return "no snapshot of a main agent yet"
+        if self.agent.role == "league_exploiter" and not kinds - {"scripted"}:
+            return "no trained member yet"
+        return ""
+
+
+class ProbeTask(Task):
+    """An exploitability probe of a member."""
+
+    def __init__(self, league: Path, plan: LeaguePlan, member: str) -> None:
+        super().__init__(league, plan, f"against-{member}")
+        self.member = member
+        if self.finished(league, member):
+            self.state = "done"
+
+    def command(self, league: str, run: Path) -> list[str]:
+        """See `Task.command`."""
+        settings = [each for text in self.plan.settings for each in ("--set", text)]
+        start = ["--init", f"{league}/{self.plan.start}"] if self.plan.start else []
+        budget = ["--steps", str(self.plan.probe_steps)]
+        chosen = ["--config", self.plan.config, *start, *settings, *budget, "--out", str(run)]
+        return ["league", "exploit", league, self.member, *chosen]
+
+    @staticmethod
+    def finished(league: Path, member: str) -> bool:
+        """Whether a member's probe has a result."""
+        return (runs_folder(league) / f"against-{member}" / EXPLOITABILITY_FILE).exists()
