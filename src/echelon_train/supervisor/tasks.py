@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -173,7 +174,7 @@ class _Attempts:
     """The restarts of a task since its last checkpoint."""
 
     failures: int = 0
-    next: float = field(default_factory=time.monotonic)  # when it may start
+    next: float = -math.inf  # when it may start
     progress: str = ""
 
     @property

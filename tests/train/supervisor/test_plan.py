@@ -1,0 +1,75 @@
+"""The plan of a league run."""
+
+import json
+
+import pytest
+
+from echelon_env.config.schema import ConfigError
+from echelon_train.errors import RunFolderError
+from echelon_train.supervisor.plan import MAX_BYTES, LeaguePlan, changed, read_plan, runs_folder, write_plan
+
+
+def test_learners_have_names_by_role():
+    plan = LeaguePlan(main=2, main_exploiter=1, league_exploiter=3)
+    assert [agent.name for agent in plan.agents] == [
+        "main", "main-b", "main-exploiter", "league-exploiter", "league-exploiter-b", "league-exploiter-c",
+    ]  # fmt: skip
+    assert [agent.number for agent in plan.agents] == [0, 1, 2, 3, 4, 5]
+
+
+def test_more_learners_of_a_role_do_not_rename_the_first():
+    few, many = LeaguePlan(main=1), LeaguePlan(main=26)
+    assert {agent.name for agent in few.agents} < {agent.name for agent in many.agents}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"main": 27}, "main"),
+        ({"main": -1}, "main"),
+        ({"league_exploiter": 1.5}, "league_exploiter"),
+        ({"main": 0, "main_exploiter": 0, "league_exploiter": 0}, "at least one learner"),
+        ({"probe_minutes": -1.0}, "probe_minutes"),
+        ({"maps": 0}, "maps"),
+    ],
+)
+def test_impossible_counts_are_refused(changes, message):
+    with pytest.raises(ConfigError, match=message):
+        LeaguePlan(**changes)
+
+
+def test_a_plan_is_kept_and_changed(tmp_path):
+    runs_folder(tmp_path).mkdir()
+    assert read_plan(tmp_path) is None
+    plan = LeaguePlan(main_exploiter=0, settings=("battles=8",), start="otter")
+    write_plan(tmp_path, plan)
+    assert read_plan(tmp_path) == plan
+    assert changed(plan, {"main": 2, "maps": None}) == LeaguePlan(
+        main=2, main_exploiter=0, settings=("battles=8",), start="otter"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[1]", '{"main": "one"}', '{"coach": 1}', "[" * 100_000, '{"config": "' + "x" * MAX_BYTES + '"}']
+)
+def test_a_damaged_plan_is_an_error(tmp_path, text):
+    runs_folder(tmp_path).mkdir()
+    (runs_folder(tmp_path) / "plan.json").write_text(text)
+    with pytest.raises(RunFolderError, match=r"plan\.json"):
+        read_plan(tmp_path)
+
+
+def test_settings_reach_the_run_config():
+    plan = LeaguePlan(config="quickstart", settings=("battles=8", "scenario=duel-open"), steps=1000)
+    config = plan.run_config()
+    assert (config.battles, config.steps) == (8, 1000)
+    with pytest.raises(ConfigError, match="KEY=VALUE"):
+        LeaguePlan(settings=("battles",)).run_config()
+    with pytest.raises(ConfigError, match="batles"):
+        LeaguePlan(settings=("batles=8",)).run_config()
+
+
+def test_the_file_is_plain_json(tmp_path):
+    runs_folder(tmp_path).mkdir()
+    write_plan(tmp_path, LeaguePlan())
+    assert json.loads((runs_folder(tmp_path) / "plan.json").read_text())["main"] == 1

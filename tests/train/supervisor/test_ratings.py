@@ -1,0 +1,111 @@
+"""Rating matches, promotions and retirement in a league run."""
+
+import threading
+import time
+
+import pytest
+
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.store.registry import League
+from echelon_train.supervisor import ratings
+from echelon_train.supervisor.plan import LeaguePlan
+from echelon_train.supervisor.ratings import Ratings, newest_snapshots, promotion_candidate, retire_weakest
+from train.league.leagues import played, saved
+from train.small import small_battle, small_run
+
+
+@pytest.fixture
+def policies(tmp_path) -> League:
+    """The scripted novice, and six policies in the order of their strength, with known ratings."""
+    league = League.create(tmp_path / "league")
+    for number in range(6):
+        kind = "past" if number == 0 else "main" if number < 4 else "league_exploiter"
+        checkpoint = saved(tmp_path / str(number), number)
+        league.add_checkpoint(checkpoint, kind, "start" if number == 0 else None)
+    for number, member in enumerate(league.members()[1:], 1):
+        wins = 10 * number
+        league.record(played(member.name, "novice", (1,) * wins + (-1,) * (120 - wins), number))
+    league.close_period()
+    return league
+
+
+def names(league):
+    return {each.name for each in league.members() if each.state == "active"}
+
+
+def test_the_weakest_policies_retire(policies):
+    lines = []
+    assert names(policies) == {
+        "novice", "start", "main-1", "main-2", "main-3", "league-exploiter-1", "league-exploiter-2"
+    }  # fmt: skip
+    retire_weakest(policies, LeaguePlan(active=5, start="start"), lines.append)
+    assert names(policies) == {"novice", "start", "main-2", "main-3", "league-exploiter-1", "league-exploiter-2"}
+    assert lines == ["main-1 is retired, the weakest of 6 active policies, of which 5 stay"]
+    retire_weakest(policies, LeaguePlan(active=1, start="start"), lines.append)
+    assert names(policies) == {"novice", "start", "main-3", "league-exploiter-2"}, "the start and the newest stay"
+    assert [each.name for each in newest_snapshots(policies.members())] == ["main-3", "league-exploiter-2"]
+
+
+def test_policies_without_a_known_rating_do_not_retire(policies, tmp_path):
+    policies.add_checkpoint(saved(tmp_path / "new", 10), "main", "main-9")
+    policies.add_checkpoint(saved(tmp_path / "newer", 11), "main", "main-10")
+    retire_weakest(policies, LeaguePlan(active=7, until_rd=300.0), lambda line: None)
+    assert "main-9" in names(policies) and "main-1" in names(policies) and "start" not in names(policies)
+
+
+def test_the_candidate_has_the_highest_known_conservative_score(policies, tmp_path):
+    assert promotion_candidate(policies, 350.0) == "league-exploiter-2"
+    assert promotion_candidate(policies, 1.0) is None, "no rating is that certain"
+    assert promotion_candidate(League.create(tmp_path / "empty"), 350.0) is None
+
+
+def run(league, seconds, until, executor=None):
+    lines = []
+    config = small_run(battle=small_battle("duel-open", 20))
+    thread = Ratings(league, LeaguePlan(maps=2, until_rd=150.0), config, executor or LocalExecutor(), lines.append)
+    thread.start()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not until(thread):
+        time.sleep(0.05)
+    thread.stop()
+    assert thread.join(30.0)
+    return thread, lines
+
+
+@pytest.mark.long
+def test_members_are_rated_and_the_best_policy_is_promoted(tmp_path, monkeypatch):
+    monkeypatch.setattr(ratings, "VALIDATION_MAPS", 2)
+    league = League.create(tmp_path / "league")
+    league.add_scripted("trivial")
+    league.add_checkpoint(saved(tmp_path / "otter", 1), "main", "otter")
+    thread, lines = run(league, 60.0, lambda thread: league.champion() is not None)
+    assert league.champion().name == "otter" and any("first champion" in line for line in lines)
+    assert thread.matches == len(league.matches()) > 0
+    assert league.unrated_matches() == 0 or thread.status == "stopped"
+
+
+def test_an_error_is_reported_and_the_work_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(ratings, "FIRST_PAUSE", 0.05)
+    league = League.create(tmp_path / "league")
+    league.add_scripted("trivial")
+    failures = threading.Semaphore(0)
+
+    class Failing:
+        def run(self, path, jobs):
+            failures.release()
+            raise LeagueError("the worker is gone")
+            yield
+
+        def close(self):
+            pass
+
+    _, lines = run(league, 20.0, lambda thread: failures._value >= 3, Failing())
+    assert failures._value >= 3
+    assert lines[0] == "ratings: the worker is gone; tried again in 0.05 s" and "0.1 s" in lines[1]
+
+
+def test_a_league_of_one_member_waits(tmp_path):
+    league = League.create(tmp_path / "league")
+    thread, lines = run(league, 10.0, lambda thread: thread.status == "all ratings are known")
+    assert not lines and thread.matches == 0

@@ -1,0 +1,230 @@
+"""The supervisor of a league run, with fake learners."""
+
+import dataclasses
+import io
+import threading
+import time
+
+import pytest
+from rich.console import Console
+
+from echelon_train.league.errors import LeagueError
+from echelon_train.league.playing.executors import LocalExecutor
+from echelon_train.league.store.registry import League
+from echelon_train.runs.folder import locked
+from echelon_train.supervisor import supervisor as module
+from echelon_train.supervisor.metrics import Progress, read_progress
+from echelon_train.supervisor.plan import LeaguePlan, read_plan, runs_folder
+from echelon_train.supervisor.screen import WIDTH, line, render, screen
+from echelon_train.supervisor.supervisor import Supervisor
+from train.league.leagues import saved
+from train.supervisor.test_tasks import FakeLauncher
+
+PLAN = LeaguePlan(config="quickstart", settings=("battles=2",), maps=1)
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    monkeypatch.setattr(module, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(module, "READ_SECONDS", 0.01)
+    monkeypatch.setattr(module, "STOP_SECONDS", 1.0)
+
+
+@pytest.fixture
+def alone(tmp_path) -> League:
+    return League.create(tmp_path / "league")
+
+
+def supervisor(league, launcher, plan=PLAN, minutes=None):
+    return Supervisor(league, plan, launcher, LocalExecutor(), minutes)
+
+
+def running(league, launcher, plan=PLAN, minutes=None):
+    """A supervisor that runs in a thread, its last status, and its results."""
+    found, seen = supervisor(league, launcher, plan, minutes), []
+    results = []
+
+    def work():
+        try:
+            results.append(found.run(seen.append))
+        except Exception as error:
+            results.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return found, seen, results, thread
+
+
+def wait(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_it_starts_learners_and_ends_with_them(alone, fast):
+    launcher = FakeLauncher()
+    _found, seen, results, thread = running(alone, launcher)
+    wait(lambda: launcher.children and seen)
+    assert len(launcher.children) == 1, "exploiters wait for members"
+    assert [task.state for task in seen[-1].learners] == ["running", "waiting", "waiting"]
+    launcher.children[0].code = 0
+    thread.join(20.0)
+    assert results == [False]
+    assert read_plan(alone.path) == PLAN
+    log = (runs_folder(alone.path) / "run.log").read_text()
+    assert "the league run begins" in log and "main is done" in log and log.endswith("the league run ends\n")
+
+
+def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_path):
+    launcher = FakeLauncher()
+    found, seen, results, thread = running(alone, launcher)
+    wait(lambda: seen)
+    alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
+    wait(lambda: len(launcher.children) == 3)
+    assert any("main-1 joins, after 100 decisions" in event for event in seen[-1].events)
+    found.stop()
+    wait(lambda: all(child.stopped for child in launcher.children))
+    assert thread.is_alive(), "it waits for learners that save"
+    for child in launcher.children:
+        child.code = 130
+    thread.join(20.0)
+    assert results == [True] and not any(child.killed for child in launcher.children)
+
+
+def test_a_second_stop_kills_what_does_not_end(alone, fast, monkeypatch):
+    monkeypatch.setattr(module, "STOP_SECONDS", 1000.0)
+    launcher = FakeLauncher()
+    found, seen, results, thread = running(alone, launcher)
+    wait(lambda: launcher.children and seen)
+    found.stop()
+    wait(lambda: launcher.children[0].stopped)
+    found.stop()
+    thread.join(20.0)
+    assert results == [True] and launcher.children[0].killed
+
+
+def test_its_time_is_up(alone, fast):
+    launcher = FakeLauncher()
+    _found, _seen, results, thread = running(alone, launcher, minutes=0.005)
+    thread.join(30.0)
+    assert results == [False] and launcher.children[0].stopped and launcher.children[0].killed
+
+
+def test_two_supervisors_of_a_league_are_refused(alone, fast):
+    runs_folder(alone.path).mkdir()
+    with locked(runs_folder(alone.path)), pytest.raises(LeagueError, match="another process runs this league"):
+        supervisor(alone, FakeLauncher()).run(lambda status: None)
+    assert read_plan(alone.path) is None, "the other one's plan stays"
+
+
+def test_if_all_learners_fail_the_run_ends_with_the_reason(alone, fast, monkeypatch):
+    monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
+
+    class Failing(FakeLauncher):
+        def launch(self, task):
+            child = super().launch(task)
+            child.code, child.last = 2, "the disk is full"
+            return child
+
+    plan = dataclasses.replace(PLAN, main_exploiter=0, league_exploiter=0)
+    _found, _seen, results, thread = running(alone, Failing(), plan)
+    thread.join(30.0)
+    assert isinstance(results[0], LeagueError) and "the disk is full" in str(results[0])
+
+
+def test_one_failed_learner_does_not_end_the_others(alone, fast, monkeypatch, tmp_path):
+    monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
+    alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
+
+    class OneFails(FakeLauncher):
+        def launch(self, task):
+            child = super().launch(task)
+            if task.name == "main-exploiter":
+                child.code, child.last = 2, "gradients were not finite"
+            return child
+
+    found, seen, results, thread = running(alone, OneFails())
+    wait(lambda: seen and seen[-1].learners[1].state == "failed")
+    assert [task.state for task in seen[-1].learners] == ["running", "failed", "running"]
+    assert seen[-1].learners[1].note == "gradients were not finite"
+    found.stop()
+    found.stop()
+    thread.join(20.0)
+    assert results == [True]
+
+
+def test_the_champion_is_probed_once(alone, fast, tmp_path, monkeypatch):
+    alone.add_checkpoint(saved(tmp_path / "otter", 1), "past", "otter")
+    monkeypatch.setattr(League, "champion", lambda league: league.member("otter"))
+    launcher = FakeLauncher()
+    names = []
+    launch = launcher.launch
+    launcher.launch = lambda task: (names.append(task.name), launch(task))[1]
+    found, seen, _results, thread = running(alone, launcher)
+    wait(lambda: "against-otter" in names and seen and seen[-1].probe is not None)
+    launcher.children[names.index("against-otter")].code = 0
+    wait(lambda: seen[-1].probe.state == "done")
+    time.sleep(0.1)
+    assert names.count("against-otter") == 1
+    found.stop()
+    found.stop()
+    thread.join(20.0)
+
+
+def test_a_bad_run_config_is_refused_before_anything_is_written(alone):
+    with pytest.raises(ValueError, match="batles"):
+        supervisor(alone, FakeLauncher(), dataclasses.replace(PLAN, settings=("batles=2",)))
+    assert not runs_folder(alone.path).exists()
+
+
+def texts(status):
+    console = Console(width=WIDTH, file=io.StringIO(), color_system=None)
+    console.print(render(status))
+    return console.file.getvalue().splitlines()
+
+
+def test_the_screen_fits_80_columns_and_shows_everything(alone, fast, tmp_path):
+    for number in range(9):
+        alone.add_checkpoint(saved(tmp_path / str(number), number), "main", f"main-{number}-{'long' * 5}")
+    found = supervisor(alone, FakeLauncher(), dataclasses.replace(PLAN, league_exploiter=26))
+    found.report("main: killed by signal 9; it starts again in 5 s" + " and so on" * 20)
+    found._read_league()
+    lines = texts(found.status())
+    assert max(map(len, lines)) <= WIDTH
+    text = "\n".join(lines)
+    for expected in (
+        "league-exploiter-z",
+        "main-0-long",
+        "and 2 more",
+        "killed by signal 9",
+        "matches",
+        "next",
+        "waiting",
+    ):
+        assert expected in text
+    assert "main (waiting)" in line(found.status())
+
+
+def test_without_a_terminal_events_come_as_lines(alone, fast):
+    console = Console(width=WIDTH, file=io.StringIO(), force_terminal=False)
+    found = supervisor(alone, FakeLauncher())
+    with screen(console) as show:
+        for number in range(20):
+            found.report(f"event {number}")
+            if number % 3 == 0:
+                show(found.status())
+        show(found.status())
+    lines = console.file.getvalue().splitlines()
+    assert [each.split("event ")[1] for each in lines] == [str(number) for number in range(20)]
+
+
+def test_progress_of_a_run(tmp_path):
+    assert read_progress(tmp_path) == Progress()
+    file = tmp_path / "metrics.jsonl"
+    file.write_text(
+        '{"time/total_timesteps": 1}\n{"time/total_timesteps": 2, "time/fps": 3, "league/mean_score": 0.5}\n{"tim'
+    )
+    assert read_progress(tmp_path) == Progress(2, 3.0, 0.5, None)
+    file.write_text("[1]\n")
+    assert read_progress(tmp_path) == Progress()

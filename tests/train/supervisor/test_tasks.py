@@ -1,0 +1,198 @@
+"""Tasks of a league run: their commands, and when they start again."""
+
+import json
+
+import pytest
+
+from echelon_train.errors import RunFolderError
+from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
+from echelon_train.runs.folder import locked
+from echelon_train.supervisor import tasks
+from echelon_train.supervisor.plan import LeaguePlan, runs_folder
+from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LearnerTask, ProbeTask
+
+
+class FakeChild:
+    """A child that ends when a test says so."""
+
+    def __init__(self):
+        self.code, self.last, self.stopped, self.killed = None, "", 0, 0
+
+    def poll(self):
+        return self.code
+
+    def reason(self):
+        return self.last
+
+    def stop(self):
+        self.stopped += 1
+
+    def kill(self):
+        self.killed += 1
+
+
+class FakeLauncher:
+    def __init__(self):
+        self.children = []
+
+    def launch(self, task):
+        self.children.append(FakeChild())
+        return self.children[-1]
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds that a test sets."""
+    now = [0.0]
+    monkeypatch.setattr(tasks.time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.fixture
+def launcher():
+    return FakeLauncher()
+
+
+def learner(league, name="main", kinds=frozenset({"scripted"}), **plan):
+    plan = LeaguePlan(main=2, **plan)
+    agent = next(agent for agent in plan.agents if agent.name == name)
+    return LearnerTask(league, plan, agent, lambda: set(kinds))
+
+
+def checkpoint(task, name):
+    task.folder.mkdir(parents=True, exist_ok=True)
+    (task.folder / "last.json").write_text(json.dumps({"checkpoint": name}))
+
+
+def test_a_learner_is_trained_by_the_command_line(tmp_path):
+    task = learner(tmp_path, "main-exploiter", start="start", seed=5, settings=("battles=8",), steps=100)
+    assert task.command("leagues/a", task.folder) == [
+        "train", "league", "--league", "leagues/a", "--role", "main_exploiter", "--agent", "main-exploiter",
+        "--init", "leagues/a/start", "--seed", "7", "--set", "battles=8", "--steps", "100", "--out", str(task.folder),
+    ]  # fmt: skip
+
+
+def test_a_learner_with_a_run_is_resumed(tmp_path):
+    task = learner(tmp_path, steps=100)
+    task.folder.mkdir(parents=True)
+    (task.folder / "run.json").write_text("{}")
+    assert task.command("ray:x", "copy") == ["train", "--resume", "copy", "--league", "ray:x", "--steps", "100"]
+
+
+def test_exploiters_wait_for_what_they_exploit(tmp_path, clock, launcher):
+    kinds, lines = {"scripted"}, []
+    exploiters = [learner(tmp_path, name) for name in ("main-exploiter", "league-exploiter")]
+    for task in exploiters:
+        task._kinds = lambda: kinds
+        task.update(launcher, lines.append)
+    assert [task.state for task in exploiters] == ["waiting", "waiting"] and not launcher.children
+    kinds.add("past")
+    for task in exploiters:
+        task.update(launcher, lines.append)
+    assert [task.state for task in exploiters] == ["waiting", "running"]
+    kinds.add("main")
+    exploiters[0].update(launcher, lines.append)
+    assert exploiters[0].state == "running" and not lines
+
+
+def test_a_dead_learner_starts_again_after_a_pause(tmp_path, clock, launcher):
+    lines, task = [], learner(tmp_path)
+    task.update(launcher, lines.append)
+    launcher.children[0].code = -9
+    task.update(launcher, lines.append)
+    assert task.state == "restarting" and lines == [f"main: killed by signal 9; it starts again in {FIRST_PAUSE:g} s"]
+    clock[0] = FIRST_PAUSE - 0.1
+    task.update(launcher, lines.append)
+    assert len(launcher.children) == 1
+    clock[0] = FIRST_PAUSE
+    task.update(launcher, lines.append)
+    assert task.state == "running" and len(launcher.children) == 2
+
+
+def die(task, launcher, clock, lines, last="echelon: it diverged"):
+    clock[0] += 10_000.0
+    task.update(launcher, lines.append)
+    launcher.children[-1].code, launcher.children[-1].last = 2, last
+    task.update(launcher, lines.append)
+
+
+def test_a_learner_that_fails_without_progress_is_given_up_with_its_reason(tmp_path, clock, launcher):
+    lines, task = [], learner(tmp_path)
+    for _ in range(ATTEMPTS):
+        assert not task.over
+        die(task, launcher, clock, lines, "gradients were not finite")
+    assert task.over and task.state == "failed" and task.note == "gradients were not finite"
+    assert "given up after 5 attempts without a checkpoint: gradients were not finite" in lines[-1]
+    clock[0] += 10_000.0
+    task.update(launcher, lines.append)
+    assert len(launcher.children) == ATTEMPTS
+
+
+def test_a_checkpoint_in_between_starts_the_count_again(tmp_path, clock, launcher):
+    lines, task = [], learner(tmp_path)
+    for number in range(3 * ATTEMPTS):
+        clock[0] += 10_000.0
+        task.update(launcher, lines.append)
+        if number % (ATTEMPTS - 1) == 0:
+            checkpoint(task, str(number))
+        launcher.children[-1].code = -9
+        task.update(launcher, lines.append)
+    assert task.state == "restarting" and len(launcher.children) == 3 * ATTEMPTS
+
+
+def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, clock, launcher):
+    task = learner(tmp_path)
+    checkpoint(task, "1")
+    with locked(task.folder):
+        task.update(launcher, print)
+        assert task.state == "waiting" and "another process" in task.note and not launcher.children
+        with pytest.raises(RunFolderError), locked(task.folder):
+            pass
+    task.update(launcher, print)
+    assert task.state == "running" and not task.note
+
+
+def test_a_task_that_cannot_start_is_tried_again(tmp_path, clock, launcher, monkeypatch):
+    lines, task = [], learner(tmp_path)
+
+    def full(task):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(launcher, "launch", full)
+    task.update(launcher, lines.append)
+    assert task.state == "restarting" and "No space left" in task.note
+
+
+def test_stopping_does_not_count_as_a_failure(tmp_path, clock, launcher):
+    lines, task = [], learner(tmp_path)
+    task.update(launcher, lines.append)
+    task.stop()
+    launcher.children[0].code = 130
+    task.update(launcher, lines.append)
+    task.update(launcher, lines.append)
+    assert not task.alive and launcher.children[0].stopped == 1 and len(launcher.children) == 1 and not lines
+
+
+def test_a_finished_learner_is_done(tmp_path, clock, launcher):
+    lines, task = [], learner(tmp_path)
+    task.update(launcher, lines.append)
+    launcher.children[0].code = 0
+    task.update(launcher, lines.append)
+    assert task.over and task.state == "done"
+
+
+def test_a_probe_trains_a_best_response_once(tmp_path):
+    plan = LeaguePlan(start="start", probe_steps=5000, settings=("battles=8",))
+    probe = ProbeTask(tmp_path, plan, "main-4")
+    assert probe.command("L", probe.folder) == [
+        "league", "exploit", "L", "main-4", "--config", "league", "--init", "L/start", "--set", "battles=8",
+        "--steps", "5000", "--out", str(probe.folder),
+    ]  # fmt: skip
+    assert not probe.over
+    probe.folder.mkdir(parents=True)
+    (probe.folder / EXPLOITABILITY_FILE).write_text("{}")
+    assert ProbeTask(tmp_path, plan, "main-4").over
+    assert probe.folder.parent == runs_folder(tmp_path)
