@@ -5,11 +5,15 @@ started again at once, and one of its learners, which the supervisor has to star
 supervisor the league has to be sound (`fsck`), and all members and matches that it had before have to be there. At the
 end its ratings have to be those that `rebuild` derives. It prints the ratings of the snapshots with their ages. The
 exit status is 1 if there is a finding. Unknown options are those of `echelon league run`.
+
+With ``--ray`` the league runs on a Ray cluster of two local nodes with two cores each. Then a node is killed instead of
+a learner, and another one joins a minute later.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import subprocess
@@ -59,6 +63,25 @@ def start_run(league: Path, end: float, options: list[str]) -> subprocess.Popen[
     return subprocess.Popen(command, stdin=subprocess.DEVNULL)
 
 
+class Nodes:
+    """A Ray cluster of this machine, of which one node is killed and replaced."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        self._node = {"num_cpus": 2, "object_store_memory": 10**8}
+        self._cluster = Cluster(initialize_head=True, head_node_args={**self._node, "include_dashboard": False})
+        self._second = self._cluster.add_node(**self._node)
+        self.address: str = self._cluster.address
+
+    def kill(self) -> None:
+        """Kill the second node, and add another one after a minute."""
+        self._cluster.remove_node(self._second, allow_graceful=False)
+        time.sleep(60.0)
+        self._second = self._cluster.add_node(**self._node)
+
+
 def main() -> None:
     """Run, kill and check."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -66,7 +89,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=90.0)
     parser.add_argument("--kills", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ray", action="store_true", help="on a cluster of two local nodes")
     args, options = parser.parse_known_args()
+    nodes = Nodes() if args.ray else None
+    if nodes is not None:
+        options += ["--ray", nodes.address]
     moments = random.Random(args.seed)
     start, end = time.time(), time.time() + 60 * args.minutes
     due = sorted(moments.uniform(start + 60, end - 180) for _ in range(args.kills))
@@ -79,6 +106,10 @@ def main() -> None:
             time.sleep(0.2)
         if process.poll() is not None:
             raise SystemExit(f"FOUND\nthe supervisor has ended with {process.returncode}")
+        if nodes is not None and number % 2 == 0:
+            print(f"{time.time() - start:7.0f} s: kill a node", flush=True)
+            nodes.kill()
+            continue
         victims = children(process.pid) if number % 2 else []
         victim = moments.choice(victims) if victims else process.pid
         print(f"{time.time() - start:7.0f} s: kill {'a learner' if victims else 'the supervisor'} {victim}", flush=True)

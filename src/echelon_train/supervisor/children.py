@@ -40,11 +40,18 @@ class LocalChild:
 
     def poll(self) -> int | None:
         """See `Child.poll`."""
-        return self.process.poll()
+        code = self.process.poll()
+        if code is not None and self.process.stdin is not None:
+            self.process.stdin.close()
+        return code
 
     def reason(self) -> str:
         """See `Child.reason`."""
         return last_line(self._log)
+
+    def note(self) -> str:
+        """See `Child.note`."""
+        return ""
 
     def stop(self) -> None:
         """See `Child.stop`."""
@@ -54,6 +61,7 @@ class LocalChild:
         """See `Child.kill`."""
         self.process.kill()
         self.process.wait()
+        self.poll()
 
     def _signal(self, number: signal.Signals) -> None:
         if self.process.poll() is None:

@@ -89,7 +89,7 @@ def read_plan(league: Path) -> LeaguePlan | None:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         if len(data) > MAX_BYTES:

@@ -49,8 +49,8 @@ class Runner:
     def __init__(
         self, address: str, files: Mapping[str, bytes], command: list[str], placeholder: str, nice: int
     ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="echelon-run-")
-        self._run = Path(self._folder.name) / "run"
+        self._folder = Path(tempfile.mkdtemp(prefix="echelon-run-"))
+        self._run = self._folder / "run"
         self._log = self._run.with_suffix(".log")
         if files:
             write_files(self._run, files)
@@ -79,7 +79,10 @@ class Runner:
                 self._sent[name] = stamp
         if last is not None:
             changed[LAST_FILE] = last
-        return Report(code, last_line(self._log), changed, frozenset(now))
+        report = Report(code, last_line(self._log), changed, frozenset(now))
+        if code is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        return report
 
     def stop(self) -> None:
         """Ask the task to save and end."""
@@ -122,6 +125,10 @@ class RayChild:
     def reason(self) -> str:
         """See `Child.reason`."""
         return self._reason
+
+    def note(self) -> str:
+        """See `Child.note`."""
+        return "" if self.placed else "waits for a free core of the cluster"
 
     def stop(self) -> None:
         """See `Child.stop`."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from echelon_train.league.errors import LeagueError
-from echelon_train.league.playing.ray_executor import RayExecutor, connect
+from echelon_train.league.playing.ray_executor import RayExecutor
 from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.members import Member
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.remote import ADDRESS, NAMESPACE, Files, read_policy, write_policy
+from echelon_train.league.store.remote import ADDRESS, NAMESPACE, Files, connect, read_policy, write_policy
 from echelon_train.supervisor.plan import LeaguePlan
 from echelon_train.supervisor.ray_children import RayLauncher
 from echelon_train.supervisor.supervisor import POLL_SECONDS, Status, Supervisor
@@ -92,7 +93,7 @@ class RayLeagueRun:
     plan, minutes
         See `Supervisor`.
     address
-        Of the cluster, see `echelon_train.league.playing.ray_executor.connect`.
+        Of the cluster, see `echelon_train.league.store.remote.connect`.
 
     Raises
     ------
@@ -107,7 +108,8 @@ class RayLeagueRun:
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        cores = cores_of_a_task(ray.cluster_resources().get("CPU", 0.0), len(plan.agents))
+        nodes = [each["Resources"].get("CPU", 0.0) for each in ray.nodes() if each["Alive"]]
+        cores = cores_of_a_task(nodes, len(plan.agents))
         options = {"name": name, "max_concurrency": _THREADS, "num_cpus": 0, "scheduling_strategy": here}
         try:
             self._actor: Any = (
@@ -156,6 +158,10 @@ class RayLeagueRun:
             show(status)
 
 
-def cores_of_a_task(cluster: float, learners: int) -> float:
-    """Cores that a learner reserves: 1, or less on a cluster with fewer cores than one for each and one for matches."""
-    return min(1.0, max(0.1, (cluster - 1.0) / max(1, learners) // 0.01 / 100))
+def cores_of_a_task(nodes: Sequence[float], learners: int) -> float:
+    """Cores that a learner reserves: 1, or less so that all learners and a match fit also without the largest node.
+
+    `nodes` are the cores of the cluster's nodes.
+    """
+    cores = sum(nodes) - (max(nodes) if len(nodes) > 1 else 0.0)
+    return min(1.0, max(0.01, math.floor(100.0 * (cores - 1.0) / learners) / 100.0))

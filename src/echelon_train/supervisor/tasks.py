@@ -38,6 +38,10 @@ class Child(Protocol):
         """The last line that it has printed."""
         ...
 
+    def note(self) -> str:
+        """What it waits for; empty if it works."""
+        ...
+
     def stop(self) -> None:
         """Ask it to save and end."""
         ...
@@ -104,6 +108,7 @@ class Task(ABC):
         """Start the task if it is due, and find out what has become of it. Raises no errors of the task."""
         if self._child is not None:
             code = self._child.poll()
+            self.note = self._child.note()
             if code is not None:
                 reason, self._child = self._child.reason(), None
                 self._ended(code, reason, report)

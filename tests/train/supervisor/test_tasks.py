@@ -24,6 +24,9 @@ class FakeChild:
     def reason(self):
         return self.last
 
+    def note(self):
+        return ""
+
     def stop(self):
         self.stopped += 1
 

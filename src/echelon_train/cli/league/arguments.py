@@ -64,7 +64,8 @@ class _Commands:
 
 
 def _add_run(commands: _Commands) -> None:
-    run = commands.add("run", "Keep a league going: learners, matches, promotions, retirement, probes.")
+    summary = "Keep a league going: learners, matches, promotions, retirement, probes."
+    run = commands.add("run", summary, module="supervise")  # a module `run` would hide the function of the package
     run.formatter_class = argparse.RawDescriptionHelpFormatter
     run.epilog = _RUN_EPILOG
     add = run.add_argument

@@ -12,36 +12,7 @@ from echelon_train.league.playing.jobs import ATTEMPTS, Job, member_player, play
 from echelon_train.league.store.members import Member, member_folder
 from echelon_train.league.store.records import PlayedMatch
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.remote import Files, read_policy, write_policy
-
-
-def connect(address: str | None, namespace: str | None = None) -> tuple[Any, bool]:
-    """The module `ray`, connected to a cluster, and whether this call has connected it.
-
-    Parameters
-    ----------
-    address
-        Of the cluster, as `ray.init` takes it; not used if this process is connected already. By default that of the
-        environment variable ``RAY_ADDRESS``; without the variable, Ray starts a local cluster.
-    namespace
-        Ray's namespace of named actors.
-
-    Raises
-    ------
-    LeagueError
-        If Ray is not installed, or the cluster cannot be reached.
-    """
-    try:
-        import ray
-    except ImportError as error:
-        raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
-    if ray.is_initialized():
-        return ray, False
-    try:
-        ray.init(address=address, namespace=namespace, log_to_driver=False)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise LeagueError(f"Ray: cannot connect to {address or 'a cluster'}: {error}") from error
-    return ray, True
+from echelon_train.league.store.remote import Files, connect, read_policy, write_policy
 
 
 class RayExecutor:

@@ -6,7 +6,10 @@ Its address is ``ray:NAME``, where NAME is that of the actor. The actor is the o
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +23,9 @@ from echelon_train.league.store.registry import League
 ADDRESS: Final = "ray:"
 NAMESPACE: Final = "echelon"
 """Ray's namespace of the actors' names."""
+
+REACH_SECONDS: Final = 10.0
+"""Time for a cluster to accept a connection."""
 
 Files = Mapping[str, bytes]
 """Contents of a policy's files, by name."""
@@ -47,6 +53,47 @@ def open_league(path: str | Path) -> League:
     return RemoteLeague(str(path)) if is_remote(path) else League.open(Path(path))
 
 
+def connect(address: str | None, namespace: str | None = None) -> tuple[Any, bool]:
+    """The module `ray`, connected to a cluster, and whether this call has connected it.
+
+    Parameters
+    ----------
+    address
+        Of the cluster, as `ray.init` takes it; not used if this process is connected already. By default that of the
+        environment variable ``RAY_ADDRESS``; without the variable, Ray starts a local cluster.
+    namespace
+        Ray's namespace of named actors.
+
+    Raises
+    ------
+    LeagueError
+        If Ray is not installed, or the cluster cannot be reached.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
+    if ray.is_initialized():
+        return ray, False
+    _check_reachable(address or os.environ.get("RAY_ADDRESS", ""))
+    try:
+        ray.init(address=address, namespace=namespace, log_to_driver=False)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise LeagueError(f"Ray: cannot connect to {address or 'a cluster'}: {error}") from error
+    return ray, True
+
+
+def _check_reachable(address: str) -> None:
+    """Raise LeagueError if nothing listens at an address ``HOST:PORT``: Ray would try for many minutes."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or "/" in host:
+        return
+    try:
+        socket.create_connection((host, int(port)), REACH_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise LeagueError(f"Ray: no cluster at {address}: {error}") from error
+
+
 class RemoteLeague(League):
     """A league that an actor keeps. It has the methods of `League` that learners use; others raise LeagueError.
 
@@ -65,18 +112,13 @@ class RemoteLeague(League):
     """
 
     def __init__(self, address: str) -> None:
+        self._ray, _ = connect(os.environ.get("RAY_ADDRESS", "auto"), NAMESPACE)
         try:
-            import ray
-        except ImportError as error:
-            raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
-        self._ray = ray
-        try:
-            if not ray.is_initialized():
-                ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), namespace=NAMESPACE, log_to_driver=False)
-            self._actor = ray.get_actor(address.removeprefix(ADDRESS), namespace=NAMESPACE)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise LeagueError(f"{address}: cannot be reached: {error}") from error
-        self._copies = tempfile.TemporaryDirectory(prefix="echelon-league-")
+            self._actor = self._ray.get_actor(address.removeprefix(ADDRESS), namespace=NAMESPACE)
+        except ValueError as error:
+            raise LeagueError(f"{address}: no process of the cluster keeps this league") from error
+        self._copies = Path(tempfile.mkdtemp(prefix="echelon-league-"))
+        weakref.finalize(self, shutil.rmtree, self._copies, ignore_errors=True)
         super().__init__(Path(address), self._get(self._actor.settings))
 
     @property
@@ -102,7 +144,7 @@ class RemoteLeague(League):
     def member_policy(self, name: str) -> Path:
         """See `League.member_policy`: the folder of a copy."""
         member = self.member(name)
-        folder = member_folder(Path(self._copies.name), str(member.weights_sha256))
+        folder = member_folder(self._copies, str(member.weights_sha256))
         if not folder.exists():
             write_policy(folder, self._get(self._actor.policy, name))
         return folder
