@@ -21,7 +21,8 @@ _TAIL = 4096  # bytes of a log that are searched for the reason of a failure
 class LocalChild:
     """A command of `echelon` in a process that ends when this one does. Its output is appended to a log.
 
-    It is in a session of its own, so that Ctrl-C reaches this process only.
+    It is in a process group of its own, so that Ctrl-C reaches this process only. It stays in the session, because Linux
+    divides the cores by niceness only within one (autogroup).
     """
 
     def __init__(self, command: Sequence[str], log: Path, nice: int) -> None:
@@ -34,7 +35,7 @@ class LocalChild:
                 stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                process_group=0,
                 env=os.environ | {"COLUMNS": "120"},
             )
 
