@@ -21,8 +21,8 @@ _TAIL = 4096  # bytes of a log that are searched for the reason of a failure
 class LocalChild:
     """A command of `echelon` in a process that ends when this one does. Its output is appended to a log.
 
-    It is in a process group of its own, so that Ctrl-C reaches this process only, and in the same session, because Linux
-    divides cores by niceness only within one (autogroups).
+    It is in a process group of its own, so that Ctrl-C reaches this process only, and in the same session,
+    because Linux divides cores by niceness only within one (autogroups).
     """
 
     def __init__(self, command: Sequence[str], log: Path, nice: int) -> None:
