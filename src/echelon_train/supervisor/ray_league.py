@@ -144,7 +144,7 @@ class RayLeagueRun:
                     raise LeagueError(f"{self._path}: the Ray cluster has not answered for {LOST_SECONDS:g} s")
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
-        except self._ray.exceptions.RayError as error:
+        except (self._ray.exceptions.RayError, OSError) as error:  # a broken pipe to a dead head, too
             raise LeagueError(f"{self._path}: the Ray cluster is lost: {type(error).__name__}") from error
         finally:
             with contextlib.suppress(Exception):
