@@ -26,6 +26,10 @@ MAX_LEARNERS = len(ascii_lowercase)
 """Largest number of learners with one role: each has a letter."""
 
 
+RESERVED = ("league.path", "league.role", "league.agent", "league.target", "init", "seed", "steps", "processes")
+"""Settings of learners that follow from other options."""
+
+
 class Agent(NamedTuple):
     """A learner: the name of its snapshots and of its run folder, its role, and its number among all learners."""
 
@@ -45,7 +49,9 @@ class LeaguePlan:
     settings: tuple[str, ...] = field(default=(), metadata={"help": "further settings of the learners, KEY=VALUE"})
     start: str = field(default="", metadata={"help": "member that new learners start from; empty: random weights"})
     steps: int = quantity(0, "decisions", 0, 10**15, help="of each learner; 0: those of the run config")
-    seed: int = quantity(0, "", 0, 2**53, help="seed of the first learner; the others have those that follow")
+    seed: int = quantity(
+        0, "", 0, 2**32 - 1 - 3 * MAX_LEARNERS, help="seed of the first learner; the others have those that follow"
+    )
     maps: int = quantity(10, "maps", 1, 1000, help="maps of a match, each from both sides")
     until_rd: float = quantity(75.0, "points", 1, 350, help="rating deviation below which no matches are played")
     active: int = quantity(24, "policies", 1, 10_000, help="policies above which the weakest are retired")
@@ -70,12 +76,15 @@ class LeaguePlan:
         return [Agent(name, role, number) for number, (name, role) in enumerate(names)]
 
     def overrides(self) -> dict[str, str]:
-        """The settings of the learners that differ from the run config. Raises `ConfigError` for malformed ones."""
-        return parse_settings(self.settings) | ({"steps": str(self.steps)} if self.steps else {})
+        """The settings of the learners that differ from the run config. Raises `ConfigError` for invalid ones."""
+        given = parse_settings(self.settings)
+        if reserved := [key for key in given if key in RESERVED]:
+            raise ConfigError(f"--set {reserved[0]}: a league run sets it itself", reserved[0])
+        return given | ({"steps": str(self.steps)} if self.steps else {})
 
     def run_config(self) -> TrainConfig:
-        """The run config of a learner, outside the league. Raises `ConfigError`, OSError."""
-        return load_run_config(self.config, self.overrides())
+        """The run config of a main agent in a league ``league``. Raises `ConfigError`, OSError."""
+        return load_run_config(self.config, self.overrides() | {"league.path": "league"})
 
 
 def runs_folder(league: Path) -> Path:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from echelon_train.config.train import TrainConfig
 from echelon_train.errors import TrainError
+from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.battle_choice import battle_name
 from echelon_train.league.playing.executors import Executor
 from echelon_train.league.playing.runner import pairing, rating_run
@@ -52,6 +53,7 @@ class Ratings:
         self._battle, self._scenario = config.battle, battle_name(config.battle)
         self._executor, self._report = executor, report
         self._stop = threading.Event()
+        self._unusable: set[str] = set()
         self._thread = threading.Thread(target=self._loop, name="ratings", daemon=True)
         self.status = "starting"
         """What it does, for display."""
@@ -79,9 +81,10 @@ class Ratings:
                 with contextlib.suppress(_StoppedError):
                     self._work()
                 pause = FIRST_PAUSE
-            except (TrainError, ValueError, OSError) as error:
-                self.status = f"failed: {error}"
-                self._report(f"ratings: {error}; tried again in {pause:g} s")
+            except Exception as error:  # training goes on
+                reason = str(error) if isinstance(error, (TrainError, ValueError, OSError)) else repr(error)
+                self.status = f"failed: {reason}"
+                self._report(f"ratings: {reason}; tried again in {pause:g} s")
                 self._stop.wait(pause)
                 pause = min(2 * pause, LAST_PAUSE)
         self.status = "stopped"
@@ -89,7 +92,7 @@ class Ratings:
     def _work(self) -> None:
         """Play a few matches, then decide about the champion and retirement. If all ratings are known, wait."""
         plan, league = self._plan, self._league
-        active = [member for member in league.members() if member.state == "active"]
+        active = [each.name for each in league.members() if each.state == "active" and self._is_usable(each)]
         known = len(active) < 2
         if not known:
             self.status = "rating matches"
@@ -101,6 +104,7 @@ class Ratings:
                 maps_per_match=plan.maps,
                 max_matches=max(1, len(active) // 2),  # one rating period; then the members are read again
                 executor=self._executor,
+                members=active,
                 on_match=self._on_match,
             ).reached
             self._promote()
@@ -110,6 +114,20 @@ class Ratings:
             members = len(league.members())
             while not self._stop.wait(_IDLE) and len(league.members()) == members:
                 pass
+
+    def _is_usable(self, member: Member) -> bool:
+        """Whether the files of a member are as they joined. One that is not is reported once, and plays no matches."""
+        if member.weights_sha256 is None:
+            return True
+        try:
+            self._league.member_policy(member.name)
+        except LeagueError as error:
+            if member.name not in self._unusable:
+                self._unusable.add(member.name)
+                self._report(f"a member plays no matches: {error}")
+            return False
+        self._unusable.discard(member.name)
+        return True
 
     def _promote(self) -> None:
         """Promote the best policy if its conservative score is above the champion's."""
@@ -142,8 +160,9 @@ def promotion_candidate(league: League, known: float) -> str | None:
 
     Ratings with a deviation above `known`, in points, do not count yet.
     """
+    members = league.members()  # before the ratings, which have all of them then
     ratings, champion = league.ratings(), league.champion()
-    scores = {each.name: conservative_score(ratings[each.name]) for each in _known_policies(league, ratings, known)}
+    scores = {each.name: conservative_score(ratings[each.name]) for each in _known_policies(members, ratings, known)}
     best = max(scores, key=lambda name: scores[name], default=None)
     if best is None or champion is None:
         return best
@@ -158,17 +177,17 @@ def retire_weakest(league: League, plan: LeaguePlan, report: Callable[[str], Non
     members, ratings, champion = league.members(), league.ratings(), league.champion()
     count = sum(each.state == "active" and each.weights_sha256 is not None for each in members)
     kept = {plan.start, champion.name if champion else ""} | {each.name for each in newest_snapshots(members)}
-    known = [each for each in _known_policies(league, ratings, plan.until_rd) if each.name not in kept]
+    known = [each for each in _known_policies(members, ratings, plan.until_rd) if each.name not in kept]
     known.sort(key=lambda each: (ratings[each.name].rating, each.id))
     for each in known[: max(0, count - plan.active)]:
         league.retire(each.name)
         report(f"{each.name} is retired, the weakest of {count} active policies, of which {plan.active} stay")
 
 
-def _known_policies(league: League, ratings: Mapping[str, Rating], known: float) -> list[Member]:
+def _known_policies(members: Sequence[Member], ratings: Mapping[str, Rating], known: float) -> list[Member]:
     return [
         each
-        for each in league.members()
+        for each in members
         if each.state == "active" and each.weights_sha256 is not None and ratings[each.name].deviation <= known
     ]
 

@@ -7,16 +7,19 @@ from the last checkpoint that has come back.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from echelon_env.networks.checkpoint import LAST_FILE
+from echelon_env.networks.checkpoint import BEST_FILE, LAST_FILE, named_checkpoint
 from echelon_env.storage.atomic import write_bytes
+from echelon_train.checkpoints.checkpoint import checkpoint_name
 from echelon_train.runs.folder import LOCK_FILE
 from echelon_train.supervisor.children import LocalChild, last_line
 from echelon_train.supervisor.tasks import Task
@@ -25,6 +28,14 @@ LOST = 1
 """Exit code of a task whose node or process is lost."""
 
 CHECKPOINTS_FOLDER = "checkpoints"
+RUN, CONFIG = "RUN", "CONFIG"
+"""What stands in a command for the folder of the run and for the file of the run config on the node."""
+
+SEND_SECONDS = 30.0
+"""Time between two transfers of metrics; a new checkpoint comes back at once."""
+
+CLEAN_SECONDS = 10.0
+"""Time for an actor to remove its files."""
 
 NOT_SENT = ("tensorboard", "wandb", LOCK_FILE)
 """Entries of a run's folder that stay on the node."""
@@ -47,19 +58,24 @@ class Runner:
     """Runs one task on a node. It is an actor."""
 
     def __init__(
-        self, address: str, files: Mapping[str, bytes], command: list[str], placeholder: str, nice: int
+        self, address: str, files: Mapping[str, bytes], config: bytes | None, command: list[str], nice: int
     ) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="echelon-run-"))
         self._run = self._folder / "run"
         self._log = self._run.with_suffix(".log")
         if files:
             write_files(self._run, files)
+        replaced = {RUN: str(self._run)}
+        if config is not None:
+            replaced[CONFIG] = str(self._folder / "config.toml")
+            Path(replaced[CONFIG]).write_bytes(config)
+        self._sent_at = -math.inf
         self._sent: dict[str, tuple[int, int]] = stamps(self._run)
+        self._last: bytes | None = None
         for name in [name for name in os.environ if name.startswith("RAY_")]:
             del os.environ[name]  # those of this worker: the child is a driver of its own
         os.environ["RAY_ADDRESS"] = address
-        arguments = [str(self._run) if each == placeholder else each for each in command]
-        self._child = LocalChild(arguments, self._log, nice)
+        self._child = LocalChild([replaced.get(each, each) for each in command], self._log, nice)
 
     def report(self) -> Report:
         """The state of the task, with the files that have changed since the last call."""
@@ -69,7 +85,10 @@ class Runner:
         except OSError:
             last = None
         now = stamps(self._run)
-        changed = {}
+        changed: Files = {}
+        if code is None and last == self._last and time.monotonic() - self._sent_at < SEND_SECONDS:
+            return Report(code, last_line(self._log), changed, frozenset(now))
+        self._last, self._sent_at = last, time.monotonic()
         for name, stamp in now.items():
             if self._sent.get(name) != stamp and name != LAST_FILE:
                 try:
@@ -79,10 +98,11 @@ class Runner:
                 self._sent[name] = stamp
         if last is not None:
             changed[LAST_FILE] = last
-        report = Report(code, last_line(self._log), changed, frozenset(now))
-        if code is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-        return report
+        return Report(code, last_line(self._log), changed, frozenset(now))
+
+    def clean(self) -> None:
+        """Remove the files of a task that has ended."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def stop(self) -> None:
         """Ask the task to save and end."""
@@ -95,32 +115,37 @@ class RayChild:
     def __init__(self, ray: Any, actor: Any, folder: Path) -> None:
         self._ray, self._actor, self._folder = ray, actor, folder
         self._reason = ""
+        self._report: Report | None = None  # whose files are not written yet
         self._pending = actor.report.remote()
         self.placed = False
         """Whether it has begun: it waits for free cores of the cluster before."""
 
     def poll(self) -> int | None:
-        """See `Child.poll`. Files that have come back are written."""
-        ready, _ = self._ray.wait([self._pending], timeout=0.0)
-        if not ready:
-            return None
-        try:
-            report: Report = self._ray.get(self._pending)
-        except self._ray.exceptions.RayTaskError as error:
-            self._reason = str(error.cause)
-            self._end()
-            return LOST
-        except self._ray.exceptions.RayError:
-            self._reason = "its node or its worker is lost"
-            return LOST
+        """See `Child.poll`. Files that have come back are written. Raises OSError if they cannot be; it tries again."""
+        if self._report is None:
+            ready, _ = self._ray.wait([self._pending], timeout=0.0)
+            if not ready:
+                return None
+            try:
+                self._report = self._ray.get(self._pending)
+            except self._ray.exceptions.RayTaskError as error:
+                self._reason = str(error.cause)
+                self._end()
+                return LOST
+            except self._ray.exceptions.RayError as error:
+                self._reason = f"its node or its worker is lost ({last_text(error)})"
+                self._end()
+                return LOST
         self.placed = True
-        self._reason = report.reason
+        report: Report = self._report
         receive(self._folder, report)
-        if report.code is not None:
-            self._end()
-            return report.code
-        self._pending = self._actor.report.remote()
-        return None
+        self._reason, self._report = report.reason, None
+        if report.code is None:
+            self._pending = self._actor.report.remote()
+            return None
+        self._ray.wait([self._actor.clean.remote()], timeout=CLEAN_SECONDS)
+        self._end()
+        return report.code
 
     def reason(self) -> str:
         """See `Child.reason`."""
@@ -165,10 +190,10 @@ class RayLauncher:
 
     def launch(self, task: Task) -> RayChild:
         """See `Launcher.launch`."""
-        placeholder = task.folder
-        command = task.command(self._league, placeholder)
-        files = read_files(task.folder)
-        actor = self._runner.remote(self._address, files, command, str(placeholder), task.nice)
+        path = Path(task.plan.config)
+        config = path.read_bytes() if path.suffix == ".toml" else None
+        command = [CONFIG if each == task.plan.config else each for each in task.command(self._league, Path(RUN))]
+        actor = self._runner.remote(self._address, read_files(task.folder), config, command, task.nice)
         return RayChild(self._ray, actor, task.folder)
 
     def close(self) -> None:
@@ -191,8 +216,16 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def read_files(folder: Path) -> Files:
-    """The files of a run's folder that are sent; empty if it does not exist."""
-    return {name: (folder / name).read_bytes() for name in stamps(folder)}
+    """The files of a run's folder that it needs to go on, with its first, best and last checkpoint; may be empty."""
+    kept = {checkpoint_name(0)}
+    for name in (LAST_FILE, BEST_FILE):
+        if (folder / name).exists():
+            kept.add(named_checkpoint(folder / name).name)
+    return {
+        name: (folder / name).read_bytes()
+        for name in stamps(folder)
+        if Path(name).parts[0] != CHECKPOINTS_FOLDER or Path(name).parts[1] in kept
+    }
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -204,14 +237,17 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def receive(folder: Path, report: Report) -> None:
-    """Bring the copy of a run's folder up to date, and remove checkpoints that the run has removed."""
+    """Bring the copy of a run's folder up to date: checkpoints lose the files that the run has removed from them."""
     if not report.changed:
         return
     write_files(folder, report.changed)
-    for path in (folder / CHECKPOINTS_FOLDER).glob("*"):
-        kept = {name for name in report.names if name.startswith(f"{CHECKPOINTS_FOLDER}/{path.name}/")}
-        if not kept:
-            shutil.rmtree(path, ignore_errors=True)
-        for file in path.glob("*"):
-            if f"{CHECKPOINTS_FOLDER}/{path.name}/{file.name}" not in report.names:
+    for checkpoint in {Path(name).parent for name in report.names if name.startswith(f"{CHECKPOINTS_FOLDER}/")}:
+        for file in (folder / checkpoint).glob("*"):
+            if str(checkpoint / file.name) not in report.names:
                 file.unlink(missing_ok=True)
+
+
+def last_text(error: BaseException) -> str:
+    """The last line of an error's message, in which Ray has the cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

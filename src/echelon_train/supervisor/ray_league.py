@@ -17,9 +17,17 @@ from echelon_train.league.ratings.glicko2 import Rating
 from echelon_train.league.store.members import Member
 from echelon_train.league.store.periods import LeagueSettings
 from echelon_train.league.store.registry import League
-from echelon_train.league.store.remote import ADDRESS, NAMESPACE, Files, connect, read_policy, write_policy
+from echelon_train.league.store.remote import (
+    ADDRESS,
+    NAMESPACE,
+    Files,
+    check_reachable,
+    connect,
+    read_policy,
+    write_policy,
+)
 from echelon_train.supervisor.plan import LeaguePlan
-from echelon_train.supervisor.ray_children import RayLauncher
+from echelon_train.supervisor.ray_children import RayLauncher, last_text
 from echelon_train.supervisor.supervisor import POLL_SECONDS, Status, Supervisor
 
 LOST_SECONDS: Final = 60.0
@@ -36,7 +44,9 @@ class LeagueActor:
 
         self._league = League.open(path)
         launcher = RayLauncher(ray, f"{ADDRESS}{name}", cores)
-        self._supervisor = Supervisor(self._league, plan, launcher, RayExecutor(), minutes)
+        at_once = max(1, int(sum(cores_of_nodes(ray))) - len(plan.agents))
+        executor = RayExecutor(cores=cores, at_once=at_once)
+        self._supervisor = Supervisor(self._league, plan, launcher, executor, minutes)
         self._status: Status | None = None
 
     def run(self) -> bool:
@@ -102,14 +112,15 @@ class RayLeagueRun:
     """
 
     def __init__(self, path: Path, plan: LeaguePlan, minutes: float | None, address: str | None) -> None:
+        if (address or "").startswith("ray://"):
+            raise LeagueError(f"--ray {address}: expected HOST:PORT of the cluster, on a machine that belongs to it")
         ray, self._connected = connect(address, NAMESPACE)
         self._ray = ray
-        name = f"league-{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=False
-        )
-        nodes = [each["Resources"].get("CPU", 0.0) for each in ray.nodes() if each["Alive"]]
-        cores = cores_of_a_task(nodes, len(plan.agents))
+        node = ray.get_runtime_context().get_node_id()
+        self._head: str = ray.get_runtime_context().gcs_address
+        name = f"league-{hashlib.sha256(f'{node} {path.resolve()}'.encode()).hexdigest()[:12]}"
+        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+        cores = cores_of_a_task(cores_of_nodes(ray), len(plan.agents) + bool(plan.probe_steps) + 1)
         options = {"name": name, "max_concurrency": _THREADS, "num_cpus": 0, "scheduling_strategy": here}
         try:
             self._actor: Any = (
@@ -130,38 +141,54 @@ class RayLeagueRun:
         try:
             while True:
                 ready, _ = self._ray.wait([running], timeout=POLL_SECONDS)
-                if ready:
-                    ended: bool = self._ray.get(running)
-                    self._show(show)
-                    return ended
                 for _ in range(self._stops - sent):
                     self._actor.stop.remote()
                 sent = self._stops
-                with contextlib.suppress(self._ray.exceptions.GetTimeoutError):
-                    self._show(show)
+                status = self._status()
+                if status is not None:
                     heard = time.monotonic()
+                    with contextlib.suppress(OSError):  # a display that fails does not end the run
+                        show(status)
+                if ready:
+                    ended: bool = self._ray.get(running)
+                    return ended
                 if time.monotonic() - heard > LOST_SECONDS:
                     raise LeagueError(f"{self._path}: the Ray cluster has not answered for {LOST_SECONDS:g} s")
         except self._ray.exceptions.RayTaskError as error:
             raise error.cause from None
-        except (self._ray.exceptions.RayError, OSError) as error:  # a broken pipe to a dead head, too
-            raise LeagueError(f"{self._path}: the Ray cluster is lost: {type(error).__name__}") from error
+        except self._ray.exceptions.RayError as error:
+            raise LeagueError(f"{self._path}: the Ray cluster is lost: {last_text(error)}") from error
         finally:
             with contextlib.suppress(Exception):
                 self._ray.kill(self._actor)
             if self._connected:
                 self._ray.shutdown()
 
-    def _show(self, show: Callable[[Status], None]) -> None:
-        status = self._ray.get(self._actor.status.remote(), timeout=10.0)
-        if status is not None:
-            show(status)
+    def _status(self) -> Status | None:
+        """The present status; None if there is no answer, or before the first.
+
+        Raises LeagueError if the cluster's head is lost: Ray would end this process after a minute, without a word.
+        """
+        try:
+            check_reachable(self._head)
+            found: Status | None = self._ray.get(self._actor.status.remote(), timeout=10.0)
+        except self._ray.exceptions.GetTimeoutError:
+            return None
+        except OSError as error:  # a broken pipe to a process of Ray
+            raise LeagueError(f"{self._path}: the Ray cluster is lost: {error}") from error
+        return found
 
 
-def cores_of_a_task(nodes: Sequence[float], learners: int) -> float:
-    """Cores that a learner reserves: 1, or less so that all learners and a match fit also without the largest node.
+def cores_of_nodes(ray: Any) -> list[float]:
+    """The cores of a cluster's nodes."""
+    return [each["Resources"].get("CPU", 0.0) for each in ray.nodes() if each["Alive"]]
+
+
+def cores_of_a_task(nodes: Sequence[float], tasks: int) -> float:
+    """Cores that a learner, a probe or a match reserves: 1, or less so that all fit also without the largest node.
 
     `nodes` are the cores of the cluster's nodes.
     """
-    cores = sum(nodes) - (max(nodes) if len(nodes) > 1 else 0.0)
-    return min(1.0, max(0.01, math.floor(100.0 * (cores - 1.0) / learners) / 100.0))
+    left = sorted(nodes)[:-1] if len(nodes) > 1 else nodes
+    shares = (share / 100 for share in range(100, 1, -1))
+    return next((share for share in shares if sum(math.floor(each / share + 1e-9) for each in left) >= tasks), 0.01)

@@ -21,6 +21,7 @@ LINE_SECONDS = 60.0
 """Time between two lines where there is no terminal; events come at once."""
 
 _MEMBERS = 8  # of the standings that are shown
+_EVENTS = 6
 
 
 @contextmanager
@@ -38,15 +39,14 @@ class _Lines:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last: str | None = None  # the last event printed
+        self._next = 0  # number of the first event that is not printed
         self._printed = time.monotonic()
 
     def __call__(self, status: Status) -> None:
-        events = [*status.events]
-        new = events[events.index(self._last) + 1 :] if self._last in events else events
-        for event in new:
-            self._print(event)
-            self._last = event
+        for number, event in status.events:
+            if number >= self._next:
+                self._print(event)
+                self._next = number + 1
         if time.monotonic() - self._printed >= LINE_SECONDS:
             self._printed = time.monotonic()
             self._print(line(status))
@@ -84,7 +84,7 @@ def render(status: Status) -> RenderableType:
         _doing(status),
         Text(),
     ]
-    parts += [Text(event, "dim", no_wrap=True, overflow="ellipsis") for event in status.events]
+    parts += [Text(event, "dim", no_wrap=True, overflow="ellipsis") for _, event in [*status.events][-_EVENTS:]]
     grid = Table.grid()
     grid.add_column(width=WIDTH)
     grid.add_row(Group(*parts))
@@ -143,8 +143,8 @@ def _doing(status: Status) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(no_wrap=True, overflow="ellipsis", max_width=WIDTH - 10)
-    table.add_row("matches", f"{status.matches:,} recorded by this run; {status.ratings}")
-    table.add_row("next", _next(status))
+    table.add_row("matches", Text(f"{status.matches:,} recorded by this run; {status.ratings}"))
+    table.add_row("next", Text(_next(status)))
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import threading
 import time
 from collections import deque
@@ -16,7 +17,7 @@ from echelon_train.errors import RunFolderError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import Executor
 from echelon_train.league.store.registry import League, Standing
-from echelon_train.runs.folder import locked
+from echelon_train.runs.folder import RUN_FILE, locked
 from echelon_train.supervisor.metrics import Progress, read_progress
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder, write_plan
 from echelon_train.supervisor.ratings import Ratings
@@ -26,6 +27,9 @@ LOG_FILE = "run.log"
 POLL_SECONDS = 1.0
 READ_SECONDS = 5.0
 """Time between two reads of the league for the display."""
+
+EVENTS = 200
+"""Lines of the log that a status has."""
 
 STOP_SECONDS = 180.0
 """Time for all tasks to save and end before they are killed."""
@@ -57,7 +61,7 @@ class Status:
     matches: int  # recorded by this run
     standings: Sequence[Standing]
     champion: str | None
-    events: Sequence[str]  # the last lines of the log
+    events: Sequence[tuple[int, str]]  # the last lines of the log, with their numbers
 
 
 class Supervisor:
@@ -87,16 +91,18 @@ class Supervisor:
         self._limit = None if minutes is None else 60.0 * minutes
         self._folder = runs_folder(league.path)
         self._log: TextIO | None = None
-        self._events: deque[str] = deque(maxlen=6)
+        self._events: deque[tuple[int, str]] = deque(maxlen=EVENTS)
+        self._reported = 0
         self._lock = threading.Lock()
         self._stops = 0
+        self._display_failed = False
         self._members: dict[str, str] = {}  # kinds of the active members, by name
         self._standings: Sequence[Standing] = ()
         self._champion: str | None = None
         self._read_at = 0.0
         self._learners = [LearnerTask(league.path, plan, agent, self._kinds) for agent in plan.agents]
         self._probe: ProbeTask | None = None
-        self._probe_at = 0.0
+        self._probe_at = time.monotonic() + self._seconds_to_probe()
         config = plan.run_config()
         self._snapshot_every = config.league.snapshot_every
         self._ratings = Ratings(league, plan, config, executor, self.report)
@@ -120,12 +126,14 @@ class Supervisor:
                 self._ratings.start()
                 while not self._is_over():
                     self._update()
-                    show(self.status())
+                    self._display(show)
                     time.sleep(POLL_SECONDS)
+                hopeless, last = self._is_hopeless(), self._learners[-1]
+                reason = f"all learners have failed; {last.name}: {last.note}"
             finally:
                 self._end(show)
-            if self._learners and all(task.state == "failed" for task in self._learners):
-                raise LeagueError(f"all learners have failed; the last: {self._learners[-1].note}")
+            if hopeless:
+                raise LeagueError(reason)
         return self._stops > 0
 
     def stop(self) -> None:
@@ -136,7 +144,8 @@ class Supervisor:
         """Add a line to the log. Any thread may call it."""
         stamped = f"{datetime.datetime.now():%m-%d %H:%M:%S} {line}"
         with self._lock:
-            self._events.append(stamped)
+            self._events.append((self._reported, stamped))
+            self._reported += 1
             if self._log is not None:
                 with contextlib.suppress(OSError, ValueError):  # a full disk must not end the run; a closed file
                     print(stamped, file=self._log, flush=True)
@@ -161,6 +170,11 @@ class Supervisor:
             events=[*self._events],
         )
 
+    def _seconds_to_probe(self) -> float:
+        """Time until the next probe may begin, given the last one of an earlier run of the league."""
+        begun = [path.stat().st_mtime for path in self._folder.glob(f"against-*/{RUN_FILE}")]
+        return max(begun, default=-math.inf) + 60.0 * self._plan.probe_minutes - time.time() if begun else 0.0
+
     @property
     def _tasks(self) -> list[Task]:
         return [*self._learners, *([] if self._probe is None else [self._probe])]
@@ -170,10 +184,25 @@ class Supervisor:
 
     def _is_over(self) -> bool:
         """Whether the run ends: `stop`, its time, or no learner that the others are there for."""
+        if self._is_hopeless():
+            return True
         if self._stops or (self._limit is not None and time.monotonic() - self._start >= self._limit):
             return True
         leading = [task for task in self._learners if task.agent.role == "main"] or self._learners
-        return all(task.over for task in leading)
+        return all(task.state == "done" for task in leading)
+
+    def _is_hopeless(self) -> bool:
+        """Whether all learners have failed before their first checkpoint: a fault of the plan, not of the machine."""
+        return all(task.state == "failed" and not task.worked for task in self._learners)
+
+    def _display(self, show: Callable[[Status], None]) -> None:
+        """Show the status. A display that fails, such as a closed pipe or a full disk, does not end the run."""
+        try:
+            show(self.status())
+        except Exception as error:
+            if not self._display_failed:
+                self._display_failed = True
+                self.report(f"the display fails: {error!r}")
 
     def _update(self) -> None:
         if time.monotonic() - self._read_at >= READ_SECONDS:
@@ -205,11 +234,14 @@ class Supervisor:
             return
         if self._probe is not None and not self._probe.over:
             return
-        if time.monotonic() < self._probe_at or ProbeTask.finished(self._league.path, self._champion):
+        if ProbeTask.finished(self._league.path, self._champion):
             return
         if self._probe is not None and self._probe.member == self._champion:  # which has failed
             return
-        self._probe = ProbeTask(self._league.path, self._plan, self._champion)
+        probe = ProbeTask(self._league.path, self._plan, self._champion)
+        if time.monotonic() < self._probe_at and not probe.begun:  # one that was interrupted goes on
+            return
+        self._probe = probe
         self._probe_at = time.monotonic() + 60.0 * self._plan.probe_minutes
         self.report(f"a probe of the champion {self._champion} begins")
 
@@ -219,14 +251,14 @@ class Supervisor:
         self._ratings.stop()
         for task in self._tasks:
             task.stop()
-        before, deadline = self._stops, time.monotonic() + STOP_SECONDS
+        before, deadline = max(1, self._stops), time.monotonic() + STOP_SECONDS
         try:
             while any(task.alive for task in self._tasks) or not self._ratings.join(0.0):
                 if self._stops > before or time.monotonic() >= deadline:
                     break
                 for task in self._tasks:
                     task.update(self._launcher, self.report)
-                show(self.status())
+                self._display(show)
                 time.sleep(POLL_SECONDS / 2)
         finally:
             for task in self._tasks:
@@ -237,7 +269,7 @@ class Supervisor:
             self._league.rate_matches()
             self._read_league()
         self.report("the league run ends")
-        show(self.status())
+        self._display(show)
 
 
 def _status(task: Task) -> TaskStatus:

@@ -16,10 +16,10 @@ from echelon_train.runs.folder import RUN_FILE, is_locked
 from echelon_train.supervisor.plan import Agent, LeaguePlan, runs_folder
 
 ATTEMPTS: Final = 5
-"""Deaths without a new checkpoint in between after which a task is given up."""
+"""Deaths without a new checkpoint in between after which a task counts as failed."""
 
 FIRST_PAUSE, LAST_PAUSE = 5.0, 300.0
-"""Seconds before the first restart, doubled at every further one; and the longest pause."""
+"""Seconds before the first restart, doubled at every further one; and the pause of a task that has failed."""
 
 EXPLOITER_NICE = 5
 """Niceness of exploiters and probes: with it a process has a third of the share of one of niceness 0."""
@@ -71,12 +71,14 @@ class Task(ABC):
     name
         Of the task, of its run folder and of its log.
     state
-        What it does, for display: ``waiting``, ``running``, ``restarting``, ``stopping``, ``done``, ``failed``.
+        What it does, for display: ``waiting``, ``running``, ``restarting``, ``stopping``, ``done``, ``failed``. A
+        learner that has failed is tried again from time to time, for the reason may pass: a full disk, a lost node.
     note
         Why it is in this state; may be empty.
     """
 
     nice = EXPLOITER_NICE
+    retried = True  # whether it is tried again once it has failed
 
     def __init__(self, league: Path, plan: LeaguePlan, name: str) -> None:
         self.plan, self.name = plan, name
@@ -102,10 +104,21 @@ class Task(ABC):
     @property
     def over(self) -> bool:
         """Whether it will not start again."""
-        return self.state in ("done", "failed")
+        return self.state == "done" or (self.state == "failed" and not self.retried)
+
+    @property
+    def worked(self) -> bool:
+        """Whether it has ever saved a checkpoint."""
+        return bool(self._progress())
 
     def update(self, launcher: Launcher, report: Callable[[str], None]) -> None:
-        """Start the task if it is due, and find out what has become of it. Raises no errors of the task."""
+        """Start the task if it is due, and find out what has become of it. Errors of files are noted."""
+        try:
+            self._update(launcher, report)
+        except OSError as error:  # such as a full disk, or one that fails
+            self.note = str(error)
+
+    def _update(self, launcher: Launcher, report: Callable[[str], None]) -> None:
         if self._child is not None:
             code = self._child.poll()
             self.note = self._child.note()
@@ -159,12 +172,14 @@ class Task(ABC):
     def _failed(self, reason: str, report: Callable[[str], None]) -> None:
         pause = self._attempts.end(self._progress())
         self.note = reason
-        if pause is None:
-            self.state = "failed"
-            report(f"{self.name}: given up after {ATTEMPTS} attempts without a checkpoint: {reason}")
-        else:
+        if self._attempts.failures < ATTEMPTS:
             self.state = "restarting"
             report(f"{self.name}: {reason}; it starts again in {pause:g} s")
+            return
+        if self.state != "failed" and self._attempts.failures == ATTEMPTS:
+            again = f"; from now on it starts again every {pause:g} s" if self.retried else ""
+            report(f"{self.name}: failed {ATTEMPTS} times without a checkpoint: {reason}{again}")
+        self.state = "failed"
 
     def _progress(self) -> str:
         """What changes with every checkpoint."""
@@ -189,12 +204,10 @@ class _Attempts:
     def begin(self, progress: str) -> None:
         self.progress = progress
 
-    def end(self, progress: str) -> float | None:
-        """Seconds until the next attempt; None if there is none."""
+    def end(self, progress: str) -> float:
+        """Seconds until the next attempt."""
         self.failures = 1 if progress != self.progress else self.failures + 1
-        if self.failures >= ATTEMPTS:
-            return None
-        pause = min(FIRST_PAUSE * 2.0 ** (self.failures - 1), LAST_PAUSE)
+        pause = FIRST_PAUSE * 2.0 ** (self.failures - 1) if self.failures < ATTEMPTS else LAST_PAUSE
         self.next = time.monotonic() + pause
         return pause
 
@@ -230,7 +243,9 @@ class LearnerTask(Task):
 
 
 class ProbeTask(Task):
-    """An exploitability probe of a member."""
+    """An exploitability probe of a member. One that fails is given up."""
+
+    retried = False
 
     def __init__(self, league: Path, plan: LeaguePlan, member: str) -> None:
         super().__init__(league, plan, f"against-{member}")
@@ -245,6 +260,11 @@ class ProbeTask(Task):
         budget = ["--steps", str(self.plan.probe_steps)]
         chosen = ["--config", self.plan.config, *start, *settings, *budget, "--out", str(run)]
         return ["league", "exploit", league, self.member, *chosen]
+
+    @property
+    def begun(self) -> bool:
+        """Whether its run exists."""
+        return (self.folder / RUN_FILE).exists()
 
     @staticmethod
     def finished(league: Path, member: str) -> bool:

@@ -53,6 +53,8 @@ def test_unusable_options_leave_nothing(commands, tmp_path):
     assert "batles" in commands.refusal("run", league, "--set", "batles=8")
     assert "no such file" in commands.refusal("run", league, "--init", tmp_path / "absent")
     assert "coach" in commands.refusal("run", league, "--coach", "1")
+    other = saved(tmp_path / "small-network", 1)
+    assert "init" in commands.refusal("run", league, "--init", other), "its network has other shapes"
     assert not league.exists()
     (tmp_path / "file").write_text("")
     assert "is no league" in commands.refusal("run", tmp_path / "file")
@@ -75,6 +77,9 @@ def test_a_league_from_nothing_that_is_killed_and_continued(tmp_path):
     highest = max(int(each.rpartition("-")[2]) for each in before if each.startswith("main-"))
     wait(lambda: f"main-{highest + 1}" in names(league), second)
     assert before <= names(league)
+    for option in (["--set=battles=4"], ["--config=duel"]):
+        refused = start(league, *option)
+        assert "keep their settings" in refused.communicate()[1] and refused.returncode == 2
     third = start(league)
     assert "another process runs this league" in third.communicate()[1] and third.returncode == 2
     second.send_signal(signal.SIGINT)

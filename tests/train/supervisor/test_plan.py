@@ -31,6 +31,7 @@ def test_more_learners_of_a_role_do_not_rename_the_first():
         ({"main": 0, "main_exploiter": 0, "league_exploiter": 0}, "at least one learner"),
         ({"probe_minutes": -1.0}, "probe_minutes"),
         ({"maps": 0}, "maps"),
+        ({"seed": 2**32}, "seed"),
     ],
 )
 def test_impossible_counts_are_refused(changes, message):
@@ -65,6 +66,11 @@ def test_settings_reach_the_run_config():
     assert (config.battles, config.steps) == (8, 1000)
     with pytest.raises(ConfigError, match="KEY=VALUE"):
         LeaguePlan(settings=("battles",)).run_config()
+    for key in ("seed=1", "league.path=other", "league.agent=x", "init=start"):
+        with pytest.raises(ConfigError, match="a league run sets it itself"):
+            LeaguePlan(settings=(key,)).run_config()
+    with pytest.raises(ConfigError, match="curriculum"):
+        LeaguePlan(settings=('curriculum=["duel-open", "duel"]',)).run_config()
     with pytest.raises(ConfigError, match="batles"):
         LeaguePlan(settings=("batles=8",)).run_config()
 

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from echelon_env.networks.checkpoint import WEIGHTS_FILE
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.store.registry import League
@@ -103,6 +104,32 @@ def test_an_error_is_reported_and_the_work_tried_again(tmp_path, monkeypatch):
     _, lines = run(league, 20.0, lambda thread: failures._value >= 3, Failing())
     assert failures._value >= 3
     assert lines[0] == "ratings: the worker is gone; tried again in 0.05 s" and "0.1 s" in lines[1]
+
+
+def test_a_damaged_member_plays_no_matches(tmp_path):
+    league = League.create(tmp_path / "league")
+    league.add_scripted("trivial")
+    for number, name in enumerate(("otter", "heron")):
+        league.add_checkpoint(saved(tmp_path / name, number), "past", name)
+    file = league.member_policy("heron") / WEIGHTS_FILE
+    file.write_bytes(b"altered" + file.read_bytes()[7:])
+    thread, lines = run(league, 60.0, lambda thread: thread.matches >= 8)
+    assert thread.matches >= 8 and len(league.matches("heron")) == 0
+    assert len([line for line in lines if "a member plays no matches: 'heron' cannot be used" in line]) == 1
+
+
+def test_a_snapshot_that_joins_meanwhile_is_no_error(policies, tmp_path, monkeypatch):
+    stock = League.ratings
+
+    def ratings(league, period=None):
+        found = stock(league, period)
+        if "late" not in found:
+            league.add_checkpoint(saved(tmp_path / "late", 20), "main", "late")
+        return found
+
+    monkeypatch.setattr(League, "ratings", ratings)
+    assert promotion_candidate(policies, 350.0) == "league-exploiter-2"
+    retire_weakest(policies, LeaguePlan(active=6, until_rd=300.0), lambda line: None)
 
 
 def test_a_league_of_one_member_waits(tmp_path):

@@ -1,5 +1,6 @@
 """A league run on a Ray cluster of two nodes of this machine."""
 
+import dataclasses
 import os
 import shutil
 import threading
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from echelon_env.networks.checkpoint import WEIGHTS_FILE
+from echelon_train.checkpoints.checkpoint import load_checkpoint
 from echelon_train.errors import TrainError
 from echelon_train.league.errors import LeagueError
 from echelon_train.league.store.fsck import fsck
@@ -52,27 +54,39 @@ def alone(tmp_path) -> League:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "learners", "cores"),
-    [([64.0], 4, 1.0), ([2.0], 3, 0.33), ([2.0, 2.0], 3, 0.33), ([4.0, 2.0], 1, 1.0), ([1.0], 2, 0.01)],
+    ("nodes", "tasks", "cores"),
+    [
+        ([64.0], 4, 1.0),
+        ([2.0], 3, 0.66),
+        ([2.0, 2.0], 5, 0.4),
+        ([4.0, 2.0], 2, 1.0),
+        ([1.0, 1.0], 5, 0.2),
+        ([], 1, 0.01),
+    ],
 )
-def test_learners_reserve_cores_so_that_all_fit_without_the_largest_node(nodes, learners, cores):
-    assert cores_of_a_task(nodes, learners) == cores
+def test_tasks_reserve_cores_so_that_all_fit_without_the_largest_node(nodes, tasks, cores):
+    assert cores_of_a_task(nodes, tasks) == cores
 
 
 def test_files_of_a_run_come_back_whole(tmp_path):
     there, here = tmp_path / "there", tmp_path / "here"
     (there / "checkpoints" / "1").mkdir(parents=True)
     (there / "tensorboard").mkdir()
-    for name in ("last.json", "metrics.jsonl", "checkpoints/1/a", "tensorboard/events", ".hidden", "lock"):
+    for name in ("metrics.jsonl", "checkpoints/1/a", "checkpoints/1/training", "tensorboard/events", ".hidden", "lock"):
         (there / name).write_text(name)
-    assert {*read_files(there)} == {"last.json", "metrics.jsonl", "checkpoints/1/a"}
+    (there / "last.json").write_text('{"checkpoint": "1"}')
+    assert {*read_files(there)} == {"last.json", "metrics.jsonl", "checkpoints/1/a", "checkpoints/1/training"}
     receive(here, Report(None, "", read_files(there), frozenset(stamps(there))))
     assert read_files(here) == read_files(there)
-    shutil.rmtree(there / "checkpoints" / "1")
+    (there / "checkpoints" / "1" / "training").unlink()
     (there / "checkpoints" / "2").mkdir()
     (there / "checkpoints" / "2" / "a").write_text("2")
     receive(here, Report(None, "", {"checkpoints/2/a": b"2"}, frozenset(stamps(there))))
-    assert {*read_files(here)} == {"last.json", "metrics.jsonl", "checkpoints/2/a"}
+    (there / "last.json").write_text('{"checkpoint": "2"}')
+    assert "checkpoints/1/a" not in read_files(there), "an old checkpoint is not needed"
+    shutil.rmtree(there / "checkpoints" / "1")
+    receive(here, Report(None, "", {"checkpoints/2/a": b"3"}, frozenset(stamps(there))))
+    assert {*stamps(here)} == {"last.json", "metrics.jsonl", "checkpoints/1/a", "checkpoints/2/a"}, "none is lost"
 
 
 def test_the_name_of_the_last_checkpoint_comes_last(tmp_path, monkeypatch):
@@ -104,7 +118,7 @@ def test_learners_elsewhere_use_the_league_through_its_actor(cluster, alone, tmp
         assert remote.members() == alone.members() and remote.ratings() == alone.ratings()
         folder = remote.member_policy("otter")
         assert (folder / WEIGHTS_FILE).read_bytes() == (alone.member_policy("otter") / WEIGHTS_FILE).read_bytes()
-        assert find_policy("ray:keeper/otter").name == folder.name
+        assert load_checkpoint(find_policy("ray:keeper/otter")).steps == 100
         added = remote.add_checkpoint(saved(tmp_path / "heron", 2), "main", "main", "otter", numbered=True)
         assert added.name == "main-1" and alone.members()[-1] == added
         with pytest.raises(LeagueError, match="its weights are those of the member 'main-1'"):
@@ -119,8 +133,9 @@ def test_learners_elsewhere_use_the_league_through_its_actor(cluster, alone, tmp
 
 
 @pytest.mark.slow
-def test_a_league_run_survives_the_loss_of_a_node(cluster, alone):
-    run = RayLeagueRun(alone.path, PLAN, None, cluster.address)
+def test_a_league_run_survives_the_loss_of_a_node(cluster, alone, tmp_path):
+    alone.add_checkpoint(saved(tmp_path / "start", 1), "main", "start")
+    run = RayLeagueRun(alone.path, dataclasses.replace(PLAN, start="start"), None, cluster.address)
     seen, results = [], []
 
     def work():
@@ -139,7 +154,7 @@ def test_a_league_run_survives_the_loss_of_a_node(cluster, alone):
             time.sleep(0.2)
 
     def snapshots():
-        return [each.name for each in alone.members() if each.kind == "main"]
+        return [each.name for each in alone.members() if each.name.startswith("main-")]
 
     wait(lambda: "main-1" in snapshots() and (runs_folder(alone.path) / "main" / "last.json").exists())
     cluster.remove_node(cluster.other, allow_graceful=False)

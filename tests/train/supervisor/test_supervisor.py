@@ -82,7 +82,7 @@ def test_members_that_join_start_exploiters_and_are_reported(alone, fast, tmp_pa
     wait(lambda: seen)
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
     wait(lambda: len(launcher.children) == 3)
-    assert any("main-1 joins, after 100 decisions" in event for event in seen[-1].events)
+    assert any("main-1 joins, after 100 decisions" in event for _, event in seen[-1].events)
     found.stop()
     wait(lambda: all(child.stopped for child in launcher.children))
     assert thread.is_alive(), "it waits for learners that save"
@@ -154,6 +154,51 @@ def test_one_failed_learner_does_not_end_the_others(alone, fast, monkeypatch, tm
     assert results == [True]
 
 
+def test_a_main_agent_that_fails_does_not_end_the_exploiters(alone, fast, monkeypatch, tmp_path):
+    monkeypatch.setattr("echelon_train.supervisor.tasks.FIRST_PAUSE", 0.0)
+    alone.add_checkpoint(saved(tmp_path / "otter", 1), "main", "main-1")
+
+    class MainFails(FakeLauncher):
+        def launch(self, task):
+            child = super().launch(task)
+            if task.name == "main":
+                child.code, child.last = 2, "gradients were not finite"
+            return child
+
+    found, seen, results, thread = running(alone, MainFails())
+    wait(lambda: seen and seen[-1].learners[0].state == "failed")
+    time.sleep(0.2)
+    assert thread.is_alive() and [task.state for task in seen[-1].learners] == ["failed", "running", "running"]
+    found.stop()
+    found.stop()
+    thread.join(20.0)
+    assert results == [True]
+
+
+def test_a_display_that_fails_does_not_end_the_run(alone, fast):
+    launcher = FakeLauncher()
+    found, calls = supervisor(alone, launcher), []
+
+    def show(status):
+        calls.append(status)
+        if len(calls) == 3:
+            launcher.children[0].code = 0
+        raise BrokenPipeError(32, "Broken pipe")
+
+    assert found.run(show) is False
+    log = (runs_folder(alone.path) / "run.log").read_text()
+    assert log.count("the display fails: BrokenPipeError") == 1 and log.endswith("the league run ends\n")
+
+
+def test_a_probe_waits_for_the_time_since_the_last_one(alone, tmp_path):
+    plan = dataclasses.replace(PLAN, probe_minutes=30.0)
+    assert supervisor(alone, FakeLauncher(), plan).status().probe_seconds == 0.0
+    folder = runs_folder(alone.path) / "against-otter"
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text("{}")
+    assert 1790.0 < supervisor(alone, FakeLauncher(), plan).status().probe_seconds <= 1800.0
+
+
 def test_the_champion_is_probed_once(alone, fast, tmp_path, monkeypatch):
     alone.add_checkpoint(saved(tmp_path / "otter", 1), "past", "otter")
     monkeypatch.setattr(League, "champion", lambda league: league.member("otter"))
@@ -211,12 +256,12 @@ def test_without_a_terminal_events_come_as_lines(alone, fast):
     found = supervisor(alone, FakeLauncher())
     with screen(console) as show:
         for number in range(20):
-            found.report(f"event {number}")
+            found.report(f"event {number % 4}")
             if number % 3 == 0:
                 show(found.status())
         show(found.status())
     lines = console.file.getvalue().splitlines()
-    assert [each.split("event ")[1] for each in lines] == [str(number) for number in range(20)]
+    assert [each.split("event ")[1] for each in lines] == [str(number % 4) for number in range(20)]
 
 
 def test_progress_of_a_run(tmp_path):

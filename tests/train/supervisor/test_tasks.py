@@ -9,7 +9,7 @@ from echelon_train.runs.exploitability import EXPLOITABILITY_FILE
 from echelon_train.runs.folder import locked
 from echelon_train.supervisor import tasks
 from echelon_train.supervisor.plan import LeaguePlan, runs_folder
-from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LearnerTask, ProbeTask
+from echelon_train.supervisor.tasks import ATTEMPTS, FIRST_PAUSE, LAST_PAUSE, LearnerTask, ProbeTask
 
 
 class FakeChild:
@@ -122,16 +122,45 @@ def die(task, launcher, clock, lines, last="echelon: it diverged"):
     task.update(launcher, lines.append)
 
 
-def test_a_learner_that_fails_without_progress_is_given_up_with_its_reason(tmp_path, clock, launcher):
+def test_a_learner_that_fails_without_progress_is_tried_less_often(tmp_path, clock, launcher):
     lines, task = [], learner(tmp_path)
     for _ in range(ATTEMPTS):
-        assert not task.over
+        assert task.state != "failed"
         die(task, launcher, clock, lines, "gradients were not finite")
-    assert task.over and task.state == "failed" and task.note == "gradients were not finite"
-    assert "given up after 5 attempts without a checkpoint: gradients were not finite" in lines[-1]
-    clock[0] += 10_000.0
+    assert task.state == "failed" and task.note == "gradients were not finite" and not task.over and not task.worked
+    assert "failed 5 times without a checkpoint: gradients were not finite; from now on" in lines[-1]
+    clock[0] += LAST_PAUSE - 1.0
     task.update(launcher, lines.append)
     assert len(launcher.children) == ATTEMPTS
+    count = len(lines)
+    die(task, launcher, clock, lines, "gradients were not finite")
+    assert len(launcher.children) == ATTEMPTS + 1 and task.state == "failed" and len(lines) == count
+    clock[0] += LAST_PAUSE
+    task.update(launcher, lines.append)
+    checkpoint(task, "1")  # the reason has passed
+    launcher.children[-1].code = -9
+    task.update(launcher, lines.append)
+    assert task.state == "restarting" and task.worked
+
+
+def test_a_probe_that_fails_is_given_up(tmp_path, clock, launcher):
+    lines, task = [], ProbeTask(tmp_path, LeaguePlan(), "main-4")
+    for _ in range(ATTEMPTS):
+        assert not task.over
+        die(task, launcher, clock, lines)
+    assert task.over and "from now on" not in lines[-1]
+
+
+def test_errors_of_files_are_noted(tmp_path, clock, launcher, monkeypatch):
+    lines, task = [], learner(tmp_path)
+    task.update(launcher, lines.append)
+
+    def poll():
+        raise OSError(28, "No space left on device")
+
+    launcher.children[0].poll = poll
+    task.update(launcher, lines.append)
+    assert task.alive and "No space left" in task.note and not lines
 
 
 def test_a_checkpoint_in_between_starts_the_count_again(tmp_path, clock, launcher):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -13,14 +14,19 @@ from typing import Any
 
 from rich.console import Console
 
+from echelon_env.config.schema import ConfigError
 from echelon_env.config.skill import LEVELS
+from echelon_env.storage.atomic import new_folder
 from echelon_train.cli.league.output import print_result
+from echelon_train.league.errors import LeagueError
 from echelon_train.league.playing.executors import LocalExecutor
 from echelon_train.league.store.members import read_candidate
 from echelon_train.league.store.policies import find_policy
 from echelon_train.league.store.registry import League
+from echelon_train.runs.ancestry import load_start
+from echelon_train.runs.folder import RUN_FILE, is_locked
 from echelon_train.supervisor.children import LocalLauncher
-from echelon_train.supervisor.plan import LeaguePlan, changed, read_plan
+from echelon_train.supervisor.plan import LeaguePlan, changed, read_plan, runs_folder
 from echelon_train.supervisor.ray_league import RayLeagueRun
 from echelon_train.supervisor.screen import screen
 from echelon_train.supervisor.supervisor import Supervisor
@@ -33,9 +39,14 @@ _START = "start"  # name of the member that learners start from
 def run_run(args: argparse.Namespace) -> int:
     """Keep a league going. Returns 130 after Ctrl-C; everything is saved then, and the same command continues."""
     plan = _plan(args)
-    plan.run_config()  # before anything is written
-    policy = None if args.init is None else find_policy(args.init)
+    config = plan.run_config()  # before anything is written
+    policy = None
+    if args.init is not None:
+        policy = find_policy(args.init)
+        load_start(dataclasses.replace(config, init=str(policy)))  # it must have the same network
     league = _open_or_create(args.league)
+    if is_locked(runs_folder(league.path)):
+        raise LeagueError(f"{league.path}: another process runs this league")
     if policy is not None:
         plan = changed(plan, {"start": _start_member(league, policy)})
     supervisor = _supervisor(args, league, plan)
@@ -51,11 +62,15 @@ def run_run(args: argparse.Namespace) -> int:
     lines = [
         f"{'Interrupted' if interrupted else 'Ended'}: {len(members)} members, "
         f"champion {'none yet' if champion is None else champion.name}.",
-        f"Continue:   echelon league run {args.league}",
+        f"Continue:   echelon league run {args.league}{_ray_option(args)}",
         f"Standings:  echelon league standings {args.league}",
     ]
     print_result(args, document, lines)
     return _INTERRUPTED if interrupted else 0
+
+
+def _ray_option(args: argparse.Namespace) -> str:
+    return "" if args.ray is None else f" --ray {args.ray}".rstrip()
 
 
 def _supervisor(args: argparse.Namespace, league: League, plan: LeaguePlan) -> Supervisor | RayLeagueRun:
@@ -85,18 +100,29 @@ def _plan(args: argparse.Namespace) -> LeaguePlan:
     names = "main main_exploiter league_exploiter config steps seed maps until_rd active probe_steps probe_minutes"
     changes = {name: getattr(args, name) for name in names.split()}
     changes["settings"] = tuple(args.set) if args.set else None
-    return changed(read_plan(args.league) or LeaguePlan(), changes)
+    if args.config is not None and Path(args.config).suffix == ".toml":
+        changes["config"] = str(Path(args.config).resolve())
+    before = read_plan(args.league) or LeaguePlan()
+    plan = changed(before, changes)
+    learners = [agent.name for agent in plan.agents if (runs_folder(args.league) / agent.name / RUN_FILE).exists()]
+    if learners and (plan.config, plan.settings) != (before.config, before.settings):
+        raise ConfigError(
+            f"--config, --set: the learners of the league keep their settings ({', '.join(learners)} exist); expected "
+            "the values of its first run, or none"
+        )
+    return plan
 
 
 def _open_or_create(path: Path) -> League:
     """The league in a folder; a new one of all scripted levels if the folder does not exist or is empty."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         return League.open(path)
-    league = League.create(path)
-    for level in LEVELS:
-        if level != league.settings.anchor:
-            league.add_scripted(level)
-    return league
+    with new_folder(path) as temporary:
+        league = League.create(temporary)
+        for level in LEVELS:
+            if level != league.settings.anchor:
+                league.add_scripted(level)
+    return League.open(path)
 
 
 def _start_member(league: League, policy: Path) -> str:

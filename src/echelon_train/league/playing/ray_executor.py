@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import deque
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,10 @@ class RayExecutor:
     ----------
     address
         Address of the cluster, see `connect`.
+    cores
+        Cores that a match reserves.
+    at_once
+        Largest number of matches in progress; by default as many as the cluster has room for.
 
     Raises
     ------
@@ -32,8 +37,9 @@ class RayExecutor:
         As `connect`.
     """
 
-    def __init__(self, address: str | None = None) -> None:
+    def __init__(self, address: str | None = None, cores: float = 1.0, at_once: int | None = None) -> None:
         self._ray, self._connected = connect(address)
+        self._cores, self._at_once = cores, at_once
 
     def run(self, path: Path, jobs: Sequence[Job]) -> Generator[PlayedMatch, None, None]:
         """See `echelon_train.league.playing.executors.Executor.run`."""
@@ -41,13 +47,15 @@ class RayExecutor:
         league = League.open(path)
         members = {name: league.member(name) for job in jobs for name in (job.first, job.second)}
         files = {name: self._ray.put(_read(league, member)) for name, member in members.items()}
-        play = self._ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_play)
+        play = self._ray.remote(num_cpus=self._cores, max_retries=ATTEMPTS - 1)(_play)
         pending: dict[Any, Job] = {}
-        for job in jobs:
-            sides = (members[job.first], members[job.second])
-            pending[play.remote(job, sides, files[job.first], files[job.second])] = job
+        waiting = deque(jobs)
         try:
-            while pending:
+            while pending or waiting:
+                while waiting and (self._at_once is None or len(pending) < self._at_once):
+                    job = waiting.popleft()
+                    sides = (members[job.first], members[job.second])
+                    pending[play.remote(job, sides, files[job.first], files[job.second])] = job
                 ready, _ = self._ray.wait(list(pending))
                 for reference in ready:
                     job = pending.pop(reference)

@@ -5,6 +5,7 @@ Its address is ``ray:NAME``, where NAME is that of the actor. The actor is the o
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import socket
@@ -50,7 +51,7 @@ def write_policy(folder: Path, files: Files) -> None:
 
 def open_league(path: str | Path) -> League:
     """The league in a folder, or at an address ``ray:NAME``. Raises LeagueError as `League.open` does."""
-    return RemoteLeague(str(path)) if is_remote(path) else League.open(Path(path))
+    return _remote(str(path)) if is_remote(path) else League.open(Path(path))
 
 
 def connect(address: str | None, namespace: str | None = None) -> tuple[Any, bool]:
@@ -75,7 +76,7 @@ def connect(address: str | None, namespace: str | None = None) -> tuple[Any, boo
         raise LeagueError("Ray is not installed: pip install 'echelon-env[ray]'") from error
     if ray.is_initialized():
         return ray, False
-    _check_reachable(address or os.environ.get("RAY_ADDRESS", ""))
+    check_reachable(address or os.environ.get("RAY_ADDRESS", ""))
     try:
         ray.init(address=address, namespace=namespace, log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -83,7 +84,7 @@ def connect(address: str | None, namespace: str | None = None) -> tuple[Any, boo
     return ray, True
 
 
-def _check_reachable(address: str) -> None:
+def check_reachable(address: str) -> None:
     """Raise LeagueError if nothing listens at an address ``HOST:PORT``: Ray would try for many minutes."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal() or "/" in host:
@@ -92,6 +93,12 @@ def _check_reachable(address: str) -> None:
         socket.create_connection((host, int(port)), REACH_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise LeagueError(f"Ray: no cluster at {address}: {error}") from error
+
+
+@functools.cache
+def _remote(address: str) -> RemoteLeague:
+    """One object for each address in a process: its copies of policies stay as long as the process."""
+    return RemoteLeague(address)
 
 
 class RemoteLeague(League):
