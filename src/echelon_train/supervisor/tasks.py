@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from abc import ABC, abstractmethod
@@ -96,6 +97,10 @@ class Task(ABC):
         """What the league lacks that the task needs; empty if nothing."""
         return ""
 
+    def result(self) -> str:
+        """What a task that is done has found, for its line in the log."""
+        return ""
+
     @property
     def alive(self) -> bool:
         """Whether its process runs."""
@@ -161,7 +166,7 @@ class Task(ABC):
             return
         if code == 0:
             self.state = "done"
-            report(f"{self.name} is done: {reason}")
+            report(f"{self.name} is done{self.result()}")
         elif code < 0:
             self._failed(f"killed by signal {-code}", report)
         elif code == INTERRUPTED:
@@ -260,6 +265,14 @@ class ProbeTask(Task):
         budget = ["--steps", str(self.plan.probe_steps)]
         chosen = ["--config", self.plan.config, *start, *settings, *budget, "--out", str(run)]
         return ["league", "exploit", league, self.member, *chosen]
+
+    def result(self) -> str:
+        """See `Task.result`."""
+        try:
+            found = json.loads((self.folder / EXPLOITABILITY_FILE).read_bytes())["exploitability"]
+            return f": {self.member} is exploitable by at least {found:+.3f}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
 
     @property
     def begun(self) -> bool:
