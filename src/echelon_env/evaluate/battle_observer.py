@@ -13,7 +13,6 @@ from echelon_env.config.battle import REWARD_COMPONENTS
 from echelon_env.engine.core import BattleEngine
 from echelon_env.engine.state import (
     BLUE,
-    DEATH,
     DRAW,
     EVENT_KINDS,
     FALL,
@@ -56,12 +55,12 @@ _IS_HARMFUL = np.isin(np.arange(len(EVENT_KINDS)), (HIT, SPLASH, HAZARD))
 class _Harm(NamedTuple):
     """Events of a decision that took hit points, arrays (events,)."""
 
-    ticks: NDArray[np.int32]
-    amounts: NDArray[np.float64]  # hit points
-    weapons: NDArray[np.int64]
-    causes: NDArray[np.int64]
-    dealers: NDArray[np.int64]  # rows of mechs, battle * M + mech; without meaning for a hazard
-    victims: NDArray[np.int64]
+    ticks: NDArray[Any]
+    amounts: NDArray[Any]  # hit points
+    weapons: NDArray[Any]
+    causes: NDArray[Any]  # columns of the sums by cause
+    dealers: NDArray[Any]  # rows of mechs, battle * M + mech; without meaning for a hazard
+    victims: NDArray[Any]
 
 
 @dataclass(frozen=True)

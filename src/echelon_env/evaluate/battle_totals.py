@@ -72,7 +72,7 @@ HEAT_CELLS = 32
 """Cells of a heat map along each axis."""
 
 HEAT_MAPS = ("presence", "deaths", "damage_dealt", "damage_taken")
-"""Heat maps of a side: s that living mechs spent in a cell, deaths, hit points dealt by mechs and lost by mechs there."""
+"""Heat maps of a side: s that living mechs spent in a cell, deaths, hit points dealt and hit points lost by mechs there."""
 
 HeatMaps = NDArray[np.float64]
 """(2, 4, HEAT_CELLS, HEAT_CELLS): by side (own, enemy), `HEAT_MAPS`, row (y) and column (x).
@@ -148,7 +148,7 @@ class BattleTotals:
         return results
 
     def by_class(self, side: Side, opponent: str | None = None) -> dict[str, Sums]:
-        """Sums of a side by mech class, in the battles against an opponent or all. Raises KeyError for an unknown one."""
+        """Sums of a side by mech class, in the battles against an opponent or all. Raises KeyError for an unknown."""
         classes: dict[str, Sums] = {}
         for totals in self._chosen(opponent):
             for name, sums in totals.side(side).items():
@@ -187,10 +187,10 @@ _SHARES = {
 def measures(sums: Mapping[str, float]) -> dict[str, float | None]:
     """Means and rates of mechs, from their sums; None where there is nothing to divide by.
 
-    Per mech and battle: ``return``, the `COUNTS` without bad actions, ``alive_seconds`` and ``shutdown_seconds``. Shares
-    of the time alive: ``zone_share``, ``seeing_share``, ``sight_share``, ``seen_share``. ``distance``: mean distance in
-    m to the nearest enemy that a mech sees. ``accuracy``: direct hits per shot. ``message_entropy``: the mean over the
-    channels of `message_entropies`, in nats.
+    Per mech and battle: ``return``, the `COUNTS` without bad actions, ``alive_seconds`` and ``shutdown_seconds``.
+    Shares of the time alive: ``zone_share``, ``seeing_share``, ``sight_share``, ``seen_share``. ``distance``: mean
+    distance in m to the nearest enemy that a mech sees. ``accuracy``: direct hits per shot. ``message_entropy``: the
+    mean over the channels of `message_entropies`, in nats.
     """
     found = {"return": ratio(sums, "reward", "mechs")}
     found |= {name: ratio(sums, name, "mechs") for name in (*_PER_MECH, "alive_seconds", "shutdown_seconds")}

@@ -16,7 +16,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,7 +126,9 @@ class StatisticsFile:
             for name, each, totals in _entries(document, "training", MAX_PERIODS, ("first", "last"))
         ]
         evaluations = [
-            EvaluationTotals(_count(f"{name}.steps", each["steps"]), _text(f"{name}.scenario", each["scenario"]), totals)
+            EvaluationTotals(
+                _count(f"{name}.steps", each["steps"]), _text(f"{name}.scenario", each["scenario"]), totals
+            )
             for name, each, totals in _entries(document, "evaluations", MAX_EVALUATIONS, ("steps", "scenario"))
         ]
         for earlier, later in zip([Period(0, 0, BattleTotals()), *periods], periods, strict=False):
@@ -198,9 +199,7 @@ def sums_from_dict(name: str, document: Any) -> Sums:
 
 def _opponent_to_dict(totals: OpponentTotals, rounded: Callable[[Any], Any]) -> dict[str, Any]:
     results = dict.fromkeys(RESULTS, 0) | sums_to_dict(totals.results, rounded)
-    sides = {
-        side: {name: sums_to_dict(sums, rounded) for name, sums in totals.side(side).items()} for side in SIDES
-    }
+    sides = {side: {name: sums_to_dict(sums, rounded) for name, sums in totals.side(side).items()} for side in SIDES}
     return {**results, **sides}
 
 
@@ -302,6 +301,5 @@ def _rounded(array: Any) -> Any:
 
 
 def _round(value: float) -> float:
-    if value == int(value):
-        return int(value)
-    return round(value, max(0, DIGITS - 1 - math.floor(math.log10(abs(value)))))
+    value = float(f"{value:.{DIGITS}g}")
+    return int(value) if value == int(value) else value
