@@ -257,7 +257,7 @@ class BattleObserver:
         numbers = actions[..., Action.COMM_0 :]
         if not numbers.any():  # as of players that send none; `_record` counts them in the bin of 0
             return
-        chosen = np.minimum((numbers[sent] + 1.0) * (BINS / 2), BINS - 1).astype(np.int64)
+        chosen = np.minimum((numbers[sent].astype(np.float64) + 1.0) * (BINS / 2), BINS - 1).astype(np.int64)
         cells = np.flatnonzero(sent)[:, None] * (COMM_DIM * BINS) + np.arange(COMM_DIM) * BINS + chosen
         self._flat["bins"][cells.ravel()] += 1.0  # a channel has one number
 
@@ -330,7 +330,8 @@ class BattleObserver:
         amounts = np.where(harm.ticks == last[harm.victims], harm.amounts, 0.0)
         totals = np.zeros(len(self._maps))
         np.add.at(totals, harm.victims, amounts)
-        return amounts / totals[harm.victims]
+        shares: NDArray[np.float64] = amounts / totals[harm.victims]
+        return shares
 
     def _heat(self, rows: NDArray[Any], which: int, amounts: Any) -> None:
         """Add amounts at the places of mechs, given by their rows or a mask, to a heat map of their teams."""

@@ -72,7 +72,7 @@ HEAT_CELLS = 32
 """Cells of a heat map along each axis."""
 
 HEAT_MAPS = ("presence", "deaths", "damage_dealt", "damage_taken")
-"""Heat maps of a side: s that living mechs spent in a cell, deaths, hit points dealt and hit points lost by mechs there."""
+"""Heat maps of a side: s that living mechs spent in a cell, deaths, hit points dealt and hit points lost there."""
 
 HeatMaps = NDArray[np.float64]
 """(2, 4, HEAT_CELLS, HEAT_CELLS): by side (own, enemy), `HEAT_MAPS`, row (y) and column (x).

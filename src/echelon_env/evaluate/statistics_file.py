@@ -49,7 +49,7 @@ MAX_BYTES = 1 << 26
 
 MAX_PERIODS, MAX_EVALUATIONS = 8, 64
 
-MAX_OPPONENTS, MAX_CLASSES, MAX_SUMS, MAX_SIZES = 1024, 100, 2000, 64
+MAX_OPPONENTS, MAX_CLASSES, MAX_SUMS, MAX_SIZES = 1024, 1000, 2000, 500
 """Most opponents, mech classes of a side, sums of a class, and sizes of maps of `BattleTotals` in a file."""
 
 MAX_NAME = 1024
@@ -100,21 +100,25 @@ class StatisticsFile:
         return {
             "format": FORMAT,
             "version": VERSION,
-            "player": self.player,
+            "player": _printable(self.player),
             "steps": self.steps,
             "training": [
                 {"first": each.first, "last": each.last, "totals": totals_to_dict(each.totals, rounded)}
                 for each in self.training
             ],
             "evaluations": [
-                {"steps": each.steps, "scenario": each.scenario, "totals": totals_to_dict(each.totals, rounded)}
+                {
+                    "steps": each.steps,
+                    "scenario": _printable(each.scenario),
+                    "totals": totals_to_dict(each.totals, rounded),
+                }
                 for each in self.evaluations
             ],
         }
 
     @classmethod
     def from_dict(cls, document: Any) -> StatisticsFile:
-        """The statistics of a document, all of which is checked. Raises StatisticsError with the place and the reason."""
+        """The statistics of a document, all of which is checked. Raises StatisticsError with the place and reason."""
         _check_keys("the document", document, ("format", "version", "player", "steps", "training", "evaluations"))
         if document["format"] != FORMAT or document["version"] != VERSION:
             raise StatisticsError(
@@ -164,7 +168,7 @@ def write_statistics(path: Path, statistics: StatisticsFile) -> None:
 def totals_to_dict(totals: BattleTotals, rounded: Callable[[Any], Any]) -> dict[str, Any]:
     """The sums as plain values; `rounded` gives the numbers of an array as nested lists."""
     return {
-        "opponents": {name: _opponent_to_dict(each, rounded) for name, each in totals.opponents.items()},
+        "opponents": {_printable(name): _opponent_to_dict(each, rounded) for name, each in totals.opponents.items()},
         "heatmaps": {
             str(size): {
                 side: dict(zip(HEAT_MAPS, rounded(maps[number]), strict=True)) for number, side in enumerate(SIDES)
@@ -187,7 +191,7 @@ def totals_from_dict(name: str, document: Any) -> BattleTotals:
 
 def sums_to_dict(sums: Sums, rounded: Callable[[Any], Any]) -> dict[str, Any]:
     """Sums as plain numbers, without those that are 0."""
-    values = zip(sums, rounded(np.array([*sums.values()])), strict=True)
+    values = zip(map(_printable, sums), rounded(np.array([*sums.values()])), strict=True)
     return {name: int(value) if value == int(value) else value for name, value in values if value}
 
 
@@ -199,7 +203,10 @@ def sums_from_dict(name: str, document: Any) -> Sums:
 
 def _opponent_to_dict(totals: OpponentTotals, rounded: Callable[[Any], Any]) -> dict[str, Any]:
     results = dict.fromkeys(RESULTS, 0) | sums_to_dict(totals.results, rounded)
-    sides = {side: {name: sums_to_dict(sums, rounded) for name, sums in totals.side(side).items()} for side in SIDES}
+    sides = {
+        side: {_printable(name): sums_to_dict(sums, rounded) for name, sums in totals.side(side).items()}
+        for side in SIDES
+    }
     return {**results, **sides}
 
 
@@ -264,6 +271,11 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not value.isprintable():
         raise StatisticsError(f"{name}: expected a printable name of at most {MAX_NAME} characters, got {value!r:.60}")
     return value
+
+
+def _printable(name: str) -> str:
+    """A name as `_text` accepts it, with question marks for other characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:MAX_NAME]) or "?"
 
 
 def _count(name: str, value: Any) -> int:

@@ -188,17 +188,14 @@ class WandbOutput(KVWriter):  # type: ignore[misc]
             elif isinstance(value, Tensor):
                 values[key] = self._wandb.Histogram(value.tolist())
         self._run.log(values, step=step)
-        saved = {key: value for key, value in key_values.items() if isinstance(value, SavedPolicy)}
-        for folder in dict.fromkeys(value.folder for value in saved.values()):
-            self._send(
-                folder, [key.removeprefix("checkpoint/") for key, each in saved.items() if each.folder == folder]
-            )
+        saved = {key: value.folder for key, value in key_values.items() if isinstance(value, SavedPolicy)}
+        for folder in dict.fromkeys(saved.values()):
+            self._send(folder, [key.removeprefix("checkpoint/") for key in saved if saved[key] == folder])
 
     def _send(self, checkpoint: Path, aliases: list[str]) -> None:
         """Send the policy of a checkpoint as a version of the run's artifact, which gets the `aliases`."""
-        artifact = self._wandb.Artifact(
-            f"policy-{self._run.id}", type="model", metadata={"steps": int(checkpoint.name)}
-        )
+        steps = {"steps": int(checkpoint.name)}
+        artifact = self._wandb.Artifact(f"policy-{self._run.id}", type="model", metadata=steps)
         for name in (WEIGHTS_FILE, JSON_FILE):
             artifact.add_file(str(checkpoint / name), name)
         self._run.log_artifact(artifact, aliases=aliases)
