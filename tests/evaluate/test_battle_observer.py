@@ -322,16 +322,19 @@ def test_other_reward_weights_count_from_the_next_decision():
     np.testing.assert_allclose(record.sums[:, record.names.index("reward")], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["alive", "heat", "measured"])
+@pytest.mark.parametrize("name", ["cells", "values", "measured"])
 def test_bad_states_are_refused(name):
     engine = BattleEngine(DUEL, 2)
     observer = BattleObserver(engine)
+    engine.reset([1, 2])
+    run(engine, 2, make_players())
     arrays = observer.state_arrays()
-    for bad in (arrays[name][:1], arrays[name].astype(np.float32)):
-        with pytest.raises(ValueError, match=f"statistics of battles: {name!r}"):
+    for bad in (arrays[name][:1], arrays[name].astype(np.float32)):  # another length, another kind
+        with pytest.raises(ValueError, match=f"statistics of battles: ({name!r}|expected a value)"):
             observer.restore_arrays(arrays | {name: bad})
     with pytest.raises(ValueError, match=f"missing: \\['{name}'\\]"):
         observer.restore_arrays({key: array for key, array in arrays.items() if key != name})
-    arrays["alive"][0, 0] = np.nan
-    with pytest.raises(ValueError, match="finite"):
-        observer.restore_arrays(arrays)
+    for cells, values, message in (([3], [np.nan], "finite"), ([-1], [1.0], "cells from 0"), ([10**9], [1.0], "cells")):
+        given = {"cells": np.array(cells), "values": np.array(values)}
+        with pytest.raises(ValueError, match=message):
+            observer.restore_arrays(arrays | given)

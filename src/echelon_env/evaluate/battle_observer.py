@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -38,6 +39,8 @@ from echelon_env.evaluate.battle_totals import (
 )
 from echelon_env.layout.actions import COMM_DIM, Action
 from echelon_env.storage.arrays import Arrays, check_arrays
+
+__all__ = ["BattleObserver", "BattleRecord"]
 
 PRESENCE, DEATHS, DEALT, TAKEN = range(len(HEAT_MAPS))
 FRIENDLY, OWN, HAZARDS = range(3)
@@ -129,8 +132,13 @@ class BattleObserver:
         self._maps = (rows // engine.num_mechs * len(SIDES) + np.tile(self._teams, engine.num_battles)) * _MAPS_CELLS
         self._cells = self._maps  # where each mech (B * M,) is on the first of its team's heat maps
         self._names = self._names_of_sums()
-        self._sums = {name: np.zeros(shape) for name, shape in self._shapes().items()}
-        self._flat = {name: sums.reshape(-1) for name, sums in self._sums.items()}  # views
+        self._beside_weapons = self._causes_beside_weapons()
+        shapes = self._shapes()
+        bounds = np.cumsum([math.prod(shape) for shape in shapes.values()])
+        self._all = np.zeros(bounds[-1])
+        """All sums of the battles in progress, of which the next two have views by name: flat, and in their shapes."""
+        self._flat = dict(zip(shapes, np.split(self._all, bounds[:-1]), strict=True))
+        self._sums = {name: self._flat[name].reshape(shape) for name, shape in shapes.items()}
         self._measured = engine.was_reset & (engine.state.battles["step_count"] == 0)
         self._read_conditions()
         self._read_zones()
@@ -144,18 +152,22 @@ class BattleObserver:
 
     def state_arrays(self) -> Arrays:
         """The sums of the battles in progress, for `restore_arrays`."""
-        return {name: array.copy() for name, array in self._sums.items()} | {"measured": self._measured.copy()}
+        cells = np.flatnonzero(self._all)  # few, because of the heat maps
+        return {"cells": cells, "values": self._all[cells], "measured": self._measured.copy()}
 
     def restore_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Restore `state_arrays`, after the engine's state of the same time has been restored. Raises ValueError."""
-        kinds: dict[str, Any] = {name: (shape, np.float64) for name, shape in self._shapes().items()}
-        what = "the statistics of battles"
-        check_arrays(what, arrays, kinds | {"measured": ((self.engine.num_battles,), np.bool_)})
-        for name, array in arrays.items():
-            if not np.isfinite(array).all():
-                raise ValueError(f"state of {what}: {name!r}: expected finite numbers")
-        for name, sums in self._sums.items():
-            sums[:] = arrays[name]
+        what, measured = "the statistics of battles", ((self.engine.num_battles,), np.bool_)
+        check_arrays(
+            what, arrays, {"cells": ((None,), np.int64), "values": ((None,), np.float64), "measured": measured}
+        )
+        cells, values = arrays["cells"], arrays["values"]
+        if len(cells) != len(values) or not ((cells >= 0) & (cells < len(self._all))).all():
+            raise ValueError(f"state of {what}: expected a value for each of some cells from 0 to {len(self._all) - 1}")
+        if not np.isfinite(values).all():
+            raise ValueError(f"state of {what}: 'values': expected finite numbers")
+        self._all[:] = 0.0
+        self._all[cells] = values
         self._measured = arrays["measured"] & self.engine.was_reset
         self._read_conditions()
         self._read_zones()
@@ -177,12 +189,12 @@ class BattleObserver:
     def on_step(self, actions: NDArray[np.float32]) -> None:
         """Add a decision of all battles. What is added to those that are over is never read."""
         mechs = self.engine.state.mechs
-        x, y = mechs["x"].ravel(), mechs["y"].ravel()
-        scale = HEAT_CELLS / self.engine.config.terrain.size
-        columns, rows = (x * scale).astype(np.int64), (y * scale).astype(np.int64)
-        self._cells = self._maps + np.minimum(rows, HEAT_CELLS - 1) * HEAT_CELLS + np.minimum(columns, HEAT_CELLS - 1)
-        self._add_times(mechs, x, y)
-        self._add_sightings(x, y)
+        places = np.array([mechs["x"], mechs["y"]]).reshape(2, -1)
+        cells = (places * (HEAT_CELLS / self.engine.config.terrain.size)).astype(np.int64)
+        np.minimum(cells, HEAT_CELLS - 1, out=cells)
+        self._cells = self._maps + cells[1] * HEAT_CELLS + cells[0]
+        self._add_times(mechs, places)
+        self._add_sightings(*places)
         self._add_messages(mechs, actions)
         self._sums["rewards"] += self.engine.out.components
         self._add_events()
@@ -219,12 +231,12 @@ class BattleObserver:
         zones = np.array([battles["zone_x"], battles["zone_y"], battles["zone_radius"] ** 2])
         self._zone = np.repeat(zones, self.engine.num_mechs, axis=1)
 
-    def _add_times(self, mechs: NDArray[Any], x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-        """Times alive, in the zone and shut down, and the places of living mechs."""
+    def _add_times(self, mechs: NDArray[Any], places: NDArray[np.float64]) -> None:
+        """Times alive, in the zone and shut down, and the places of living mechs; `places` (2, B * M) are x and y."""
         sums, alive = self._flat, mechs["alive"].ravel().view(np.bool_)
         sums["alive"] += alive
-        dx, dy = x - self._zone[0], y - self._zone[1]
-        inside = (dx * dx + dy * dy <= self._zone[2]) & (mechs["z"].ravel() < self._max_feet)
+        squares = (places - self._zone[:2]) ** 2
+        inside = (squares[0] + squares[1] <= self._zone[2]) & (mechs["z"].ravel() < self._max_feet)
         sums["zone"] += inside & alive
         self._sums["shutdown_ticks"] += mechs["shutdown_ticks"]
         self._heat(alive, PRESENCE, 1.0)
@@ -274,11 +286,12 @@ class BattleObserver:
         events = every.take(places)
         first = places // state.events.shape[1] * count  # row of the battle's first mech
         actors, targets = events["actor"].astype(np.int64), events["target"].astype(np.int64)
+        causes = self._beside_weapons[actors, targets]  # the actor -1 of a hazard is the last row
         harm = _Harm(
             ticks=events["tick"],
             amounts=events["amount"].copy(),
             weapons=events["weapon"].astype(np.int64),
-            causes=self._causes_of(actors, targets, events["weapon"]),
+            causes=np.where(causes < 0, events["weapon"], causes),
             dealers=first + actors,
             victims=first + targets,
         )
@@ -287,13 +300,13 @@ class BattleObserver:
         if len(died):
             self._add_deaths(died, harm)
 
-    def _causes_of(self, actors: NDArray[Any], targets: NDArray[Any], weapons: NDArray[Any]) -> NDArray[np.int64]:
-        """The causes of harm, columns of ``taken`` and ``deaths``."""
-        num_weapons = len(self._weapons)
-        hazard = actors < 0
-        friendly = self._teams[actors] == self._teams[targets]
-        others = np.where(hazard, HAZARDS, np.where(actors == targets, OWN, FRIENDLY)) + num_weapons
-        return np.where(hazard | friendly, others, weapons)
+    def _causes_beside_weapons(self) -> NDArray[np.int64]:
+        """(M + 1, M) the cause of harm by a mech, with none in the last row, to a mech; -1: the weapon of an enemy."""
+        count, weapons = len(self._teams), len(self._weapons)
+        causes = np.full((count + 1, count), weapons + HAZARDS)
+        causes[:count] = np.where(self._teams[:, None] == self._teams, weapons + FRIENDLY, -1)
+        np.fill_diagonal(causes, weapons + OWN)
+        return causes
 
     def _add_harm(self, harm: _Harm) -> None:
         sums, hostile = self._sums, harm.causes < len(self._weapons)

@@ -39,7 +39,26 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from echelon_env.envs.infos import STATISTIC_NAMES
 from echelon_env.layout.actions import COMM_DIM
+
+__all__ = [
+    "BINS",
+    "COUNTS",
+    "HEAT_CELLS",
+    "HEAT_MAPS",
+    "OTHERS",
+    "RESULTS",
+    "BattleTotals",
+    "OpponentTotals",
+    "add_sums",
+    "by_weapon",
+    "measures",
+    "message_entropies",
+    "parts_of",
+    "ratio",
+    "sum_of",
+]
 
 Sums = dict[str, float]
 """Sums by name."""
@@ -50,19 +69,7 @@ SIDES: tuple[Side, Side] = ("own", "enemy")
 RESULTS = ("battles", "wins", "draws", "losses", "seconds", "own_score", "enemy_score")
 """Sums over battles: their numbers and results for the own side, s of battle time, s of zone control."""
 
-COUNTS = {
-    "damage_dealt": "damage",
-    "friendly_damage": "friendly_damage",
-    "damage_taken": "damage_taken",
-    "kills": "kills",
-    "assists": "assists",
-    "paints": "paints",
-    "interceptions": "interceptions",
-    "falls": "falls",
-    "shutdowns": "shutdowns",
-    "deaths": "deaths",
-    "bad_actions": "bad_actions",
-}
+COUNTS = {{"damage": "damage_dealt"}.get(name, name): name for name in STATISTIC_NAMES}
 """Names of sums -> fields of the engine's STATISTICS."""
 
 BINS = 8

@@ -36,6 +36,16 @@ from echelon_env.evaluate.battle_totals import (
 )
 from echelon_env.storage.atomic import write_bytes
 
+__all__ = [
+    "STATISTICS_FILE",
+    "EvaluationTotals",
+    "Period",
+    "StatisticsError",
+    "StatisticsFile",
+    "read_statistics",
+    "write_statistics",
+]
+
 FORMAT, VERSION = "echelon-statistics", 1
 
 STATISTICS_FILE = "statistics.json"

@@ -8,9 +8,8 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from echelon_env import BattleEngine, ConfigError
-from echelon_env.engine.state import STATISTICS
 from echelon_env.evaluate.battle_observer import BattleObserver
-from echelon_env.evaluate.battle_totals import COUNTS, OTHERS, BattleTotals, measures, sum_of
+from echelon_env.evaluate.battle_totals import COUNTS, OTHERS, measures, sum_of
 from echelon_env.evaluate.statistics_file import MAX_EVALUATIONS, MAX_PERIODS, read_statistics
 from echelon_train.runs.battle_metrics import DECAY, MAX_OPPONENTS, OF_ALL, RecentBattles
 from echelon_train.runs.callbacks import BattleTotalsCallback
@@ -105,6 +104,7 @@ def test_metrics_say_why_battles_are_won(trained):
     assert rewards == pytest.approx(sum(reward for _, _, reward, _ in trained[1]), rel=1e-4, abs=1e-2)
 
 
+@pytest.mark.long
 def test_a_resumed_run_continues_the_numbers(tmp_path, monkeypatch):
     """Broken off in the middle of battles, and between two checkpoints."""
     config = resumable_run(opponent={"trivial": 1.0, "self": 1.0}, eval_every=100)
@@ -223,9 +223,3 @@ def test_recent_battles_are_restored_and_bounded():
         with pytest.raises(ConfigError, match="recent battles"):
             again.load_state_dict(wrong)
     assert again.state_dict() == before
-
-
-def test_counts_are_those_of_the_engine():
-    """A new field of the engine's statistics needs a name here."""
-    assert {*COUNTS.values()} == {name for name in STATISTICS.names if not name.startswith("gap_")}
-    assert BattleTotals().battles == 0
