@@ -9,9 +9,9 @@ import pytest
 
 from echelon_env import BattleEngine, make_config, opponents
 from echelon_env.config.battle import REWARD_COMPONENTS
-from echelon_env.engine.state import DRAW, IN_SIGHT, UNSEEN
+from echelon_env.engine.state import DEATH, DRAW, FALL, HIT, IN_SIGHT, RESTART, RISE, SHUTDOWN, UNSEEN
 from echelon_env.envs.infos import agent_names, read_events
-from echelon_env.evaluate import Player, evaluation_seed, play, play_match
+from echelon_env.evaluate import Player, baseline, evaluation_seed, play, play_match
 from echelon_env.evaluate.battle_observer import BattleObserver
 from echelon_env.evaluate.battle_totals import BINS, HEAT_CELLS, HEAT_MAPS, BattleTotals, by_weapon, parts_of, sum_of
 from echelon_env.layout.actions import COMM_DIM, Action
@@ -20,6 +20,8 @@ from support.playing import scripted_actions
 DUEL = make_config("duel", max_steps=80, zone={"score_to_win": 3.0}, terrain={"size": 36})
 TEAMS = make_config("skirmish", max_steps=90, terrain={"size": 52}, dead_agents="persist")
 UNEVEN = make_config(TEAMS, blue=("heavy", "scout", "heavy"), red=("medium", "light"), dead_agents="terminate")
+SLOW = make_config(UNEVEN, decision_repeat=60, max_steps=14)
+"""A mech shuts down, restarts, falls and rises in a decision."""
 SEEDS = [evaluation_seed(5, index) for index in range(4)]
 
 LASTING = {"shutdown": ("deaths_shut_down", True), "restart": ("deaths_shut_down", False)}
@@ -186,12 +188,16 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize(
-    ("config", "levels"),
-    [(DUEL, ("veteran", "novice")), (TEAMS, ("novice", "expert")), (UNEVEN, ("novice", "novice"))],
-    ids=["duel", "teams", "uneven"],
+    ("config", "players"),
+    [
+        (DUEL, (talker("veteran"), talker("novice"))),
+        (TEAMS, (talker("novice"), talker("expert"))),
+        (UNEVEN, (talker("novice"), talker("novice"))),
+        (SLOW, (baseline("novice"), baseline("novice"))),
+    ],
+    ids=["duel", "teams", "uneven", "long decisions, no messages"],
 )
-def test_statistics_are_those_of_the_events(config, levels):
-    players = tuple(map(talker, levels))
+def test_statistics_are_those_of_the_events(config, players):
     totals = BattleTotals()
     play_match(*players, config, SEEDS, scenario="small", totals=totals, batch_size=3)
     own, enemy, heat, winners, scores = [], [], 0.0, [], np.zeros(2)
@@ -338,3 +344,37 @@ def test_bad_states_are_refused(name):
         given = {"cells": np.array(cells), "values": np.array(values)}
         with pytest.raises(ValueError, match=message):
             observer.restore_arrays(arrays | given)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "condition"),
+    [
+        ((SHUTDOWN, RESTART), (0, 0)),
+        ((RESTART, SHUTDOWN), (1, 0)),
+        ((FALL, RISE), (0, 0)),
+        ((RISE, FALL, RESTART), (0, 1)),
+        ((FALL, SHUTDOWN), (1, 1)),
+    ],
+)
+def test_the_condition_at_death_is_the_last_one_of_the_decision(kinds, condition):
+    """Several changes in the decision of a death are too rare for the battles above: their events are written here."""
+    engine = BattleEngine(DUEL)
+    observer = BattleObserver(engine)
+    engine.reset([1])
+    state, victim = engine.state, 1
+    events = [*((kind, victim, -1, 0.0) for kind in kinds), (HIT, 0, victim, 5.0), (DEATH, victim, -1, 0.0)]
+    for event, (kind, actor, target, amount) in zip(state.events[0], events, strict=False):
+        event["kind"], event["actor"], event["target"], event["amount"], event["weapon"] = (
+            kind,
+            actor,
+            target,
+            amount,
+            0,
+        )
+    state.battles["num_events"] = len(events)
+    state.mechs["alive"][0, victim], state.mechs["died"][0, victim], state.battles["over"] = 0, 1, 1
+    observer.on_step(np.zeros((1, 2, engine.action_dim), np.float32))
+    record = observer.finished[0]
+    sums = dict(zip(record.names, record.sums[victim], strict=True))
+    assert (sums["deaths_shut_down"], sums["deaths_fallen"]) == condition
+    assert sums["death/weapon/laser"] == 1.0
