@@ -192,7 +192,9 @@ class RayLauncher:
         """See `Launcher.launch`."""
         path = Path(task.plan.config)
         config = path.read_bytes() if path.suffix == ".toml" else None
-        command = [CONFIG if each == task.plan.config else each for each in task.command(self._league, Path(RUN))]
+        command = task.command(self._league, Path(RUN))
+        if config is not None:
+            command = [CONFIG if each == task.plan.config else each for each in command]
         actor = self._runner.remote(self._address, read_files(task.folder), config, command, task.nice)
         return RayChild(self._ray, actor, task.folder)
 
